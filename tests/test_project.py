@@ -1,0 +1,67 @@
+"""What the project says of itself and what it does are the same."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from syncscope import __version__
+from syncscope.rules import RULES, check
+from syncscope.timeline import Timeline
+from tests.builders import TraceBuilder
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def shell_blocks() -> list[str]:
+    return [block.strip() for block in re.findall(r"```(?:sh|console)\n(.*?)```", README, re.DOTALL)]
+
+
+def test_ci_ends_with_the_test_command_of_the_readme() -> None:
+    command = shell_blocks()[1]
+    assert "./check" in command
+    assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").rstrip().splitlines()[-1] == command
+
+
+def test_the_readme_runs_the_main_job_on_a_bundled_trace() -> None:
+    command = shell_blocks()[0]
+    trace = re.search(r"fixtures/\S+", command)
+    assert trace is not None
+    assert (ROOT / trace[0]).is_file()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file modes are POSIX")
+@pytest.mark.parametrize("script", ["check", ".ci/run"])
+def test_scripts_are_executable_and_parse(script: str) -> None:
+    assert os.access(ROOT / script, os.X_OK)
+    subprocess.run(["sh", "-n", ROOT / script], check=True)
+
+
+def rules_table() -> list[list[str]]:
+    """The cells of each row of the README's table of rules."""
+    rows = re.findall(r"^\| ([A-Z]{3}\d{3} \|.*)\|$", README, re.MULTILINE)
+    return [[cell.strip() for cell in row.split(" | ")] for row in rows]
+
+
+def test_the_rules_table_of_the_readme_is_the_list_of_rules() -> None:
+    rows = [(row[0], row[1]) for row in rules_table()]
+    assert rows == [(rule.code, rule.name) for rule in sorted(RULES, key=lambda rule: rule.code)]
+
+
+@pytest.mark.parametrize(("column", "ops"), [(4, True), (5, False)])
+def test_the_rules_table_says_what_is_not_checked_in_foreign_traces(column: int, ops: bool) -> None:
+    trace = TraceBuilder().steps(0, 100).launch("gemm", call=(5, 5), runs=(12, 50))
+    if ops:
+        trace.op("aten::item", 20, 55)
+    trace.copy("DtoH", call=(22, 4), runs=(63, 2), memory="pinned", bytes=4).stream_sync(27, 45)
+    _, not_checked = check(Timeline(trace.trace()))
+    said = {row[0] for row in rules_table() if row[column] == "not checked"}
+    assert {entry.rule for entry in not_checked} == said
+
+
+def test_the_newest_entry_of_the_changelog_is_this_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(\d[^]]*)\]", changelog, re.MULTILINE)[0] == __version__
