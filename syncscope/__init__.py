@@ -1,0 +1,72 @@
+"""Find the waits a PyTorch program hides, say what each really costs, and point at the line.
+
+The names of ``__all__`` are the stable API. They load on first use: ``import syncscope`` alone brings in neither
+pandas, plotly nor torch, so it is safe at the top of any program.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from syncscope.analysis import analyze
+    from syncscope.collect.active import step
+    from syncscope.collect.expected import expected
+    from syncscope.collect.guard import SyncError, SyncWarning, guard
+    from syncscope.collect.hazards import hazards
+    from syncscope.findings import Finding, Frame, Report, Site
+    from syncscope.session import profile
+    from syncscope.trace import TraceError, load
+    from syncscope.trace.model import Trace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Finding",
+    "Frame",
+    "Report",
+    "Site",
+    "SyncError",
+    "SyncWarning",
+    "Trace",
+    "TraceError",
+    "__version__",
+    "analyze",
+    "expected",
+    "guard",
+    "hazards",
+    "load",
+    "profile",
+    "step",
+]
+
+_HOME = {
+    "Finding": "syncscope.findings",
+    "Frame": "syncscope.findings",
+    "Report": "syncscope.findings",
+    "Site": "syncscope.findings",
+    "Trace": "syncscope.trace.model",
+    "TraceError": "syncscope.trace",
+    "SyncError": "syncscope.collect.guard",
+    "SyncWarning": "syncscope.collect.guard",
+    "analyze": "syncscope.analysis",
+    "expected": "syncscope.collect.expected",
+    "guard": "syncscope.collect.guard",
+    "hazards": "syncscope.collect.hazards",
+    "load": "syncscope.trace",
+    "profile": "syncscope.session",
+    "step": "syncscope.collect.active",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value  # the next look-up does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,199 @@
+"""The vocabulary every layer shares: where a wait is, what it is, and the report made of them.
+
+These structures *are* the JSON report (``Report.to_json`` / ``Report.from_json``): the field names are a
+contract, added fields keep ``schema_version``, and a missing figure is ``None``, never 0.
+Times are milliseconds per recorded step unless the name says otherwise; sizes are bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+Severity = Literal["error", "warning", "note"]
+Status = Literal["unexpected", "expected", "baseline"]
+SiteSource = Literal["hook", "stack", "op"]
+StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "none"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
+    """One Python frame. ``file`` is normalised: relative to the project, ``<site-packages>/…`` or ``<python>/…``."""
+
+    file: str
+    line: int | None
+    function: str
+
+
+class Site(Frame, frozen=True, kw_only=True):
+    """A frame with the text of the expression that was running, when the collector saw it."""
+
+    expression: str | None = None
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One cause: every occurrence of a rule at one site and one ``at``."""
+
+    rule: str
+    name: str
+    severity: Severity
+    status: Status = "unexpected"
+    reason: str | None = None
+    site: Site | None
+    """The user's line; ``None`` when the trace holds neither sites nor stacks."""
+    at: Frame | None = None
+    """The innermost Python frame, where PyTorch's own warning points."""
+    chain: tuple[Frame, ...] = ()
+    """The call chain, outermost first, ending at ``at``."""
+    site_source: SiteSource
+    earlier: tuple[Site, ...] = ()
+    """Of a race the other lines: what may still run when this one reads or writes. The most frequent first."""
+    related: tuple[str, ...] = ()
+    """Fingerprints of findings with the same cause."""
+    trace: int = 0
+    """Index into ``Report.traces``."""
+    rank: int | None = None
+    thread: str | None = None
+    op: str | None = None
+    """The PyTorch op that waited, innermost (``aten::item``), or the runtime call where there is no op."""
+    count: int
+    """Occurrences inside the recorded steps (in the whole trace where it has no steps)."""
+    per_step: float | None
+    bytes: int | None = None
+    """Bytes copied by all occurrences together."""
+    stall_ms_per_step: float | None = None
+    exposed_ms_per_step: float | None = None
+    saving_ms_per_step: float | None = None
+    saving_low_ms_per_step: float | None = None
+    saving_high_ms_per_step: float | None = None
+    saving_null_why: str | None = None
+    stall_ms: float | None = None
+    """Milliseconds blocked by all occurrences together; set also where the trace has no steps."""
+    first_ns: int | None = None
+    """Start of the first occurrence, ns since the trace's base: where a timeline jumps to."""
+    message: str
+    fix: str
+    fingerprint: str
+
+
+class Steps(msgspec.Struct, frozen=True, kw_only=True):
+    count: int
+    profiled_ms: float | None
+    """Mean length of a recorded step, under the profiler."""
+    bare_ms: float | None
+    """Mean length of a step with no profiler running."""
+    source: StepSource
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """How many blocking runtime calls inside steps have an exact line (the profiler's own excluded)."""
+
+    waits: int
+    with_line: int
+
+
+class Overlap(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the device's time goes, per recorded step (over the whole trace where it has no steps)."""
+
+    device_busy_ms: float
+    compute_ms: float
+    copy_ms: float
+    copy_exposed_ms: float
+    comm_ms: float
+    comm_exposed_ms: float
+    idle_ms: float
+    idle_by_cause: dict[str, float]
+
+
+class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
+    path: str
+    rank: int | None
+    device: str | None
+    torch: str | None
+    has: tuple[str, ...]
+    """What the trace holds: ``runtime``, ``cpu_op``, ``cuda_sync``, ``stacks``, ``sites``, ``steps``,
+    ``attribution``, ``hazards``."""
+    steps: Steps
+    coverage: Coverage
+    overlap: Overlap | None
+    """``None`` when the trace holds no device activity."""
+    warnings: tuple[str, ...] = ()
+    """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
+
+
+class NotChecked(msgspec.Struct, frozen=True, kw_only=True):
+    rule: str
+    why: str
+    trace: int = 0
+    """Index into ``Report.traces``."""
+    rank: int | None = None
+    partial: bool = False
+    """The rule did look; ``why`` says what it cannot see. Does not count against a gate."""
+
+
+class Stale(msgspec.Struct, frozen=True, kw_only=True):
+    """An expectation that matched nothing."""
+
+    rule: str
+    where: str
+    """The file and line of the expectation, the thing to delete."""
+    reason: str | None = None
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    version: str
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    schema_version: int = SCHEMA_VERSION
+    tool: Tool
+    traces: tuple[TraceInfo, ...]
+    findings: tuple[Finding, ...]
+    saving_all_ms_per_step: float | None = None
+    not_checked: tuple[NotChecked, ...] = ()
+    stale: tuple[Stale, ...] = ()
+
+    def to_json(self, *, indent: int = 2) -> str:
+        """The JSON report."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=indent).decode()
+
+    @classmethod
+    def from_json(cls, data: str | bytes) -> Report:
+        """Read a JSON report back. Raises ``msgspec.DecodeError`` on anything else."""
+        return msgspec.json.decode(data, type=cls)
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands against a report that is held to a gate. Empty lists pass."""
+
+    gate: tuple[str, ...]
+    """Codes of the rules it was held to."""
+    unexpected: tuple[Finding, ...] = ()
+    """Findings of gated rules inside the steps."""
+    stale: tuple[Stale, ...] = ()
+    not_checked: tuple[NotChecked, ...] = ()
+    """Gated rules that could not be checked."""
+
+    @property
+    def exit_code(self) -> Literal[0, 1, 3]:
+        """0 clean; 1 unexpected findings or stale expectations; 3 a gated rule could not be checked."""
+        if self.unexpected or self.stale:
+            return 1
+        return 3 if self.not_checked else 0
+
+
+def fingerprint(rule: str, file: str, function: str, expression: str | None, ordinal: int = 0) -> str:
+    """A key for a finding that survives moving code, other machines and other recording modes.
+
+    ``ordinal`` tells apart equal expressions of one function, in source order. Neither line, op, device nor
+    time takes part.
+    """
+    text = " ".join((expression or "").split())
+    digest = hashlib.sha256("\x00".join((rule, file, function, text, str(ordinal))).encode()).hexdigest()
+    return digest[:16]

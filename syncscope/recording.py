@@ -1,0 +1,148 @@
+"""The ``syncscope`` key that the collector splices into a trace file, format 1.
+
+Readers accept every earlier format. Times are nanoseconds since the Unix epoch (``time.time_ns``), lengths
+nanoseconds. Frames and stacks are interned: ``stacks[i]`` is a list of indices into ``frames``, outermost first,
+without frames of syncscope itself.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+FORMAT = 1
+
+EventKind = Literal["warning", "call"]
+HazardRule = Literal["HAZ401", "HAZ402", "HAZ403"]
+
+
+class RecordedFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """A Python frame at the very expression that ran. Columns are 0-based characters, ``None`` before Python 3.11."""
+
+    file: str
+    line: int | None
+    end_line: int | None = None
+    column: int | None = None
+    end_column: int | None = None
+    function: str
+    """Qualified (``Trainer.step``) where Python knows it."""
+    expression: str | None = None
+    ordinal: int = 0
+    """Among equal expressions of the function, in source order."""
+    user: bool = False
+    """Outside site-packages, the standard library and torch."""
+    first_line: int | None = None
+    """Line of the ``def``."""
+
+
+class SiteEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing the collector's hooks saw, with the stack it came from.
+
+    ``warning``: PyTorch's "called a synchronizing CUDA operation", seen at ``end_ns`` when the Python call that
+    waited returned. ``call``: a wrapped entry point (``name``) that ran from ``start_ns`` to ``end_ns``; the waits
+    and copies that its thread made in between are its own.
+    """
+
+    kind: EventKind
+    name: str = ""
+    """For a call, the entry point: ``torch.cuda.synchronize``, ``torch.accelerator.synchronize``,
+    ``Event.synchronize``, ``torch.cuda.empty_cache``, ``Tensor.to``, ``Tensor.cuda``, ``Tensor.cpu``,
+    ``Tensor.copy_``, ``Tensor.pin_memory``, ``torch.ops``."""
+    tid: int
+    """The native thread id, as in the trace's ``tid``."""
+    start_ns: int
+    end_ns: int
+    stack: int
+    expected: str | None = None
+    """The reason of the innermost ``syncscope.expected`` block around it."""
+
+
+class RecordedSteps(msgspec.Struct, frozen=True, kw_only=True):
+    source: Literal["user", "optimizer", "module", "seconds", "none"]
+    first: int = 0
+    """The number of the first recorded step, counted from the program's start."""
+    boundaries_ns: tuple[int, ...] = ()
+    """n + 1 times for n steps, on the host."""
+    drained_ns: int | None = None
+    """When the device had finished the work of the last step: the steps began with an idle device."""
+    tid: int | None = None
+
+
+class Bare(msgspec.Struct, frozen=True, kw_only=True):
+    """Steps timed with no profiler, between two device syncs."""
+
+    steps_ns: tuple[int, ...]
+    """Length of each step between its boundaries on the host, the last one closed by the device sync."""
+
+
+class Attributed(msgspec.Struct, frozen=True, kw_only=True):
+    """What the attribution window saw at one place, to be joined to a timed window by stack and ordinal in the step."""
+
+    stack: int
+    ordinal: int
+    ops: tuple[str, ...]
+    """The chain of PyTorch ops around the runtime call, outermost first."""
+
+
+class HazardAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two accesses of a race."""
+
+    stack: int
+    op: str
+    """``aten::copy_``, ``Tensor.numpy``."""
+    writes: bool
+    stream: str | None = None
+    """``the default stream``, ``stream 1``; ``None`` for the host."""
+    direction: Literal["HtoD", "DtoH"] | None = None
+    """Of a copy between host and device."""
+
+
+class HazardEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """Two accesses to the same memory that nothing orders, summed over all occurrences of the two stacks."""
+
+    rule: HazardRule
+    access: HazardAccess
+    """The later one in the order of the program."""
+    earlier: HazardAccess
+    """The copy (or other work of a stream) that may still run."""
+    tid: int
+    """The native thread id of the access."""
+    count: int
+    bytes: int
+    """Of memory they share, all occurrences together."""
+    expected: str | None = None
+    """The reason of the innermost ``syncscope.expected`` block around the access."""
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    format: int
+    version: str
+    mode: Literal["full", "windows"] = "full"
+    torch: str | None = None
+    python: str | None = None
+    device: str | None = None
+    rank: int | None = None
+    world_size: int | None = None
+    pid: int | None = None
+    thread_names: dict[str, str] = {}
+    """Native thread id → name."""
+    thread_aliases: dict[str, int] = {}
+    """The trace's ``tid`` → native thread id, for threads that Kineto knows only by the low half of their pthread id
+    (every thread of a window without CPU activity)."""
+    steps: RecordedSteps
+    bare: Bare | None = None
+    frames: tuple[RecordedFrame, ...] = ()
+    stacks: tuple[tuple[int, ...], ...] = ()
+    sites: tuple[SiteEvent, ...] = ()
+    attribution: tuple[Attributed, ...] | None = None
+    hazards: tuple[HazardEvent, ...] | None = None
+    """Races of a window of their own; ``None`` when nobody looked for them."""
+    hazard_steps: int | None = None
+    """Steps of that window, ``None`` when it had none."""
+    launch_blocking: bool = False
+    """``CUDA_LAUNCH_BLOCKING=1`` was set."""
+    sources: dict[str, dict[str, str]] = {}
+    """Source text around sites: file → line number → text; empty with ``--no-source``."""
+    notes: tuple[str, ...] = ()
+    """What the collector could not do, one sentence each (a window ended early, and why)."""
