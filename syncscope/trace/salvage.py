@@ -1,0 +1,208 @@
+"""Reading a damaged trace event by event: a file cut short, bare ``NaN``, unescaped quotes, fields of odd types.
+
+Slow (about 10 µs an event) and only used when the typed decode of the whole document failed. Every event that can
+be read is; one that cannot is skipped and counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from syncscope.trace.events import Document, Event
+from syncscope.trace.source import TraceError, one_line
+
+_SCANNER = json.JSONDecoder(strict=False)  # accepts NaN, Infinity and control characters in strings
+_SPACE = re.compile(r"[\s,]*")
+_READ_PHASES = frozenset("XBEM")
+_KEPT_KEYS = ("traceEvents", "baseTimeNanoseconds", "deviceProperties", "distributedInfo", "syncscope")
+_KEY = re.compile(rf'"({"|".join(_KEPT_KEYS)})"\s*:\s*')
+_FIRST_KEY = re.compile(r'\s*\{\s*"([^"\\]{1,100})"\s*:')
+_LAST_EVENT = re.compile(r'\}\s*(?=\]\s*(?:,\s*"[^"\\]{1,100}"\s*:|\}?\s*$))')
+
+_MAX_REPAIR = 1 << 20  # characters of one event
+_LOOSE_NUMBER = re.compile(r"(?<=[:\[,])(\s*)[-+]?(?:nan|inf)(?:inity)?(?=\s*[,}\]])", re.IGNORECASE)
+# Which quote ends a string: of a key the one before a colon, of an item the one before a comma or bracket, of a
+# value the one before another key or before the object's end.
+_ENDS_KEY = re.compile(r"\s*:")
+_ENDS_ITEM = re.compile(r"\s*[,\]]")
+_ENDS_VALUE = re.compile(r'\s*(?:,\s*"[^"\\]{1,100}"\s*:|\})')
+_IS_KEY = re.compile(r'[^"\\]{0,100}"\s*:')
+_QUOTE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|["\\]')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass
+class _Damage:
+    """What was met while reading."""
+
+    cut: bool = False
+    skipped: int = 0
+    repaired: int = 0
+    first: str = ""
+    keys: set[str] = field(default_factory=set)
+    tail: bool = False
+
+    def skip(self, why: str) -> None:
+        self.skipped += 1
+        self.first = self.first or why
+
+    def warnings(self, events: int) -> list[str]:
+        found = []
+        if self.cut:
+            found.append(f"the file is cut short: read {events:,} events, up to the cut")
+        if self.repaired:
+            found.append(f"{_events(self.repaired)} with unescaped quotes or bare numbers repaired")
+        if self.skipped:
+            found.append(f"{_events(self.skipped)} skipped as not valid, the first: {self.first}")
+        found += [f"the key {key} was not readable and is ignored" for key in sorted(self.keys)]
+        if self.tail:
+            found.append("text after the end of the trace is ignored")
+        return found
+
+
+def _events(count: int) -> str:
+    return f"{count:,} event{'s' if count != 1 else ''}"
+
+
+def salvage(text: str, path: str) -> tuple[Document, list[str]]:
+    """What can be read of ``text``, whose root is an object or a list. Raises :class:`TraceError` when nothing can."""
+    damage = _Damage()
+    events: list[Event] | None = None
+    top: dict[str, Any] = {}
+    if text.startswith("["):
+        events, position = _read_events(text, 1, damage)
+    else:
+        events, top, position = _read_object(text, damage)
+    if not events and damage.cut:
+        raise TraceError(path, "is cut short before its first event")
+    damage.tail = bool(text[position : position + 1000].strip()) and not damage.cut
+    document = Document(
+        events=events,
+        base_ns=top.get("baseTimeNanoseconds"),
+        devices=top.get("deviceProperties"),
+        distributed=top.get("distributedInfo"),
+        syncscope=top.get("syncscope"),
+    )
+    return document, damage.warnings(len(events or ()))
+
+
+def _read_object(text: str, damage: _Damage) -> tuple[list[Event] | None, dict[str, Any], int]:
+    """The root object, key by key: its events, the other keys that are used, and where it ends."""
+    events: list[Event] | None = None
+    top: dict[str, Any] = {}
+    position = 1
+    while True:
+        position = _skip(text, position)
+        if text.startswith("}", position):
+            return events, top, position + 1
+        key = ""
+        try:
+            key, position = _SCANNER.raw_decode(text, position)
+            position = _skip(text, position)
+            if not isinstance(key, str) or not text.startswith(":", position):
+                raise ValueError
+            position = _skip(text, position + 1)
+            if key == "traceEvents" and text.startswith("[", position):
+                events, position = _read_events(text, position + 1, damage)
+                if damage.cut:
+                    return events, top, position
+                continue
+            value, position = _SCANNER.raw_decode(text, position)
+            if key in _KEPT_KEYS:
+                top[key] = value
+        except (ValueError, RecursionError):
+            following = _KEY.search(text, position)
+            if following is None:
+                damage.cut = True
+                return events, top, len(text)
+            damage.keys.add(one_line(str(key)))
+            position = following.start()
+
+
+def _read_events(text: str, position: int, damage: _Damage) -> tuple[list[Event], int]:
+    """The events of the list whose inside starts at ``position``, and where the list ends."""
+    events: list[Event] = []
+    next_event = _boundary(text, position)
+    while True:
+        position = _skip(text, position)
+        if text.startswith("]", position):
+            return events, position + 1
+        try:
+            raw, position = _SCANNER.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            raw, end = _repair(text, position, next_event)
+            if end is None:
+                damage.cut = True
+                return events, len(text)
+            if raw is None:
+                damage.skip("broken JSON")
+            else:
+                damage.repaired += 1
+            position = end
+        if raw is not None and (event := _convert(raw, damage)) is not None:
+            events.append(event)
+
+
+def _boundary(text: str, position: int) -> re.Pattern[str]:
+    """What is between two events: a program writes all alike, so each begins as the first does, or with ``ph``."""
+    first = _FIRST_KEY.match(text, position)
+    return re.compile(rf'\}}\s*,\s*(?=\{{\s*"(?:ph|{re.escape(first[1] if first else "ph")})"\s*:)')
+
+
+def _convert(raw: object, damage: _Damage) -> Event | None:
+    if isinstance(raw, dict) and raw.get("ph") not in _READ_PHASES:
+        return None
+    try:
+        event = msgspec.convert(raw, Event, strict=False)
+    except (msgspec.ValidationError, OverflowError) as error:
+        damage.skip(one_line(str(error)))
+        return None
+    if not event.name.isascii():
+        event.name = _SURROGATE.sub("\ufffd", event.name)
+    return event
+
+
+def _repair(text: str, start: int, next_event: re.Pattern[str]) -> tuple[object, int | None]:
+    """The broken event at ``start`` mended, else ``None``, and where the next one begins; no end when it is cut."""
+    end = next_event.search(text, start) or _LAST_EVENT.search(text, start)
+    if end is None:
+        return None, None
+    if end.start() - start > _MAX_REPAIR:
+        return None, end.end()
+    broken = _LOOSE_NUMBER.sub(r"\1null", text[start : end.start() + 1])
+    for candidate in (broken, _escape_strays(broken)):
+        try:
+            return json.loads(candidate, strict=False), end.end()
+        except (ValueError, RecursionError):
+            continue
+    return None, end.end()
+
+
+def _escape_strays(text: str) -> str:
+    """``text`` with every quote and backslash escaped that belongs inside a string and was written bare."""
+    pieces = []
+    done = 0
+    ends: re.Pattern[str] | None = None  # set inside a string
+    for found in _QUOTE.finditer(text):
+        if len(found[0]) > 1:
+            continue
+        if found[0] == '"' and ends is None:
+            before = text[max(0, found.start() - 100) : found.start()].rstrip()[-1:]
+            is_key = before in "{," and _IS_KEY.match(text, found.end()) is not None
+            ends = _ENDS_VALUE if before == ":" else _ENDS_KEY if is_key else _ENDS_ITEM
+        elif found[0] == '"' and ends is not None and ends.match(text, found.end()):
+            ends = None
+        else:
+            pieces += [text[done : found.start()], "\\"]
+            done = found.start()
+    return "".join(pieces) + text[done:]
+
+
+def _skip(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return match.end() if match else position

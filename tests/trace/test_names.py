@@ -1,0 +1,103 @@
+import pytest
+
+from syncscope.trace.names import CALLS, Copy, blocks, canonical, collective_of, copy_of, role
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cudaStreamSynchronize", "hipStreamSynchronize", "urQueueFinish", "cudaDeviceSynchronize", "hipDeviceSynchronize",
+     "cudaEventSynchronize", "hipEventSynchronize", "zeEventHostSynchronize", "cudaMemcpy", "hipMemcpyWithStream",
+     "cuMemcpyDtoH_v2", "cudaStreamSynchronize_ptsz"],
+)  # fmt: skip
+def test_calls_that_wait_for_the_device_block(name):
+    assert blocks(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cudaMemcpyAsync", "cudaStreamWaitEvent", "cudaEventQuery", "hipStreamWaitEvent", "cudaLaunchKernel",
+     "cudaMallocAsync", "cudaFree", "INVALID", "urEnqueueEventsWait", ""],
+)  # fmt: skip
+def test_calls_that_only_enqueue_or_ask_do_not_block(name):
+    assert not blocks(name)
+
+
+def test_a_name_has_one_role():
+    names = [name for vendors in CALLS.values() for spellings in vendors for name in spellings]
+    assert len(names) == len(set(names))
+
+
+def test_every_role_with_a_cuda_spelling_has_a_hip_one():
+    assert [role for role, vendors in CALLS.items() if vendors.cuda and not vendors.hip] == []
+
+
+def test_names_of_the_table_are_canonical():
+    names = [name for vendors in CALLS.values() for spellings in vendors for name in spellings]
+    assert [name for name in names if canonical(name + "_ptsz") != name] == []
+
+
+def test_suffixes_of_linkage_do_not_change_the_role():
+    assert role("cuMemcpyDtoHAsync_v2_ptsz") == role("cuMemcpyDtoHAsync") == "copy"
+    assert role("cudaLaunchKernelExC_v11060") == "launch"
+    assert role("hipGetDevicePropertiesR0600") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "copy"),
+    [
+        ("Memcpy HtoD (Pageable -> Device)", Copy("HtoD", "pageable")),
+        ("Memcpy HtoD (Pinned -> Device)", Copy("HtoD", "pinned")),
+        ("Memcpy DtoH (Device -> Pinned)", Copy("DtoH", "pinned")),
+        ("Memcpy DtoH (Device -> Pageable)", Copy("DtoH", "pageable")),
+        ("Memcpy DtoH (Managed -> Unknown)", Copy("DtoH", "")),
+        ("Memcpy DtoD (Device -> Device)", Copy("DtoD", "")),
+        ("Memcpy PtoP (Device -> Device)", Copy("PtoP", "")),
+        ("Memcpy HtoH (Pinned -> Pageable)", Copy("HtoH", "pageable")),
+        ("Memcpy HtoA (Pinned -> Array)", Copy("HtoD", "pinned")),
+        ("Memcpy AtoH (Array -> Pageable)", Copy("DtoH", "pageable")),
+        ("Memcpy <unknown> (Unknown -> Unknown)", Copy("", "")),
+        ("Memcpy HtoD (Host -> Device)", Copy("HtoD", "")),
+        ("CopyHostToDevice", Copy("HtoD", "")),
+        ("CopyDeviceToHost", Copy("DtoH", "")),
+        ("Memcpy M2D (MEMORY(Unknown) -> DEVICE)", Copy("HtoD", "pageable")),
+        ("Memcpy D2M (DEVICE -> MEMORY(Unknown))", Copy("DtoH", "pageable")),
+        ("Memcpy H2D (HOST -> DEVICE)", Copy("HtoD", "pinned")),
+        ("Memcpy D2H (DEVICE -> HOST)", Copy("DtoH", "pinned")),
+        ("Memcpy D2D (DEVICE -> DEVICE)", Copy("DtoD", "")),
+        ("Memcpy S2D (SHARED -> DEVICE)", Copy("", "")),
+        ("Memcpy", Copy("", "")),
+        ("Memset (Device)", Copy("", "")),
+    ],
+)
+def test_names_of_copies_give_direction_and_host_memory(name, copy):
+    assert copy_of(name) == copy
+
+
+@pytest.mark.parametrize(
+    ("kernel", "collective"),
+    [
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)", "allreduce"),
+        ("ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclWorkElem)", "allgather"),
+        ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*)", "send_recv"),
+        ("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "reduce_scatter"),
+        ("ncclSymkDevKernel_AllReduce_RSxLD_AGxST(ncclSymkDevWorkArgs)", "allreduce"),
+        ("ncclAllReduceRingLLKernel_sum_f32(ncclWorkElem)", "allreduce"),
+        ("void ncclDevKernel_Generic_1<false>(ncclDevKernelArgsStorage<4096ul>)", "collective"),
+        ("void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*)", "allreduce"),
+        ("void deep_ep::intranode::dispatch<8, 768>(int4*, float*)", "all_to_all"),
+        ("void at::native::reduce_kernel<512, 1>(at::native::ReduceOp)", ""),
+        ("void cub::DeviceReduceByKeyKernel<cub::DispatchReduceByKey<long*>>", ""),
+        ("_scatter_gather_elementwise_kernel", ""),
+    ],
+)
+def test_kernels_of_collectives_are_told_from_compute(kernel, collective):
+    assert collective_of(kernel) == collective
+
+
+@pytest.mark.parametrize(
+    ("argument", "collective"),
+    [("_reduce_scatter_base", "reduce_scatter"), ("allreduce_coalesced", "allreduce"), ("all_to_allv", "all_to_all"),
+     ("allgather_into_tensor_coalesced", "allgather"), ("Something New", "something new")],
+)  # fmt: skip
+def test_the_rows_own_collective_name_decides(argument, collective):
+    assert collective_of("ncclDevKernel_Generic_1", argument) == collective

@@ -1,0 +1,390 @@
+import json
+
+import pytest
+
+from syncscope.trace import Device, TraceError, load, model
+from syncscope.trace.reader import read_bytes
+from tests.builders import BASE_NS, PID, TID, TraceBuilder, epoch_ns
+
+TABLES = {
+    "ops": model.OPS,
+    "runtime": model.RUNTIME,
+    "device": model.DEVICE,
+    "sync": model.SYNC,
+    "frames": model.FRAMES,
+    "annotations": model.ANNOTATIONS,
+    "steps": model.STEPS,
+}
+
+
+def item_in_a_step():
+    return (
+        TraceBuilder(rank=1, world_size=4)
+        .step(0, 100)
+        .frame("train.py", 3, "step", 5, 90)
+        .op("aten::item", 10, 60)
+        .copy("DtoH", call=(12, 3), runs=(20, 5.5), memory="pinned", bytes=4)
+        .stream_sync(16, 50, record=True)
+        .launch("gemm", call=(70, 5), runs=(80, 0.5))
+    )
+
+
+def refuse(data):
+    with pytest.raises(TraceError) as caught:
+        read_bytes(data if isinstance(data, bytes) else json.dumps(data).encode(), "t.json")
+    return caught.value.reason
+
+
+# --------------------------------------------------------------------------------------------------- tables
+
+
+@pytest.mark.parametrize("builder", [item_in_a_step(), TraceBuilder().stream_sync(0, 1)], ids=["full", "nearly empty"])
+def test_every_table_has_the_columns_and_types_of_the_contract(builder):
+    trace = builder.trace()
+    for name, contract in TABLES.items():
+        table = getattr(trace, name)
+        assert {column: str(dtype) for column, dtype in table.dtypes.items()} == contract, name
+        assert list(table.index) == list(range(len(table)))
+
+
+def test_times_are_nanoseconds_and_half_a_microsecond_survives():
+    trace = item_in_a_step().trace()
+    kernel = trace.device[trace.device["kind"] == "kernel"].iloc[0]
+    assert (kernel["ts"], kernel["dur"], kernel["end"]) == (80_000, 500, 80_500)
+    assert trace.base_ns == BASE_NS
+
+
+def test_calls_and_device_rows_are_joined_by_correlation():
+    trace = item_in_a_step().trace()
+    joined = trace.device.merge(trace.runtime, on="correlation", suffixes=("", "_call"))
+    assert dict(zip(joined["name"], joined["name_call"], strict=True)) == {
+        "Memcpy DtoH (Device -> Pinned)": "cudaMemcpyAsync",
+        "gemm": "cudaLaunchKernel",
+    }
+
+
+def test_a_copy_has_direction_memory_and_bytes_and_a_kernel_has_none():
+    trace = item_in_a_step().trace()
+    columns = ["kind", "direction", "memory", "bytes", "device", "stream"]
+    assert trace.device[columns].to_numpy().tolist() == [
+        ["memcpy", "DtoH", "pinned", 4, 0, 7],
+        ["kernel", "", "", -1, 0, 7],
+    ]
+
+
+def test_sync_records_say_what_was_waited_for():
+    trace = item_in_a_step().event_sync(200, 5, stream=20, record=True).trace()
+    stream, event = trace.sync.to_dict("records")
+    assert (stream["name"], stream["stream"], stream["wait_on_stream"]) == ("Stream Sync", 7, -1)
+    assert (event["name"], event["stream"], event["wait_on_stream"]) == ("Event Sync", -1, 20)
+    assert stream["correlation"] in set(trace.runtime["correlation"])
+
+
+def test_rows_are_sorted_by_start_with_the_longest_first():
+    trace = TraceBuilder().op("late", 5, 1).op("inner", 0, 2).op("outer", 0, 9).stream_sync(0, 1).trace()
+    assert list(trace.ops["name"]) == ["outer", "inner", "late"]
+
+
+def test_frames_know_file_line_function_and_parent():
+    trace = item_in_a_step().builtin("item", 11, 58).trace()
+    step, item = trace.frames.to_dict("records")
+    assert (step["file"], step["line"], step["function"], step["parent"]) == ("train.py", 3, "step", -1)
+    assert (item["file"], item["line"], item["function"], item["parent"]) == ("<built-in>", -1, "item", step["id"])
+
+
+def test_backward_ops_know_the_thread_of_their_forward():
+    builder = TraceBuilder().op("forward", 0, 1, sequence=7).op("backward", 2, 1, sequence=7, forward_tid=1)
+    trace = builder.op("plain", 4, 1).stream_sync(5, 1).trace()
+    assert trace.ops["sequence"].tolist() == [7, 7, -1]
+    assert trace.ops["forward_tid"].tolist() == [-1, 1, -1]
+
+
+def test_collective_kernels_are_marked():
+    name = "ncclDevKernel_Generic_1"
+    trace = TraceBuilder().kernel("gemm", 0, 1).kernel(name, 1, 1, args={"Collective name": "_allgather_base"}).trace()
+    assert list(trace.device["collective"]) == ["", "allgather"]
+
+
+def test_graph_ids_are_kept_and_zero_is_none():
+    builder = TraceBuilder().kernel("a", 0, 1, args={"graph id": 3}).kernel("b", 1, 1, args={"graph id": 0})
+    assert builder.trace().device["graph"].tolist() == [3, -1]
+
+
+def test_a_negative_length_is_clamped_and_a_missing_one_is_zero():
+    builder = TraceBuilder().kernel("a", 0, -5).kernel("b", 1, 1)
+    del builder.events[-1]["dur"]
+    assert builder.trace().device["dur"].tolist() == [0, 0]
+
+
+# ------------------------------------------------------------------------------------------------- versions
+
+
+def test_relative_and_absolute_times_and_old_categories_give_the_same_rows():
+    new = item_in_a_step()
+    old = item_in_a_step()
+    capitalised = {"cpu_op": "Operator", "kernel": "Kernel", "gpu_memcpy": "Memcpy", "cuda_runtime": "Runtime"}
+    for event in old.events:
+        event["ts"] = BASE_NS // 1000 + int(event["ts"])
+        event["dur"] = event["dur"]
+        if event["cat"] in ("user_annotation", "cpu_op"):
+            event["tid"] = str(event["tid"])
+        event["cat"] = "Operator" if event["cat"] == "user_annotation" else capitalised.get(event["cat"], event["cat"])
+        if event["cat"] in ("Kernel", "Memcpy"):
+            event["tid"] = f"stream {event['args'].pop('stream')}"
+    document = old.document()
+    del document["baseTimeNanoseconds"]
+    before, after = read_bytes(json.dumps(document).encode(), "t.json"), new.trace()
+    assert before.base_ns == 0
+    for name in ("ops", "runtime", "device", "sync", "steps"):
+        table = getattr(before, name).copy()
+        table[["ts", "end"]] -= BASE_NS
+        assert table.astype(object).equals(getattr(after, name).astype(object)), name
+
+
+def test_a_list_at_the_root_is_a_trace_too():
+    events = item_in_a_step().document()["traceEvents"]
+    trace = read_bytes(json.dumps(events).encode(), "t.json")
+    assert len(trace.runtime) == 3
+    assert trace.warnings == ("the file does not say when it begins: its times cannot be compared with another's",)
+
+
+def test_absolute_times_beside_a_base_are_absolute():
+    builder = TraceBuilder().stream_sync(BASE_NS / 1000 + 5, 1)
+    trace = builder.trace()
+    assert (trace.base_ns, trace.runtime["ts"].tolist(), trace.warnings) == (0, [BASE_NS + 5000], ())
+
+
+def test_metadata_after_the_events_is_read():
+    document = item_in_a_step().document()
+    events = document.pop("traceEvents")
+    trace = read_bytes(json.dumps({"traceEvents": events, **document}).encode(), "t.json")
+    assert (trace.base_ns, trace.rank, trace.devices[0].name) == (BASE_NS, 1, "NVIDIA H200")
+
+
+def test_begin_and_end_events_are_paired_by_thread():
+    events = []
+    for tid in (1, 2):
+        for name, phase, at in (("a", "B", 0), ("b", "B", 10), ("", "E", 15), ("", "E", 30 * tid)):
+            events.append({"ph": phase, "cat": "cpu_op", "name": name, "pid": 9, "tid": tid, "ts": at})
+    builder = TraceBuilder().stream_sync(0, 1)
+    builder.events += events
+    trace = builder.trace()
+    rows = trace.ops.sort_values(["tid", "ts"])[["tid", "name", "dur"]].to_numpy().tolist()
+    assert rows == [[1, "a", 30_000], [1, "b", 5_000], [2, "a", 60_000], [2, "b", 5_000]]
+    assert trace.warnings == ()
+
+
+def test_begin_events_without_an_end_are_instants_and_counted():
+    builder = TraceBuilder().stream_sync(0, 1)
+    builder.events += [
+        {"ph": "B", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 9, "tid": 1, "ts": 5},
+        {"ph": "E", "pid": 9, "tid": 2, "ts": 5},
+    ]
+    trace = builder.trace()
+    assert trace.runtime["dur"].tolist() == [1000, 0]
+    assert trace.warnings == ("1 begin events have no end (taken as instants) and 1 end events no begin",)
+
+
+def test_an_external_id_that_repeats_the_correlation_is_no_link():
+    builder = TraceBuilder().call("cudaLaunchKernel", 0, 1, args={"External id": 1})
+    builder.call("cudaLaunchKernel", 2, 1, args={"External id": 99})
+    assert builder.trace().runtime["external_id"].tolist() == [-1, 99]
+
+
+# ------------------------------------------------------------------------------------------------------ HIP
+
+
+def hip_copy(kind, row="DtoD", **call):
+    builder = TraceBuilder(vendor="hip")
+    builder.call("hipMemcpyWithStream", 0, 50, args={"kind": kind, "size": "256", "stream": "0x0", **call})
+    side = {"H": "Host", "D": "Device"}
+    name = f"Memcpy {row} ({side[row[0]]} -> {side[row[-1]]})"
+    place = {"pid": 2, "tid": 0, "ts": 10, "dur": 5, "args": {"device": 2, "stream": 0, "correlation": 1}}
+    builder.events.append({"ph": "X", "cat": "gpu_memcpy", "name": name, **place})
+    return builder.trace()
+
+
+def test_the_launching_call_corrects_a_mislabelled_rocm_copy():
+    trace = hip_copy("2")
+    assert trace.device[["direction", "memory", "bytes"]].to_numpy().tolist() == [["DtoH", "", 256]]
+    assert trace.runtime[["copy_kind", "bytes"]].to_numpy().tolist() == [[2, 256]]
+
+
+def test_a_rocm_copy_of_default_kind_keeps_the_rows_direction():
+    assert list(hip_copy("4", row="HtoD").device["direction"]) == ["HtoD"]
+
+
+# ---------------------------------------------------------------------------------- steps, process, devices
+
+
+def test_the_last_profiler_step_is_kept():
+    trace = item_in_a_step().step(100, 50).trace()
+    assert trace.step_source == "profiler"
+    assert trace.steps[["number", "ts", "dur", "tid"]].to_numpy().tolist() == [
+        [0, 0, 100_000, TID],
+        [1, 100_000, 50_000, TID],
+    ]
+
+
+def test_steps_of_a_second_thread_are_not_counted_twice():
+    trace = item_in_a_step().step(100, 50).on(77).step(100, 50, number=1).trace()
+    assert trace.steps["number"].tolist() == [0, 1]
+
+
+def test_a_trace_without_steps_says_so():
+    trace = TraceBuilder().stream_sync(0, 1).trace()
+    assert (len(trace.steps), trace.step_source) == (0, "none")
+
+
+def test_the_process_is_the_one_with_the_most_runtime_calls():
+    builder = TraceBuilder().stream_sync(0, 1).stream_sync(2, 1).op("a", 0, 1)
+    for category in ("cpu_op", "cpu_op", "cuda_runtime"):
+        builder.events.append({"ph": "X", "cat": category, "name": "b", "pid": 1, "tid": 1, "ts": 5, "dur": 1})
+    assert builder.trace().pid == PID
+
+
+def test_threads_have_the_names_of_the_process():
+    builder = TraceBuilder().on(5, "thread 5 (pt_autograd_0)").on(6, "loader").stream_sync(0, 1)
+    lane = {"ph": "M", "name": "thread_name", "pid": 0, "tid": 7, "ts": 0, "args": {"name": "stream 7"}}
+    builder.events.append(lane)
+    assert builder.trace().thread_names == {5: "pt_autograd_0", 6: "loader"}
+
+
+def test_devices_and_ranks_are_read():
+    builder = item_in_a_step()
+    builder.top["deviceProperties"][0]["asyncEngineCount"] = 3
+    trace = builder.trace()
+    assert trace.devices == (Device(0, "NVIDIA H200", 3, 150_000_000_000),)
+    assert (trace.rank, trace.world_size) == (1, 4)
+    assert item_in_a_step().trace().devices[0].copy_engines is None
+
+
+@pytest.mark.parametrize("odd", [None, 5, "x", [], {}, [5], [{"id": "x"}], [{"id": [], "name": "d"}]])
+def test_odd_metadata_does_not_sink_a_trace(odd):
+    builder = TraceBuilder().stream_sync(0, 1)
+    builder.top |= {"deviceProperties": odd, "distributedInfo": odd}
+    trace = builder.trace()
+    assert (trace.rank, len(trace.runtime)) == (None, 1)
+
+
+# ------------------------------------------------------------------------------------------------ recording
+
+
+def recorded():
+    return (
+        TraceBuilder()
+        .stream_sync(10, 5)
+        .recording(0, 100, 200.5, source="optimizer", first=7, bare_us=[80, 90], rank=2, thread_names={"5": "main"})
+        .warning(16, ("train.py", 40, "main"), ("train.py", 42, "step", "loss.item()"), expected="logging")
+    )
+
+
+def test_the_recordings_boundaries_are_the_steps():
+    trace = recorded().steps(0, 50).trace()
+    assert trace.step_source == "optimizer"
+    assert trace.steps[["number", "ts", "end"]].to_numpy().tolist() == [[7, 0, 100_000], [8, 100_000, 200_500]]
+
+
+def test_a_recording_without_boundaries_leaves_the_profilers_steps():
+    trace = TraceBuilder().stream_sync(0, 1).recording(source="none").step(0, 50).trace()
+    assert trace.step_source == "profiler"
+    assert trace.recording is not None
+
+
+def test_the_recording_is_read_whole():
+    trace = recorded().trace()
+    assert trace.recording == recorded().recorded()
+    assert trace.recording is not None
+    (site,) = trace.recording.sites
+    frames = [trace.recording.frames[i] for i in trace.recording.stacks[site.stack]]
+    assert (frames[-1].line, frames[-1].expression, site.expected) == (42, "loss.item()", "logging")
+    assert site.end_ns == epoch_ns(16)
+    assert (trace.rank, trace.thread_names) == (2, {5: "main"})
+
+
+def test_threads_that_the_profiler_numbers_otherwise_get_their_native_id():
+    builder = TraceBuilder().stream_sync(0, 1).on(1234, "thread 1234 (python)").stream_sync(2, 1).op("a", 2, 1)
+    trace = builder.recording(0, 10, thread_aliases={"1234": 77}).trace()
+    assert trace.runtime["tid"].tolist() == [TID, 77]
+    assert trace.ops["tid"].tolist() == [77]
+    assert trace.thread_names == {77: "python"}
+    assert str(trace.runtime["tid"].dtype) == "int64"
+
+
+def test_a_foreign_trace_has_no_recording():
+    assert item_in_a_step().trace().recording is None
+
+
+def test_a_recording_of_a_newer_format_asks_for_an_upgrade():
+    document = recorded().document()
+    document["syncscope"]["format"] = 2
+    assert refuse(document) == "was recorded by a newer syncscope (format 2): upgrade syncscope"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda key: key.pop("steps"),
+        lambda key: key["steps"].update(boundaries_ns=[2, 1]),
+        lambda key: key["steps"].update(boundaries_ns=[0, 2**70]),
+        lambda key: key["sites"][0].update(stack=9),
+        lambda key: key["stacks"][0].append(-1),
+        lambda key: key.update(format="x"),
+        lambda key: key.update(thread_aliases={"5": 2**70}),
+    ],
+    ids=["no steps", "backwards", "too late", "no such stack", "no such frame", "odd format", "odd thread"],
+)
+def test_a_malformed_recording_is_ignored_with_a_warning(spoil):
+    document = json.loads(recorded().step(0, 50).json())
+    spoil(document["syncscope"])
+    trace = read_bytes(json.dumps(document).encode(), "t.json")
+    assert trace.recording is None
+    assert trace.step_source == "profiler"
+    assert [w for w in trace.warnings if w.startswith("the syncscope key is malformed and is ignored: ")]
+
+
+# ------------------------------------------------------------------------------------------------- refusals
+
+
+def test_what_is_not_json_is_refused():
+    assert refuse(b"\x7fELF\x02\x01") == "is not JSON"
+    assert refuse(b"   \n") == "is not JSON"
+    assert refuse('"text"'.encode("utf-16")) == "is not JSON"
+
+
+def test_json_that_is_no_trace_is_refused():
+    assert refuse({"schema_version": 1, "findings": []}).startswith("is JSON but not a trace")
+    assert refuse({"traceEvents": {"a": 1}}).startswith("is JSON but not a trace")
+
+
+def test_a_trace_with_no_events_is_refused():
+    assert refuse({"traceEvents": []}) == "holds no events"
+    assert refuse([]) == "holds no events"
+
+
+def test_json_nested_too_deep_is_refused():
+    assert refuse(b'{"traceEvents": [' + b"[" * 200_000) == "is cut short before its first event"
+
+
+def test_a_trace_of_the_host_alone_is_refused():
+    document = TraceBuilder().step(0, 10).op("aten::add", 1, 2).document()
+    assert refuse(document) == (
+        "holds no device activity and no runtime calls: recorded without ProfilerActivity.CUDA?"
+    )
+
+
+def test_a_trace_of_an_unsupported_device_is_refused_by_name():
+    builder = TraceBuilder().op("aten::add", 1, 2)
+    builder.call("runFunction", 1, 1, category="mtia_runtime")
+    assert refuse(builder.document()) == "holds activity of a device that is not supported (mtia_runtime)"
+
+
+def test_another_tools_events_are_refused():
+    assert refuse([{"ph": "X", "name": "frame", "cat": "toplevel", "ts": 1, "pid": 1, "tid": 1}]) == (
+        "holds no events of a PyTorch profile"
+    )
+
+
+def test_device_rows_without_calls_and_calls_without_device_rows_are_traces(tmp_path):
+    assert len(TraceBuilder().kernel("a", 0, 1).trace().device) == 1
+    assert len(load(TraceBuilder().stream_sync(0, 1).write(tmp_path / "t.json.gz")).runtime) == 1
