@@ -1,0 +1,61 @@
+"""Sets of time intervals as sorted, disjoint arrays: the arithmetic under overlap, exposure and idle time."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Union:
+    """The union of half-open intervals ``[ts, end)``, kept sorted and disjoint. Any unit; here nanoseconds."""
+
+    def __init__(self, ts: Ints, end: Ints) -> None:
+        """``ts`` and ``end`` (n,) in any order, overlaps allowed; empty intervals vanish."""
+        real = end > ts
+        order = np.argsort(ts[real], kind="stable")
+        starts, ends = ts[real][order], end[real][order]
+        # A new piece begins where a start lies behind everything that ended before it.
+        reach = np.maximum.accumulate(ends) if len(ends) else ends
+        first = np.ones(len(starts), dtype=bool)
+        first[1:] = starts[1:] > reach[:-1]
+        self.ts: Ints = starts[first]
+        self.end: Ints = reach[np.append(np.flatnonzero(first)[1:] - 1, len(reach) - 1)] if len(reach) else reach
+        self._total = np.concatenate(([0], np.cumsum(self.end - self.ts)))
+
+    @property
+    def length(self) -> int:
+        return int(self._total[-1])
+
+    def before(self, time: Ints) -> Ints:
+        """How much of the union lies before each time."""
+        piece = np.searchsorted(self.ts, time, side="right") - 1
+        inside = np.minimum(time, self.end[piece]) - self.ts[piece] if len(self.ts) else np.zeros_like(time)
+        found: Ints = np.where(piece >= 0, self._total[np.maximum(piece, 0)] + inside, 0)
+        return found
+
+    def within(self, ts: Ints, end: Ints) -> Ints:
+        """How much of the union lies inside each interval ``[ts, end)``."""
+        found: Ints = np.maximum(self.before(end) - self.before(ts), 0)
+        return found
+
+    def clipped(self, ts: int, end: int) -> Union:
+        """The part of the union inside ``[ts, end)``."""
+        return Union(np.clip(self.ts, ts, end), np.clip(self.end, ts, end))
+
+    def gaps(self, ts: int, end: int) -> tuple[Ints, Ints]:
+        """The pieces of ``[ts, end)`` that the union leaves uncovered, in order."""
+        inside = self.clipped(ts, end)
+        begins = np.concatenate(([ts], inside.end))
+        ends = np.concatenate((inside.ts, [end]))
+        real = ends > begins
+        return begins[real], ends[real]
+
+    def minus(self, other: Union) -> int:
+        """The length of this union that ``other`` leaves uncovered."""
+        return int(self.length - other.within(self.ts, self.end).sum())

@@ -1,0 +1,57 @@
+"""Python stacks of traces recorded elsewhere: ``python_function`` rows turned into frames.
+
+They carry the line of the ``def``, not of the call.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from syncscope.findings import Frame
+from syncscope.timeline.intervals import Bools
+from syncscope.timeline.nesting import Nesting
+
+PROFILER = ("<site-packages>/torch/profiler/", "<site-packages>/torch/autograd/profiler")
+"""Where the profiler's own waits come from."""
+
+
+def is_user(file: str) -> bool:
+    """Whether a normalised file is the program's own, neither a library's nor Python's."""
+    return not file.startswith("<") or file.startswith(("<ipython-input", "<stdin>"))
+
+
+class PythonStacks:
+    """The stacks of a trace's ``python_function`` rows."""
+
+    def __init__(self, frames: pd.DataFrame) -> None:
+        self.nesting = Nesting(frames)
+        files, functions = frames["file"].astype("category").cat, frames["function"].astype("category").cat
+        self._files = [str(name) for name in files.categories]
+        self._file = files.codes.to_numpy()
+        self._line = frames["line"].to_numpy(np.int64)
+        self._functions = [str(name) for name in functions.categories]
+        self._function = functions.codes.to_numpy()
+
+    def chain(self, row: int) -> tuple[Frame, ...]:
+        """The stack that ends at a row, outermost first; built-in functions and module markers are left out."""
+        rows = [i for i in self.nesting.chain(row) if self._line[i] >= 0]
+        return tuple(
+            Frame(file=self._files[self._file[i]], line=int(self._line[i]), function=self._functions[self._function[i]])
+            for i in reversed(rows)
+        )
+
+    def builtin(self, row: int) -> str:
+        """The function in C that a row is (``item``, ``copy_``), ``""`` for a Python frame."""
+        return "" if row < 0 or self._line[row] >= 0 else self._functions[self._function[row]]
+
+    def in_profiler(self, rows: np.ndarray) -> Bools:
+        """Which stacks (n,), given by their innermost rows, run through the profiler's own files."""
+        own = np.array([file.startswith(PROFILER) for file in self._files] or [False])
+        # Whether a row or anything around it is the profiler's, walking all stacks outwards at once.
+        found = np.zeros(len(rows), dtype=bool)
+        row = rows.copy()
+        while (live := row >= 0).any():
+            found[live] |= own[self._file[row[live]]]
+            row[live] = self.nesting.parent[row[live]]
+        return found

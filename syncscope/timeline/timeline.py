@@ -1,0 +1,299 @@
+"""The views of one trace, each computed once, when first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from syncscope.findings import Coverage, Overlap, Steps, StepSource, TraceInfo
+from syncscope.recording import Attributed
+from syncscope.timeline.attribution import attributed, fill_ops, occurrences
+from syncscope.timeline.calls import launches, runtime_calls
+from syncscope.timeline.copies import find_copies
+from syncscope.timeline.idle import IDLE, by_cause, find_idle
+from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.overlap import busiest, compute_unions, overlap
+from syncscope.timeline.pins import fed_copies, find_pins
+from syncscope.timeline.places import Place, Places, located
+from syncscope.timeline.prints import find_prints
+from syncscope.timeline.stacks import PythonStacks
+from syncscope.timeline.steps import span, step_of
+from syncscope.timeline.waits import (
+    ALL_STREAMS,
+    NO_STREAM,
+    OpIndex,
+    find_waits,
+    is_wait,
+    pending_work,
+    profilers_own,
+)
+from syncscope.trace.model import Trace
+
+HOST_COPIES = ("HtoD", "DtoH")
+DATA_LOADING = r"DataLoader|DataPipe"
+
+
+class Timeline:
+    """What happened in a trace. Every table's columns are documented by the constant named beside it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        """The recorded steps (``model.STEPS``)."""
+        return self.trace.steps
+
+    @cached_property
+    def calls(self) -> pd.DataFrame:
+        """Runtime calls of the traced process with their ``role`` (``calls.runtime_calls``)."""
+        return runtime_calls(self.trace)
+
+    @cached_property
+    def launch(self) -> Ints:
+        """For each row of ``trace.device``, the row of ``calls`` that launched it, −1 none."""
+        return launches(self.trace.device, self.calls)
+
+    @cached_property
+    def ops(self) -> OpIndex:
+        """PyTorch ops and what encloses them."""
+        return OpIndex(self.trace.ops["name"].astype(str).tolist(), Nesting(self.trace.ops))
+
+    @cached_property
+    def stacks(self) -> PythonStacks:
+        """Python frames of the trace and what encloses them."""
+        return PythonStacks(self.trace.frames)
+
+    @property
+    def waits(self) -> pd.DataFrame:
+        """The waits (``waits.WAITS``)."""
+        return self._located[0]
+
+    @property
+    def copies(self) -> pd.DataFrame:
+        """The copies (``copies.COPIES``)."""
+        return self._located[1]
+
+    @cached_property
+    def pins(self) -> pd.DataFrame:
+        """Pinnings of host memory (``pins.PINS``)."""
+        found = find_pins(self.trace.ops, self.ops, self._places.calls)
+        found["step"] = step_of(self.steps, found["ts"].to_numpy(np.int64))
+        found["copy"] = fed_copies(found, self.calls, self.copies)
+        found["place"] = self._around(*(found[c].to_numpy(np.int64) for c in ("ts", "end", "tid")))
+        return found
+
+    @cached_property
+    def prints(self) -> Ints:
+        """For each row of ``waits`` the number of the print it belongs to, −1 none (``prints.find_prints``)."""
+        return find_prints(self.waits, self.places, self.ops)
+
+    def attributed(self) -> list[Attributed]:
+        """The ops around each wait and copy by stack and ordinal in the step, for a window recorded without ops."""
+        return attributed(occurrences(self.waits, self.copies, self.places))
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The places that the other tables name by index; the first is nowhere."""
+        _ = self._located, self.pins
+        return self._places.all
+
+    @cached_property
+    def device(self) -> int | None:
+        """The busiest device: overlap and idle time speak of it alone. ``None`` without device activity."""
+        return busiest(self.trace.device)
+
+    @cached_property
+    def span(self) -> tuple[int, int] | None:
+        """Begin and end of what is looked at, in ns (``steps.span``)."""
+        return span(self.steps, self.trace.device, self._drained)
+
+    @cached_property
+    def idle(self) -> pd.DataFrame:
+        """Bubbles of ``device`` (``idle.IDLE``)."""
+        if self.device is None or self.span is None:
+            nothing: pd.DataFrame = pd.DataFrame({column: pd.Series(dtype=dtype) for column, dtype in IDLE.items()})
+            return nothing
+        mine = self._on_device
+        waits = self.waits
+        drains = waits[is_wait(waits["kind"]) & (waits["pending"] != 0).to_numpy(bool)]
+        drains = drains[["begin", "end"]].rename(columns={"begin": "ts"})
+        rows = self.trace.device[mine].reset_index(drop=True)
+        return find_idle(rows, self.launch[mine], self.calls, self.span, drains, self._host_activities())
+
+    @cached_property
+    def overlap(self) -> Overlap | None:
+        """Where the time of ``device`` goes; ``None`` without device activity."""
+        if self.device is None or self.span is None:
+            return None
+        causes = by_cause(self.idle, len(self.steps))
+        return overlap(self.trace.device[self._on_device], self.span, causes, len(self.steps))
+
+    def thread_name(self, tid: int) -> str | None:
+        """What the program calls a thread."""
+        return self.trace.thread_names.get(tid)
+
+    def info(self) -> TraceInfo:
+        """The trace in the report."""
+        trace, recording = self.trace, self.trace.recording
+        names = {device.id: device.name for device in trace.devices}
+        name = names.get(self.device) if self.device is not None else next(iter(names.values()), None)
+        notes = recording.notes if recording else ()
+        return TraceInfo(
+            path=trace.path,
+            rank=trace.rank,
+            device=name or (recording.device if recording else None),
+            torch=recording.torch if recording else None,
+            has=self.has,
+            steps=self._step_figures(),
+            coverage=self._coverage(),
+            overlap=self.overlap,
+            warnings=tuple(dict.fromkeys((*trace.warnings, *notes))),
+        )
+
+    @cached_property
+    def has(self) -> tuple[str, ...]:
+        """What the trace holds, in the words of ``TraceInfo.has``."""
+        trace, recording = self.trace, self.trace.recording
+        present = {
+            "runtime": len(self.calls) > 0,
+            "cpu_op": len(trace.ops) > 0,
+            "cuda_sync": len(trace.sync) > 0,
+            "stacks": len(trace.frames) > 0,
+            "sites": recording is not None,
+            "steps": len(trace.steps) > 0,
+            "attribution": recording is not None and recording.attribution is not None,
+            "hazards": recording is not None and recording.hazards is not None,
+        }
+        return tuple(name for name, there in present.items() if there)
+
+    # ------------------------------------------------------------------------------------------------- parts
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self.stacks, self.trace.recording, self.trace.base_ns)
+
+    @cached_property
+    def _on_device(self) -> Bools:
+        found: Bools = (self.trace.device["device"] == self.device).to_numpy(bool)
+        return found
+
+    def _around(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
+        return located(self._places.of_calls(ts, end, tid), self._places.of_frames(ts, end, tid))
+
+    @cached_property
+    def _located(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Waits and copies, each naming the other."""
+        device = self.trace.device
+        copies = find_copies(device, self.launch, self.calls, self.ops, compute_unions(device))
+        waits = self._waits(copies)
+        completes = waits[waits["copy"] >= 0]
+        wait = np.full(len(copies), -1, dtype=np.int64)
+        wait[completes["copy"].to_numpy(np.int64)] = completes.index.to_numpy(np.int64)
+        launched = copies["launch"].to_numpy(np.int64) >= 0
+        place = np.append(waits["place"].to_numpy(np.int64), 0)[wait]
+        rows = np.flatnonzero((place == 0) & launched & copies["direction"].isin(HOST_COPIES).to_numpy(bool))
+        place[rows] = self._around(*(copies[c].to_numpy(np.int64)[rows] for c in ("launch_ts", "launch_end", "tid")))
+        asked = np.where(launched, copies["launch_ts"], copies["ts"])
+        copies = copies.assign(step=step_of(self.steps, asked), wait=wait, place=place)
+        fill_ops(waits, copies, self._places.all, self.trace.recording)
+        return waits, copies
+
+    def _waits(self, copies: pd.DataFrame) -> pd.DataFrame:
+        waits: pd.DataFrame = find_waits(self.calls, self.ops)
+        waits["step"] = step_of(self.steps, waits["ts"].to_numpy(np.int64))
+        waits["place"] = self._wait_places(waits)
+        waits = waits[~self._profilers_own(waits)]
+        waits = waits.reset_index(drop=True)
+        first = {int(call): row for row, call in reversed(list(enumerate(copies["launch"]))) if call >= 0}
+        waits["copy"] = np.array([first.get(int(call), -1) for call in waits["copy_call"]], dtype=np.int64)
+        copy = waits["copy"].to_numpy(np.int64)
+        pageable = np.append((copies["memory"] == "pageable").to_numpy(bool), False)[copy]
+        began = np.append(copies["launch_ts"].to_numpy(np.int64), 0)[copy]
+        waits["begin"] = np.where(pageable, np.minimum(began, waits["ts"]), waits["ts"])
+        waits["stall"] = waits["end"] - waits["begin"]
+        launched = np.where(self.launch >= 0, np.append(self.calls["ts"], 0)[self.launch], self.trace.device["ts"])
+        waits["pending"] = pending_work(waits, self.trace.device, launched, self._waited_streams(waits, copies))
+        return waits
+
+    def _wait_places(self, waits: pd.DataFrame) -> Ints:
+        ts, end, tid = (waits[c].to_numpy(np.int64) for c in ("ts", "end", "tid"))
+        engine = np.array([any(op.startswith("autograd::engine") for op in ops) for ops in waits["ops"]], dtype=bool)
+        in_backward = engine | ~waits["ops_known"].to_numpy(bool)
+        warned = np.flatnonzero(waits["kind"].isin(["stream", "copy"]).to_numpy(bool))
+        place = np.zeros(len(waits), dtype=np.int64)
+        place[warned] = self._places.of_warnings(ts[warned], end[warned], tid[warned], in_backward[warned])
+        return located(place, self._around(ts, end, tid))
+
+    def _profilers_own(self, waits: pd.DataFrame) -> Bools:
+        ts, end, tid = (waits[c].to_numpy(np.int64) for c in ("ts", "end", "tid"))
+        frames = self.stacks.nesting.innermost(tid, ts, end)
+        own = profilers_own(waits, self.calls, self.stacks.in_profiler(frames), frames >= 0)
+        if self.trace.recording is None:
+            return own
+        # The collector records every device sync that the program asks for.
+        hooked = np.array([self._places.all[place].source == "hook" for place in waits["place"]], dtype=bool)
+        bare = (waits["kind"] == "device").to_numpy(bool) & (waits["op"] < 0).to_numpy(bool)
+        outside: Bools = (waits["step"] < 0).to_numpy(bool)
+        found: Bools = (own | (bare & outside)) & ~hooked
+        return found
+
+    def _waited_streams(self, waits: pd.DataFrame, copies: pd.DataFrame) -> Ints:
+        sync = self.trace.sync[self.trace.sync["stream"] >= 0]
+        stream_of = dict(zip(sync["correlation"].tolist(), sync["stream"].tolist(), strict=True))
+        noted = [stream_of.get(correlation, NO_STREAM) for correlation in waits["correlation"].tolist()]
+        own = np.append(copies["stream"].to_numpy(np.int64), NO_STREAM)[waits["copy"].to_numpy(np.int64)]
+        found = np.where(own >= 0, own, noted)
+        kind = waits["kind"].to_numpy(object)
+        return np.where(kind == "device", ALL_STREAMS, np.where(np.isin(kind, ["stream", "copy"]), found, NO_STREAM))
+
+    def _host_activities(self) -> dict[str, Union]:
+        annotations, copies, waits = self.trace.annotations, self.copies, self.waits
+        loading = annotations["name"].astype(str).str.contains(DATA_LOADING).to_numpy(bool)
+        memory = waits[~is_wait(waits["kind"])]
+        blocked = copies[(copies["memory"] == "pageable") & (copies["launch"] >= 0)]
+        return {
+            "data loading": _union(annotations[loading], "ts", "end"),
+            "allocation": _union(memory, "ts", "end"),
+            "pageable copy": _union(blocked, "launch_ts", "launch_end"),
+        }
+
+    def _step_figures(self) -> Steps:
+        bare = self.trace.recording.bare if self.trace.recording else None
+        source: StepSource = self.trace.step_source  # type: ignore[assignment]
+        return Steps(
+            count=len(self.steps),
+            profiled_ms=self._step_ms(),
+            bare_ms=round(sum(bare.steps_ns) / len(bare.steps_ns) * 1e-6, 6) if bare and bare.steps_ns else None,
+            source=source,
+        )
+
+    def _step_ms(self) -> float | None:
+        """Mean length of a recorded step: where the device was seen to drain, until then, as bare steps are timed."""
+        if not len(self.steps):
+            return None
+        if self._drained is None or self.span is None:
+            return round(float(self.steps["dur"].mean()) * 1e-6, 6)
+        return round((self.span[1] - self.span[0]) * 1e-6 / len(self.steps), 6)
+
+    @cached_property
+    def _drained(self) -> int | None:
+        recording = self.trace.recording
+        if recording is None or recording.steps.drained_ns is None or not len(self.steps):
+            return None
+        return recording.steps.drained_ns - self.trace.base_ns
+
+    def _coverage(self) -> Coverage:
+        inside = is_wait(self.waits["kind"])
+        if len(self.steps):
+            inside = inside & (self.waits["step"] >= 0).to_numpy(bool)
+        places = self.places
+        lines = [places[place].source == "hook" for place in self.waits["place"].to_numpy(np.int64)[inside]]
+        return Coverage(waits=len(lines), with_line=sum(lines))
+
+
+def _union(table: pd.DataFrame, ts: str, end: str) -> Union:
+    return Union(table[ts].to_numpy(np.int64), table[end].to_numpy(np.int64))

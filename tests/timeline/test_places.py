@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from syncscope.findings import Frame
+from syncscope.recording import RecordedFrame
+from syncscope.timeline import Place, Timeline
+from tests.builders import TraceBuilder
+
+MAIN = ("train.py", 40, "<module>", "step(x)")
+STEP = ("train.py", 12, "step", "loss.item()")
+LIBRARY = ("<site-packages>/lib/model.py", 7, "Model.forward", "x.item()")
+ENGINE = 4999
+
+
+def wait_places(builder: TraceBuilder) -> list[Place]:
+    view = Timeline(builder.trace())
+    return [view.places[place] for place in view.waits["place"]]
+
+
+def test_a_warning_gives_the_very_line_and_expression():
+    place = wait_places(TraceBuilder().recording().stream_sync(10, 10).warning(40, MAIN, STEP))[0]
+    assert place.source == "hook"
+    assert place.site is not None
+    assert (place.site.line, place.site.function, place.site.expression) == (12, "step", "loss.item()")
+    assert place.at == Frame(file="train.py", line=12, function="step")
+    assert [frame.line for frame in place.chain] == [40, 12]
+
+
+def test_the_site_is_the_innermost_user_frame_and_at_the_innermost_of_all():
+    place = wait_places(TraceBuilder().recording().stream_sync(10, 10).warning(40, MAIN, STEP, LIBRARY))[0]
+    assert place.site is not None
+    assert place.at is not None
+    assert (place.site.file, place.at.file) == ("train.py", "<site-packages>/lib/model.py")
+    assert place.running == "x.item()"
+
+
+def test_a_stack_of_library_code_has_its_outermost_frame_as_site():
+    outer = ("<site-packages>/lib/cli.py", 3, "main")
+    place = wait_places(TraceBuilder().recording().stream_sync(10, 10).warning(40, outer, LIBRARY))[0]
+    assert place.site is not None
+    assert place.site.file == "<site-packages>/lib/cli.py"
+
+
+def test_a_recorded_call_covers_its_wait():
+    builder = TraceBuilder().recording(0, 100).entry("torch.cuda.synchronize", 8, 32, STEP).device_sync(10, 20)
+    place = wait_places(builder)[0]
+    assert (place.source, place.entry) == ("hook", "torch.cuda.synchronize")
+
+
+def test_a_wait_both_warned_of_and_inside_a_call_has_the_warnings_place():
+    inner = ("<site-packages>/torch/cuda/streams.py", 100, "Stream.synchronize", "super().synchronize()")
+    builder = TraceBuilder().recording().entry("Stream.synchronize", 5, 45, STEP).stream_sync(10, 20)
+    place = wait_places(builder.warning(40, STEP, inner))[0]
+    assert place.at is not None
+    assert place.at.function == "Stream.synchronize"
+
+
+def test_warnings_of_device_and_event_syncs_do_not_exist_so_they_take_none():
+    builder = TraceBuilder().recording(0, 500).stream_sync(10, 10).event_sync(25, 5).warning(60, STEP)
+    assert [place.source for place in wait_places(builder)] == ["hook", "op"]
+
+
+def test_a_wait_in_backward_has_the_line_that_called_it():
+    backward = ("train.py", 13, "step", "loss.backward()")
+    replay = ("<site-packages>/torch/autograd/graph.py", 800, "_engine_run_backward", "engine.run_backward()")
+    builder = TraceBuilder().recording(0, 900).on(ENGINE)
+    builder.op("autograd::engine::evaluate_function: ProdBackward0", 100, 60).stream_sync(120, 20)
+    builder.on(4000).warning(300, MAIN, backward, replay)
+    place = wait_places(builder)[0]
+    assert place.site is not None
+    assert place.site.expression == "loss.backward()"
+
+
+def test_without_a_record_a_wait_of_our_recording_stays_without_a_line():
+    builder = TraceBuilder().recording(0, 500).stream_sync(10, 10).stream_sync(100, 10).warning(140, STEP)
+    assert [place.site is None for place in wait_places(builder)] == [True, False]
+
+
+def test_expected_waits_carry_their_reason():
+    builder = TraceBuilder().recording().stream_sync(10, 10).warning(40, STEP, expected="epoch metrics")
+    assert wait_places(builder)[0].expected == "epoch metrics"
+
+
+def test_equal_expressions_of_a_function_keep_their_ordinal():
+    second = RecordedFrame(file="train.py", line=12, function="step", expression="x.item()", ordinal=1, user=True)
+    builder = TraceBuilder().recording().stream_sync(10, 10).warning(40, second)
+    assert wait_places(builder)[0].ordinal == 1
+
+
+def test_python_frames_give_function_and_line_of_the_def():
+    builder = (
+        TraceBuilder()
+        .frame("train.py", 5, "step", 0, 100)
+        .frame("transformers/models/bert.py", 70, "forward", 5, 90)
+        .builtin("item", 8, 60)
+        .op("aten::item", 10, 50)
+        .stream_sync(20, 30)
+    )
+    place = wait_places(builder)[0]
+    assert place.source == "stack"
+    assert place.site is not None
+    assert (place.site.file, place.site.line, place.site.expression) == ("train.py", 5, None)
+    assert place.at == Frame(file="<site-packages>/transformers/models/bert.py", line=70, function="forward")
+    assert place.entry == "item"
+
+
+def test_a_trace_with_ops_alone_has_no_line():
+    assert wait_places(TraceBuilder().op("aten::item", 0, 50).stream_sync(20, 10)) == [Place()]
+
+
+def test_a_copy_that_no_wait_completes_has_the_place_of_the_call_around_it():
+    call = ("train.py", 9, "step", "x.to(device, non_blocking=True)")
+    builder = TraceBuilder().recording().entry("Tensor.to", 5, 45, call).copy("HtoD", call=(10, 20), runs=(20, 15))
+    view = Timeline(builder.trace())
+    assert [view.places[place].entry for place in view.copies["place"]] == ["Tensor.to"]
+
+
+def test_a_copy_shares_the_place_of_the_wait_that_completes_it():
+    builder = TraceBuilder().recording().op("aten::copy_", 5, 40).copy("HtoD", call=(8, 5), runs=(14, 10))
+    view = Timeline(builder.stream_sync(15, 20).warning(60, STEP).trace())
+    assert view.copies["place"].tolist() == view.waits["place"].tolist()
+    assert view.places[view.copies["place"][0]].source == "hook"
+
+
+def test_threads_known_by_another_number_are_matched_by_their_native_id():
+    alias = 123456
+    builder = TraceBuilder().recording(0, 500, thread_aliases={str(alias): 4000}).warning(60, STEP)
+    assert wait_places(builder.on(alias).stream_sync(10, 10))[0].source == "hook"
