@@ -1,0 +1,72 @@
+"""The rules, one a file, listed in order of precedence: the first rule that takes a wait keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from syncscope.findings import Finding, NotChecked
+from syncscope.rules.blocking_copy import BlockingCopy
+from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
+from syncscope.rules.cross_stream_race import CrossStreamRace
+from syncscope.rules.device_starved import DeviceStarved
+from syncscope.rules.dynamic_shape import DynamicShape
+from syncscope.rules.explicit_sync import ExplicitSync
+from syncscope.rules.library_sync import LibrarySync
+from syncscope.rules.overwrite_in_flight import OverwriteInFlight
+from syncscope.rules.pageable_copy import PageableCopy
+from syncscope.rules.pin_then_copy import PinThenCopy
+from syncscope.rules.read_before_arrival import ReadBeforeArrival
+from syncscope.rules.rule import Case, Rule, related
+from syncscope.rules.scalar_read import ScalarRead
+from syncscope.rules.tensor_print import TensorPrint
+from syncscope.timeline import Timeline
+
+RULES: tuple[Rule, ...] = (
+    TensorPrint(),
+    ExplicitSync(),
+    DynamicShape(),
+    ScalarRead(),
+    BlockingCopy(),
+    LibrarySync(),
+    PageableCopy(),
+    PinThenCopy(),
+    CopyNotOverlapped(),
+    DeviceStarved(),
+    ReadBeforeArrival(),
+    OverwriteInFlight(),
+    CrossStreamRace(),
+)
+
+__all__ = ["RULES", "Rule", "check", "select"]
+
+
+def select(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:
+    """The rules whose code begins with one of ``select`` (all when empty) and with none of ``ignore``.
+
+    Raises ``ValueError`` naming an entry that is no rule's code or the beginning of one.
+    """
+    for entry in (*select, *ignore):
+        if not entry or not any(rule.code.startswith(entry) for rule in RULES):
+            raise ValueError(f"unknown rule {entry!r}; rules are {', '.join(sorted(rule.code for rule in RULES))}")
+    wanted = tuple(select) or ("",)
+    return tuple(r for r in RULES if r.code.startswith(wanted) and not (ignore and r.code.startswith(tuple(ignore))))
+
+
+def check(timeline: Timeline, rules: Sequence[Rule] = RULES) -> tuple[list[Finding], list[NotChecked]]:
+    """What ``rules`` find, and which of them could not see.
+
+    All rules run, in order, whatever is asked for: which rule takes a wait does not depend on the selection.
+    """
+    case, blind = Case(timeline), []
+    for rule in RULES:
+        if why := rule.blind(timeline):
+            blind.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank))
+        if why := rule.unseen(timeline):
+            blind.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, partial=True))
+        case.hits += rule.run(case)
+    codes = {rule.code for rule in rules}
+    linked = ((hit.finding, others) for hit, others in related(case.hits) if hit.finding.rule in codes)
+    findings = [msgspec.structs.replace(finding, related=others) for finding, others in linked]
+    return findings, [entry for entry in blind if entry.rule in codes]

@@ -1,0 +1,85 @@
+"""What a chain of ops says about a wait inside it. Chains are tuples of names, outermost first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from syncscope.timeline import Place
+from syncscope.timeline.intervals import Bools
+
+Chain = tuple[str, ...]
+
+NATIVE = frozenset({"aten", "prim", "prims", "inductor", "quantized", "sparse", "profiler"})
+"""Namespaces of PyTorch's own operators."""
+
+OPERATOR_CALL = "torch.ops"
+"""The recorded entry point of operators called from Python, TorchScript included."""
+
+SCALAR_READS = frozenset({"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero", "aten::equal"})
+"""Ops that bring one value to the host."""
+
+DYNAMIC_SHAPES = frozenset({
+    "aten::nonzero", "aten::nonzero_numpy", "aten::argwhere", "aten::masked_select", "aten::masked_select_backward",
+    "aten::unique", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive",
+    "aten::unique_dim_consecutive", "aten::repeat_interleave",
+})  # fmt: skip
+"""Ops whose result's size depends on values."""
+
+COPIES = frozenset({
+    "aten::to", "aten::_to_copy", "aten::copy_", "aten::_copy_from", "aten::_copy_from_and_resize", "aten::cuda",
+    "aten::cpu", "aten::type", "aten::type_as", "aten::clone", "aten::contiguous", "aten::detach", "aten::detach_",
+    "aten::alias", "aten::lift", "aten::lift_fresh", "aten::set_", "aten::set_data", "aten::tolist", "aten::tensor",
+    "aten::as_tensor", "aten::scalar_tensor", "aten::new_tensor", "aten::empty", "aten::empty_like",
+    "aten::empty_strided", "aten::pin_memory", "aten::_pin_memory", "aten::reshape", "aten::flatten", "aten::view",
+    "aten::select", "aten::slice", "aten::expand", "aten::fill_", "aten::full", "aten::full_like", "aten::float",
+    "aten::half", "aten::double", "aten::long", "aten::bool",
+})  # fmt: skip
+"""Ops that move or make a tensor and do nothing else."""
+
+INDEXING = frozenset({
+    "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index",
+    "aten::_unsafe_index_put", "aten::index_select", "aten::index_fill_", "aten::index_add_", "aten::index_copy_",
+    "aten::take", "aten::gather", "aten::scatter", "aten::scatter_",
+})  # fmt: skip
+"""Ops that ship an index on the host to the device."""
+
+
+def ops_of(chain: Chain) -> Chain:
+    """The dispatcher's ops of a chain: names with a namespace, without the autograd engine's own frames."""
+    return tuple(op for op in chain if "::" in op and not op.startswith(("autograd::", "torch::autograd::")))
+
+
+def reads_scalar(chain: Chain) -> bool:
+    return not SCALAR_READS.isdisjoint(chain)
+
+
+def has_dynamic_shape(chain: Chain) -> bool:
+    return not DYNAMIC_SHAPES.isdisjoint(chain)
+
+
+def only_copies(chain: Chain) -> bool:
+    """A copy and nothing but what copies are made of: a copy inside an op of another kind is that op's business."""
+    ops = ops_of(chain)
+    return bool(ops) and all(op in COPIES or op in INDEXING for op in ops)
+
+
+def in_library(waits: pd.DataFrame, places: tuple[Place, ...]) -> Bools:
+    """Which waits are the business of an operator of another library: what it does inside is not the program's choice.
+    A wait that PyTorch warned of came from a Python line, which is then the better place to look."""
+    foreign = matching(waits, lambda chain: any(op.split("::")[0] not in NATIVE for op in ops_of(chain)))
+    seen = [places[place] for place in waits["place"]]
+    warned = np.array([place.source == "hook" and not place.entry for place in seen], dtype=bool)
+    called = np.array([place.entry == OPERATOR_CALL for place in seen], dtype=bool) & matching(
+        waits, lambda ops: not ops
+    )
+    found: Bools = (foreign & ~warned) | called
+    return found
+
+
+def matching(waits: pd.DataFrame, test: Callable[[Chain], bool]) -> Bools:
+    """Which waits' chains pass a test; each chain is asked once."""
+    answers = {chain: test(chain) for chain in set(waits["ops"])}
+    return np.array([answers[chain] for chain in waits["ops"]], dtype=bool)

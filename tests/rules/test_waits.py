@@ -1,0 +1,211 @@
+"""The rules that take waits: each takes its own and leaves the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import FrameSpec, TraceBuilder
+from tests.rules.scenes import blind, chain, codes, findings, line, lines_of, waiting
+
+
+class TestScalarRead:
+    @pytest.mark.parametrize(
+        "ops",
+        [
+            ("aten::item", "aten::_local_scalar_dense"),
+            ("aten::is_nonzero", "aten::item", "aten::_local_scalar_dense"),
+            ("aten::one_hot", "aten::item", "aten::_local_scalar_dense"),
+            ("aten::allclose", "aten::item", "aten::_local_scalar_dense"),
+            ("autograd::engine::evaluate_function: MyBackward", "MyBackward", "aten::item"),
+        ],
+    )
+    def test_takes_reads_of_one_value(self, ops: tuple[str, ...]):
+        assert codes(chain(*ops)) == ["SYN102"]
+
+    def test_says_how_often_how_long_and_how_much(self):
+        found = findings(chain("aten::item", "aten::_local_scalar_dense", steps=4), "SYN102")[0]
+        assert (found.count, found.per_step, found.bytes, found.op) == (4, 1, 16, "aten::item")
+        assert found.stall_ms_per_step == pytest.approx(0.020)
+        assert found.saving_ms_per_step is None
+        assert found.saving_null_why
+
+    @pytest.mark.parametrize(
+        ("ops", "advice"),
+        [
+            (("aten::one_hot", "aten::item"), "num_classes"),
+            (("aten::linalg_cholesky", "aten::item"), "_ex"),
+            (("aten::is_nonzero", "aten::item"), "torch.where"),
+            (("aten::item",), "non_blocking"),
+        ],
+    )
+    def test_advice_fits_the_op(self, ops: tuple[str, ...], advice: str):
+        assert advice in findings(chain(*ops), "SYN102")[0].fix
+
+    def test_advice_fits_the_file(self):
+        at = ("<site-packages>/torch/amp/grad_scaler.py", 450, "GradScaler._maybe_opt_step", "sum(v.item() for v in x)")
+        builder = waiting(TraceBuilder().recording(0, 300), 10, "aten::item").warning(
+            100, line(9, "scaler.step(o)"), at
+        )
+        assert "fused=True" in findings(builder, "SYN102")[0].fix
+
+
+class TestDynamicShape:
+    @pytest.mark.parametrize(
+        ("ops", "advice"),
+        [
+            (("aten::nonzero",), "three arguments"),
+            (("aten::index", "aten::nonzero"), "x[mask]"),
+            (("aten::index_put_", "aten::_index_put_impl_", "aten::nonzero"), "masked_fill_"),
+            (("aten::masked_select", "aten::nonzero"), "multiply by the mask"),
+            (("aten::repeat_interleave", "aten::item"), "output_size"),
+            (("aten::unique_consecutive",), "upper bound"),
+        ],
+    )
+    def test_takes_shapes_that_depend_on_values(self, ops: tuple[str, ...], advice: str):
+        found = findings(chain(*ops), "SYN101", "SYN102", "SYN103", "SYN109")
+        assert [finding.rule for finding in found] == ["SYN103"]
+        assert advice in found[0].fix
+
+    def test_in_backward_it_says_so(self):
+        engine = ("autograd::engine::evaluate_function: ProdBackward0", "ProdBackward0", "aten::nonzero")
+        assert "in backward" in findings(chain(*engine), "SYN103")[0].message
+
+
+class TestBlockingCopy:
+    @pytest.mark.parametrize(
+        "ops",
+        [
+            ("aten::to", "aten::_to_copy", "aten::copy_"),
+            ("aten::copy_",),
+            ("aten::index", "aten::to", "aten::_to_copy", "aten::copy_"),
+            ("autograd::engine::evaluate_function: ToCopyBackward0", "ToCopyBackward0", "aten::to", "aten::copy_"),
+        ],
+    )
+    def test_takes_copies_and_indices_shipped_to_the_device(self, ops: tuple[str, ...]):
+        assert codes(chain(*ops, copy="HtoD")) == ["SYN101"]
+
+    def test_a_copy_inside_an_op_of_another_kind_is_that_ops(self):
+        assert codes(chain("aten::linalg_eig", "aten::to", "aten::copy_")) == ["SYN109"]
+
+    def test_a_hip_copy_that_blocks_is_one(self):
+        builder = TraceBuilder(vendor="hip").step(0, 100).op("aten::to", 8, 60).op("aten::copy_", 9, 50)
+        builder.copy("HtoD", call=(10, 40), runs=(30, 10), memory="host", name="hipMemcpyWithStream")
+        found = findings(builder, "SYN101")[0]
+        assert (found.bytes, found.stall_ms) == (4096, pytest.approx(0.040))
+
+    @pytest.mark.parametrize(
+        ("direction", "memory", "advice"),
+        [
+            ("HtoD", "pageable", "pin_memory=True"),
+            ("HtoD", "pinned", "pinned already"),
+            ("DtoH", "pageable", "event"),
+        ],
+    )
+    def test_advice_fits_direction_and_memory(self, direction: str, memory: str, advice: str):
+        found = findings(chain("aten::to", "aten::copy_", copy=direction, memory=memory), "SYN101")[0]
+        assert advice in found.fix
+
+    def test_the_pageable_copy_is_a_finding_of_its_own_and_both_know_each_other(self):
+        wait, copy = findings(chain("aten::to", "aten::copy_", copy="HtoD", memory="pageable"), "SYN101", "CPY201")
+        assert (wait.rule, copy.rule) == ("SYN101", "CPY201")
+        assert copy.fingerprint in wait.related
+        assert wait.fingerprint in copy.related
+        assert copy.stall_ms is None  # the wait's finding has it
+
+
+class TestTensorPrint:
+    def test_one_finding_a_print_at_the_line_that_prints(self):
+        formatter = "<site-packages>/torch/_tensor_str.py"
+        text: FrameSpec = ("<site-packages>/torch/_tensor.py", 590, "Tensor.__repr__")
+        stack: list[FrameSpec] = [line(14, "print(t)"), text, (formatter, 726, "_str")]
+        builder = TraceBuilder().recording(0, 1000, 2000)
+        for start in (0, 1000):
+            for i, (inner, number) in enumerate([("_tensor_str", 343), ("_tensor_str", 350)]):
+                waiting(builder, start + 100 * (i + 1), "aten::item").warning(
+                    start + 100 * (i + 1) + 70, *stack, (formatter, number, inner)
+                )
+        found = findings(builder, "SYN102", "SYN104")
+        assert [finding.rule for finding in found] == ["SYN104"]
+        assert (found[0].count, found[0].per_step) == (2, 1)
+        assert found[0].at is not None
+        assert found[0].at.line == 14
+        assert found[0].stall_ms == pytest.approx(0.080)
+        assert "2 waits a print" in found[0].message
+
+    def test_formatting_one_value_is_a_scalar_read(self):
+        at = ("<site-packages>/torch/_tensor.py", 1100, "Tensor.__format__", "self.item()")
+        builder = waiting(TraceBuilder().recording(0, 300), 10, "aten::item").warning(100, line(9, "f'{loss:.3f}'"), at)
+        assert codes(builder) == ["SYN102"]
+
+
+class TestExplicitSync:
+    def test_takes_device_and_event_syncs_outside_ops(self):
+        builder = (
+            TraceBuilder().step(0, 900).device_sync(10, 20).event_sync(50, 5).launch("k", call=(60, 2), runs=(70, 2))
+        )
+        assert codes(builder) == ["SYN105", "SYN105"]
+
+    def test_a_device_sync_inside_an_op_is_the_librarys(self):
+        builder = TraceBuilder().step(0, 900).op("aten::linalg_eig", 5, 60).device_sync(10, 20)
+        assert codes(builder) == ["SYN109"]
+
+    def test_the_line_is_that_of_the_recorded_call(self):
+        builder = TraceBuilder().recording(0, 900).op("aten::mm", 1, 2)
+        builder.entry("torch.cuda.synchronize", 8, 32, line(25, "torch.cuda.synchronize()")).device_sync(10, 20)
+        found = findings(builder, "SYN105")
+        assert lines_of(found) == [25]
+        assert found[0].message == "torch.cuda.synchronize() makes the host wait for everything on the device"
+
+    def test_a_stream_synchronize_is_known_by_its_frame_even_right_behind_a_copy(self):
+        at = ("<site-packages>/torch/cuda/streams.py", 105, "Stream.synchronize", "super().synchronize()")
+        builder = TraceBuilder().recording(0, 900).copy("HtoD", call=(10, 5), runs=(16, 10)).stream_sync(17, 20)
+        builder.warning(60, line(23, "stream.synchronize()"), at)
+        assert codes(builder) == ["SYN105"]
+
+    def test_a_warned_wait_of_an_unknown_kind_was_not_asked_for(self):
+        builder = TraceBuilder().recording(0, 300).stream_sync(10, 10).warning(50, line(9, "compiled(x)"))
+        assert codes(builder) == ["SYN109"]
+
+    def test_what_empty_cache_waits_for_is_not_asked_for(self):
+        builder = TraceBuilder().recording(0, 900)
+        builder.entry("torch.cuda.empty_cache", 8, 52, line(30, "torch.cuda.empty_cache()")).event_sync(10, 20)
+        assert codes(builder) == ["SYN109"]
+
+
+class TestLibrarySync:
+    def test_takes_what_no_other_rule_explains(self):
+        found = findings(chain("aten::mode", copy=None), "SYN109")
+        assert found[0].op == "aten::mode"
+        assert "aten::mode" in found[0].message
+
+    @pytest.mark.parametrize("inner", ["aten::masked_select", "aten::item", "aten::to"])
+    def test_what_an_operator_of_another_library_does_inside_is_its_own(self, inner: str):
+        found = findings(chain("torchvision::nms", inner), "SYN101", "SYN102", "SYN103", "SYN109")
+        assert [finding.rule for finding in found] == ["SYN109"]
+        assert "torchvision::nms" in found[0].fix
+
+    def test_an_operator_called_from_python_is_known_by_its_call_where_ops_are_missing(self):
+        builder = TraceBuilder().recording(0, 300).copy("DtoH", call=(10, 4), runs=(16, 2)).stream_sync(16, 10)
+        assert codes(builder.entry("torch.ops", 5, 60, line(9, "detector(x)"))) == ["SYN109"]
+
+    def test_a_wait_that_a_python_operators_own_line_was_warned_for_is_found_there(self):
+        builder = waiting(TraceBuilder().recording(0, 300), 10, "mylib::op", "aten::item")
+        assert codes(builder.warning(100, line(9, "mylib.op(x)"), ("mylib.py", 4, "op", "x.item()"))) == ["SYN102"]
+
+
+class TestWithoutOps:
+    def test_a_wait_behind_a_copy_is_a_blocking_copy_and_the_others_say_they_cannot_see(self):
+        builder = TraceBuilder().copy("DtoH", call=(10, 4), runs=(16, 2)).stream_sync(18, 10)
+        assert codes(builder) == ["SYN101"]
+        assert {"SYN102", "SYN103", "SYN104", "SYN109"} <= set(blind(builder))
+        assert {"SYN101", "SYN105"}.isdisjoint(blind(builder))
+
+    def test_a_trace_without_waits_is_clean(self):
+        builder = TraceBuilder().launch("k", call=(10, 4), runs=(16, 2))
+        assert codes(builder) == []
+        assert not [code for code in blind(builder) if code.startswith("SYN")]
+
+    def test_a_trace_without_runtime_calls_cannot_be_checked(self):
+        assert {"SYN101", "SYN102", "SYN103", "SYN104", "SYN105", "SYN109", "CPY201"} <= set(
+            blind(TraceBuilder().kernel("k", 10, 5))
+        )
