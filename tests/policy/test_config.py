@@ -1,0 +1,120 @@
+"""Which configuration holds where, and what a wrong one says."""
+
+from pathlib import Path
+
+import pytest
+
+from syncscope.policy import DEFAULT_GATE, ConfigError, Policy, load_policy, own_packages
+
+EXPECT = """
+[tool.syncscope]
+own = ["our_models"]
+gate = ["SYN101", "CPY201"]
+
+expect = [
+  { rule = "SYN102", file = "train.py", function = "log_*", reason = "one read an epoch" },
+  # [a comment { with brackets
+  { rule = "SYN1", reason = "a [bracket] # and a hash" },
+]
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_without_configuration_the_default_gate_holds_and_nothing_is_expected(tmp_path: Path) -> None:
+    assert load_policy(tmp_path) == Policy(gate=DEFAULT_GATE, expect=(), own=())
+
+
+def test_pyproject_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "pyproject.toml", EXPECT)
+    policy = load_policy(tmp_path)
+    assert policy.gate == ("SYN101", "CPY201")
+    assert policy.own == ("our_models",)
+    first, second = policy.expect
+    assert (first.rule, first.file, first.function) == ("SYN102", "train.py", "log_*")
+    assert first.reason == "one read an epoch"
+    assert first.where == "pyproject.toml:7"
+    assert {"SYN101", "SYN102"} <= second.codes
+    assert second.where == "pyproject.toml:9"
+
+
+def test_the_nearest_configuration_above_holds(tmp_path: Path) -> None:
+    write(tmp_path / "pyproject.toml", '[tool.syncscope]\nown = ["far"]\n')
+    write(tmp_path / "a" / "pyproject.toml", '[tool.syncscope]\nown = ["near"]\n')
+    write(tmp_path / "a" / "b" / "pyproject.toml", "[project]\nname = 'no table of ours'\n")
+    assert load_policy(tmp_path / "a" / "b").own == ("near",)
+
+
+def test_a_file_of_its_own_wins_over_pyproject_beside_it(tmp_path: Path) -> None:
+    write(tmp_path / "pyproject.toml", '[tool.syncscope]\nown = ["shared"]\n')
+    write(tmp_path / "syncscope.toml", 'own = ["single"]\n')
+    assert load_policy(tmp_path).own == ("single",)
+
+
+def test_a_named_file_is_used_instead_of_searching(tmp_path: Path) -> None:
+    write(tmp_path / "pyproject.toml", '[tool.syncscope]\nown = ["found"]\n')
+    named = write(tmp_path / "ci" / "gate.toml", 'own = ["named"]\n')
+    assert load_policy(tmp_path, named).own == ("named",)
+
+
+def test_own_packages_do_not_look_at_the_rules(tmp_path: Path) -> None:
+    write(tmp_path / "syncscope.toml", 'own = ["ours"]\ngate = ["NO999"]\n')
+    assert own_packages(tmp_path) == ("ours",)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("expct = []", 'tool.syncscope: unknown key "expct", did you mean "expect"?'),
+        ("expect = 3", "tool.syncscope.expect: expected a list, got a number"),
+        ('gate = "SYN101"', "tool.syncscope.gate: expected a list, got a string"),
+        ('gate = ["SYN101", 2]', "tool.syncscope.gate[1]: expected a string, got a number"),
+        ('gate = ["SYN901"]', 'tool.syncscope.gate: unknown rule "SYN901", did you mean "SYN'),
+        ('gate = [""]', 'tool.syncscope.gate: unknown rule ""'),
+        ('expect = [{ rule = "SYN102" }]', 'tool.syncscope.expect[0]: missing key "reason"'),
+        ('expect = [{ rule = "SYN102", reason = " " }]', "tool.syncscope.expect[0].reason: must not be empty"),
+        ('expect = [{ reason = "x" }]', 'tool.syncscope.expect[0]: missing key "rule"'),
+        (
+            'expect = [{ rule = "SYN102", fil = "a", reason = "x" }]',
+            'tool.syncscope.expect[0]: unknown key "fil", did you mean "file"?',
+        ),
+        ('expect = [{ rule = "XXX", reason = "x" }]', 'tool.syncscope.expect[0].rule: unknown rule "XXX"'),
+    ],
+)
+def test_a_wrong_entry_names_file_key_and_reason(text: str, reason: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "pyproject.toml", f"[tool.syncscope]\n{text}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_policy(tmp_path)
+    assert str(caught.value).startswith(f"{path}: {reason}")
+    assert "\n" not in str(caught.value)
+
+
+def test_keys_of_a_file_of_its_own_have_no_table_before_them(tmp_path: Path) -> None:
+    path = write(tmp_path / "syncscope.toml", "gate = 1\n")
+    with pytest.raises(ConfigError) as caught:
+        load_policy(tmp_path)
+    assert str(caught.value) == f"{path}: gate: expected a list, got a number"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("pyproject.toml", b"[tool", "not TOML: "),
+        ("pyproject.toml", b"\xff\xfe", "not UTF-8 text"),
+        ("pyproject.toml", b"[project]\n", "has no [tool.syncscope] table"),
+        ("pyproject.toml", b"[tool]\nsyncscope = 3\n", "tool.syncscope: must be a table"),
+        ("missing.toml", None, "No such file or directory"),
+    ],
+)
+def test_a_named_file_that_cannot_be_used_says_why(name: str, data: bytes | None, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(ConfigError) as caught:
+        load_policy(tmp_path, path)
+    assert str(caught.value).startswith(f"{path}: {reason}")
