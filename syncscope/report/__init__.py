@@ -1,0 +1,1 @@
+"""One renderer a file; each is a function of the report."""

@@ -1,0 +1,83 @@
+"""The HTML overlap report: one file that opens from disk and asks nobody for anything.
+
+It is a function of the JSON report and of the lanes. Names in it are untrusted: they travel as JSON in a data block
+with every character escaped that could end the block, and the page's scripts insert them as text only. The page's
+policy lets no script run but the ones made here, by their hashes, and no request leave.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePath
+
+import msgspec
+
+from syncscope.findings import Report
+from syncscope.report.page import RuleDoc, View, rule_docs, views
+from syncscope.timeline.lanes import Lanes
+
+SCRIPTS = ("dom.js", "overview.js", "findings.js", "picture.js", "inspector.js", "chart.js", "timeline.js", "main.js")
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+class _Page(msgspec.Struct, frozen=True, kw_only=True):
+    views: tuple[View, ...]
+    rules: tuple[RuleDoc, ...]
+
+
+class _Data(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the page's scripts read."""
+
+    report: Report
+    page: _Page
+    lanes: tuple[Lanes, ...]
+
+
+def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
+    """The page. ``lanes`` are found by the path of their trace; a trace without lanes has no timeline.
+
+    Write it as UTF-8 with ``\\n`` line ends.
+    """
+    page = _Page(views=views(report, lanes), rules=rule_docs(report))
+    plotly, script = _asset("vendor/plotly-basic.min.js"), "\n".join(_asset(f"js/{name}") for name in SCRIPTS)
+    script = f'"use strict";\n{script}'
+    policy = (
+        f"default-src 'none'; script-src {_hash(plotly)} {_hash(script)}; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "csp": policy,
+        "title": html.escape(_title(report)),
+        "css": _asset("page.css"),
+        "data": embed(_Data(report=report, page=page, lanes=tuple(lanes))),
+        "plotly": plotly,
+        "script": script,
+    }
+    return re.sub(r"@@(\w+)@@", lambda slot: parts[slot[1]], _asset("page.html"))
+
+
+def embed(data: object) -> str:
+    """JSON that nothing inside can end: ``</script>``, ``<!--`` and line separators are escapes of their own."""
+    text = msgspec.json.encode(data).decode()
+    return re.sub("[<>&\u2028\u2029]", lambda match: _ESCAPES[match[0]], text)
+
+
+def _title(report: Report) -> str:
+    names = [PurePath(info.path).name for info in report.traces]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0] if names else 'no trace'}{more} · syncscope"
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("syncscope.report").joinpath("assets").joinpath(name).read_text(encoding="utf-8")

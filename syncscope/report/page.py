@@ -1,0 +1,258 @@
+"""What the HTML page says before any picture: the sentence, the figures and the parts of a step, from the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+import msgspec
+
+from syncscope.findings import Finding, Overlap, Report, TraceInfo
+from syncscope.rules import RULES
+from syncscope.timeline.lanes import Lanes, Spot
+
+WORTH_SAYING = 0.05
+"""Below this share of a step, idle or exposed time is no headline."""
+
+WORTH_A_PIECE = 0.01
+"""Causes of idle time below this share of a step are drawn as one."""
+
+BECAUSE = {
+    "wait": "the host was waiting and had queued nothing",
+    "data loading": "the host was loading data",
+    "allocation": "the host was allocating memory",
+    "pageable copy": "the host was inside copies of pageable memory",
+    "host work": "the host was busy between launches",
+    "launch latency": "launches were on their way to the device",
+    "queued on device": "work was queued, and the device held it back",
+    "unknown": "the trace does not tell why",
+}
+"""Causes of idle time in a sentence."""
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of the step's bar; the pieces lie end to end."""
+
+    key: str
+    """``compute``, ``copy_hidden``, ``comm_hidden``, ``copy_exposed``, ``comm_exposed``, ``other`` or ``idle``."""
+    label: str
+    ms: float
+    share: float | None
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """A number of the headline; ``ms`` is ``None`` where the trace cannot tell."""
+
+    label: str
+    ms: float | None
+    share: float | None = None
+    note: str = ""
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """One trace of the report."""
+
+    label: str
+    rank: int | None
+    verdict: str
+    details: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    parts: tuple[Part, ...]
+    lanes: int | None
+    """Index of its lanes in the page's data, ``None`` when they were not made."""
+    spots: tuple[tuple[int | None, int | None], ...]
+    """For each of the lanes' spots the findings (indices in the report) that its waits and its copies belong to."""
+
+
+def views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
+    """One view a trace, in the report's order."""
+    by_path = {one.path: i for i, one in enumerate(lanes)}
+    labels = _labels(report.traces)
+    out = []
+    for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
+        at = by_path.get(info.path)
+        wait_ms = lanes[at].wait_ms_per_step if at is not None else None
+        view = View(
+            label=label,
+            rank=info.rank,
+            verdict=verdict(info),
+            details=details(report, number, wait_ms),
+            figures=figures(info, wait_ms),
+            parts=parts(info.overlap),
+            lanes=at,
+            spots=spot_findings(report, number, lanes[at].spots if at is not None else ()),
+        )
+        out.append(view)
+    return tuple(out)
+
+
+def spot_findings(report: Report, trace: int, spots: Sequence[Spot]) -> tuple[tuple[int | None, int | None], ...]:
+    """Which findings the waits and the copies of each spot belong to: those at its line and expression, and of
+    several, those at its innermost frame and of its operation."""
+    mine = [(number, f) for number, f in enumerate(report.findings) if f.trace == trace]
+    return tuple((_best(mine, spot, ("SYN", "CPY")), _best(mine, spot, ("CPY", "OVL", "SYN", "HAZ"))) for spot in spots)
+
+
+def _best(findings: list[tuple[int, Finding]], spot: Spot, families: tuple[str, ...]) -> int | None:
+    ranked = [
+        (_distance(finding, spot), families.index(finding.rule[:3]), number)
+        for number, finding in findings
+        if finding.rule[:3] in families and _same_site(finding, spot)
+    ]
+    return min(ranked)[2] if ranked else None
+
+
+def _same_site(finding: Finding, spot: Spot) -> bool:
+    site = finding.site
+    if site is None or spot.file is None:
+        return site is None and spot.file is None and spot.op is not None and finding.op == spot.op
+    return (site.file, site.line, site.expression) == (spot.file, spot.line, spot.expression)
+
+
+def _distance(finding: Finding, spot: Spot) -> tuple[bool, bool]:
+    at = (finding.at.file, finding.at.line) if finding.at else (None, None)
+    return at != (spot.at_file, spot.at_line), finding.op != spot.op
+
+
+def _labels(traces: Sequence[TraceInfo]) -> list[str]:
+    ranks = [info.rank for info in traces]
+    if None not in ranks and len(set(ranks)) == len(ranks):
+        return [f"rank {rank}" for rank in ranks]
+    names = [PurePath(info.path).name for info in traces]
+    return names if len(set(names)) == len(names) else [info.path for info in traces]
+
+
+def verdict(info: TraceInfo) -> str:
+    """The first sentence of the page: the largest thing that is wrong with the step, or that nothing is."""
+    overlap = info.overlap
+    whole = "each step" if info.steps.count else "the trace"
+    if overlap is None:
+        return "This trace holds no device activity, so nothing can be said about waits on it."
+    total = overlap.device_busy_ms + overlap.idle_ms
+    losses = [
+        (overlap.idle_ms, f"The device is idle for {{}} of {whole}."),
+        (overlap.copy_exposed_ms, f"Copies hold up the device for {{}} of {whole}."),
+        (overlap.comm_exposed_ms, f"Collectives hold up the device for {{}} of {whole}."),
+    ]
+    worst, sentence = max(losses, key=lambda loss: loss[0])
+    if total <= 0 or worst / total < WORTH_SAYING:
+        return f"The device is busy for {percent(overlap.device_busy_ms, total)} of {whole}."
+    return sentence.format(percent(worst, total))
+
+
+def details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...]:
+    """The sentences under the first one: the cause of the idle time, where the host waits, what fixing is worth."""
+    out = []
+    info = report.traces[trace]
+    overlap = info.overlap
+    if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > 0:
+        cause, ms = max(overlap.idle_by_cause.items(), key=lambda pair: pair[1])
+        out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {BECAUSE.get(cause, cause_label(cause))}.")
+    step = "a step" if info.steps.count else "in all"
+    mine = [f for f in report.findings if f.status == "unexpected" and f.trace == trace]
+    if wait_ms is not None and wait_ms > 0:
+        out.append(f"The host is blocked for {milliseconds(wait_ms)} {step}.")
+    if not mine:
+        unseen = len({entry.rule for entry in report.not_checked if entry.trace == trace and not entry.partial})
+        some = "" if not unseen else f" {unseen} rule{'s' if unseen > 1 else ''} could not be checked."
+        out.append("No unexpected findings." + some)
+    elif report.saving_all_ms_per_step is not None:
+        bare = info.steps.bare_ms
+        of = f" ({percent(report.saving_all_ms_per_step, bare)} of the step)" if bare else ""
+        out.append(f"Fixing everything below is worth {milliseconds(report.saving_all_ms_per_step)} a step{of}.")
+    return tuple(out)
+
+
+def figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:
+    """The row of numbers under the sentence."""
+    steps, overlap = info.steps, info.overlap
+    total = overlap.device_busy_ms + overlap.idle_ms if overlap else None
+
+    def part(label: str, ms: float | None, note: str = "") -> Figure:
+        return Figure(label=label, ms=ms, share=None if ms is None or not total else ms / total, note=note)
+
+    recorded = f"mean of {steps.count}" if steps.count else "no steps in the trace"
+    return (
+        Figure(label="Step, bare", ms=steps.bare_ms, note="no profiler running"),
+        Figure(label="Step, profiled", ms=steps.profiled_ms, note=recorded),
+        part("Host blocked", wait_ms, "waiting for the device"),
+        part("Copies exposed", overlap.copy_exposed_ms if overlap else None, "no compute beside them"),
+        part("Collectives exposed", overlap.comm_exposed_ms if overlap else None, "no compute beside them"),
+        part("Device idle", overlap.idle_ms if overlap else None),
+    )
+
+
+def parts(overlap: Overlap | None) -> tuple[Part, ...]:
+    """The step's bar. Hidden copies and collectives lie beside compute, so they are cut out of its piece."""
+    if overlap is None:
+        return ()
+    total = overlap.device_busy_ms + overlap.idle_ms
+    copy_hidden = max(0.0, overlap.copy_ms - overlap.copy_exposed_ms)
+    comm_hidden = max(0.0, overlap.comm_ms - overlap.comm_exposed_ms)
+    other = overlap.device_busy_ms - overlap.compute_ms - overlap.copy_exposed_ms - overlap.comm_exposed_ms
+    pieces = [
+        ("compute", "Compute alone", overlap.compute_ms - copy_hidden - comm_hidden),
+        ("copy_hidden", "Compute with a copy hidden behind it", copy_hidden),
+        ("comm_hidden", "Compute with a collective hidden behind it", comm_hidden),
+        ("copy_exposed", "Copy, exposed", overlap.copy_exposed_ms),
+        ("comm_exposed", "Collective, exposed", overlap.comm_exposed_ms),
+        ("other", "Other device work", other),
+        *(("idle", label, ms) for label, ms in _idle(overlap, WORTH_A_PIECE * total)),
+    ]
+    return tuple(
+        Part(key=key, label=label, ms=ms, share=ms / total if total else None) for key, label, ms in pieces if ms > 1e-6
+    )
+
+
+def _idle(overlap: Overlap, least: float) -> list[tuple[str, float]]:
+    """Idle time by cause, the greatest first; what is under ``least`` ms is one piece when it is several causes."""
+    causes = sorted(overlap.idle_by_cause.items(), key=lambda pair: -pair[1])
+    causes.append(("cause unknown", max(0.0, overlap.idle_ms - sum(overlap.idle_by_cause.values()))))
+    small = [ms for _, ms in causes if 0 < ms < least]
+    pieces = [(f"Idle: {cause_label(cause)}", ms) for cause, ms in causes if ms >= least or len(small) == 1]
+    return pieces if len(small) < 2 else [*pieces, ("Idle: other causes", sum(small))]
+
+
+def cause_label(cause: str) -> str:
+    """A cause as words: identifiers come with underscores or hyphens."""
+    return cause.replace("_", " ")
+
+
+def milliseconds(ms: float) -> str:
+    """``1.63 ms``, ``163 ms``, ``12.4 µs``: three digits in the unit that suits."""
+    if ms < 0.1:
+        return f"{ms * 1000:.3g} µs"
+    return f"{ms:.0f} ms" if ms >= 1000 else f"{ms:.3g} ms"
+
+
+def percent(part: float, whole: float | None) -> str:
+    """``27 %``; a dash when there is no whole."""
+    if not whole:
+        return "—"
+    value = 100 * part / whole
+    return "under 1 %" if 0 < value < 1 else f"{value:.0f} %"
+
+
+class RuleDoc(msgspec.Struct, frozen=True, kw_only=True):
+    """The documentation of one rule."""
+
+    code: str
+    name: str
+    severity: str
+    summary: str
+    doc: str
+
+
+def rule_docs(report: Report) -> tuple[RuleDoc, ...]:
+    """Documentation of the rules that the report speaks of, in the order of their codes."""
+    spoken_of = {f.rule for f in report.findings} | {entry.rule for entry in report.not_checked}
+    return tuple(
+        RuleDoc(code=rule.code, name=rule.name, severity=rule.severity, summary=rule.summary, doc=_body(rule.doc))
+        for rule in sorted(RULES, key=lambda rule: rule.code)
+        if rule.code in spoken_of
+    )
+
+
+def _body(doc: str) -> str:
+    """What follows the first line."""
+    return doc.partition("\n")[2].strip("\n")

@@ -1,0 +1,315 @@
+"""The summary engineers read in a terminal, legible at 80 columns.
+
+Foreign names go through ``terminal`` into ``rich.text.Text``, which reads no markup.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from syncscope.findings import Finding, Frame, NotChecked, Report, Severity, Stale, TraceInfo, Verdict
+from syncscope.report.escape import terminal
+from syncscope.report.page import cause_label, milliseconds
+
+STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+INDENT = 2
+FILE_WIDTH = 100
+
+
+def to_text(report: Report) -> str:
+    """The same summary without colours, for a file."""
+    buffer = io.StringIO()
+    render(report, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False))
+    return buffer.getvalue()
+
+
+def render(report: Report, console: Console) -> None:
+    """Print traces, unexpected findings by weight, what was expected, and what could not be seen."""
+    _traces(report.traces, console)
+    unexpected = [finding for finding in report.findings if finding.status == "unexpected"]
+    _findings(unexpected, report, console)
+    _line(console, Text(_tally(report), style="bold"))
+    _stale(report.stale, console)
+    _not_checked(report.not_checked, report.traces, console)
+
+
+def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
+    """Print what stands against a report, and in the last line whether it passes."""
+    _traces(report.traces, console)
+    _findings(verdict.unexpected, report, console)
+    _stale(verdict.stale, console)
+    _not_checked(verdict.not_checked, report.traces, console)
+    expected = len(_alike(finding for finding in report.findings if finding.status == "expected"))
+    tail = f" · {expected} expected" if expected else ""
+    against = [
+        _count(number, noun)
+        for number, noun in (
+            (len(_alike(verdict.unexpected)), "unexpected finding"),
+            (len(verdict.stale), "stale expectation"),
+            (len({entry.rule for entry in verdict.not_checked}), "rule") if verdict.not_checked else (0, ""),
+        )
+        if number
+    ]
+    if verdict.exit_code:
+        ending = " not checked" if verdict.not_checked else ""
+        _line(console, Text(f"failed: {', '.join(against)}{ending}{tail}", style="bold red"))
+    else:
+        _line(console, Text(f"passed: {', '.join(verdict.gate) or 'no rule is gated'}{tail}", style="bold green"))
+
+
+def _traces(traces: Sequence[TraceInfo], console: Console) -> None:
+    if len(traces) == 1:
+        _one_trace(traces[0], console)
+    else:
+        _many_traces(traces, console)
+    for info, label in zip(traces, _labels(traces), strict=True):
+        for warning in info.warnings:
+            where = f"{label}: " if len(traces) > 1 else ""
+            _line(console, Text.assemble(("warning: ", "yellow"), where + terminal(warning)), hang=9)
+    console.print()
+
+
+def _one_trace(info: TraceInfo, console: Console) -> None:
+    _line(console, Text(terminal(info.path), style="bold"))
+    facts = [terminal(info.device) if info.device else "device unknown"]
+    if info.torch:
+        facts.append(f"torch {terminal(info.torch)}")
+    if info.rank is not None:
+        facts.append(f"rank {info.rank}")
+    _line(console, Text(" · ".join([*facts, *_steps(info)])), INDENT)
+    _line(console, Text(_coverage(info)), INDENT)
+    for line in _device_time(info):
+        _line(console, Text(line), INDENT, hang=INDENT)
+
+
+def _steps(info: TraceInfo) -> list[str]:
+    steps = info.steps
+    if not steps.count:
+        return ["no steps"]
+    facts = [_count(steps.count, "step")]
+    if steps.bare_ms is not None:
+        facts.append(f"{milliseconds(steps.bare_ms)} a step")
+    if steps.profiled_ms is not None:
+        facts.append(f"{milliseconds(steps.profiled_ms)} under the profiler")
+    return facts
+
+
+def _coverage(info: TraceInfo) -> str:
+    if "runtime" not in info.has:
+        return "no runtime calls: waits cannot be seen"
+    waits, lines = info.coverage.waits, info.coverage.with_line
+    if not waits:
+        return "no waits" + (" inside the steps" if info.steps.count else "")
+    return f"{lines} of {_count(waits, 'wait')} {'has' if waits == 1 else 'have'} a line"
+
+
+def _device_time(info: TraceInfo) -> list[str]:
+    overlap = info.overlap
+    if overlap is None:
+        return ["no device activity"]
+    busy = [f"compute {milliseconds(overlap.compute_ms)}"]
+    for label, whole, exposed in (
+        ("copies", overlap.copy_ms, overlap.copy_exposed_ms),
+        ("collectives", overlap.comm_ms, overlap.comm_exposed_ms),
+    ):
+        if whole > 0:
+            busy.append(f"{label} {milliseconds(whole)} ({milliseconds(exposed)} exposed)")
+    a_step = " a step" if info.steps.count else ""
+    lines = [f"device busy {milliseconds(overlap.device_busy_ms)}{a_step}: {', '.join(busy)}"]
+    causes = sorted(overlap.idle_by_cause.items(), key=lambda pair: -pair[1])
+    told = ", ".join(f"{terminal(cause_label(cause))} {milliseconds(ms)}" for cause, ms in causes if ms > 0)
+    lines.append(f"device idle {milliseconds(overlap.idle_ms)}{a_step}" + (f": {told}" if told else ""))
+    return lines
+
+
+def _many_traces(traces: Sequence[TraceInfo], console: Console) -> None:
+    """One row a trace, what they share above; paths below where ranks do not name them."""
+    devices = sorted({terminal(info.device) for info in traces if info.device})
+    builds = sorted({f"torch {terminal(info.torch)}" for info in traces if info.torch})
+    title = " · ".join([_count(len(traces), "trace"), *devices, *builds])
+    _line(console, Text(title, style="bold"), hang=INDENT)
+    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=True, header_style="dim")
+    table.add_column("")
+    for heading in ("steps", "step", "waits", "with line", "idle", "copies exposed"):
+        table.add_column(heading, justify="right")
+    labels = _labels(traces)
+    for info, label in zip(traces, labels, strict=True):
+        steps, overlap = info.steps, info.overlap
+        length = steps.bare_ms if steps.bare_ms is not None else steps.profiled_ms
+        table.add_row(
+            label,
+            str(steps.count),
+            _figure(length),
+            str(info.coverage.waits),
+            str(info.coverage.with_line),
+            _figure(overlap.idle_ms if overlap else None),
+            _figure(overlap.copy_exposed_ms if overlap else None),
+        )
+    console.print(table)
+    for info, label in zip(traces, labels, strict=True):
+        if not label.startswith("rank"):
+            _line(console, Text(f"{label} {terminal(info.path)}"), INDENT, hang=len(label) + 1)
+
+
+def _labels(traces: Sequence[TraceInfo]) -> list[str]:
+    """Ranks where they tell the traces apart, else numbers."""
+    ranks = [info.rank for info in traces]
+    if None not in ranks and len(set(ranks)) == len(ranks):
+        return [f"rank {rank}" for rank in ranks]
+    return [f"#{number}" for number in range(1, len(traces) + 1)]
+
+
+def _findings(findings: Iterable[Finding], report: Report, console: Console) -> None:
+    for group in _alike(findings):
+        _finding(group, report, console)
+
+
+def _alike(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """The same place on several traces stands once, under the heaviest; two findings of one trace stay two."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    seen: Counter[tuple[object, ...]] = Counter()
+    for finding in findings:
+        key = (finding.rule, finding.fingerprint, finding.at)
+        groups.setdefault((*key, seen[(*key, finding.trace)]), []).append(finding)
+        seen[(*key, finding.trace)] += 1
+    return list(groups.values())
+
+
+def _finding(group: list[Finding], report: Report, console: Console) -> None:
+    finding = group[0]
+    heading = Text.assemble(
+        (finding.severity, STYLES[finding.severity]), f" {terminal(finding.rule)} ", (terminal(finding.name), "bold")
+    )
+    heading.append(f" · {_weights(finding)}")
+    _line(console, heading, hang=INDENT)
+    if finding.site is not None:
+        place = _place(finding.site, finding.site.expression, "bold cyan")
+        if finding.site_source == "stack":
+            place.append(" (the line is that of the def)", style="dim")
+        _line(console, place, INDENT, hang=INDENT)
+    elif finding.op is not None:
+        _line(console, Text("line unknown", style="dim"), INDENT)
+    if finding.at is not None and _differs(finding.at, finding.site):
+        _line(console, Text.assemble(("at ", "dim"), _place(finding.at, None, "")), INDENT, hang=INDENT)
+    detail = [terminal(finding.op)] if finding.op else []
+    if finding.bytes is not None:
+        detail.append(f"{size(finding.bytes)} in all")
+    if len(group) > 1:
+        heaviest = _labels(report.traces)[finding.trace]
+        detail.append(f"on {len(group)} of {len(report.traces)} traces, {heaviest} shown")
+    if detail:
+        _line(console, Text(" · ".join(detail), style="dim"), INDENT, hang=INDENT)
+    _line(console, Text(terminal(finding.message)), INDENT)
+    _line(console, Text.assemble(("fix: ", "green"), terminal(finding.fix)), INDENT, hang=5)
+    console.print()
+
+
+def _weights(finding: Finding) -> str:
+    """How often, how long blocked or exposed, and what it is worth: a figure that is missing is left out."""
+    if finding.per_step == 0:
+        return "outside the steps"
+    if finding.per_step is None:
+        prefix, number, stall = "in all: ", float(finding.count), finding.stall_ms
+    else:
+        prefix, number, stall = "a step: ", finding.per_step, finding.stall_ms_per_step
+    facts = [f"{number:.4g} ×"]
+    for label, ms in (
+        ("blocked", stall),
+        ("exposed", finding.exposed_ms_per_step),
+        ("worth", finding.saving_ms_per_step),
+    ):
+        if ms is not None:
+            facts.append(f"{label} {milliseconds(ms)}")
+    return prefix + ", ".join(facts)
+
+
+def _place(frame: Frame, expression: str | None, style: str) -> Text:
+    line = "" if frame.line is None else f":{frame.line}"
+    text = Text.assemble((f"{terminal(frame.file)}{line}", style))
+    if expression:
+        text.append(f"  {terminal(expression)}")
+    if frame.function:
+        text.append(f"  in {terminal(frame.function)}", style="dim")
+    return text
+
+
+def _differs(at: Frame, site: Frame | None) -> bool:
+    return site is None or (at.file, at.line, at.function) != (site.file, site.line, site.function)
+
+
+def _tally(report: Report) -> str:
+    unexpected = [group[0] for group in _alike(f for f in report.findings if f.status == "unexpected")]
+    if unexpected:
+        counts = [_count(n, name) for name in STYLES if (n := sum(f.severity == name for f in unexpected))]
+        text = f"{_count(len(unexpected), 'finding')}: {', '.join(counts)}"
+    else:
+        text = "no findings"
+    for status in ("expected", "baseline"):
+        number = len(_alike(finding for finding in report.findings if finding.status == status))
+        if number:
+            text += f" · {number} {'expected' if status == 'expected' else 'in the baseline'}"
+    if report.saving_all_ms_per_step is not None:
+        text += f" · all fixed together: worth {milliseconds(report.saving_all_ms_per_step)} a step"
+    return text
+
+
+def _stale(stale: Iterable[Stale], console: Console) -> None:
+    for entry in stale:
+        text = Text.assemble(("stale expectation ", "bold red"), f"{terminal(entry.where)}: {terminal(entry.rule)}")
+        text.append(" matches nothing; delete it")
+        if entry.reason:
+            text.append(f' (it says "{terminal(entry.reason)}")', style="dim")
+        _line(console, text, hang=INDENT)
+
+
+def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], console: Console) -> None:
+    """Rules that could not look, or not everywhere; those with one reason on one line."""
+    reasons: dict[str, dict[str, None]] = {}
+    where: dict[str, dict[str, None]] = {}
+    labels = _labels(traces)
+    partial: set[str] = set()
+    for entry in entries:
+        if entry.partial:
+            partial.add(entry.why)
+        reasons.setdefault(entry.why, {})[terminal(entry.rule)] = None
+        where.setdefault(entry.why, {})[labels[entry.trace]] = None
+    for why, rules in reasons.items():
+        on = f" (on {', '.join(where[why])})" if len(where[why]) < len(traces) else ""
+        label = ("checked in part ", "dim") if why in partial else ("not checked ", "bold yellow")
+        text = Text.assemble(label, f"{', '.join(sorted(rules))}: {terminal(why)}{on}")
+        _line(console, text, hang=INDENT)
+
+
+def _line(console: Console, text: Text, indent: int = 0, hang: int = 0) -> None:
+    """Print wrapped; lines after the first are indented by ``hang`` more."""
+    width = max(console.width - indent, 20)
+    if text.cell_len > width:
+        width = max(width - hang, 20)
+    for number, part in enumerate(text.wrap(console, width)):
+        part.rstrip()
+        margin = " " * (indent + (hang if number else 0))
+        console.print(Text.assemble(margin, part), soft_wrap=True, highlight=False)
+
+
+def size(number: int) -> str:
+    """``12 B``, ``4 MiB``: three digits in the unit that suits."""
+    value, unit = float(number), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1000 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.3g} {unit}"
+
+
+def _figure(ms: float | None) -> str:
+    return "–" if ms is None else milliseconds(ms)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,91 @@
+"""The HTML file as text: self-contained, closed to what names try, and no larger than promised."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+import msgspec
+import pytest
+
+from syncscope.findings import Report
+from syncscope.report.html import embed, render
+from syncscope.timeline.lanes import Lanes
+from tests.report.sample import HOSTILE, finding, lanes, report, trace_info
+
+
+def data_block(page: str) -> str:
+    found = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert len(found) == 1
+    return str(found[0])
+
+
+def hostile_page() -> str:
+    found = [finding("SYN102", HOSTILE, 4, HOSTILE, op=HOSTILE, message=HOSTILE, fix=HOSTILE, reason=HOSTILE)]
+    return render(report([trace_info(HOSTILE)], found), [lanes(HOSTILE, kernel=HOSTILE)])
+
+
+def test_a_name_cannot_end_the_data_block() -> None:
+    block = data_block(hostile_page())
+    assert not set("<>&\u2028\u2029") & set(block)
+    assert msgspec.json.decode(block)["report"]["findings"][0]["op"] == HOSTILE
+
+
+def test_a_path_cannot_end_the_title() -> None:
+    title = re.search(r"<title>(.*?)</title>", hostile_page(), re.DOTALL)
+    assert title is not None
+    assert "<" not in title[1]
+
+
+def test_the_page_has_only_its_own_scripts_and_their_hashes_are_its_policy() -> None:
+    page = hostile_page()
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 2
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    for script in scripts:
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in policy[1]
+    assert policy[1].startswith("default-src 'none';")
+    assert "script-src 'unsafe-inline'" not in policy[1]
+
+
+def test_nothing_is_fetched_from_elsewhere() -> None:
+    page = render(report(), [lanes()])
+    shell = re.sub(r"<script>.*?</script>|<style>.*?</style>", "", page, flags=re.DOTALL)
+    assert not re.search(r'(?:src|href)="(?!#|data:)', shell)
+    assert "@import" not in page.split("</style>")[0]
+    assert not re.search(r"url\((?!data:)", page.split("</style>")[0])
+
+
+def test_own_scripts_never_build_markup_from_text() -> None:
+    own = re.findall(r"<script>(.*?)</script>", render(report(), [lanes()]), re.DOTALL)[1]
+    assert "use strict" in own
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", own)
+
+
+def test_the_data_is_the_report_and_the_lanes() -> None:
+    one, picture = report(), lanes()
+    data = msgspec.json.decode(data_block(render(one, [picture])))
+    assert msgspec.convert(data["report"], Report) == one
+    assert msgspec.convert(data["lanes"], list[Lanes]) == [picture]
+
+
+def test_the_same_report_gives_the_same_page() -> None:
+    assert render(report(), [lanes()]) == render(report(), [lanes()])
+
+
+def test_a_slot_s_name_inside_the_data_is_left_alone() -> None:
+    page = render(report(found=[finding("SYN102", "scalar-read", 1, "@@script@@ @@data@@")]), [])
+    assert "@@script@@ @@data@@" in data_block(page)
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "&lt;", "\u2028", "\u2029"])
+def test_embedded_json_reads_back_and_holds_no_markup(text: str) -> None:
+    block = embed({"name": text})
+    assert msgspec.json.decode(block) == {"name": text}
+    assert not set("<>&\u2028\u2029") & set(block)
+
+
+def test_an_ordinary_page_is_below_two_megabytes() -> None:
+    assert len(render(report(), [lanes()]).encode()) < 2_000_000

@@ -1,0 +1,222 @@
+"""The terminal summary: what stands in it, that it fits, and that foreign names stay inert."""
+
+import io
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from syncscope.findings import Finding, NotChecked, Report, Verdict
+from syncscope.merge import merge
+from syncscope.report.text import render, render_verdict, size, to_text
+from tests.report import sample
+
+HOSTILE = "\x1b[31m[bold red]x[/bold red]\x1b]0;t\x07\u202e\n::error::"
+
+
+def shown(report: Report, width: int = 80, *, color: bool = False) -> str:
+    buffer = io.StringIO()
+    system = "standard" if color else None
+    render(report, Console(file=buffer, width=width, force_terminal=color, color_system=system))  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def one(**changes: object) -> Report:
+    """A report with one finding, changed."""
+    return sample.report(found=[msgspec.structs.replace(sample.findings()[0], **changes)])
+
+
+def hostile_report() -> Report:
+    """Every string of a report is hostile, whatever fields it has."""
+
+    def spoil(value: object, key: str = "") -> object:
+        if isinstance(value, dict):
+            return {spoil(k) if key == "idle_by_cause" else k: spoil(v, k) for k, v in value.items()}
+        if isinstance(value, list | tuple):
+            return [spoil(item, key) for item in value]
+        keep = ("severity", "status", "source", "site_source", "has")
+        return HOSTILE if isinstance(value, str) and key not in keep else value
+
+    return msgspec.convert(spoil(msgspec.to_builtins(sample.report())), Report)
+
+
+def test_a_finding_shows_rule_place_weight_op_and_fix() -> None:
+    text = shown(sample.report())
+    assert "error SYN102 scalar-read · a step: 1 ×, blocked 1.63 ms, worth 0.19 ms\n" in text
+    assert "  train.py:42  loss.item()  in train_step\n" in text
+    assert "  at <site-packages>/lib/metrics.py:88  in Meter.update\n" in text
+    assert "  aten::item · 12 B in all\n" in text
+    assert "  fix: Keep the value on the device and read it once an epoch.\n" in text
+
+
+def test_the_header_shows_device_steps_coverage_and_device_time() -> None:
+    text = shown(sample.report(), width=120)
+    assert "NVIDIA H200 · torch 2.11.0+cu130 · 3 steps · 5.1 ms a step · 6 ms under the profiler\n" in text
+    assert "6 of 9 waits have a line\n" in text
+    assert "copies 0.7 ms (0.4 ms exposed), collectives 0.6 ms (0.1 ms exposed)" in text
+    assert "device idle 1.6 ms a step: wait 0.9 ms, host work 0.7 ms\n" in text
+    assert "warning: The file was cut short" in text
+
+
+def test_the_end_counts_what_was_expected_and_names_what_is_stale_or_unseen() -> None:
+    text = " ".join(shown(sample.report()).split())
+    assert "3 findings: 1 error, 1 warning, 1 note · 1 expected · 1 in the baseline" in text
+    assert "all fixed together: worth 0.4 ms a step" in text
+    assert 'pyproject.toml:41: SYN103 matches nothing; delete it (it says "mask in the data loader")' in text
+    assert "not checked HAZ401: needs a recording with --hazards" in text
+
+
+def test_expected_findings_are_counted_not_listed() -> None:
+    assert "SYN105" not in shown(sample.report())
+
+
+def test_at_is_left_out_where_it_is_the_site() -> None:
+    finding = sample.findings()[0]
+    assert "\n  at " not in shown(one(at=finding.site))
+
+
+def test_a_finding_without_a_line_says_so() -> None:
+    text = shown(one(site=None))
+    assert "  line unknown\n" in text
+    assert "  at <site-packages>/lib/metrics.py:88" in text
+
+
+def test_what_has_neither_line_nor_op_is_about_the_whole_device() -> None:
+    assert "line unknown" not in shown(one(site=None, op=None))
+
+
+def test_a_line_from_a_stack_is_said_to_be_that_of_the_def() -> None:
+    text = shown(one(site_source="stack"), width=120)
+    assert "  train.py:42  loss.item()  in train_step (the line is that of the def)\n" in text
+
+
+def test_findings_of_one_trace_at_one_place_stay_apart() -> None:
+    finding = msgspec.structs.replace(sample.findings()[0], site=None)
+    text = shown(sample.report(found=[finding] * 3))
+    assert text.count("SYN102") == 3
+    assert " traces, " not in text
+
+
+def test_missing_figures_are_left_out_and_never_zero() -> None:
+    text = shown(one(stall_ms_per_step=None, saving_ms_per_step=None, bytes=None))
+    assert "error SYN102 scalar-read · a step: 1 ×\n" in text
+    assert " 0 B" not in text
+
+
+def test_without_steps_the_weight_is_that_of_the_whole_trace() -> None:
+    text = shown(one(per_step=None, count=3, saving_ms_per_step=None))
+    assert "error SYN102 scalar-read · in all: 3 ×, blocked 4.89 ms\n" in text
+
+
+def test_waits_outside_the_steps_say_so_and_have_no_weight() -> None:
+    assert "error SYN102 scalar-read · outside the steps\n" in shown(one(per_step=0.0, count=0))
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    lines = shown(sample.report(), width).splitlines()
+    assert max(map(len, lines)) <= width
+
+
+def test_lines_have_no_trailing_spaces() -> None:
+    assert all(line == line.rstrip() for line in shown(merged()).splitlines())
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_hostile_names_stay_text(color: bool) -> None:
+    text = shown(hostile_report(), width=1000, color=color)
+    clean = "[bold red]x[/bold red] ::error::"
+    assert clean in text
+    assert "\u202e" not in text
+    assert "\x07" not in text
+    assert "\x1b]" not in text
+    assert "\x1b[31m" not in text
+    assert all(not line.startswith("::") for line in text.splitlines())
+    assert ("\x1b" in text) == color
+
+
+def test_to_text_has_no_colours_whatever_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in to_text(sample.report())
+
+
+def merged() -> Report:
+    """Two ranks of the same program, the second a little slower."""
+    slower = [
+        msgspec.structs.replace(f, stall_ms_per_step=f.stall_ms_per_step and f.stall_ms_per_step * 2)
+        for f in sample.findings(rank=1)
+    ]
+    return merge(
+        [
+            sample.report([sample.trace_info("run/rank0.json.gz", 0)], sample.findings(rank=0)),
+            sample.report([sample.trace_info("run/rank1.json.gz", 1)], slower),
+        ]
+    )
+
+
+def test_the_same_line_on_several_ranks_stands_once_under_the_heaviest() -> None:
+    text = shown(merged())
+    assert text.count("SYN102") == 1
+    assert "blocked 0.84 ms" in text
+    assert "on 2 of 2 traces, rank 1 shown" in text
+    assert "3 findings:" in text
+
+
+def test_several_traces_have_a_row_each() -> None:
+    rows = [line.split() for line in shown(merged()).splitlines()]
+    assert ["rank", "0", "3", "5.1", "ms", "9", "6", "1.6", "ms", "0.4", "ms"] in rows
+    assert ["rank", "1", "3", "5.1", "ms", "9", "6", "1.6", "ms", "0.4", "ms"] in rows
+
+
+def test_traces_without_ranks_are_numbered_and_named() -> None:
+    infos = [sample.trace_info("a/trace.json"), sample.trace_info("b/trace.json")]
+    text = shown(merge([sample.report([info]) for info in infos]))
+    assert "  #1 a/trace.json\n  #2 b/trace.json\n" in text
+    assert "on 2 of 2 traces, #1 shown" in text
+
+
+def test_rules_not_checked_on_some_traces_say_on_which() -> None:
+    infos = [sample.trace_info("run/rank0.json.gz", 0), sample.trace_info("run/rank1.json.gz", 1)]
+    report = msgspec.structs.replace(
+        sample.report(infos), not_checked=(NotChecked(rule="SYN101", why="no runtime calls", trace=1, rank=1),)
+    )
+    assert "not checked SYN101: no runtime calls (on rank 1)" in shown(report)
+
+
+def test_a_trace_without_device_or_runtime_rows_says_what_is_missing() -> None:
+    info = msgspec.structs.replace(sample.trace_info(), has=("cpu_op",), overlap=None, device=None)
+    text = shown(sample.report([info], []))
+    assert "no runtime calls: waits cannot be seen" in text
+    assert "no device activity" in text
+    assert "device unknown" in text
+    assert "\nno findings" in text
+
+
+def verdict_text(verdict: Verdict, findings: tuple[Finding, ...] = ()) -> str:
+    buffer = io.StringIO()
+    render_verdict(verdict, sample.report(found=findings), Console(file=buffer, width=80, color_system=None))
+    return buffer.getvalue()
+
+
+def test_a_failed_gate_lists_its_findings_and_ends_with_the_count() -> None:
+    found = sample.findings()
+    text = verdict_text(Verdict(gate=("SYN102",), unexpected=found[:1]), found)
+    assert "SYN102" in text
+    assert "CPY201" not in text
+    assert text.endswith("failed: 1 unexpected finding · 1 expected\n")
+
+
+def test_a_gate_that_could_not_look_does_not_say_passed() -> None:
+    text = verdict_text(Verdict(gate=("SYN102",), not_checked=(NotChecked(rule="SYN102", why="no runtime calls"),)))
+    assert text.endswith("failed: 1 rule not checked\n")
+
+
+def test_a_passed_gate_names_the_rules_it_held() -> None:
+    assert verdict_text(Verdict(gate=("SYN101", "SYN102"))).endswith("passed: SYN101, SYN102\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 B"), (12, "12 B"), (1024, "1 KiB"), (4 << 20, "4 MiB"), (3 << 40, "3 TiB")]
+)
+def test_sizes_have_three_digits(number: int, text: str) -> None:
+    assert size(number) == text
