@@ -1,0 +1,82 @@
+"""``with syncscope.hazards() as found:`` looks for races without recording anything."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from syncscope.collect.hazards.window import Hazards
+from syncscope.collect.paths import Paths, project_root
+from syncscope.collect.sites import Threads
+from syncscope.collect.stacks import Stacks
+from syncscope.findings import Finding, NotChecked
+from syncscope.recording import FORMAT, RecordedSteps, Recording
+
+NO_GPU = "there is no GPU here, so nothing was looked at"
+
+
+class hazards:
+    """Look for races on this thread inside the block: copies that nothing waited for, streams that nothing orders.
+
+    ::
+
+        with syncscope.hazards() as found:
+            train_step(batch)
+        assert not found.findings, found.findings[0].message
+
+    Afterwards ``findings`` holds one finding for each line that races, and ``not_checked`` what could not be seen.
+    What was launched before the block is not followed. Much slower than the program alone, and PyTorch keeps a part
+    of its tracing on afterwards: for tests and debugging. Compiled functions run uncompiled inside. Without a GPU the
+    block runs unobserved, and ``not_checked`` says so. ``own`` names installed packages that count as the user's.
+    """
+
+    def __init__(self, *, own: tuple[str, ...] = ()) -> None:
+        self.findings: tuple[Finding, ...] = ()
+        self.not_checked: tuple[NotChecked, ...] = ()
+        self._own = own
+        self._window: Hazards | None = None
+
+    def __enter__(self) -> hazards:
+        import torch
+
+        if torch.cuda.is_available():
+            self._begin(torch)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        from syncscope.rules import RULES  # pandas: not before the program has run
+        from syncscope.rules.racing import UNSEEN, RaceRule
+
+        rules = [rule for rule in RULES if isinstance(rule, RaceRule)]
+        if self._window is None:
+            self.not_checked = tuple(NotChecked(rule=rule.code, why=NO_GPU) for rule in rules)
+            return
+        self._window.close()
+        recording = self._recording(self._window)
+        self.findings = tuple(finding for rule in rules for finding in rule.findings(recording, rank=None))
+        self.not_checked = tuple(
+            NotChecked(rule=rule.code, why=why, partial=True) for rule in rules for why in (UNSEEN, *self._window.notes)
+        )
+
+    def _begin(self, torch: Any) -> None:
+        self._threads = Threads()
+        self._stacks = Stacks(Paths(project_root(Path.cwd()), self._own))
+        self._window = Hazards(torch, self._stacks, self._threads)
+        self._window.open()
+
+    def _recording(self, window: Hazards) -> Recording:
+        frames, stacks = self._stacks.resolve()
+        return Recording(
+            format=FORMAT,
+            version="",
+            pid=os.getpid(),
+            thread_names=self._threads.names(),
+            steps=RecordedSteps(source="none"),
+            frames=frames,
+            stacks=stacks,
+            hazards=window.take(),
+        )
