@@ -1,0 +1,204 @@
+"""One process under observation, from the program's import of torch to a trace file on disk."""
+
+from __future__ import annotations
+
+import atexit
+import linecache
+import os
+import platform
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from syncscope.collect.imports import ImportWatch
+from syncscope.collect.paths import Paths
+from syncscope.collect.stacks import Stacks
+from syncscope.collect.steps import StepWatch
+from syncscope.collect.timer import Timer
+from syncscope.collect.tracefile import splice, write_atomically
+from syncscope.collect.windows import Plan, Recorded, Window, Windows
+from syncscope.recording import FORMAT, RecordedFrame, RecordedSteps, Recording
+
+CONTEXT_LINES = 2
+"""Source lines kept on each side of a user's line."""
+
+
+class Collector:
+    """Watches this process and writes one trace file into ``folder`` when its windows end.
+
+    ``open`` may be called before torch is imported; torch is neither imported nor is CUDA touched until the
+    program has done so. ``close`` ends the windows early if need be and removes every hook; afterwards ``path``
+    is the file written, or ``None`` and ``notes`` says why.
+    """
+
+    def __init__(
+        self, folder: Path, plan: Plan, paths: Paths, *, seconds: float | None = None, source: bool = True
+    ) -> None:
+        self.path: Path | None = None
+        self.notes: list[str] = []
+        self._folder = folder
+        self._plan = plan
+        self._paths = paths
+        self._keep_source = source
+        self._timer = Timer(seconds, self._tick) if seconds else None
+        self._torch: Any = None
+        self._windows: Windows | None = None
+        self._watch = StepWatch(self._boundary, self._restart)
+        self._imports = ImportWatch("torch", self._torch_imported)
+        self._scratch = tempfile.TemporaryDirectory(prefix="syncscope-")
+        self._pid = os.getpid()
+
+    def open(self) -> None:
+        self._imports.open()
+        atexit.register(self._scratch.cleanup)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the program was ended after its windows, as planned."""
+        return self._plan.stop and self._windows is not None and self._windows.finished and self.path is not None
+
+    def step(self) -> None:
+        """The program says that a step ended."""
+        self._watch.user_step()
+
+    def close(self) -> None:
+        """Remove every hook; windows that are still open end here. Does nothing in a forked child."""
+        if os.getpid() != self._pid:
+            return
+        self._imports.close()
+        self._watch.detach()
+        if self._timer is not None:
+            self._timer.close()
+        if self._windows is not None and not self._windows.finished:
+            self._windows.close("The program ended before its windows were over.")
+        self._scratch.cleanup()
+        if self.path is None and not self.notes:
+            self.notes.append(self._why_nothing())
+
+    def _torch_imported(self, torch: ModuleType) -> None:
+        self._torch = torch
+        self._windows = Windows(self._plan, torch, Stacks(self._paths), Path(self._scratch.name), self._finish)
+        if self._timer is not None:
+            self._timer.open()
+        else:
+            self._watch.attach(torch)
+
+    def _boundary(self) -> None:
+        if self._windows is not None:
+            self._windows.boundary()
+
+    def _tick(self) -> None:
+        self._watch.source = "seconds"
+        self._boundary()
+
+    def _restart(self) -> bool:
+        return self._windows is None or self._windows.restart()
+
+    def _why_nothing(self) -> str:
+        if self._torch is None:
+            return "The program never imported torch."
+        if not self._torch.cuda.is_initialized():
+            return "The program never used CUDA."
+        if self._watch.source == "none":
+            return (
+                "No step was seen: no optimiser stepped twice and no module was called twice. "
+                "Call syncscope.step() at the end of each step, or record by time with --seconds."
+            )
+        needed = self._plan.warmup + self._plan.bare + 3
+        return (
+            f"The program made too few steps: {needed} pass before one is recorded. "
+            "Lower --warmup and --bare, or run more steps."
+        )
+
+    def _finish(self) -> None:
+        """The windows are over: write the file and take every hook away."""
+        assert self._windows is not None
+        self._watch.detach()
+        if self._timer is not None:
+            self._timer.close()
+        recorded = self._windows.recorded
+        self.notes += recorded.notes
+        window = recorded.timed
+        if window is None:
+            self.notes = [self._why_nothing()]
+            return
+        if len(window.boundaries_ns) - 1 < self._plan.steps:
+            self.notes.append(f"Only {len(window.boundaries_ns) - 1} of {self._plan.steps} steps were recorded.")
+        recording = self._recording(recorded, window)
+        write_atomically(path := self._folder / self._name(), splice(window.exported, recording))
+        self.path = path
+
+    def _name(self) -> str:
+        rank, world = _rank()
+        return f"trace.rank{rank}.json.gz" if rank is not None and (world or 1) > 1 else "trace.json.gz"
+
+    def _recording(self, recorded: Recorded, window: Window) -> Recording:
+        assert self._windows is not None
+        frames, stacks = self._windows.stacks.resolve()
+        rank, world = _rank()
+        recording = Recording(
+            format=FORMAT,
+            version=_version(),
+            mode=self._plan.mode,
+            torch=str(self._torch.__version__),
+            python=platform.python_version(),
+            device=self._torch.cuda.get_device_name(),
+            rank=rank,
+            world_size=world,
+            pid=os.getpid(),
+            thread_names=self._windows.threads.names(),
+            thread_aliases=self._windows.threads.aliases,
+            steps=RecordedSteps(
+                source=self._watch.source,
+                first=window.first_step,
+                boundaries_ns=window.boundaries_ns,
+                drained_ns=window.drained_ns,
+                tid=recorded.tid,
+            ),
+            bare=recorded.bare,
+            frames=frames,
+            stacks=stacks,
+            sites=window.sites,
+            hazards=recorded.hazards,
+            hazard_steps=recorded.hazard_steps or None,
+            launch_blocking=os.environ.get("CUDA_LAUNCH_BLOCKING") == "1",
+            sources=self._sources(frames) if self._keep_source else {},
+            notes=tuple(self.notes),
+        )
+        if self._plan.mode == "windows":
+            from syncscope.collect.attribution import attribute  # pandas: not before the program has run
+
+            recording = attribute(recording, recorded.attribution)
+        return recording
+
+    def _sources(self, frames: Iterable[RecordedFrame]) -> dict[str, dict[str, str]]:
+        """Source text around the user's lines: normalised file → line → text."""
+        sources: dict[str, dict[str, str]] = {}
+        for file, name in self._windows.stacks.files() if self._windows else ():
+            lines = linecache.getlines(file)
+            for frame in frames:
+                if frame.file != name or not frame.user or frame.line is None:
+                    continue
+                last = (frame.end_line or frame.line) + CONTEXT_LINES
+                for number in range(max(1, frame.line - CONTEXT_LINES), min(last, len(lines)) + 1):
+                    sources.setdefault(name, {})[str(number)] = lines[number - 1].rstrip("\n")
+        return sources
+
+
+def _rank() -> tuple[int | None, int | None]:
+    """Rank and world size of this process as torchrun, MPI or SLURM launchers set them."""
+    for rank, world in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
+        if os.environ.get(rank, "").isdigit() and os.environ.get(world, "").isdigit():
+            return int(os.environ[rank]), int(os.environ[world])
+    return None, None
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("syncscope")
+    except PackageNotFoundError:
+        return "0+unknown"

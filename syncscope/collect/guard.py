@@ -1,0 +1,191 @@
+"""A live guard: a wait inside the block raises, warns or logs, at its line, without profiling."""
+
+from __future__ import annotations
+
+import ast
+import logging
+import threading
+import warnings
+from collections.abc import Callable, Collection
+from contextlib import ContextDecorator
+from types import FrameType, TracebackType
+from typing import Any, Literal, get_args
+
+from syncscope.collect.dynamo import skip
+from syncscope.collect.stacks import Expressions, Position, positions
+from syncscope.collect.warn import waits
+
+Action = Literal["raise", "warn", "log"]
+Direction = Literal["device-to-host", "host-to-device", "unknown"]
+
+log = logging.getLogger("syncscope.guard")
+
+
+class SyncError(RuntimeError):
+    """The guarded code waited for the device; ``str`` names the line, the operation and a way out."""
+
+
+class SyncWarning(UserWarning):
+    """The guarded code waited for the device."""
+
+
+_TO_HOST = {"item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__"}
+_FIXES = {
+    "item": "keep the value on the device and read it less often, or copy it with non_blocking=True and wait later",
+    "tolist": "keep the values on the device, or copy them with non_blocking=True and wait later",
+    "cpu": 'copy with .to("cpu", non_blocking=True) and wait on an event before you read',
+    "to": "copy from pinned memory with non_blocking=True",
+    "cuda": "copy from pinned memory with non_blocking=True",
+    "copy_": "copy from pinned memory with non_blocking=True",
+    "nonzero": "avoid shapes that depend on values: torch.where with three arguments keeps the shape",
+    "masked_select": "avoid shapes that depend on values: torch.where with three arguments keeps the shape",
+    "unique": "avoid shapes that depend on values inside the step",
+    "repeat_interleave": "pass output_size",
+}
+_FIX = "keep the value on the device, or allow this wait with syncscope.guard(allow=…)"
+
+
+class guard(ContextDecorator):
+    """Watch this thread for waits: ``with syncscope.guard("raise"):``, also a decorator.
+
+    ``action``: ``"raise"`` a ``SyncError``, ``"warn"`` with a ``SyncWarning``, or ``"log"`` to the logger
+    ``syncscope.guard``. ``allow`` names directions to let pass, as JAX's ``transfer_guard`` does:
+    ``"device-to-host"``, ``"host-to-device"``, ``"unknown"`` (waits whose entry point does not tell). Guards nest:
+    the innermost of the thread decides; ``guard("raise", allow=ALL)`` opens a gap.
+
+    It sees what PyTorch's sync debug mode sees. The exception comes *after* the wait. Waits inside ``torch.ops``
+    operators and TorchScript, ``torch.cuda.synchronize()``, ``Event.synchronize()`` and ``non_blocking`` copies of
+    pageable memory escape it. Other threads' waits are left alone, although the mode is process-wide.
+    Raises ``ValueError`` for an unknown action or direction.
+    """
+
+    def __init__(self, action: Action = "raise", *, allow: Collection[Direction] = ()) -> None:
+        if action not in get_args(Action):
+            raise ValueError(f"unknown action {action!r}: choose from {', '.join(get_args(Action))}")
+        if unknown := set(allow) - set(get_args(Direction)):
+            raise ValueError(f"unknown direction {min(unknown)!r}: choose from {', '.join(get_args(Direction))}")
+        self.action = action
+        self.allow = frozenset(allow)
+
+    def __enter__(self) -> guard:
+        _watch.enter(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _watch.leave()
+
+    def caught(self, frame: FrameType) -> None:
+        """A wait at ``frame`` returned."""
+        text, name = waiting_call(frame)
+        direction = direction_of(name)
+        if direction in self.allow:
+            return
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        what = f"{text or 'an operation'} waited for the device ({direction})"
+        message = f"{place}: {what}; {_FIXES.get(name or '', _FIX)}"
+        if self.action == "raise":
+            raise SyncError(message)
+        if self.action == "log":
+            log.warning("%s", message)
+        else:
+            warnings.warn_explicit(message, SyncWarning, frame.f_code.co_filename, frame.f_lineno)
+
+
+def waiting_call(frame: FrameType) -> tuple[str | None, str | None]:
+    """The expression ``frame`` is running, and the method or function it calls where it is a call."""
+    places = list(positions(frame.f_code))
+    position: Position | None = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else None
+    text = Expressions().text(frame.f_code.co_filename, position) if position else None
+    if text is None:
+        return None, None
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return text, None
+    if isinstance(node, ast.Call):
+        called = node.func
+        return text, called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
+    return text, None
+
+
+def direction_of(name: str | None) -> Direction:
+    """Which way the data of a waiting call went, where its entry point tells."""
+    if name in ("to", "cuda", "copy_"):
+        return _watch.last_copy()
+    return "device-to-host" if name in _TO_HOST else "unknown"
+
+
+class _Watch:
+    """Listens for the process while any thread is guarded, and keeps each thread's guards."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open = 0
+        self._local = threading.local()
+        self._undo: list[Callable[[], None]] = []
+
+    def enter(self, entered: guard) -> None:
+        with self._lock:
+            self._open += 1
+            if self._open == 1:
+                self._begin()
+        self._guards().append(entered)
+
+    def leave(self) -> None:
+        self._guards().pop()
+        with self._lock:
+            self._open -= 1
+            if self._open == 0:
+                while self._undo:
+                    self._undo.pop()()
+
+    def last_copy(self) -> Direction:
+        """The direction of the copy this thread is in, ``unknown`` outside of one."""
+        return getattr(self._local, "copy", "unknown")
+
+    def _guards(self) -> list[guard]:
+        if not hasattr(self._local, "guards"):
+            self._local.guards = []
+        return self._local.guards  # type: ignore[no-any-return]
+
+    def _begin(self) -> None:
+        import torch
+
+        if not torch.cuda.is_available():
+            return  # nothing to wait for
+        torch.cuda.init()
+        waits.listen(torch, self._seen)
+        self._undo.append(lambda: waits.unlisten(self._seen))
+        for name in ("to", "cuda", "copy_"):
+            self._note_direction(torch, name)
+
+    def _seen(self, frame: FrameType) -> None:
+        guards = self._guards()
+        if guards:
+            guards[-1].caught(frame)
+
+    def _note_direction(self, torch: Any, name: str) -> None:
+        """While ``Tensor.<name>`` runs, this thread's copies go where its tensor is not."""
+        original = getattr(torch.Tensor, name)
+        local, compiling = self._local, torch.compiler.is_compiling
+
+        def method(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            if compiling():
+                return original(tensor, *args, **kwargs)
+            to_device = tensor.is_cuda if name == "copy_" else not tensor.is_cuda
+            local.copy = "host-to-device" if to_device else "device-to-host"
+            try:
+                return original(tensor, *args, **kwargs)
+            finally:
+                del local.copy
+
+        shadowed = vars(torch.Tensor).get(name)
+        setattr(torch.Tensor, name, skip(torch, method))
+        restore = setattr if shadowed is not None else lambda owner, name, _: delattr(owner, name)
+        self._undo.append(lambda: restore(torch.Tensor, name, shadowed))
+
+
+_watch = _Watch()
+ALL: tuple[Direction, ...] = get_args(Direction)

@@ -1,0 +1,184 @@
+"""Python stacks: taken in microseconds while the program runs, turned into lines and expressions afterwards."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import re
+import sys
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from syncscope.collect.paths import OURS, Paths
+from syncscope.collect.run import execute
+from syncscope.recording import RecordedFrame
+
+MAX_DEPTH = 128
+"""Frames kept of a stack, from the innermost outwards."""
+
+CONDITION = re.compile(r"(?:if|elif|while) (.*):$")
+
+MAX_EXPRESSION = 400
+"""Characters kept of an expression."""
+
+
+class Stacks:
+    """Interned stacks. Two stacks are one when they agree from the innermost frame out to the user's line: what a
+    finding is grouped by. The frames outside of that are those of the first time.
+
+    ``take`` looks at no more than it must; lines and expressions are looked up in ``resolve``.
+    """
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self._ids: dict[tuple[int, ...], int] = {}
+        self._direct: dict[tuple[int, ...], int] = {}
+        self._taken: list[list[tuple[CodeType, int]]] = []
+        self._user: dict[int, tuple[CodeType, bool]] = {}
+
+    def take(self, frame: FrameType) -> int:
+        """The number of the stack that ends at ``frame``."""
+        # Most stacks are known by their innermost frame, or the two innermost.
+        code, lasti, direct = id(frame.f_code), frame.f_lasti, self._direct
+        number = direct.get((code, lasti))
+        if number is None and (back := frame.f_back) is not None:
+            number = direct.get((code, lasti, id(back.f_code), back.f_lasti))
+        return self._walk(frame) if number is None else number
+
+    def _walk(self, frame: FrameType) -> int:
+        key: list[int] = []
+        inner: FrameType | None = frame
+        known = self._user
+        while inner is not None:
+            code = inner.f_code
+            ident = id(code)
+            key.append(ident)
+            key.append(inner.f_lasti)
+            seen = known.get(ident)
+            if seen is None:
+                # The code is kept, so that its id stays its own.
+                seen = known[ident] = code, self._paths.is_user(code.co_filename)
+            if seen[1]:
+                break
+            inner = inner.f_back
+        number = self._ids.get(found := tuple(key))
+        if number is None:
+            # Two threads may race here: both numbers then name the same stack, which is harmless.
+            self._taken.append(_whole(frame))
+            number = self._ids[found] = len(self._taken) - 1
+        if len(found) <= 4:
+            self._direct[found] = number
+        return number
+
+    def resolve(self) -> tuple[tuple[RecordedFrame, ...], tuple[tuple[int, ...], ...]]:
+        """All frames seen and, for each stack, its frames' numbers, outermost first; without syncscope's own."""
+        paths = self._paths
+        frames: list[RecordedFrame] = []
+        ids: dict[tuple[int, int], int] = {}
+        expressions = Expressions()
+        stacks: list[tuple[int, ...]] = []
+        for codes in self._taken:
+            stack: list[int] = []
+            for code, lasti in reversed(codes):
+                if code.co_filename.startswith(OURS):
+                    continue
+                key = (id(code), lasti)
+                if key not in ids:
+                    ids[key] = len(frames)
+                    frames.append(_resolve_frame(code, lasti, paths, expressions))
+                stack.append(ids[key])
+            stacks.append(tuple(stack))
+        return tuple(frames), tuple(stacks)
+
+    def files(self) -> set[tuple[str, str]]:
+        """(file as Python knows it, normalised) of every user's file in the stacks."""
+        paths = self._paths
+        names = {code.co_filename for codes in self._taken for code, _ in codes}
+        return {(name, paths.normalise(name)) for name in names if not name.startswith(OURS) and paths.is_user(name)}
+
+
+def _whole(frame: FrameType | None) -> list[tuple[CodeType, int]]:
+    """Every frame of a stack, innermost first, out to the script that ``execute`` runs."""
+    codes: list[tuple[CodeType, int]] = []
+    while frame is not None and frame.f_code is not execute.__code__ and len(codes) < MAX_DEPTH:
+        codes.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return codes
+
+
+class Expressions:
+    """Source text of what a frame was running, and its ordinal among equal expressions of its function."""
+
+    def __init__(self) -> None:
+        self._seen: dict[CodeType, list[tuple[Position, str]]] = {}
+
+    def text(self, file: str, position: Position) -> str | None:
+        """The expression at ``position``: exact from Python 3.11, the whole line before."""
+        lines = linecache.getlines(file)[position.line - 1 : position.end_line]
+        if not lines:
+            return None
+        if position.column is None or position.end_column is None:
+            return normalise(lines[0])
+        # Columns are offsets into UTF-8. The end is cut first: both may be on one line.
+        raw = [line.encode() for line in lines]
+        raw[-1] = raw[-1][: position.end_column]
+        raw[0] = raw[0][position.column :]
+        if len(raw) > 1 and raw[0].rstrip().endswith(b":"):
+            raw = raw[:1]  # a statement with its whole body: its head is enough
+        text = normalise(b"".join(raw).decode(errors="replace"))
+        condition = CONDITION.match(text or "")  # Python 3.11 marks the statement, 3.12 its condition
+        return condition[1] if condition else text
+
+    def ordinal(self, code: CodeType, position: Position, text: str | None) -> int:
+        """How many equal expressions the function holds before this one."""
+        if text is None:
+            return 0
+        if code not in self._seen:
+            places = {place for place in positions(code) if place is not None}
+            texts = ((place, self.text(code.co_filename, place)) for place in places)
+            self._seen[code] = [(place, found) for place, found in texts if found]
+        here = position.line, position.column or 0
+        return len({p for p, found in self._seen[code] if found == text and (p.line, p.column or 0) < here})
+
+
+class Position(NamedTuple):
+    """Lines from 1; columns from 0 in UTF-8 bytes, ``None`` before Python 3.11."""
+
+    line: int
+    end_line: int
+    column: int | None
+    end_column: int | None
+
+
+def normalise(text: str) -> str | None:
+    """One line, single spaces, at most ``MAX_EXPRESSION`` characters."""
+    return " ".join(text.split())[:MAX_EXPRESSION] or None
+
+
+def positions(code: CodeType) -> Iterator[Position | None]:
+    """The position of each instruction of ``code``, two bytes apart."""
+    if sys.version_info >= (3, 11):
+        for line, end_line, column, end_column in code.co_positions():
+            yield None if line is None else Position(line, end_line or line, column, end_column)
+    else:
+        for start, end, line in code.co_lines():
+            for _ in range(start, end, 2):
+                yield None if line is None else Position(line, line, None, None)
+
+
+def _resolve_frame(code: CodeType, lasti: int, paths: Paths, expressions: Expressions) -> RecordedFrame:
+    position = next(itertools.islice(positions(code), lasti // 2, None), None) if lasti >= 0 else None
+    text = expressions.text(code.co_filename, position) if position else None
+    return RecordedFrame(
+        file=paths.normalise(code.co_filename),
+        line=position.line if position else code.co_firstlineno,
+        end_line=position.end_line if position else None,
+        column=position.column if position else None,
+        end_column=position.end_column if position else None,
+        function=getattr(code, "co_qualname", code.co_name),
+        expression=text,
+        ordinal=expressions.ordinal(code, position, text) if position else 0,
+        user=paths.is_user(code.co_filename),
+        first_line=code.co_firstlineno,
+    )

@@ -1,0 +1,234 @@
+"""Windows of consecutive steps after warm-up: bare, then recorded.
+
+The schedule is a generator that is resumed at every step boundary, so it reads in the order it happens. Closing it
+early (the program ended, or started its own profiler) runs its ``finally`` clauses and keeps what is whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from syncscope.collect.hazards.window import Hazards
+from syncscope.collect.profiler import KinetoWindow
+from syncscope.collect.sites import Sites, Threads
+from syncscope.collect.stacks import Stacks
+from syncscope.collect.warn import waits
+from syncscope.recording import Bare, HazardEvent, SiteEvent
+
+Mode = Literal["windows", "full"]
+
+
+SETTLE = 0.002
+"""Seconds that other threads get to return from the waits that the end of a window ended."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many steps each window takes."""
+
+    warmup: int = 5
+    bare: int = 10
+    steps: int = 5
+    attribution: int = 3
+    """Steps of the attribution window; only in mode ``windows``."""
+    mode: Mode = "windows"
+    hazards: int = 0
+    """Steps of a window that looks for races; 0 for none. The last one: PyTorch cannot switch its GPU trace off."""
+    stop: bool = False
+    """End the program after the windows."""
+
+
+@dataclass
+class Window:
+    """One recorded window: torch's export and what the sites hook saw."""
+
+    exported: bytes
+    """The chrome trace as torch wrote it."""
+    boundaries_ns: tuple[int, ...]
+    drained_ns: int
+    """When the device had finished the last step's work."""
+    first_step: int
+    sites: tuple[SiteEvent, ...]
+
+
+@dataclass
+class Recorded:
+    """What the windows of one process brought home."""
+
+    bare: Bare | None = None
+    timed: Window | None = None
+    attribution: Window | None = None
+    hazards: tuple[HazardEvent, ...] | None = None
+    hazard_steps: int = 0
+    tid: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+class StopProgram(SystemExit):
+    """Raised at a step boundary when the program was asked to end after the windows."""
+
+
+class Windows:
+    """Drives the windows of one process. ``boundary`` is called between the program's steps."""
+
+    def __init__(self, plan: Plan, torch: Any, stacks: Stacks, scratch: Path, done: Callable[[], None]) -> None:
+        self.plan = plan
+        self.recorded = Recorded()
+        self.stacks = stacks
+        self.threads = Threads()
+        self._torch = torch
+        self._sync: Callable[[], None] = lambda: None
+        self._scratch = scratch
+        self._done = done
+        self._pid = os.getpid()
+        self._count = 0
+        self._recording = False
+        self._holding = False
+        self._thread: int | None = None
+        self._schedule: Iterator[None] | None = self._run()
+        next(self._schedule)
+
+    @property
+    def finished(self) -> bool:
+        return self._schedule is None
+
+    def boundary(self) -> None:
+        """Between two steps. Ignored in forked children, on other threads, and after the windows."""
+        if self._schedule is None or os.getpid() != self._pid:
+            return
+        if self._thread is None:
+            self._thread = threading.get_ident()
+        elif self._thread != threading.get_ident():
+            return
+        self._count += 1
+        try:
+            next(self._schedule)
+        except StopIteration:
+            self._finish()
+            if self.plan.stop:
+                raise StopProgram(0) from None
+
+    def restart(self) -> bool:
+        """A better source of steps was found: count from the beginning, unless a window is being recorded."""
+        if self._schedule is None or self._recording:
+            return False
+        self._schedule.close()  # type: ignore[attr-defined]
+        self.recorded, self._count = Recorded(), 0
+        self._schedule = self._run()
+        next(self._schedule)
+        return True
+
+    def close(self, note: str) -> None:
+        """End the windows early, keeping what is whole; ``note`` says why."""
+        if self._schedule is not None and os.getpid() == self._pid:
+            self.recorded.notes.append(note)
+            self._schedule.close()  # type: ignore[attr-defined]
+            self._finish()
+
+    def _finish(self) -> None:
+        self._schedule = None
+        self._done()
+        if self._holding:
+            waits.release()
+
+    def _run(self) -> Iterator[None]:
+        """The schedule: each ``yield`` lets one step of the program run."""
+        yield
+        for _ in range(self.plan.warmup):
+            yield
+        while not self._ready():
+            yield
+        # Taken before anything is wrapped: our own waits are no finding.
+        self._sync = self._torch._C._cuda_synchronize
+        self.recorded.tid = self.threads.current()
+        yield from self._bare()
+        if self.plan.mode == "windows":
+            yield from self._record("timed", self.plan.steps, cpu=False, last=self.plan.attribution < 1)
+            yield from self._record("attribution", self.plan.attribution, cpu=True)
+        else:
+            yield from self._record("timed", self.plan.steps, cpu=True)
+        if self.plan.hazards:
+            yield from self._look_for_races(self.plan.hazards)
+
+    def _ready(self) -> bool:
+        """CUDA is in use, and nobody else is profiling."""
+        return self._torch.cuda.is_initialized() and not self._torch._C._autograd._profiler_enabled()
+
+    def _bare(self) -> Iterator[None]:
+        """Time steps with nothing switched on, between two device syncs."""
+        if self.plan.bare < 1:
+            return
+        sync, now = self._sync, time.perf_counter_ns
+        sync()
+        times = [now()]
+        for _ in range(self.plan.bare - 1):
+            yield
+            times.append(now())
+        yield
+        sync()
+        times.append(now())
+        lengths = tuple(after - before for before, after in itertools.pairwise(times))
+        self.recorded.bare = Bare(steps_ns=lengths)
+
+    def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Iterator[None]:
+        """Record ``steps`` steps as ``recorded.<name>``, after one that only warms the profiler and the hooks up."""
+        if steps < 1:
+            return
+        profiler = KinetoWindow(self._torch, cpu=cpu, foreign=self._foreign_profiler, last=last)
+        sites = Sites(self._torch, self.stacks, self.threads)
+        boundaries: list[int] = []
+        first, exported = self._count, None
+        self._recording = True
+        try:
+            if not self._holding:
+                waits.hold()
+                self._holding = True
+            profiler.prepare()
+            sites.open()
+            yield
+            sites.take()
+            first = self._count
+            # As the bare window: from an idle device to an idle device.
+            self._sync()
+            profiler.start()
+            boundaries.append(time.time_ns())
+            for number in range(steps):
+                with profiler.step(first + number):
+                    yield
+                boundaries.append(time.time_ns())
+        finally:
+            # Also when the generator is closed in the middle of a step: whole steps are kept. The device is idle
+            # before the hooks go, so that waits of other threads that are still under way can be warned of.
+            self._sync()
+            drained = time.time_ns()
+            time.sleep(SETTLE)
+            sites.close()
+            exported = profiler.stop(self._scratch)
+            self._recording = False
+            if exported is not None and len(boundaries) > 1:
+                window = Window(exported, tuple(boundaries), drained, first, sites.take())
+                setattr(self.recorded, name, window)
+
+    def _look_for_races(self, steps: int) -> Iterator[None]:
+        """Follow host memory and streams for ``steps`` steps; slow, and so no part of any timing."""
+        hazards = Hazards(self._torch, self.stacks, self.threads)
+        self._sync()
+        hazards.open()
+        try:
+            for _ in range(steps):
+                yield
+                self.recorded.hazard_steps += 1
+        finally:
+            hazards.close()
+            self.recorded.hazards = hazards.take()
+            self.recorded.notes += hazards.notes
+
+    def _foreign_profiler(self) -> None:
+        self.close("The program started a profiler of its own: the recording ends there.")

@@ -1,0 +1,170 @@
+"""Thin wrappers on the Python entry points that wait or copy without PyTorch's warning.
+
+Explicit waits, ``empty_cache``, copies (warn mode is silent about ``non_blocking`` ones) and ``pin_memory`` leave
+one call record each: thread, begin, end, stack. Operators called through ``torch.ops`` and TorchScript leave one
+when they touch the device. Everything is put back by ``Wrappers.close``.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from syncscope.collect.dynamo import skip
+
+Record = Callable[[str, int, Any], None]
+"""``record(name, start_ns, frame)`` when a call has returned; its end is now."""
+
+_MISSING: Any = object()
+
+_RUNS_ON_DEVICE = {"CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"}
+"""Dispatch keys under which an operator written in Python runs for device tensors."""
+
+
+class Wrappers:
+    """Replaces entry points by thin wrappers and puts them back."""
+
+    def __init__(self, torch: Any, record: Record, quiet: Callable[[], None], loud: Callable[[], None]) -> None:
+        self._torch = torch
+        self._record = record
+        self._quiet = quiet
+        self._loud = loud
+        self._replaced: list[tuple[Any, str, Any]] = []
+        self.warned = Warned()
+        self._careless = Careless(torch)
+
+    def open(self) -> None:
+        torch = self._torch
+        self._always(torch._C, "_cuda_synchronize", "torch.cuda.synchronize")
+        self._always(torch._C, "_accelerator_synchronizeDevice", "torch.accelerator.synchronize")
+        self._always(torch._C, "_cuda_emptyCache", "torch.cuda.empty_cache")
+        self._always(torch.cuda.Event, "synchronize", "Event.synchronize")
+        self._always(torch.Tensor, "pin_memory", "Tensor.pin_memory")
+        for name in ("to", "cuda", "cpu"):
+            self._crossing(name)
+        self._copying()
+        self._operator(torch._ops.OpOverload, "__call__")
+        self._operator(torch._ops.OpOverloadPacket, "__call__")
+        self._operator(torch._C.ScriptFunction, "__call__")
+        self._operator(torch._C.ScriptMethod, "__call__")
+
+    def close(self) -> None:
+        while self._replaced:
+            owner, name, original = self._replaced.pop()
+            if original is _MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
+
+    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Replace ``owner.name`` by ``make(original)``; an inherited one is shadowed. Absent ones are left alone."""
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+        wrapper = skip(self._torch, make(original))
+        for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
+            try:
+                setattr(wrapper, attribute, getattr(original, attribute))
+            except (AttributeError, TypeError):
+                continue
+        self._replaced.append((owner, name, vars(owner).get(name, _MISSING)))
+        setattr(owner, name, wrapper)
+
+    def _always(self, owner: Any, name: str, label: str) -> None:
+        """Record every call."""
+        record, now, caller = self._record, time.time_ns, sys._getframe
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                start = now()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    record(label, start, caller(1))
+
+            return wrapper
+
+        self._replace(owner, name, make)
+
+    def _crossing(self, name: str) -> None:
+        """Record the calls of ``Tensor.to`` and its kin whose result is on the other side of the bus."""
+        record, now, caller, warned = self._record, time.time_ns, sys._getframe, self.warned
+        label = f"Tensor.{name}"
+
+        def make(original: Any) -> Any:
+            def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+                before, start = warned.count, now()
+                result = original(self, *args, **kwargs)
+                if result is not self and result.is_cuda != self.is_cuda and warned.count == before:
+                    record(label, start, caller(1))
+                return result
+
+            return wrapper
+
+        self._replace(self._torch.Tensor, name, make)
+
+    def _copying(self) -> None:
+        """Record the calls of ``Tensor.copy_`` between host and device."""
+        record, now, caller, warned = self._record, time.time_ns, sys._getframe, self.warned
+
+        def make(original: Any) -> Any:
+            def wrapper(self: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
+                before, start = warned.count, now()
+                result = original(self, src, *args, **kwargs)
+                if self.is_cuda != src.is_cuda and warned.count == before:
+                    record("Tensor.copy_", start, caller(1))
+                return result
+
+            return wrapper
+
+        self._replace(self._torch.Tensor, "copy_", make)
+
+    def _operator(self, owner: Any, name: str) -> None:
+        """Record calls into operators whose waits have no Python warning, and keep C++'s line off stderr."""
+        record, now, caller = self._record, time.time_ns, sys._getframe
+        quiet, loud, known, learn = self._quiet, self._loud, self._careless.known, self._careless.learn
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                careless = known.get(id(args[0]))
+                if careless or (careless is None and learn(args[0])):
+                    return original(*args, **kwargs)
+                quiet()
+                start = now()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    loud()
+                    record("torch.ops", start, caller(1))
+
+            return wrapper
+
+        self._replace(owner, name, make)
+
+
+class Warned(threading.local):
+    """PyTorch's warnings on this thread so far. A call that was warned needs no record."""
+
+    count = 0
+
+
+class Careless:
+    """Which operators need no care: the profiler's own, and those written in Python (waits in them have frames and
+    warnings)."""
+
+    def __init__(self, torch: Any) -> None:
+        self.known: dict[int, bool] = {}
+        """By identity: an operator's own hash is slow."""
+        implemented = (key.rpartition("/") for key in torch.library._impls)
+        self._python = {name.replace("/", "::") for name, _, key in implemented if key in _RUNS_ON_DEVICE}
+        self._python |= set(torch._library.custom_ops.OPDEFS)
+        self._kept: list[Any] = []
+
+    def learn(self, operator: Any) -> bool:
+        self._kept.append(operator)  # so that its id stays its own
+        name = str(getattr(operator, "_qualified_op_name", "") or getattr(operator, "_name", "")).split(".")[0]
+        answer = self.known[id(operator)] = name.startswith("profiler::") or name in self._python
+        return answer

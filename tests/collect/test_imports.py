@@ -1,0 +1,43 @@
+"""The program's import of torch is noticed, not made."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import sys
+sys.path.insert(0, {folder!r})
+from syncscope.collect.imports import ImportWatch
+watch = ImportWatch("fake_torch", lambda module: print("seen", module.__name__, module.READY))
+watch.open()
+print("fake_torch" in sys.modules)
+import json
+import fake_torch
+import fake_torch.inner
+print(watch in sys.meta_path)
+"""
+
+
+def test_it_is_called_once_after_the_import(tmp_path: Path) -> None:
+    package = tmp_path / "fake_torch"
+    package.mkdir()
+    (package / "__init__.py").write_text("from . import inner\nREADY = inner.VALUE\n")
+    (package / "inner.py").write_text("VALUE = 1\n")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(folder=str(tmp_path))], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n")[:-1] == ["False", "seen fake_torch 1", "False"]
+
+
+def test_opening_the_collector_imports_neither_torch_nor_numpy() -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom syncscope.collect.collector import Collector\n"
+        "from syncscope.collect.paths import Paths\nfrom syncscope.collect.windows import Plan\n"
+        "collector = Collector(Path('.'), Plan(), Paths(Path('.')))\ncollector.open()\n"
+        "print([name for name in ('torch', 'numpy', 'pandas', 'plotly') if name in sys.modules])\n"
+        "collector.close()\nprint(collector.notes)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "['The program never imported torch.']"]

@@ -1,0 +1,44 @@
+"""Paths in a recording say whose code it is and nothing about the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import sysconfig
+from pathlib import Path
+
+from syncscope.collect.paths import Paths, project_root
+
+
+def test_project_files_are_relative_to_the_root(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "pkg").mkdir()
+    paths = Paths(project_root(tmp_path / "pkg"))
+    assert paths.normalise(str(tmp_path / "pkg" / "train.py")) == "pkg/train.py"
+    assert paths.is_user(str(tmp_path / "pkg" / "train.py"))
+
+
+def test_libraries_and_the_standard_library_are_not_the_users(tmp_path: Path) -> None:
+    paths = Paths(tmp_path)
+    library = os.path.join(sysconfig.get_paths()["purelib"], "msgspec", "__init__.py")
+    assert paths.normalise(library) == "<site-packages>/msgspec/__init__.py"
+    assert not paths.is_user(library)
+    assert paths.normalise(json.__file__) == "<python>/json/__init__.py"
+    assert not paths.is_user(json.__file__)
+    assert not paths.is_user("<frozen runpy>")
+    assert not paths.is_user("<string>")
+
+
+def test_an_own_package_is_the_users_although_installed(tmp_path: Path) -> None:
+    library = os.path.join(sysconfig.get_paths()["purelib"], "msgspec", "__init__.py")
+    assert Paths(tmp_path, own=("msgspec",)).is_user(library)
+
+
+def test_a_file_elsewhere_keeps_two_parts_only(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    elsewhere = str(tmp_path / "secret" / "home" / "lib.py")
+    assert Paths(tmp_path / "root").normalise(elsewhere) == "home/lib.py"
+
+
+def test_a_project_inside_a_virtual_environment_folder_is_still_a_project(tmp_path: Path) -> None:
+    assert project_root(tmp_path) in (tmp_path, *tmp_path.parents)

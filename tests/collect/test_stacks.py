@@ -1,0 +1,117 @@
+"""Stacks name the very expression that was running."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from syncscope.collect.paths import Paths
+from syncscope.collect.stacks import Stacks
+from syncscope.recording import RecordedFrame
+
+PATHS = Paths(Path(__file__).parent)
+exact = pytest.mark.skipif(sys.version_info < (3, 11), reason="columns need Python 3.11")
+
+
+class Probe:
+    """An object whose every use takes the stack of the caller."""
+
+    def __init__(self) -> None:
+        self.stacks = Stacks(PATHS)
+        self.taken: list[int] = []
+
+    def item(self) -> float:
+        self.taken.append(self.stacks.take(sys._getframe(1)))
+        return 1.0
+
+    def __bool__(self) -> bool:
+        self.item_from(2)
+        return True
+
+    def __gt__(self, other: object) -> Probe:
+        return self
+
+    def any(self) -> Probe:
+        return self
+
+    def item_from(self, depth: int) -> None:
+        self.taken.append(self.stacks.take(sys._getframe(depth)))
+
+    def innermost(self) -> list[RecordedFrame]:
+        frames, stacks = self.stacks.resolve()
+        return [frames[stacks[number][-1]] for number in self.taken]
+
+
+@exact
+def test_two_calls_of_one_line_are_told_apart() -> None:
+    probe = Probe()
+    total = float(probe.item()) + probe.item()
+    first, second = probe.innermost()
+    assert total == 2.0
+    assert (first.expression, second.expression) == ("probe.item()", "probe.item()")
+    assert first.line == second.line
+    assert (first.ordinal, second.ordinal) == (0, 1)
+    assert first.column is not None and second.column is not None and first.column < second.column
+
+
+@exact
+def test_a_condition_is_the_expression() -> None:
+    probe = Probe()
+    if (probe > 2).any():
+        pass
+    assert probe.innermost()[0].expression == "(probe > 2).any()"
+
+
+@exact
+def test_an_expression_over_several_lines_is_one_line_of_text() -> None:
+    probe = Probe()
+    print(
+        "value",
+        probe
+        .item(),
+    )  # fmt: skip
+    assert probe.innermost()[0].expression == "item()"  # CPython begins such a call at its own line
+
+
+@exact
+def test_a_statement_with_a_body_is_named_by_its_head() -> None:
+    probe = Probe()
+
+    class Context:
+        def __enter__(self) -> None:
+            probe.item_from(2)
+
+        def __exit__(self, *args: object) -> None:
+            pass
+
+    with Context():
+        body = 1
+    assert body
+    assert probe.innermost()[0].expression in ("with Context():", "Context()")
+
+
+def test_functions_are_qualified_and_files_normalised() -> None:
+    probe = Probe()
+    probe.item()
+    frame = probe.innermost()[0]
+    assert frame.file == "test_stacks.py"
+    assert frame.user
+    assert frame.function.endswith("test_functions_are_qualified_and_files_normalised")
+    assert frame.first_line is not None and frame.line is not None and frame.first_line < frame.line
+
+
+def test_equal_stacks_are_one() -> None:
+    probe = Probe()
+    for _ in range(3):
+        probe.item()
+    assert len(set(probe.taken)) == 1
+
+
+def test_columns_count_bytes_of_utf8_but_text_is_text() -> None:
+    probe = Probe()
+    names = ("é", probe.item(), "ü")
+    assert names[0] == "é"
+    expected = "probe.item()" if sys.version_info >= (3, 11) else 'names = ("é", probe.item(), "ü")'
+    assert probe.innermost()[0].expression == expected

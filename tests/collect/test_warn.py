@@ -1,0 +1,234 @@
+"""PyTorch's warnings reach us whatever the program does to its filters; everything else is left as it was.
+
+A warning of C is made with ``PyErr_WarnEx``, which is what PyTorch itself calls.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import logging
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from syncscope.collect.warn import DEFAULT, ERROR, MESSAGE, NOTICES, WARN, WaitWarnings
+
+
+def c_warning(text: str = MESSAGE) -> None:
+    ctypes.pythonapi.PyErr_WarnEx(ctypes.py_object(UserWarning), text.encode(), 1)
+
+
+class Native:
+    """The two functions of ``torch._C``."""
+
+    def __init__(self, mode: int = DEFAULT) -> None:
+        self.mode = mode
+        self._cuda_get_sync_debug_mode = lambda: self.mode
+        self._cuda_set_sync_debug_mode = self._set
+
+    def _set(self, mode: int) -> None:
+        if mode not in (DEFAULT, WARN, ERROR):
+            raise RuntimeError("invalid mode")
+        self.mode = mode
+
+
+class Torch:
+    def __init__(self, mode: int = DEFAULT) -> None:
+        self._C = Native(mode)
+
+
+@pytest.fixture
+def torch() -> Torch:
+    return Torch()
+
+
+@pytest.fixture
+def seen(torch: Torch) -> Iterator[list[int]]:
+    lines: list[int] = []
+
+    def listener(frame: FrameType) -> None:
+        lines.append(frame.f_lineno)
+
+    waits = WaitWarnings()
+    waits.listen(torch, listener)
+    yield lines
+    waits.unlisten(listener)
+
+
+def here() -> int:
+    return sys._getframe(1).f_lineno
+
+
+def test_the_frame_is_the_one_that_waited(seen: list[int]) -> None:
+    ctypes.pythonapi.PyErr_WarnEx(ctypes.py_object(UserWarning), MESSAGE.encode(), 1)
+    assert seen == [here() - 1]
+
+
+@pytest.mark.parametrize("action", ["ignore", "error", "once", "module", "default"])
+def test_the_programs_simplefilter_does_not_silence_it(seen: list[int], action: Any) -> None:
+    warnings.simplefilter(action)
+    c_warning()
+    c_warning()
+    assert len(seen) == 2
+
+
+def test_filterwarnings_resetwarnings_and_catch_warnings_do_not_silence_it(seen: list[int]) -> None:
+    warnings.filterwarnings("ignore", message=".*synchronizing.*")
+    c_warning()
+    warnings.resetwarnings()
+    c_warning()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error")
+        c_warning()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        c_warning()
+    c_warning()
+    assert len(seen) == 5
+    assert caught == []
+
+
+def test_the_once_per_line_registry_does_not_silence_it(seen: list[int]) -> None:
+    for _ in range(3):
+        c_warning()
+    assert len(seen) == 3
+
+
+def test_logging_capture_does_not_get_it(seen: list[int], caplog: pytest.LogCaptureFixture) -> None:
+    logging.captureWarnings(True)
+    try:
+        c_warning()
+    finally:
+        logging.captureWarnings(False)
+    assert len(seen) == 1
+    assert caplog.records == []
+
+
+def test_other_warnings_pass_and_the_modes_own_notice_is_swallowed(seen: list[int]) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        c_warning("something else")
+        for notice in NOTICES:
+            c_warning(notice + " and more")
+    assert [str(entry.message) for entry in caught] == ["something else"]
+    assert seen == []
+
+
+def test_filters_and_functions_are_restored_even_inside_catch_warnings(torch: Torch) -> None:
+    before = (list(warnings.filters), warnings._showwarnmsg, warnings._filters_mutated)  # type: ignore[attr-defined]
+    waits = WaitWarnings()
+
+    def listener(frame: FrameType) -> None:
+        pass
+
+    waits.listen(torch, listener)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        waits.unlisten(listener)
+    after = (list(warnings.filters), warnings._showwarnmsg, warnings._filters_mutated)  # type: ignore[attr-defined]
+    assert after == before
+    assert torch._C.mode == DEFAULT
+
+
+def test_the_program_sees_and_sets_its_own_mode(torch: Torch) -> None:
+    waits = WaitWarnings()
+    native = torch._C
+    original = native._cuda_set_sync_debug_mode
+    with pytest.warns(UserWarning, match="synchronizing"):
+        waits.listen(torch, lambda frame: None)
+        listener = waits._listeners[0]
+        assert (native.mode, native._cuda_get_sync_debug_mode()) == (WARN, DEFAULT)
+        native._cuda_set_sync_debug_mode(WARN)
+        c_warning()  # the program wants it too
+    native._cuda_set_sync_debug_mode(ERROR)
+    assert native.mode == ERROR
+    native._cuda_set_sync_debug_mode(DEFAULT)
+    assert (native.mode, native._cuda_get_sync_debug_mode()) == (WARN, DEFAULT)
+    with pytest.raises(RuntimeError, match="invalid mode"):
+        native._cuda_set_sync_debug_mode(7)
+    native._cuda_set_sync_debug_mode(ERROR)
+    waits.unlisten(listener)
+    assert native.mode == ERROR
+    assert native._cuda_set_sync_debug_mode == original
+
+
+def test_quiet_and_loud_leave_a_programs_error_mode_alone(torch: Torch) -> None:
+    waits = WaitWarnings()
+    waits.listen(torch, print)
+    waits.quiet()
+    assert torch._C.mode == DEFAULT
+    waits.loud()
+    assert torch._C.mode == WARN
+    torch._C._cuda_set_sync_debug_mode(ERROR)
+    waits.quiet()
+    waits.loud()
+    assert torch._C.mode == ERROR
+    waits.unlisten(print)
+
+
+def test_a_late_warning_is_swallowed_while_held(torch: Torch, recwarn: pytest.WarningsRecorder) -> None:
+    waits = WaitWarnings()
+    waits.hold()
+    waits.listen(torch, print)
+    waits.unlisten(print)
+    c_warning()
+    waits.release()
+    assert len(recwarn) == 0
+    c_warning()
+    assert len(recwarn) == 1
+
+
+PROGRAM = """
+import sys; sys.path.insert(0, {root!r})
+import ctypes, warnings
+from syncscope.collect.warn import MESSAGE, WaitWarnings
+class Native:
+    mode = 0
+native = Native()
+native._cuda_get_sync_debug_mode = lambda: native.mode
+native._cuda_set_sync_debug_mode = lambda mode: setattr(native, "mode", mode)
+torch = type("Torch", (), {{"_C": native}})
+lines = []
+waits = WaitWarnings()
+listener = lambda frame: lines.append(frame.f_lineno)
+before = list(warnings.filters)
+waits.listen(torch, listener)
+def wait():
+    ctypes.pythonapi.PyErr_WarnEx(ctypes.py_object(UserWarning), MESSAGE.encode(), 1)
+wait(); wait()
+warnings.simplefilter("ignore"); wait()
+warnings.filterwarnings("error"); wait()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always"); wait()
+with warnings.catch_warnings():
+    warnings.resetwarnings(); warnings.simplefilter("error"); wait()
+wait()
+assert not caught, caught
+waits.unlisten(listener)
+assert all(entry in before or entry[0] in ("ignore", "error") for entry in warnings.filters)
+print(sys.version_info[:2], len(lines))
+"""
+
+
+def interpreters() -> list[str]:
+    found = [sys.executable]
+    for minor in (10, 11, 12, 13):
+        found += sorted(glob.glob(os.path.expanduser(f"~/.pyenv/versions/3.{minor}.*/bin/python3.{minor}")))
+    return found
+
+
+@pytest.mark.parametrize("python", interpreters())
+@pytest.mark.parametrize("flags", [[], ["-W", "error"]])
+def test_it_survives_on_every_python(python: str, flags: list[str]) -> None:
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    program = PROGRAM.format(root=root)
+    done = subprocess.run([python, *flags, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith(" 7")

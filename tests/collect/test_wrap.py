@@ -1,0 +1,114 @@
+"""Wrapped entry points record what they should, change nothing else, and go without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the wrappers are around PyTorch's entry points")
+
+from syncscope.collect.wrap import Wrappers  # noqa: E402
+
+Tensor: Any = torch.Tensor
+
+NAMES = ("to", "cuda", "cpu", "copy_", "pin_memory")
+
+
+class Log:
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str]] = []
+        self.modes: list[str] = []
+        self.wrappers = Wrappers(
+            torch, self.record, lambda: self.modes.append("quiet"), lambda: self.modes.append("loud")
+        )
+
+    def record(self, name: str, start_ns: int, frame: FrameType) -> None:
+        self.calls.append((name, frame.f_code.co_name))
+
+
+def state() -> list[Any]:
+    owners = [torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._C.ScriptFunction, torch._C.ScriptMethod]
+    return [
+        *((name in vars(torch.Tensor), getattr(torch.Tensor, name)) for name in NAMES),
+        *(owner.__call__ for owner in owners),
+        torch.cuda.Event.synchronize,
+    ]
+
+
+@pytest.fixture
+def log() -> Iterator[Log]:
+    before = state()
+    log = Log()
+    log.wrappers.open()
+    yield log
+    log.wrappers.close()
+    assert state() == before
+
+
+def test_copies_on_one_side_of_the_bus_are_not_recorded(log: Log) -> None:
+    x = torch.ones(3)
+    assert x.to(torch.float64).dtype == torch.float64
+    assert x.to("cpu") is x and x.cpu() is x
+    torch.zeros(3).copy_(x)
+    assert log.calls == []
+
+
+def test_operators_called_through_torch_ops_are_recorded_with_the_mode_off(log: Log) -> None:
+    torch.ops.aten.relu(torch.ones(3))
+    torch.ops.aten.relu.default(torch.ones(3))
+    here = "test_operators_called_through_torch_ops_are_recorded_with_the_mode_off"
+    assert log.calls == [("torch.ops", here)] * 2
+    assert log.modes == ["quiet", "loud"] * 2
+
+
+def test_the_profilers_operators_and_those_written_in_python_are_left_alone() -> None:
+    @torch.library.custom_op("syncscope_test::double", mutates_args=())
+    def double(x: Tensor) -> Tensor:
+        return x * 2
+
+    log = Log()
+    log.wrappers.open()
+    try:
+        with torch.profiler.record_function("region"):
+            torch.ops.syncscope_test.double(torch.ones(1))
+    finally:
+        log.wrappers.close()
+    assert (log.calls, log.modes) == ([], [])
+
+
+def test_an_exception_passes_and_the_mode_is_loud_again(log: Log) -> None:
+    with pytest.raises((RuntimeError, TypeError)):
+        torch.ops.aten.relu("no tensor")
+    assert log.modes == ["quiet", "loud"]
+
+
+def test_scripted_functions_are_recorded(log: Log) -> None:
+    with pytest.warns(DeprecationWarning) if hasattr(torch.jit, "script") else pytest.raises(Exception):
+        scripted = torch.jit.script(_twice)
+        scripted(torch.ones(2))
+    assert ("torch.ops", "test_scripted_functions_are_recorded") in log.calls
+
+
+def _twice(x: Tensor) -> Tensor:
+    return x * 2
+
+
+@pytest.mark.slow
+def test_compiled_code_that_copies_still_compiles_whole(log: Log) -> None:
+    def work(x: Any) -> Any:
+        y = x.to(torch.float64).cpu()
+        torch.zeros_like(y).copy_(y)
+        return torch.ops.aten.relu(y) + y
+
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    compiled = torch.compile(work, backend="eager", fullgraph=True)
+    for _ in range(3):
+        compiled(torch.ones(3))
+    log.wrappers.close()
+    for _ in range(3):
+        compiled(torch.ones(3))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
