@@ -1,0 +1,112 @@
+"""Recording from Python: ``with syncscope.profile("out/") as prof: …``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from syncscope.collect.active import begin, end
+from syncscope.collect.collector import Collector
+from syncscope.collect.paths import Paths, project_root
+from syncscope.collect.windows import Mode, Plan
+
+if TYPE_CHECKING:
+    from syncscope.findings import Report
+
+
+class profile:
+    """Record windows of steps of the code inside the block into ``folder``.
+
+    ::
+
+        with syncscope.profile("out/") as prof:
+            for batch in loader:
+                train(batch)
+                prof.step()
+
+    ``warmup``, ``bare``, ``steps``, ``attribution`` and ``hazards`` (a window that looks for races) are numbers of
+    steps; ``seconds`` records by time instead.
+    Leaving the block writes ``trace.json.gz``, ``report.json`` and ``report.html`` into ``folder``; ``report`` is
+    then the report, or ``None`` when nothing could be recorded and ``notes`` says why. Without a GPU the block
+    runs unrecorded.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] = "syncscope-out",
+        *,
+        warmup: int = Plan.warmup,
+        bare: int = Plan.bare,
+        steps: int = Plan.steps,
+        attribution: int = Plan.attribution,
+        mode: Mode = Plan.mode,
+        hazards: int = Plan.hazards,
+        seconds: float | None = None,
+        source: bool = True,
+        own: tuple[str, ...] = (),
+    ) -> None:
+        self.folder = Path(folder)
+        self.report: Report | None = None
+        plan = Plan(warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, hazards=hazards)
+        if seconds is not None:
+            plan = by_time(plan)
+        paths = Paths(project_root(Path.cwd()), own)
+        self._collector = Collector(self.folder, plan, paths, seconds=seconds, source=source)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What could not be recorded, one sentence each."""
+        return tuple(self._collector.notes)
+
+    @property
+    def path(self) -> Path | None:
+        """The trace file, once written."""
+        return self._collector.path
+
+    def step(self) -> None:
+        """Say that a step ended."""
+        self._collector.step()
+
+    def __enter__(self) -> profile:
+        begin(self._collector)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        end(self._collector)
+        if self._collector.path is not None:
+            self.report = write_reports(self.folder)
+
+
+def by_time(plan: Plan) -> Plan:
+    """The plan when steps are stretches of time: one of each window, and no bare step to compare with."""
+    races = min(plan.hazards, 1)
+    return Plan(warmup=1, bare=0, steps=1, attribution=1, mode=plan.mode, hazards=races, stop=plan.stop)
+
+
+def write_reports(folder: Path) -> Report | None:
+    """Analyse every rank's trace in ``folder`` and write ``report.json`` and ``report.html`` beside them.
+
+    Of several ranks the last one to finish does it; the others return ``None``.
+    """
+    from syncscope.analysis import analyze_timelines, timelines
+    from syncscope.collect.tracefile import write_atomically
+    from syncscope.policy import load_policy
+    from syncscope.report import html
+    from syncscope.timeline.lanes import MOST_ITEMS, lanes
+
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    traces = sorted(folder.glob("trace*.json.gz"))
+    if len(traces) < ranks:
+        return None
+    views = timelines(*traces)
+    report = analyze_timelines(views, policy=load_policy(Path.cwd()))
+    write_atomically(folder / "report.json", report.to_json().encode())
+    write_atomically(
+        folder / "report.html",
+        html.render(report, [lanes(view, max_items=MOST_ITEMS // len(views)) for view in views]).encode(),
+    )
+    return report
