@@ -1,0 +1,54 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Traces = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="TRACE",
+        help="Chrome traces of torch.profiler or of syncscope profile (.json, .json.gz), or folders of them: "
+        "the ranks of one run.",
+        show_default=False,
+    ),
+]
+Format = Annotated[Literal["text", "json"], typer.Option("--format", help="What standard output gets.")]
+Output = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="[FORMAT=]PATH",
+        help="Write a file: text, json or html, by its ending (.txt, .json, .html) or as named. Repeatable.",
+        show_default=False,
+    ),
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select", metavar="RULES", help="Only these rules: codes or prefixes, as in SYN,CPY201.", show_default=False
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="RULES", help="Not these rules: codes or prefixes.", show_default=False),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Configuration to use instead of the nearest syncscope.toml or pyproject.toml with a "
+        "tool.syncscope table, in this folder or above.",
+        show_default=False,
+    ),
+]
+
+
+def codes(values: list[str] | None) -> list[str]:
+    """What ``--select A,B --select C`` lists."""
+    return [code.strip() for value in values or () for code in value.split(",") if code.strip()]

@@ -1,0 +1,224 @@
+"""``syncscope profile SCRIPT [ARGS]…``: run a program and record windows of its steps."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperOption
+
+if TYPE_CHECKING:
+    from syncscope.collect.collector import Collector
+    from syncscope.findings import Report
+
+NOTHING_RECORDED = 3
+
+
+class ScriptCommand(TyperCommand):
+    """Everything after the script's name, or after ``-m MODULE``, belongs to the script."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        takes_value = {
+            name
+            for parameter in self.params
+            if isinstance(parameter, TyperOption) and not parameter.is_flag and not parameter.count
+            for name in parameter.opts
+        }
+        index = 0
+        while index < len(args) and args[index].startswith("-") and args[index] != "--":
+            if args[index] == "-m":
+                index += 2
+                break
+            index += 2 if args[index] in takes_value else 1
+        if args[index : index + 1] != ["--"]:
+            args = [*args[:index], "--", *args[index:]]
+        return super().parse_args(ctx, args)
+
+
+def profile(
+    script: Annotated[list[str] | None, typer.Argument(metavar="SCRIPT [ARGS]", show_default=False)] = None,
+    module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Folder to write  [default: syncscope-SCRIPT]"),
+    ] = None,
+    warmup: Annotated[int, typer.Option(min=0, help="Steps to let pass first.")] = 5,
+    bare: Annotated[int, typer.Option(min=0, help="Steps to time with no profiler running.")] = 10,
+    steps: Annotated[int, typer.Option(min=1, help="Steps to record.")] = 5,
+    attribution: Annotated[int, typer.Option(min=0, help="Steps to record once more with PyTorch's ops.")] = 3,
+    mode: Annotated[
+        str, typer.Option(help="windows: light recording, ops from a window of their own; full: one window with all.")
+    ] = "windows",
+    hazards: Annotated[
+        bool, typer.Option("--hazards", help="Look for races too, in a slow window of its own.")
+    ] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=0.01, metavar="S", help="Record by time: windows of S seconds instead of steps."),
+    ] = None,
+    stop: Annotated[bool, typer.Option("--stop", help="End the program after the windows.")] = False,
+    source: Annotated[bool, typer.Option("--source/--no-source", help="Keep source lines in the recording.")] = True,
+) -> None:
+    """Run a program and record where it waits for the GPU.
+
+    Steps come from syncscope.step(), else from the optimiser's step, else from the outermost module's call. The
+    first steps pass (--warmup), the next are timed with nothing switched on (--bare), then some are recorded
+    (--steps, --attribution). The folder then holds trace.json.gz (opens in Perfetto), report.json and report.html.
+
+    Options after the script's name are the script's own; its output and exit status are its own too.
+
+    [bold]Examples[/bold]
+
+      syncscope profile train.py --epochs 1
+      syncscope profile --steps 3 --stop -o out -m my_package.train --config small.yaml
+      torchrun --nproc-per-node 2 -m syncscope profile train.py
+
+    [bold]Exit status[/bold]: the script's own; 3 when the script succeeded and nothing could be recorded, or when
+    there is no GPU and the script was not run; 2 for wrong usage.
+    """
+    from syncscope.collect.gpu import gpu_count
+    from syncscope.collect.windows import Plan
+    from syncscope.session import by_time
+
+    if mode not in ("windows", "full"):
+        raise typer.BadParameter(f"{mode!r} is neither 'windows' nor 'full'.", param_hint="--mode")
+    arguments = list(script or ())
+    if module is None and not arguments:
+        raise typer.BadParameter("name a script, or a module with -m.", param_hint="SCRIPT")
+    name = module or arguments.pop(0)
+    load = _loader(name, is_module=module is not None)
+    if gpu_count() == 0:
+        _say(
+            "error: no GPU: nothing to record, the script was not run. Record on a machine with a GPU, "
+            "then analyse the trace anywhere with: syncscope analyze TRACE"
+        )
+        raise typer.Exit(NOTHING_RECORDED)
+    plan = Plan(
+        warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, stop=stop,  # type: ignore[arg-type]
+        hazards=steps if hazards else 0,
+    )  # fmt: skip
+    if seconds is not None:
+        plan = by_time(plan)
+    collector = _collector(name, module, output, plan, seconds, source)
+    status = _run(collector, load, arguments)
+    if collector.stopped:
+        _leave(status)
+    raise typer.Exit(status)
+
+
+def _loader(name: str, *, is_module: bool) -> Callable[[], tuple[Any, Any]]:
+    """How to load the program; a file that is not there is a usage error before anything runs."""
+    from syncscope.collect.run import load_module, load_script
+
+    if not is_module and not os.path.isfile(name):
+        hint = " (to run a module, use -m)" if not name.endswith(".py") else ""
+        raise typer.BadParameter(f"{name}: no such file{hint}.", param_hint="SCRIPT")
+    return lambda: load_module(name) if is_module else load_script(name)
+
+
+def _collector(
+    name: str, module: str | None, output: Path | None, plan: Any, seconds: float | None, source: bool
+) -> Collector:
+    from syncscope.collect.collector import Collector
+    from syncscope.collect.paths import Paths, project_root
+    from syncscope.policy import own_packages
+
+    start = Path.cwd() if module else Path(name).resolve().parent
+    root = project_root(start)
+    own = (*own_packages(start), *((module.split(".")[0],) if module else ()))
+    stem = module.split(".")[-1] if module else Path(name).stem
+    folder = output or Path(f"syncscope-{stem}")
+    return Collector(folder.absolute(), plan, Paths(root, own), seconds=seconds, source=source)
+
+
+def _run(collector: Collector, load: Callable[[], tuple[Any, Any]], arguments: list[str]) -> int:
+    """Run the program under the collector; the exit status of ``profile``."""
+    from syncscope.collect.active import begin, end
+    from syncscope.collect.run import ScriptError, execute, report_syntax_error
+
+    try:
+        main, code = load()
+    except ScriptError as error:
+        _say(f"error: {error}")
+        return 2
+    except SyntaxError as error:
+        report_syntax_error(error)
+        return 1
+    begin(collector)
+    previous = _on_terminate(collector)
+    interrupted = False
+    try:
+        status = execute(main, code, arguments)
+    except KeyboardInterrupt as error:
+        from syncscope.collect.run import trimmed
+
+        interrupted, status = True, 130
+        sys.excepthook(KeyboardInterrupt, error, trimmed(error.__traceback__))
+    finally:
+        end(collector)
+        if previous is not None:
+            signal.signal(signal.SIGTERM, previous)
+    sys.stdout.flush()
+    recorded = _summary(collector)
+    if interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return status if status or recorded else NOTHING_RECORDED
+
+
+def _leave(status: int) -> NoReturn:
+    """End a program that was stopped in the middle, also when threads of its own still wait for more of it."""
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _on_terminate(collector: Collector) -> Any:
+    """On SIGTERM write what was recorded, then die of it as the program would have; respects its own handler."""
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return None
+    pid = os.getpid()
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == pid:
+            collector.close()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    return signal.signal(signal.SIGTERM, terminate)
+
+
+def _summary(collector: Collector) -> bool:
+    """Write the reports and print the summary on stderr; whether anything was recorded."""
+    from syncscope.session import write_reports
+
+    for note in collector.notes:
+        _say(f"note: {note}" if collector.path else f"error: nothing was recorded: {note}")
+    if collector.path is None:
+        return False
+    report = write_reports(collector.path.parent)
+    if report is not None:
+        _print_report(report, collector.path.parent)
+    else:
+        _say(f"wrote {collector.path}")
+    return True
+
+
+def _print_report(report: Report, folder: Path) -> None:
+    from syncscope.cli.console import stderr
+    from syncscope.report import text
+
+    text.render(report, stderr())
+    _say(f"wrote {os.path.relpath(folder)}/: trace.json.gz (opens in Perfetto), report.json, report.html")
+
+
+def _say(line: str) -> None:
+    print(f"syncscope: {line}", file=sys.stderr)

@@ -1,0 +1,70 @@
+"""``syncscope rules``."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from syncscope.cli.errors import USAGE, CommandError
+
+if TYPE_CHECKING:
+    from syncscope.rules import Rule
+
+
+def rules(
+    code: Annotated[
+        str | None, typer.Argument(metavar="RULE", help="A rule's code or name.", show_default=False)
+    ] = None,
+) -> None:
+    """List the rules, or explain one.
+
+    [bold]Examples[/bold]
+
+      syncscope rules
+      syncscope rules SYN102
+      syncscope rules scalar-read
+
+    [bold]Exit status[/bold]: 0; 2 an unknown rule.
+    """
+    from syncscope.rules import RULES
+
+    if code is None:
+        _list(RULES)
+        return
+    for rule in RULES:
+        if code.upper() == rule.code or code.lower() == rule.name:
+            _explain(rule)
+            return
+    known = [name for rule in RULES for name in (rule.code, rule.name)]
+    close = get_close_matches(code, known, n=1) or get_close_matches(code.upper(), known, n=1)
+    hint = f', did you mean "{close[0]}"?' if close else "; `syncscope rules` lists them"
+    raise CommandError(f'unknown rule "{code}"{hint}', USAGE)
+
+
+def _list(rules: tuple[Rule, ...]) -> None:
+    from rich.table import Table
+
+    from syncscope.cli.console import stdout
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for rule in sorted(rules, key=lambda rule: rule.code):
+        table.add_row(rule.code, rule.name, rule.severity, rule.summary)
+    stdout().print(table)
+
+
+def _explain(rule: Rule) -> None:
+    from rich.text import Text
+
+    from syncscope.cli.console import flowing, stdout
+
+    console = stdout()
+    console.print(Text.assemble((f"{rule.code} {rule.name}", "bold"), (f"  {rule.severity}", "dim")))
+    for paragraph in flowing(rule.doc):
+        console.print()
+        console.print(Text(paragraph), soft_wrap="\n" in paragraph)

@@ -1,0 +1,147 @@
+"""The command as a process: pipes, colours, encodings, speed of ``--help``."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli import traces
+
+pty = pytest.importorskip("pty", reason="needs POSIX terminals and pipes")
+
+COMMAND = [sys.executable, "-m", "syncscope"]
+
+
+def environment(**more: str) -> dict[str, str]:
+    names = ("NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "COLUMNS")
+    kept = {name: value for name, value in os.environ.items() if name not in names}
+    return {**kept, "TERM": "xterm", **more}
+
+
+def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, encoding="utf-8", env=environment(**more), check=False
+    )
+
+
+def in_terminal(*arguments: str, **more: str) -> str:
+    """What the command prints on a terminal 80 columns wide."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, *arguments], stdout=follower, stderr=follower, env=environment(COLUMNS="80", **more)
+    ):
+        os.close(follower)
+        chunks = []
+        while True:
+            try:
+                chunk = os.read(leader, 65536)
+            except OSError:  # Linux says so when the other side is closed
+                break
+            if not chunk:
+                break
+            chunks.append(chunk)
+    os.close(leader)
+    return b"".join(chunks).decode()
+
+
+def test_version() -> None:
+    from syncscope import __version__
+
+    assert run("--version").stdout == f"syncscope {__version__}\n"
+
+
+@pytest.mark.slow
+def test_help_takes_under_half_a_second_of_processor_time() -> None:
+    def children() -> float:
+        times = os.times()
+        return times.children_user + times.children_system
+
+    taken = []
+    for _ in range(4):
+        before = children()
+        assert run("--help").returncode == 0
+        taken.append(children() - before)
+    assert min(taken) < 0.5
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = (
+        "import sys; sys.argv = ['syncscope', '--help']\n"
+        "from syncscope.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(*{'pandas', 'numpy', 'plotly', 'torch'} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == []
+
+
+@pytest.mark.parametrize("command", ["profile", "analyze", "check", "report", "rules"])
+def test_the_help_of_every_command_has_examples_and_exit_codes(command: str) -> None:
+    text = run(command, "--help").stdout
+    assert f"syncscope {command}" in text
+    assert "Examples" in text
+    assert "Exit status" in text
+
+
+def test_no_colours_in_a_pipe() -> None:
+    assert "\x1b" not in run("analyze", "waiting.json.gz").stdout
+
+
+def test_colours_on_a_terminal_unless_told_not_to() -> None:
+    assert "\x1b[" in in_terminal("analyze", "waiting.json.gz")
+    assert "\x1b[3" not in in_terminal("analyze", "waiting.json.gz", NO_COLOR="1")
+    assert "\x1b[" in run("analyze", "waiting.json.gz", FORCE_COLOR="1").stdout
+
+
+def test_a_terminal_sees_a_bar_for_several_files_and_json_stays_json(folder: Path) -> None:
+    text = in_terminal("analyze", "waiting.json.gz", "clean.json")
+    assert "0/2" in text
+    assert "0/2" not in run("analyze", "waiting.json.gz", "clean.json").stderr
+
+
+def test_an_encoding_without_our_signs_is_no_error(folder: Path) -> None:
+    traces.waiting(frame=("größe.py", 21, "f", "µ.item()")).write(folder / "named.json")
+    done = run("analyze", "named.json", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "gr??e.py:21  ?.item()" in done.stdout
+
+
+def test_json_is_utf_8_whatever_the_encoding(folder: Path) -> None:
+    traces.waiting(frame=("größe.py", 21, "f", "µ.item()")).write(folder / "named.json")
+    assert "größe.py" in run("analyze", "named.json", "--format", "json", PYTHONIOENCODING="ascii").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [("analyze", 0), ("analyze --format json", 0), ("check", 1), ("check --format json", 1)]
+)
+def test_a_reader_that_goes_away_is_no_error(arguments: str, code: int, folder: Path) -> None:
+    line = f"{' '.join(COMMAND)} {arguments} waiting.json.gz; echo $? > code"
+    done = subprocess.run(
+        ["sh", "-c", f"({line}) | true"], capture_output=True, text=True, env=environment(), check=False
+    )
+    assert done.stderr == ""
+    assert (folder / "code").read_text() == f"{code}\n"
+
+
+def test_an_internal_error_is_one_line_and_neither_clean_nor_a_finding(folder: Path) -> None:
+    script = (
+        "import sys; sys.argv = ['syncscope', 'check', 'waiting.json.gz']\n"
+        "import syncscope.analysis as a\n"
+        "def fail(*_): raise KeyError('oh')\n"
+        "a._report = fail\n"
+        "from syncscope.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == "error: internal error: KeyError: 'oh' (SYNCSCOPE_TRACEBACK=1 shows where)\n"
+
+
+def test_wrong_options_are_exit_2_without_a_traceback() -> None:
+    for arguments in (["analyse", "x"], ["analyze"], ["analyze", "--nope"], ["analyze", "x", "--format", "pdf"]):
+        done = run(*arguments)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    assert "analyze" in run("analyse", "x").stderr

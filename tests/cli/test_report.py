@@ -1,0 +1,74 @@
+"""``syncscope report``: from a trace, from a saved report, and from neither."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from syncscope.findings import Report
+from tests.cli.conftest import Run
+
+
+def test_a_trace_becomes_html(run: Run, folder: Path) -> None:
+    done = run("report", "waiting.json.gz", "-o", "report.html")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert "loss.item()" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_saved_report_becomes_the_same_html_with_its_trace_beside_it(run: Run, folder: Path) -> None:
+    run("analyze", "waiting.json.gz", "-o", "report.json", "-o", "direct.html")
+    assert run("report", "report.json", "-o", "saved.html").code == 0
+    assert (folder / "saved.html").read_bytes() == (folder / "direct.html").read_bytes()
+
+
+def test_a_saved_report_alone_has_findings_without_a_picture(run: Run, folder: Path) -> None:
+    run("analyze", "waiting.json.gz", "-o", "report.json", "-o", "direct.html")
+    (folder / "elsewhere").mkdir()
+    (folder / "report.json").rename(folder / "elsewhere" / "report.json")
+    assert run("report", "elsewhere/report.json", "-o", "saved.html").code == 0
+    text = (folder / "saved.html").read_text(encoding="utf-8")
+    assert "loss.item()" in text
+    assert len(text) < len((folder / "direct.html").read_text(encoding="utf-8"))
+
+
+def test_a_saved_report_cannot_make_us_read_outside_its_folder(run: Run, folder: Path) -> None:
+    run("analyze", "waiting.json.gz", "-o", "report.json", "-o", "direct.html")
+    (folder / "elsewhere").mkdir()
+    saved = json.loads((folder / "report.json").read_text())
+    saved["traces"][0]["path"] = str(folder / "waiting.json.gz")
+    (folder / "elsewhere" / "report.json").write_text(json.dumps(saved))
+    run("report", "elsewhere/report.json", "-o", "saved.html")
+    direct = (folder / "direct.html").read_text(encoding="utf-8")
+    assert len((folder / "saved.html").read_text(encoding="utf-8")) < len(direct)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"schema_version": 1}', "not a report: Object missing required field"),
+        ('{"schema_version": 1, ', "not a report: "),
+        ('{"schema_version": "x"}', "not a report: "),
+        ('{"a": "schema_version", "b": "\\"schema_version\\""}', ""),
+        ('{"schema_version": 99, "new": true}', "written by a newer syncscope (schema 99, this one knows 1)"),
+    ],
+)
+def test_a_report_that_cannot_be_read_is_one_line_and_exit_3(run: Run, folder: Path, text: str, reason: str) -> None:
+    (folder / "bad.json").write_text(text)
+    done = run("report", "bad.json", "-o", "out.html")
+    assert done.code == 3
+    assert done.err.startswith(f"error: bad.json: {reason}")
+    assert done.err.count("\n") == 1
+    assert not (folder / "out.html").exists()
+
+
+def test_an_output_is_required(run: Run) -> None:
+    done = run("report", "waiting.json.gz")
+    assert done.code == 2
+    assert "--output" in done.err
+
+
+def test_the_report_itself_is_not_overwritten(run: Run, folder: Path) -> None:
+    run("analyze", "waiting.json.gz", "-o", "report.json")
+    before = (folder / "report.json").read_bytes()
+    assert run("report", "report.json", "-o", "./report.json").code == 2
+    assert Report.from_json(before) == Report.from_json((folder / "report.json").read_bytes())

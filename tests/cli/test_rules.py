@@ -1,0 +1,29 @@
+"""``syncscope rules``."""
+
+import pytest
+
+from syncscope.rules import RULES
+from tests.cli.conftest import Run
+
+
+def test_every_rule_is_listed_with_its_name(run: Run) -> None:
+    lines = run("rules").out.splitlines()
+    for rule in RULES:
+        assert any(line.split()[:3] == [rule.code, rule.name, rule.severity] for line in lines)
+
+
+@pytest.mark.parametrize("name", ["SYN102", "syn102", "scalar-read"])
+def test_one_rule_is_explained_by_code_or_name(run: Run, name: str) -> None:
+    (rule,) = [rule for rule in RULES if rule.code == "SYN102"]
+    done = run("rules", name)
+    assert done.code == 0
+    assert done.out.startswith("SYN102 scalar-read")
+    assert rule.doc.strip().splitlines()[0].strip() in done.out
+
+
+@pytest.mark.parametrize(("name", "hint"), [("SYN12", "SYN1"), ("scaler-read", "scalar-read"), ("x", "lists them")])
+def test_an_unknown_rule_is_exit_2_with_a_hint(run: Run, name: str, hint: str) -> None:
+    done = run("rules", name)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f'error: unknown rule "{name}"')
+    assert hint in done.err
