@@ -1,0 +1,83 @@
+"""Every notebook runs from start to end, and what is committed is what it shows."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from notebooks.execute import NOTEBOOKS, execute
+
+PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+PLOTLY = "application/vnd.plotly.v1+json"
+MOST_BYTES = 300_000
+
+every_notebook = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+
+
+def code_cells(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def committed(path: Path) -> Any:
+    return nbformat.read(path, as_version=4)
+
+
+@cache
+def executed(path: Path) -> Any:
+    return execute(path)
+
+
+def said(cell: Any) -> list[str]:
+    """What the cell shows as text: tables, sentences, printed lines."""
+    shown = [output.get("data", {}) for output in cell.outputs]
+    texts = [data.get("text/markdown", data.get("text/plain", "")) for data in shown]
+    return [*texts, *(output.text for output in cell.outputs if output.output_type == "stream")]
+
+
+def drawn(cell: Any) -> list[Any]:
+    return [output.data[PLOTLY]["data"] for output in cell.outputs if PLOTLY in output.get("data", {})]
+
+
+def test_there_is_a_notebook() -> None:
+    assert "pinned_memory" in [path.stem for path in PATHS]
+
+
+@every_notebook
+def test_every_cell_runs_in_order_and_without_a_warning(path: Path) -> None:
+    cells = code_cells(executed(path))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert [output for cell in cells for output in cell.outputs if output.get("name") == "stderr"] == []
+
+
+@every_notebook
+def test_every_cell_shows_something(path: Path) -> None:
+    assert [cell.source for cell in code_cells(executed(path)) if not any((*said(cell), *drawn(cell)))] == []
+
+
+@every_notebook
+def test_the_committed_outputs_are_those_of_this_code_and_these_traces(path: Path) -> None:
+    """When this fails, the figures have changed: ``python notebooks/execute.py``, and read the text again."""
+    fresh, kept = code_cells(executed(path)), code_cells(committed(path))
+    assert [cell.execution_count for cell in kept] == list(range(1, len(kept) + 1))
+    assert [said(cell) for cell in kept] == [said(cell) for cell in fresh]
+    assert [drawn(cell) for cell in kept] == [drawn(cell) for cell in fresh]
+
+
+@every_notebook
+def test_every_committed_figure_has_a_still_image(path: Path) -> None:
+    """``notebooks/execute.py`` draws it where kaleido is installed."""
+    outputs = [output.data for cell in code_cells(committed(path)) for output in cell.outputs if "data" in output]
+    figures = [data for data in outputs if PLOTLY in data]
+    assert all(data.keys() & {"image/svg+xml", "image/png"} for data in figures)
+
+
+@every_notebook
+def test_a_committed_notebook_is_small_and_loads_nothing(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.encode()) < MOST_BYTES
+    assert "<script" not in text.lower()
+    assert "cdn." not in text.lower()
