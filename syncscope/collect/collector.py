@@ -119,15 +119,19 @@ class Collector:
         if self._timer is not None:
             self._timer.close()
         recorded = self._windows.recorded
-        self.notes += recorded.notes
+        self.notes += [*recorded.notes, *([recorded.failure] if recorded.failure else [])]
         window = recorded.timed
         if window is None:
-            self.notes = [self._why_nothing()]
+            self.notes = [recorded.failure or self._why_nothing()]
             return
         if len(window.boundaries_ns) - 1 < self._plan.steps:
             self.notes.append(f"Only {len(window.boundaries_ns) - 1} of {self._plan.steps} steps were recorded.")
-        recording = self._recording(recorded, window)
-        write_atomically(path := self._folder / self._name(), splice(window.exported, recording))
+        path = self._folder / self._name()
+        try:
+            write_atomically(path, splice(window.exported, self._recording(recorded, window)))
+        except Exception as error:  # the program must not fail because its recording does
+            self.notes.append(f"{path}: the recording could not be written ({type(error).__name__}: {error}).")
+            return
         self.path = path
 
     def _name(self) -> str:

@@ -21,6 +21,16 @@ def _may_tear_down(torch: Any) -> bool:
     return tuple(int(part) for part in version[:2] if part.isdigit()) >= (12, 6)
 
 
+def _with_syncs() -> Any:
+    """Sync records, and the ops of threads that the program started itself where this torch can record them."""
+    from torch._C._profiler import _ExperimentalConfig
+
+    try:
+        return _ExperimentalConfig(enable_cuda_sync_events=True, profile_all_threads=True)
+    except TypeError:
+        return _ExperimentalConfig(enable_cuda_sync_events=True)
+
+
 class KinetoWindow:
     """Prepare, start, stop. ``cpu`` adds PyTorch ops, ``cuda_sync`` records and ``ProfilerStep#`` rows.
 
@@ -41,12 +51,10 @@ class KinetoWindow:
 
     def prepare(self) -> None:
         """Switch the activities on without keeping events, so that the first recorded step is a warm one."""
-        from torch._C._profiler import _ExperimentalConfig
         from torch.profiler import ProfilerActivity, profile
 
         activities = [ProfilerActivity.CUDA, *([ProfilerActivity.CPU] if self._cpu else [])]
-        config = _ExperimentalConfig(enable_cuda_sync_events=True, profile_all_threads=True) if self._cpu else None
-        self._profile = profile(activities=activities, experimental_config=config)
+        self._profile = profile(activities=activities, experimental_config=_with_syncs() if self._cpu else None)
         if self._teardown:
             os.environ[TEARDOWN] = "1"
         self._watch()

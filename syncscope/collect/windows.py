@@ -24,7 +24,6 @@ from syncscope.recording import Bare, HazardEvent, SiteEvent
 
 Mode = Literal["windows", "full"]
 
-
 SETTLE = 0.002
 """Seconds that other threads get to return from the waits that the end of a window ended."""
 
@@ -68,6 +67,8 @@ class Recorded:
     hazards: tuple[HazardEvent, ...] | None = None
     hazard_steps: int = 0
     tid: int = 0
+    failure: str | None = None
+    """Why the windows were given up."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -114,6 +115,10 @@ class Windows:
             self._finish()
             if self.plan.stop:
                 raise StopProgram(0) from None
+        except Exception as error:
+            # A fault of the profiler's or of ours: the program goes on without us.
+            self.recorded.failure = f"Recording failed and was given up ({type(error).__name__}: {error})."
+            self._finish()
 
     def restart(self) -> bool:
         """A better source of steps was found: count from the beginning, unless a window is being recorded."""
@@ -134,9 +139,11 @@ class Windows:
 
     def _finish(self) -> None:
         self._schedule = None
-        self._done()
-        if self._holding:
-            waits.release()
+        try:
+            self._done()
+        finally:
+            if self._holding:
+                waits.release()
 
     def _run(self) -> Iterator[None]:
         """The schedule: each ``yield`` lets one step of the program run."""

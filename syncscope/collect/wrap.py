@@ -160,7 +160,8 @@ class Careless:
         """By identity: an operator's own hash is slow."""
         implemented = (key.rpartition("/") for key in torch.library._impls)
         self._python = {name.replace("/", "::") for name, _, key in implemented if key in _RUNS_ON_DEVICE}
-        self._python |= set(torch._library.custom_ops.OPDEFS)
+        custom = getattr(torch._library, "custom_ops", None)
+        self._python |= set(getattr(custom, "OPDEFS", ()))
         self._kept: list[Any] = []
 
     def learn(self, operator: Any) -> bool:

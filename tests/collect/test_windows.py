@@ -1,0 +1,199 @@
+"""The schedule of the windows, with a profiler that only takes notes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from syncscope.collect import windows
+from syncscope.collect.paths import Paths
+from syncscope.collect.stacks import Stacks
+from syncscope.collect.windows import Plan, StopProgram, Windows
+
+LOG: list[str] = []
+
+
+class FakeWindow:
+    """Stands where torch.profiler would."""
+
+    broken = False
+
+    def __init__(self, torch: Any, *, cpu: bool, foreign: Callable[[], None], last: bool = True) -> None:
+        self.name = "attribution" if cpu else "timed"
+        self.foreign = foreign
+        self.started = False
+        FakeWindow.current = self
+
+    current: FakeWindow
+
+    def prepare(self) -> None:
+        LOG.append(f"prepare {self.name}")
+        if FakeWindow.broken:
+            raise RuntimeError("no CUPTI")
+
+    def start(self) -> None:
+        LOG.append(f"start {self.name}")
+        self.started = True
+
+    @contextlib.contextmanager
+    def step(self, number: int) -> Iterator[None]:
+        LOG.append(f"step {number}")
+        yield
+
+    def stop(self, scratch: Path) -> bytes | None:
+        LOG.append(f"stop {self.name}")
+        return b"{}" if self.started else None
+
+
+class FakeSites:
+    def __init__(self, *parts: object) -> None:
+        pass
+
+    def open(self) -> None:
+        LOG.append("listen")
+
+    def close(self) -> None:
+        LOG.append("deaf")
+
+    def take(self) -> tuple[()]:
+        return ()
+
+
+class Torch:
+    """As much of torch as the schedule asks for."""
+
+    def __init__(self) -> None:
+        self.ready = True
+        self.cuda = type("cuda", (), {"is_initialized": staticmethod(lambda: self.ready)})
+        autograd = type("_autograd", (), {"_profiler_enabled": staticmethod(lambda: False)})
+        sync = staticmethod(lambda: LOG.append("sync"))
+        self._C = type("_C", (), {"_autograd": autograd, "_cuda_synchronize": sync})
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Plan], Windows]]:
+    LOG.clear()
+    monkeypatch.setattr(windows, "KinetoWindow", FakeWindow)
+    monkeypatch.setattr(windows, "Sites", FakeSites)
+    monkeypatch.setattr(FakeWindow, "broken", False)
+    made: list[Windows] = []
+
+    def build(plan: Plan, torch: Torch | None = None) -> Windows:
+        stacks = Stacks(Paths(tmp_path))
+        made.append(Windows(plan, torch or Torch(), stacks, tmp_path, lambda: LOG.append("done")))
+        return made[-1]
+
+    yield build
+    for one in made:
+        one.close("the test is over")
+
+
+SMALL = Plan(warmup=1, bare=2, steps=2, attribution=1)
+
+
+def drive(one: Windows, most: int = 50) -> int:
+    """Steps until the windows are over."""
+    for count in range(1, most):
+        one.boundary()
+        if one.finished:
+            return count
+    raise AssertionError("the windows never ended")
+
+
+def test_the_windows_come_in_order_and_each_from_an_idle_device(make: Callable[[Plan], Windows]) -> None:
+    one = make(SMALL)
+    assert drive(one) == 1 + 1 + 2 + (1 + 2) + (1 + 1)
+    assert LOG == [
+        "sync", "sync",
+        "prepare timed", "listen", "sync", "start timed", "step 5", "step 6", "sync", "deaf", "stop timed",
+        "prepare attribution", "listen", "sync", "start attribution", "step 8", "sync", "deaf", "stop attribution",
+        "done",
+    ]  # fmt: skip
+    recorded = one.recorded
+    assert recorded.bare is not None and len(recorded.bare.steps_ns) == 2
+    assert recorded.timed is not None and len(recorded.timed.boundaries_ns) == 3
+    assert recorded.attribution is not None and len(recorded.attribution.boundaries_ns) == 2
+
+
+def test_nothing_begins_before_the_program_uses_cuda(make: Any) -> None:
+    torch = Torch()
+    torch.ready = False
+    one = make(SMALL, torch)
+    for _ in range(10):
+        one.boundary()
+    assert LOG == []
+    torch.ready = True
+    drive(one)
+    assert LOG[-1] == "done"
+
+
+def test_full_mode_is_one_window(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=0, steps=2, mode="full"))
+    drive(one)
+    assert [entry for entry in LOG if entry.startswith("prepare")] == ["prepare attribution"]
+    assert one.recorded.timed is not None and one.recorded.attribution is None
+
+
+def test_a_program_that_ends_early_keeps_its_whole_steps(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=0, steps=9))
+    for _ in range(5):
+        one.boundary()
+    one.close("The program ended.")
+    assert one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 4
+    assert one.recorded.notes == ["The program ended."]
+    assert LOG[-3:] == ["deaf", "stop timed", "done"]
+
+
+def test_a_window_without_a_whole_step_is_no_window(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=0, steps=9))
+    one.boundary()
+    one.boundary()
+    one.close("The program ended.")
+    assert one.recorded.timed is None
+    assert "stop timed" in LOG
+
+
+def test_the_programs_own_profiler_ends_the_window(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=0, steps=9))
+    for _ in range(4):
+        one.boundary()
+    FakeWindow.current.foreign()
+    assert one.finished
+    assert "profiler of its own" in one.recorded.notes[0]
+    assert one.recorded.timed is not None
+
+
+def test_a_profiler_that_fails_does_not_fail_the_program(
+    make: Callable[[Plan], Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeWindow, "broken", True)
+    one = make(SMALL)
+    drive(one)
+    assert one.recorded.failure == "Recording failed and was given up (RuntimeError: no CUPTI)."
+    assert LOG[-1] == "done"
+
+
+def test_stop_ends_the_program_when_the_windows_are_over(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=0, steps=1, attribution=0, stop=True))
+    one.boundary()
+    one.boundary()
+    with pytest.raises(StopProgram):
+        one.boundary()
+    assert LOG[-1] == "done"
+
+
+def test_a_better_source_of_steps_begins_anew_but_not_in_a_window(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=2, bare=2, steps=2, attribution=0))
+    for _ in range(4):
+        one.boundary()
+    assert one.restart()
+    LOG.clear()
+    for _ in range(6):
+        one.boundary()
+    assert "prepare timed" in LOG
+    assert not one.restart()
+    assert drive(one)
