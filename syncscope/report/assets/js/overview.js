@@ -239,10 +239,8 @@ function drawLimits(data, current) {
       "Warnings",
       info.warnings.map((text) => text),
     ),
-    list(
-      "Rules that could not be checked",
-      unchecked.map((entry) => [el("code", {}, entry.rule), ` ${entry.why}`]),
-    ),
+    list("Rules that could not be checked", byReason(unchecked.filter((entry) => !entry.partial))),
+    list("Rules that were checked in part", byReason(unchecked.filter((entry) => entry.partial))),
     list(
       "Expectations that match nothing",
       report.stale.map((entry) => [
@@ -258,6 +256,13 @@ function drawLimits(data, current) {
       facts.map(([key, value]) => [el("dt", {}, key), el("dd", {}, value ?? NOTHING)]).flat(),
     ),
   );
+}
+
+/** One line a reason, with the codes of all the rules it holds for. */
+function byReason(entries) {
+  const reasons = new Map();
+  for (const { rule, why } of entries) reasons.set(why, [...(reasons.get(why) || []), rule]);
+  return [...reasons].map(([why, rules]) => [el("code", {}, rules.join(", ")), ` ${why}`]);
 }
 
 const STEP_SOURCE = {
