@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
 from pathlib import Path
 
 import msgspec
 
 from syncscope.collect.tracefile import splice, write_atomically
 from syncscope.collect.windows import Window
-from syncscope.recording import Attributed, RecordedSteps, Recording
+from syncscope.recording import RecordedSteps, Recording
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load
 
@@ -32,26 +31,8 @@ def attribute(recording: Recording, window: Window | None) -> Recording:
         path = Path(scratch) / "attribution.json"
         write_atomically(path, splice(window.exported, own))
         try:
-            table = reduce(Timeline(load(path)))
+            table = Timeline(load(path)).attributed()
         except TraceError as error:
             note = f"The attribution window could not be read ({error.reason}): ops are missing."
             return msgspec.structs.replace(recording, notes=(*recording.notes, note))
     return msgspec.structs.replace(recording, attribution=tuple(table))
-
-
-def reduce(timeline: Timeline) -> list[Attributed]:
-    """The chain of ops of each wait, by its stack and its ordinal among the waits of that stack in a step.
-
-    Where steps differ the first one that got so far speaks.
-    """
-    waits, places = timeline.waits, timeline.places
-    count: Counter[tuple[int, int]] = Counter()
-    table: dict[tuple[int, int], Attributed] = {}
-    for step, place, ops, known in zip(*(waits[c] for c in ("step", "place", "ops", "ops_known")), strict=True):
-        stack = places[place].stack
-        if step < 0 or stack < 0 or not known:
-            continue
-        ordinal = count[step, stack]
-        count[step, stack] += 1
-        table.setdefault((stack, ordinal), Attributed(stack=stack, ordinal=ordinal, ops=tuple(ops)))
-    return list(table.values())
