@@ -1,0 +1,76 @@
+"""Does the program fit its trace, and by what is the host's work to be scaled for it to fit the bare step?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from syncscope.estimate.machine import replay
+from syncscope.estimate.program import Program
+from syncscope.timeline.intervals import Floats
+
+MISFIT = 0.03
+"""Share of the step by which a replay may miss it."""
+
+LEAST, MOST = 0.6, 1.05
+"""Between these the host's work may be scaled."""
+
+USUAL, SPREAD = 0.95, 0.1
+"""The scale where the step's length does not tell, and how far from it one must be ready to go."""
+
+NOISE = 0.005
+"""Share of the step by which two windows of steps differ, at least."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a program fits."""
+
+    misfit: float
+    """Share by which its replay misses the traced steps."""
+    scales: tuple[float, ...] = ()
+    """Of the host's work: likely, least and greatest. Empty when the model does not fit."""
+    why: str | None = None
+    """Why it does not."""
+    ranged: bool = False
+    """No bare step is known: the likely scale is a guess."""
+
+
+def steady(steps: int) -> tuple[int, int]:
+    """How many steps to replay, and how many of them let the queues fill: whole rounds of the recorded ones."""
+    rounds = -(-6 // steps)
+    return 2 * rounds * steps, rounds * steps
+
+
+def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None) -> Fit:
+    """Compare with the trace and with the bare steps: their lengths, idle device to idle device, or only ``bare_ms``,
+    the mean of many."""
+    traced = replay(program, [{}], [1.0], program.steps, taxed=False)
+    length = float((traced.ends if program.drains else traced.host)[-1, 0, 0])
+    misfit = length / program.traced_ns - 1
+    if abs(misfit) > MISFIT:
+        return Fit(misfit, why=f"the model does not fit this trace: its replay misses the traced step by {misfit:+.1%}")
+    if bare_ms is None and not bare_ns:
+        return Fit(misfit, (USUAL, LEAST, 1.0), ranged=True)
+    grid = np.round(np.arange(LEAST, MOST + 0.001, 0.0125), 4)
+    if bare_ms is not None:
+        last, first = steady(program.steps)
+        ends = replay(program, [{}], grid, last).ends[:, 0]
+        found, wanted = (ends[-1] - ends[first - 1]) / (last - first), bare_ms * 1e6
+    else:
+        found, wanted = replay(program, [{}], grid, len(bare_ns)).ends[-1, 0], float(sum(bare_ns))
+    return _nearest(misfit, grid, found / wanted - 1)
+
+
+def _nearest(misfit: float, grid: Floats, off: Floats) -> Fit:
+    """The scale at which the replay meets the bare step, near the usual one where that hardly matters; ``off`` is by
+    how much it misses at each scale of ``grid``."""
+    doubt = (off / NOISE) ** 2 + ((grid - USUAL) / SPREAD) ** 2
+    best = int(np.argmin(doubt))
+    if abs(off[best]) > MISFIT:
+        where = f"less than {LEAST}" if off[best] > 0 else f"more than {MOST}"
+        why = "the model does not fit this trace: to meet the bare step, the host's work would have to be scaled by "
+        return Fit(misfit, why=f"{why}{where}")
+    likely = grid[doubt <= doubt[best] + 4]
+    return Fit(misfit, (float(grid[best]), float(likely.min()), float(likely.max())))
