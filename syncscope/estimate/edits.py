@@ -52,32 +52,39 @@ def together(questions: Iterable[Question]) -> Question:
     return found
 
 
-@dataclass(frozen=True)
 class Change:
-    """An item's edits of all columns, each (columns,) or one for all."""
+    """An item's edits of all columns, each (columns,)."""
 
-    pre: Floats
-    own: Floats
-    free: Bools
-    joins: Bools
-    gone: Bools
-    dur: Floats
-    gap: Floats
-    early: Bools
+    def __init__(self, edits: Iterable[tuple[int, Edit]], questions: int, scale: Floats) -> None:
+        columns = {name: np.full(questions, value) for name, value in vars(Edit()).items()}
+        for number, edit in edits:
+            for name, column in columns.items():
+                column[number] = getattr(edit, name)
+        across = {name: np.repeat(column, len(scale) // questions) for name, column in columns.items()}
+        self.pre: Floats = across["pre"] * scale
+        self.own: Floats = across["own"] * scale
+        """What the host's work before and inside the call is multiplied with."""
+        self.free: Bools = across["free"]
+        self.gone: Bools = across["gone"]
+        self.dur: Floats = across["dur"]
+        self.gap: Floats = across["gap"]
+        self.early: Bools | None = across["early"] if across["early"].any() else None
+        self.joins: Bools | None = across["joins"] if across["joins"].any() else None
 
 
 class Changes:
     """The edits of all questions by item; a column is a question at a scale, scales side by side."""
 
-    def __init__(self, questions: Sequence[Question], scales: int) -> None:
+    def __init__(self, questions: Sequence[Question], scale: Floats) -> None:
+        """``scale`` (columns,) is the scale of the host's work of each column."""
         edits: dict[int, tuple[tuple[int, Edit], ...]] = {}
         for number, question in enumerate(questions):
             for item, edit in question.items():
                 edits[item] = (*edits.get(item, ()), (number, edit))
         # Most items are changed in one of a few ways: each way is spread out over the columns once.
-        made = {way: _spread(way, len(questions), scales) for way in set(edits.values())}
+        made = {way: Change(way, len(questions), scale) for way in set(edits.values())}
         self._of = {item: made[way] for item, way in edits.items()}
-        self.none = _spread((), 1, 1)
+        self._none = Change((), len(questions), scale)
 
     @property
     def items(self) -> frozenset[int]:
@@ -85,12 +92,4 @@ class Changes:
         return frozenset(self._of)
 
     def of(self, item: int) -> Change:
-        return self._of.get(item, self.none)
-
-
-def _spread(edits: Iterable[tuple[int, Edit]], questions: int, scales: int) -> Change:
-    columns = {name: np.full(questions, value) for name, value in vars(Edit()).items()}
-    for number, edit in edits:
-        for name, column in columns.items():
-            column[number] = getattr(edit, name)
-    return Change(**{name: np.repeat(column, scales) for name, column in columns.items()})
+        return self._of.get(item, self._none)

@@ -44,16 +44,22 @@ class Replayed:
 
 
 def replay(
-    program: Program, questions: Sequence[Question], scales: Sequence[float], steps: int, *, taxed: bool = True
+    program: Program,
+    questions: Sequence[Question],
+    scales: Sequence[float] | Floats,
+    steps: Sequence[int] | None = None,
+    *,
+    taxed: bool = True,
 ) -> Replayed:
-    """Run ``steps`` steps, the recorded ones over and over, from an idle device.
+    """Run ``steps`` (the recorded ones once), from an idle device.
 
     ``scales`` multiply the host's work, from which the profiler's share is taken off first where ``taxed``.
     """
+    order = range(program.steps) if steps is None else steps
     machine = _Machine(program, questions, np.asarray(scales, dtype=np.float64), taxed)
-    for number in range(steps):
-        machine.step(number)
-    shape = (steps, len(questions), len(scales))
+    for number, step in enumerate(order):
+        machine.step(number, step)
+    shape = (len(order), len(questions), len(scales))
     return Replayed(np.array(machine.hosts).reshape(shape), np.array(machine.devices).reshape(shape))
 
 
@@ -62,10 +68,9 @@ class _Machine:
 
     def __init__(self, program: Program, questions: Sequence[Question], scales: Floats, taxed: bool) -> None:
         items = program.items
-        self._columns = len(questions) * len(scales)
         self._scale = np.tile(scales, len(questions))
         self._which = np.tile(np.arange(len(scales)), len(questions))
-        self._changes = Changes(questions, len(scales))
+        self._changes = Changes(questions, self._scale)
         pre, own = _host_work(program, taxed)
         self._remembered = program.targets.remembered()
         apart = self._apart(program)
@@ -75,7 +80,7 @@ class _Machine:
         self._contended = [items.loc[items["engine"] == side, "stream"].nunique() > 1 for side in (0, 1)] + [False]
         names = ("chain", "mark", "follows", "wait", "blocks", "stream", "lat", "gap", "dur", "engine", "alone", "back")
         self._item = list(zip(*(items[name].tolist() for name in names), pre.tolist(), own.tolist(), strict=True))
-        zero = np.zeros(self._columns)
+        zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
         self.hosts: list[Floats] = []
         self.devices: list[Floats] = []
         self._begins = [zero]
@@ -95,8 +100,9 @@ class _Machine:
         found[sorted({*self._changes.items, *program.targets.holds, *self._remembered})] = True
         return found
 
-    def step(self, number: int) -> None:
-        for part in self._steps[number % len(self._steps)]:
+    def step(self, number: int, step: int) -> None:
+        """Run a recorded step as the ``number``-th."""
+        for part in self._steps[step]:
             if isinstance(part, Run):
                 self._run(part)
             else:
@@ -133,12 +139,12 @@ class _Machine:
         host = self._host[chain]
         if follows:
             host = np.maximum(host, self._host[0])
-        host = host + pre * self._scale * change.pre
-        after = host + own * self._scale * change.own
+        host = host + pre * change.pre
+        after = host + own * change.own
         if wait:
             done = self._done(self._targets.waits[item])
             after = np.where(change.free, host, np.maximum(after, done + back))
-            if change.joins.any():
+            if change.joins is not None:
                 self._stream = [np.where(change.joins, np.maximum(end, done), end) for end in self._stream]
         elif stream >= 0:
             launched = (host if blocks else after) + lat
@@ -151,7 +157,7 @@ class _Machine:
         if chain >= 0:
             self._host[chain] = after
         if mark:
-            if change.joins.any():
+            if change.joins is not None:
                 done = np.maximum.reduce([*self._stream, *self._engine])
                 self._stream = [np.where(change.joins, done, end) for end in self._stream]
             self.hosts.append(after)
@@ -160,7 +166,7 @@ class _Machine:
 
     def _activity(self, item: int, step: int, launched: Floats) -> Floats:
         """Put an item's activity on its stream; when it ends."""
-        _, _, _, _, _, stream, lat, gap, dur, engine, alone, *_ = self._item[item]
+        _, _, _, _, _, stream, lat, gap, length, engine, alone, *_ = self._item[item]
         change = self._changes.of(item)
         before = self._stream[stream]
         start = np.maximum(before + np.minimum(gap, change.gap), launched)
@@ -170,16 +176,16 @@ class _Machine:
             start = np.maximum(start, self._engine[engine])
         if alone and self._shared:
             start = np.maximum(start, self._compute)
-        dur = np.minimum(dur, change.dur)
+        dur = np.minimum(length, change.dur)
         end = start + dur
         taken = np.where(change.gone, before, end)
         if engine >= 0:
-            if change.early.any():
+            if change.early is not None:
                 sooner = self._begins[max(step - 1, 0)] + lat if engine == 0 else np.maximum(before, launched)
                 own_end = np.maximum(self._engine[engine], sooner) + dur
                 end = np.where(change.early, own_end, end)
                 taken = np.where(change.early, np.maximum(before, own_end) if engine == 0 else before, taken)
-            if (dur >= HOLDS_ENGINE).any():
+            if length >= HOLDS_ENGINE:
                 self._engine[engine] = np.where(change.gone, self._engine[engine], np.maximum(self._engine[engine], end))
         if alone and self._shared:
             self._compute = np.maximum(self._compute, taken)
@@ -188,9 +194,8 @@ class _Machine:
 
     def _done(self, targets: tuple[Target, ...]) -> Floats:
         """When everything that is waited for is done."""
-        nothing = np.full(self._columns, -np.inf)
-        times = [self._stream[t.stream] if t.item == NOW else self._ends.get(t, nothing) for t in targets]
-        return np.maximum.reduce(times) if times else nothing
+        times = [self._stream[t.stream] if t.item == NOW else self._ends.get(t, self._never) for t in targets]
+        return times[0] if len(times) == 1 else np.maximum.reduce(times)
 
 
 def _host_work(program: Program, taxed: bool) -> tuple[Floats, Floats]:

@@ -37,16 +37,20 @@ class Fit:
     """No bare step is known: the likely scale is a guess."""
 
 
-def steady(steps: int) -> tuple[int, int]:
-    """How many steps to replay, and how many of them let the queues fill: whole rounds of the recorded ones."""
-    rounds = -(-6 // steps)
-    return 2 * rounds * steps, rounds * steps
+WARM = 6
+"""Steps that fill the queues before any is counted, and as many at least are counted."""
+
+
+def steady(steps: int) -> list[int]:
+    """Which recorded steps to replay: ``WARM`` of them first, then whole rounds."""
+    rounds = -(-WARM // steps)
+    return [number % steps for number in range(-WARM, rounds * steps)]
 
 
 def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None) -> Fit:
     """Compare with the trace and with the bare steps: their lengths, idle device to idle device, or only ``bare_ms``,
     the mean of many."""
-    traced = replay(program, [{}], [1.0], program.steps, taxed=False)
+    traced = replay(program, [{}], [1.0], taxed=False)
     length = float((traced.ends if program.drains else traced.host)[-1, 0, 0])
     misfit = length / program.traced_ns - 1
     if abs(misfit) > MISFIT:
@@ -55,11 +59,11 @@ def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None
         return Fit(misfit, (USUAL, LEAST, 1.0), ranged=True)
     grid = np.round(np.arange(LEAST, MOST + 0.001, 0.0125), 4)
     if bare_ms is not None:
-        last, first = steady(program.steps)
-        ends = replay(program, [{}], grid, last).ends[:, 0]
-        found, wanted = (ends[-1] - ends[first - 1]) / (last - first), bare_ms * 1e6
+        ends = replay(program, [{}], grid, steady(program.steps)).ends[:, 0]
+        found, wanted = (ends[-1] - ends[WARM - 1]) / (len(ends) - WARM), bare_ms * 1e6
     else:
-        found, wanted = replay(program, [{}], grid, len(bare_ns)).ends[-1, 0], float(sum(bare_ns))
+        order = [number % program.steps for number in range(len(bare_ns))]
+        found, wanted = replay(program, [{}], grid, order).ends[-1, 0], float(sum(bare_ns))
     return _nearest(misfit, grid, found / wanted - 1)
 
 
