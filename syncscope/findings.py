@@ -36,6 +36,21 @@ class Site(Frame, frozen=True, kw_only=True):
     expression: str | None = None
 
 
+class SketchLane(msgspec.Struct, frozen=True, kw_only=True):
+    """The host or a stream in a picture of one step."""
+
+    label: str
+    busy: str
+    """One digit a bin, 0 to 9 ninths of it taken; all bins of a report's pictures are of one length."""
+
+
+class Sketch(msgspec.Struct, frozen=True, kw_only=True):
+    """A step as it was replayed."""
+
+    step_ms: float
+    lanes: tuple[SketchLane, ...]
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One cause: every occurrence of a rule at one site and one ``at``."""
 
@@ -72,6 +87,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     saving_low_ms_per_step: float | None = None
     saving_high_ms_per_step: float | None = None
     saving_null_why: str | None = None
+    """Why there is no saving, or only its bounds."""
+    after: Sketch | None = None
+    """The step with this fixed; before it is that of the trace's ``Replay``."""
     stall_ms: float | None = None
     """Milliseconds blocked by all occurrences together; set also where the trace has no steps."""
     first_ns: int | None = None
@@ -110,6 +128,20 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     idle_by_cause: dict[str, float]
 
 
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """The replay behind the savings of a trace."""
+
+    misfit: float | None = None
+    """Share of the traced step by which the replay of the unchanged steps misses it."""
+    host_scale: float | None = None
+    """What the host's work, the profiler's cost taken off, was multiplied with to meet the bare step."""
+    null_why: str | None = None
+    """Why no saving of the trace could be told."""
+    assumptions: tuple[str, ...] = ()
+    """What was taken for granted where the trace does not show it, one sentence each."""
+    before: Sketch | None = None
+
+
 class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     rank: int | None
@@ -122,6 +154,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Coverage
     overlap: Overlap | None
     """``None`` when the trace holds no device activity."""
+    replay: Replay | None = None
     warnings: tuple[str, ...] = ()
     """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
 

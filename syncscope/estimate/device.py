@@ -23,6 +23,7 @@ ACTIVITIES = {
 TIMING = {
     "lat": "float64",  # ns from the return of the launching call (its begin where it blocks) to the earliest start
     "gap": "float64",  # ns that the stream needs between the activity before and this one
+    "hop": "float64",  # ns from the end of what an event made it wait for to its start
 }
 
 JUST = 5_000
@@ -32,7 +33,16 @@ GAP = 1_000.0
 LATENCY = 2_000.0
 """Nanoseconds between activities of a stream and from launch to start, where the trace shows none."""
 
+HOP = 15_000
+"""Nanoseconds that an event takes to let another stream go on, at most."""
+
 LAUNCHES = ("launch", "graph-launch", "copy", "copy-sync", "fill")
+
+
+def stream_numbers(device: pd.DataFrame) -> tuple[Ints, dict[tuple[int, int], int]]:
+    """For each row of ``Trace.device`` the number of its stream, and the number of each (device, stream)."""
+    codes, names = pd.factorize(pd.MultiIndex.from_frame(device[["device", "stream"]]))
+    return codes.astype(np.int64), {(int(where), int(stream)): n for n, (where, stream) in enumerate(names)}
 
 
 def activities(timeline: Timeline, host: pd.DataFrame) -> pd.DataFrame:
@@ -49,7 +59,7 @@ def _by_item(timeline: Timeline, host: pd.DataFrame) -> pd.DataFrame:
     base = int(timeline.steps["ts"].min())
     collective = (device["collective"] != "").to_numpy(bool)
     rows: pd.DataFrame = pd.DataFrame({
-        "item": _items(timeline, host), "stream": pd.factorize(device["device"] * 10_000 + device["stream"])[0],
+        "item": _items(timeline, host), "stream": stream_numbers(device)[0],
         "starts": (device["ts"] - base).astype(float), "ends": (device["end"] - base).astype(float),
         "device": device["device"], "kind": device["kind"].cat.codes,
         "engine": np.select([device["direction"] == "HtoD", device["direction"] == "DtoH", collective], [0, 1, 2], -1),
@@ -102,7 +112,7 @@ def _blocking(timeline: Timeline, host: pd.DataFrame, found: pd.DataFrame) -> Bo
     return result
 
 
-def timing(host: pd.DataFrame, found: pd.DataFrame, held: Floats) -> tuple[Floats, Floats]:
+def timing(host: pd.DataFrame, found: pd.DataFrame, held: Floats) -> dict[str, Floats]:
     """``TIMING`` of each item. ``held`` (n,) is the end of what events made it wait for, −inf for nothing.
 
     An activity that began when its launch or its stream let it tells that distance; for what was held by another
@@ -112,15 +122,19 @@ def timing(host: pd.DataFrame, found: pd.DataFrame, held: Floats) -> tuple[Float
     launched = np.where(blocks, host["begin"].to_numpy(), host["end"].to_numpy())
     starts, ends = found["starts"].to_numpy(), found["ends"].to_numpy()
     before = _before_in(stream, ends)
-    held = np.maximum(held, _held_by_others(found))
-    explained = (np.abs(starts - held) <= JUST) & (held > np.maximum(before, launched))
+    hop, others = starts - held, _held_by_others(found)
+    free = np.maximum(before, launched)
+    by_event = (hop >= -JUST) & (hop <= HOP) & (held > free)
+    explained = by_event | ((np.abs(starts - others) <= JUST) & (others > free))
     idle = (stream >= 0) & (before <= launched) & ~explained & (host["chain"] >= 0).to_numpy(bool)
     queued = (stream >= 0) & ~idle & ~explained
     kind = found["kind"].to_numpy(np.int64) + 3 * blocks
     distance, pause = starts - launched, np.maximum(starts - np.maximum(before, 0.0), 0.0)
-    lat = np.where(idle, distance, _medians(distance, idle, kind, LATENCY))
-    gap = np.where(queued, pause, _medians(pause, queued & (pause < JUST), kind, GAP))
-    return lat, gap
+    return {
+        "lat": np.where(idle, distance, _medians(distance, idle, kind, LATENCY)),
+        "gap": np.where(queued, pause, _medians(pause, queued & (pause < JUST), kind, GAP)),
+        "hop": np.where(by_event, np.maximum(hop, 0.0), _medians(hop, by_event, kind, GAP)),
+    }
 
 
 def _before_in(stream: Ints, ends: Floats) -> Floats:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import msgspec
 
-from syncscope.estimate.answers import Saving, answer
+from syncscope.estimate.answers import Answers, Saving, answer
 from syncscope.estimate.costs import MEASURED
 from syncscope.estimate.program import compile_program
 from syncscope.estimate.questions import Study, question
 from syncscope.estimate.scale import Fit, fit
-from syncscope.findings import Finding
+from syncscope.estimate.sketch import sketches
+from syncscope.findings import Finding, Replay, Sketch
 from syncscope.rules import RULES, Hit
 from syncscope.rules.rule import Intervention
 from syncscope.timeline import Timeline
@@ -27,50 +28,60 @@ LATER: dict[str, Intervention] = {
     "SYN108": "launch asynchronously",
 }
 
+LITTLE = 0.01
+"""Share of the step below which a finding is worth so little that it is no error."""
+
 NO_STEPS = "the trace has no steps to replay"
 NO_CALLS = "the trace holds no runtime calls to replay"
 NO_DEVICE = "the trace holds no device activity to replay"
-NOTHING_TO_TRY = "no one change in the replay stands for its fix"
+NOTHING_TO_TRY = "no single change of the step stands for its fix"
 OUTSIDE = "it happens only outside the recorded steps"
-RANGE = "the bare step time is unknown (record it, or give --bare-ms), so how much the profiler inflates the host is too"
+RANGE = "no bare step time is known (record it, or give --bare-ms): how far the profiler slows the host is a guess"
 
 
 @dataclass(frozen=True)
 class Estimate:
+    """What a trace's findings are worth."""
+
     findings: tuple[Finding, ...]
     saving_all_ms_per_step: float | None
-    fit: Fit | None
-    assumptions: tuple[str, ...] = ()
+    replay: Replay
 
 
 def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = None) -> Estimate:
     """The findings of ``hits`` with what each is worth, and what all of them are worth together.
 
-    ``bare_ms`` is the mean length of a step with no profiler, where the recording does not hold it. A saving that
+    ``bare_ms`` is the mean length of a step with no profiler; it counts before the recording's own. A saving that
     cannot be told is ``None``, and the finding says why.
     """
     program = compile_program(timeline, MEASURED)
     if program is None:
-        return _without(hits, _lacking(timeline), None)
+        return _without(hits, Replay(null_why=_lacking(timeline)))
     bare = timeline.trace.recording.bare if timeline.trace.recording else None
     found = fit(program, bare.steps_ns if bare else (), bare_ms)
     if found.why:
-        return _without(hits, found.why, found)
+        return _without(hits, Replay(misfit=round(found.misfit, 6), null_why=found.why))
     study = Study(timeline, program)
     interventions = {rule.code: rule.intervention for rule in RULES} | LATER
     asked = [question(study, hit, interventions[hit.finding.rule]) for hit in hits]
     answers = answer(program, [changes for changes in asked if changes], found)
-    savings = iter(answers.each)
-    findings = tuple(
-        _worth(hit.finding, next(savings), found) if changes else _unknown(hit.finding, _reason(hit, interventions))
-        for hit, changes in zip(hits, asked, strict=True)
+    before, *after = sketches(answers.replayed, program.streams)
+    worth = iter(zip(answers.each, after, strict=False))
+    findings = []
+    for hit, changes in zip(hits, asked, strict=True):
+        if changes:
+            findings.append(_worth(hit.finding, *next(worth), found, answers))
+        else:
+            none = interventions[hit.finding.rule] == "none"
+            findings.append(_unknown(hit.finding, NOTHING_TO_TRY if none else OUTSIDE))
+    replay = Replay(
+        misfit=round(found.misfit, 6),
+        host_scale=None if found.ranged else found.scales[0],
+        assumptions=study.assumptions,
+        before=before,
     )
     every = None if found.ranged or not any(asked) else round(answers.all.ms, 6)
-    return Estimate(findings, every, found)
-
-
-def _reason(hit: Hit, interventions: dict[str, Intervention]) -> str:
-    return NOTHING_TO_TRY if interventions[hit.finding.rule] == "none" else OUTSIDE
+    return Estimate(tuple(findings), every, replay)
 
 
 def _lacking(timeline: Timeline) -> str:
@@ -79,19 +90,22 @@ def _lacking(timeline: Timeline) -> str:
     return NO_DEVICE if timeline.device is None else NO_STEPS
 
 
-def _without(hits: Sequence[Hit], why: str, found: Fit | None) -> Estimate:
-    return Estimate(tuple(_unknown(hit.finding, why) for hit in hits), None, found)
+def _without(hits: Sequence[Hit], replay: Replay) -> Estimate:
+    return Estimate(tuple(_unknown(hit.finding, replay.null_why) for hit in hits), None, replay)
 
 
-def _unknown(finding: Finding, why: str) -> Finding:
+def _unknown(finding: Finding, why: str | None) -> Finding:
     return msgspec.structs.replace(finding, saving_null_why=why)
 
 
-def _worth(finding: Finding, saving: Saving, found: Fit) -> Finding:
+def _worth(finding: Finding, saving: Saving, after: Sketch, found: Fit, answers: Answers) -> Finding:
+    little = saving.high < LITTLE * answers.step_ms
     return msgspec.structs.replace(
         finding,
+        severity="warning" if little and finding.severity == "error" else finding.severity,
         saving_ms_per_step=None if found.ranged else round(saving.ms, 6),
         saving_low_ms_per_step=round(saving.low, 6),
         saving_high_ms_per_step=round(saving.high, 6),
         saving_null_why=RANGE if found.ranged else None,
+        after=None if little else after,
     )

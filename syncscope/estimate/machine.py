@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,17 @@ HOLDS_ENGINE = 20_000
 """Nanoseconds from which on a copy keeps copies of other streams waiting."""
 
 
+class Stretch(NamedTuple):
+    """Something that took time in the last step; times in ns since the first step began, (columns,)."""
+
+    stream: int
+    """−1 for the host, blocked."""
+    begin: Floats
+    end: Floats
+    busy: Floats
+    """Of it really taken: between activities there are gaps."""
+
+
 @dataclass(frozen=True)
 class Replayed:
     """Times in ns since the first step began, (steps, questions, scales)."""
@@ -35,6 +47,8 @@ class Replayed:
     """When the host ended each step."""
     device: Floats
     """When the device was done with all that had been launched by then."""
+    last: tuple[Stretch, ...]
+    """What took time in the last step; columns are questions, and within each the scales."""
 
     @property
     def ends(self) -> Floats:
@@ -58,9 +72,11 @@ def replay(
     order = range(program.steps) if steps is None else steps
     machine = _Machine(program, questions, np.asarray(scales, dtype=np.float64), taxed)
     for number, step in enumerate(order):
+        machine.watching = number == len(order) - 1
         machine.step(number, step)
     shape = (len(order), len(questions), len(scales))
-    return Replayed(np.array(machine.hosts).reshape(shape), np.array(machine.devices).reshape(shape))
+    ends = (np.array(times).reshape(shape) for times in (machine.hosts, machine.devices))
+    return Replayed(*ends, tuple(machine.seen))
 
 
 class _Machine:
@@ -78,19 +94,21 @@ class _Machine:
         self._targets = program.targets
         self._shared = items.loc[items["alone"], "stream"].nunique() > 1
         self._contended = [items.loc[items["engine"] == side, "stream"].nunique() > 1 for side in (0, 1)] + [False]
-        names = ("chain", "mark", "follows", "wait", "blocks", "stream", "lat", "gap", "dur", "engine", "alone", "back")
+        names = ("chain", "mark", "follows", "wait", "blocks", "stream", "lat", "gap", "dur", "engine", "alone", "hop", "back")
         self._item = list(zip(*(items[name].tolist() for name in names), pre.tolist(), own.tolist(), strict=True))
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
+        self.watching = False
+        self.seen: list[Stretch] = []
         self.hosts: list[Floats] = []
         self.devices: list[Floats] = []
         self._begins = [zero]
         self._host = [zero] * program.chains
-        self._stream = [zero] * program.streams
+        self._stream = [zero] * len(program.streams)
         self._engine = [zero, zero, zero]
         self._compute = zero
         self._ends: dict[Target, Floats] = {}
-        self._queue: list[deque[tuple[int, Floats]]] = [deque() for _ in range(program.streams)]
-        self._launched = [0] * program.streams
+        self._queue: list[deque[tuple[int, Floats]]] = [deque() for _ in program.streams]
+        self._launched = [0] * len(program.streams)
 
     def _apart(self, program: Program) -> Bools:
         items = program.items
@@ -116,6 +134,7 @@ class _Machine:
                 ready = np.maximum(ready, self._compute)
             end = np.maximum(ready + run.busy, host + run.behind[self._which])
             self._stream[run.stream] = end
+            self._see(run.stream, np.maximum(ready, host), end, run.busy)
             if self._shared and run.alone:
                 self._compute = end
             host = self._queued(run.stream, run.launches, end, host + run.work * self._scale)
@@ -134,7 +153,7 @@ class _Machine:
         return np.maximum(host, queue[0][1]) if queue[0][0] <= full else host
 
     def _one(self, item: int, step: int) -> None:
-        chain, mark, follows, wait, blocks, stream, lat, gap, dur, engine, alone, back, pre, own = self._item[item]
+        chain, mark, follows, wait, blocks, stream, lat, _, _, _, _, _, back, pre, own = self._item[item]
         change = self._changes.of(item)
         host = self._host[chain]
         if follows:
@@ -144,6 +163,7 @@ class _Machine:
         if wait:
             done = self._done(self._targets.waits[item])
             after = np.where(change.free, host, np.maximum(after, done + back))
+            self._see(-1, host, after)
             if change.joins is not None:
                 self._stream = [np.where(change.joins, np.maximum(end, done), end) for end in self._stream]
         elif stream >= 0:
@@ -151,6 +171,7 @@ class _Machine:
             end = self._activity(item, step, launched if chain >= 0 else self._stream[stream])
             if blocks:
                 after = np.where(change.free | change.gone, after, np.maximum(after, end + back))
+                self._see(-1, host, np.where(change.free | change.gone, host, after))
             after = self._queued(stream, 1, self._stream[stream], after)
         for target in self._remembered.get(item, ()):
             self._ends[target] = self._stream[target.stream]
@@ -166,12 +187,12 @@ class _Machine:
 
     def _activity(self, item: int, step: int, launched: Floats) -> Floats:
         """Put an item's activity on its stream; when it ends."""
-        _, _, _, _, _, stream, lat, gap, length, engine, alone, *_ = self._item[item]
+        _, _, _, _, _, stream, lat, gap, length, engine, alone, hop, *_ = self._item[item]
         change = self._changes.of(item)
         before = self._stream[stream]
         start = np.maximum(before + np.minimum(gap, change.gap), launched)
         if item in self._targets.holds:
-            start = np.maximum(start, self._done(self._targets.holds[item]))
+            start = np.maximum(start, self._done(self._targets.holds[item]) + hop)
         if engine >= 0 and self._contended[engine]:
             start = np.maximum(start, self._engine[engine])
         if alone and self._shared:
@@ -190,7 +211,12 @@ class _Machine:
         if alone and self._shared:
             self._compute = np.maximum(self._compute, taken)
         self._stream[stream] = taken
+        self._see(stream, end - dur, np.where(change.gone, end - dur, end))
         return end
+
+    def _see(self, stream: int, begin: Floats, end: Floats, busy: float | None = None) -> None:
+        if self.watching:
+            self.seen.append(Stretch(stream, begin, end, end - begin if busy is None else np.minimum(busy, end - begin)))
 
     def _done(self, targets: tuple[Target, ...]) -> Floats:
         """When everything that is waited for is done."""

@@ -13,8 +13,8 @@ import pandas as pd
 
 from syncscope.estimate.chains import HOST_ROWS, host_rows
 from syncscope.estimate.costs import Costs, profiler_cost
-from syncscope.estimate.device import ACTIVITIES, TIMING, activities, timing
-from syncscope.estimate.targets import Streams, Target, Targets, find_holds, find_waits
+from syncscope.estimate.device import ACTIVITIES, TIMING, activities, stream_numbers, timing
+from syncscope.estimate.targets import Streams, Target, Targets, carried_over, find_holds, find_waits
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats, Ints
 
@@ -49,9 +49,8 @@ class Program:
     drains: bool
     """Whether ``traced_ns`` ends with an idle device."""
 
-    @property
-    def streams(self) -> int:
-        return int(self.items["stream"].max()) + 1
+    streams: tuple[str, ...]
+    """Names by number."""
 
     @property
     def chains(self) -> int:
@@ -71,9 +70,11 @@ def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
     host = host_rows(timeline)
     found = activities(timeline, host)
     holds = find_holds(timeline, host, found)
-    lat, gap = timing(host, found, _held(holds, found))
+    times = timing(host, found, _held(holds, found))
     waits = find_waits(timeline, host, found)
-    items = pd.concat([host, found], axis=1).assign(lat=lat, gap=gap, wait=waits.wait, back=waits.back, own=waits.own)
+    items = pd.concat([host, found], axis=1).assign(**times, wait=waits.wait, back=waits.back, own=waits.own)
+    targets = carried_over(Targets(waits.targets, holds), items["step"].to_numpy(np.int64))
+    items.loc[sorted(targets.waits), "wait"] = True
     items["own"] = _unblocked(items)
     items["tax"] = profiler_cost(timeline, items, costs)
     item_of = np.full(len(timeline.calls), -1, dtype=np.int64)
@@ -81,11 +82,12 @@ def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
     item_of[called[called >= 0]] = np.flatnonzero(called >= 0)
     return Program(
         items=items,
-        targets=Targets(waits.targets, holds),
+        targets=targets,
         steps=len(timeline.steps),
         item_of=item_of,
         traced_ns=float(span[1] - span[0]),
         drains=timeline.drained is not None,
+        streams=tuple(f"stream {name}" for _, name in stream_numbers(timeline.trace.device)[1]),
     )
 
 

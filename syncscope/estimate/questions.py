@@ -37,6 +37,12 @@ class Study:
     timeline: Timeline
     program: Program
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What questions took for granted so far."""
+        asked = self.__dict__.get("rates", {})
+        return tuple(dict.fromkeys(rate.assumed for rate in asked.values() if rate.assumed))
+
     @cached_property
     def rates(self) -> dict[str, Rate]:
         """Of pinned copies, by direction."""
@@ -197,6 +203,11 @@ def overlapped(study: Study, hit: Hit) -> Question:
     return found | {int(item): Edit(joins=True) for item in np.flatnonzero(items["mark"].to_numpy(bool))}
 
 
+def asynchronous_launches(study: Study, hit: Hit) -> Question:
+    """Every launch returns at once."""
+    return {int(item): Edit(free=True) for item in np.flatnonzero(study.program.items["blocks"].to_numpy(bool))}
+
+
 def nothing(study: Study, hit: Hit) -> Question:
     return {}
 
@@ -213,6 +224,7 @@ ASKED: dict[Intervention, Callable[[Study, Hit], Question]] = {
     "make one copy": gathered,
     "keep it on the device": on_device,
     "remove the allocation": without_allocation,
+    "launch asynchronously": asynchronous_launches,
     "replay a graph": as_graphs,
     "overlap the collective": overlapped,
     "none": nothing,

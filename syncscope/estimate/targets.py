@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from syncscope.estimate.device import JUST, LAUNCHES
+from syncscope.estimate.device import JUST, LAUNCHES, stream_numbers
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
@@ -125,25 +126,51 @@ def find_events(role: np.ndarray, host: pd.DataFrame, found: pd.DataFrame) -> Ev
 def find_holds(timeline: Timeline, host: pd.DataFrame, found: pd.DataFrame) -> dict[int, tuple[Target, ...]]:
     """For each activity that another stream's event held (or might have), what it waited for.
 
-    The device's record of a wait tells; without one the next launch of the thread is on the stream that waits, and
-    the event the latest one of another stream that was over when it began.
+    The device's record of a wait tells. Without one the thread's next launch is on the stream that waits, and the
+    event the latest one of another stream that was over when it began. Of several waits in a row either the streams
+    that wait differ, or those they wait for.
     """
     role, stream = roles(timeline, host), found["stream"].to_numpy(np.int64)
-    events, streams = find_events(role, host, found), Streams(found)
+    events, streams, noted = find_events(role, host, found), Streams(found), _noted(timeline, host)
     chain, starts = host["chain"].to_numpy(np.int64), found["starts"].to_numpy()
-    noted = _noted(timeline, host)
     holds: dict[int, tuple[Target, ...]] = {}
-    for item in np.flatnonzero(role == "stream-wait-event").tolist():
-        launches = np.flatnonzero((stream[item:] >= 0) & (chain[item:] == chain[item]))[:1] + item
-        if not len(launches):
-            continue
-        held = int(launches[0])
-        target = noted.get(item) or _event_of_other(events, streams, item, int(stream[held]), float(starts[held]))
+
+    def hold(held: int, target: Target | None) -> None:
         if target is not None and streams.end(target, held) <= starts[held] + JUST:
             holds[held] = (*holds.get(held, ()), target)
+
+    for number in np.unique(chain[role == "stream-wait-event"]):
+        mine = np.flatnonzero((chain == number) & ((stream >= 0) | (role == "stream-wait-event")))
+        for waits, launches in _in_rows(mine, stream):
+            nexts = _distinct(launches, stream)[: len(waits)]
+            if nexts and len(waits) == 1:
+                target = _event_of_other(events, streams, waits[0], int(stream[nexts[0]]), float(starts[nexts[0]]))
+                hold(nexts[0], noted.get(waits[0]) or target)
+            for held in nexts if len(waits) > 1 else ():
+                before = _distinct(mine[mine < waits[0]][::-1][:RECENT], stream, other_than=int(stream[held]))
+                for last in before[: len(waits)]:
+                    hold(held, Target(int(stream[last]), waits[-1]))
     for held, more in _by_default_stream(timeline, host, found, holds).items():
         holds[held] = (*holds.get(held, ()), *more)
     return holds
+
+
+def _in_rows(items: Ints, stream: Ints) -> Iterator[tuple[list[int], Ints]]:
+    """Each row of waits among ``items`` (waits and launches of a thread), with the launches up to the next wait."""
+    launch = stream[items] >= 0
+    begins = np.flatnonzero(~launch & np.concatenate([[True], launch[:-1]]))
+    for begin, end in zip(begins, np.append(begins[1:], len(items)), strict=True):
+        part = items[begin:end]
+        yield part[stream[part] < 0].tolist(), part[stream[part] >= 0]
+
+
+def _distinct(launches: Ints, stream: Ints, other_than: int = -1) -> list[int]:
+    """The first launch on each stream, in order."""
+    found: dict[int, int] = {}
+    for item in launches.tolist():
+        if stream[item] >= 0 and stream[item] != other_than:
+            found.setdefault(int(stream[item]), item)
+    return list(found.values())
 
 
 def _noted(timeline: Timeline, host: pd.DataFrame) -> dict[int, Target]:
@@ -154,13 +181,11 @@ def _noted(timeline: Timeline, host: pd.DataFrame) -> dict[int, Target]:
         return {}
     correlation = np.append(timeline.calls["correlation"].to_numpy(np.int64), -1)[host["call"].to_numpy(np.int64)]
     item_of = {int(number): item for item, number in enumerate(correlation) if number >= 0}
-    device = timeline.trace.device
-    numbers = pd.factorize(device["device"] * 10_000 + device["stream"])[1]
-    stream_of = {int(name): number for number, name in enumerate(numbers)}
+    stream_of = stream_numbers(timeline.trace.device)[1]
     columns = ["correlation", "wait_on_event_correlation", "wait_on_stream", "device"]
     result = {}
     for waiting, recorded, stream, where in known[columns].itertuples(index=False):
-        number = stream_of.get(int(max(where, 0)) * 10_000 + int(stream), -1)
+        number = stream_of.get((max(int(where), 0), int(stream)), -1)
         if waiting in item_of and recorded in item_of and number >= 0:
             result[item_of[waiting]] = Target(number, item_of[recorded])
     return result
@@ -206,12 +231,9 @@ def _by_default_stream(
 
 def _default_stream(timeline: Timeline) -> int | None:
     """The number of the legacy default stream: CUPTI calls it 7."""
-    device = timeline.trace.device
     if timeline.device is None:
         return None
-    names = pd.factorize(device["device"] * 10_000 + device["stream"])[1]
-    at = np.flatnonzero(np.asarray(names) == timeline.device * 10_000 + DEFAULT_STREAM)
-    return int(at[0]) if len(at) else None
+    return stream_numbers(timeline.trace.device)[1].get((timeline.device, DEFAULT_STREAM))
 
 
 @dataclass(frozen=True)
@@ -284,22 +306,36 @@ def _stream_of(item: int, named: dict[int, int], streams: Streams, begin: float,
 
 def _named_streams(timeline: Timeline, host: pd.DataFrame) -> dict[int, int]:
     """By item the stream that a wait for a stream names: that of the copy it completes, or the device's record."""
-    device = timeline.trace.device
-    names = pd.factorize(device["device"] * 10_000 + device["stream"])[1]
-    number = {int(name): n for n, name in enumerate(names)}
-    waits, copies = timeline.waits, timeline.copies
+    number = stream_numbers(timeline.trace.device)[1]
     item_of = {int(call): item for item, call in enumerate(host["call"]) if call >= 0}
-    found = {}
-    completes = waits[(waits["copy"] >= 0).to_numpy(bool)]
-    rows = copies.loc[completes["copy"].to_numpy(np.int64)]
-    for call, where, stream in zip(completes["call"], rows["device"], rows["stream"], strict=True):
-        if int(call) in item_of:
-            found[item_of[int(call)]] = number[int(where) * 10_000 + int(stream)]
     sync = timeline.trace.sync[(timeline.trace.sync["stream"] >= 0).to_numpy(bool)]
-    noted = {int(c): int(max(d, 0)) * 10_000 + int(s) for c, d, s in zip(sync["correlation"], sync["device"], sync["stream"], strict=True)}
-    correlation = timeline.calls["correlation"].to_numpy(np.int64)
-    for call, item in item_of.items():
-        name = noted.get(int(correlation[call]))
-        if name in number and item not in found:
-            found[item] = number[name]
-    return found
+    columns = (sync[name].tolist() for name in ("correlation", "device", "stream"))
+    noted = {correlation: (max(device, 0), stream) for correlation, device, stream in zip(*columns, strict=True)}
+    correlations = timeline.calls["correlation"].tolist()
+    names = {item: noted[correlations[call]] for call, item in item_of.items() if correlations[call] in noted}
+    waits = timeline.waits[(timeline.waits["copy"] >= 0).to_numpy(bool)]
+    copies = timeline.copies.loc[waits["copy"].to_numpy(np.int64)]
+    for call, device, stream in zip(waits["call"], copies["device"], copies["stream"], strict=True):
+        if int(call) in item_of:
+            names[item_of[int(call)]] = int(device), int(stream)
+    return {item: number[name] for item, name in names.items() if name in number}
+
+
+def carried_over(targets: Targets, step: Ints) -> Targets:
+    """The targets with those of the first step that nothing in it shows, because what they wait for lies before it.
+    Where the steps are of equal build, the second tells: what it waits for of its own step or of the one before."""
+    counts = np.bincount(step)
+    if len(counts) < 2 or counts[0] != counts[1] or counts[0] != counts[-1]:
+        return targets
+    size, items = int(counts[0]), len(step)
+
+    def filled(known: dict[int, tuple[Target, ...]]) -> dict[int, tuple[Target, ...]]:
+        # A step earlier; what then lies before the first step is the last one's, when it comes round again.
+        first = {
+            item - size: tuple(Target(t.stream, t.item if t.item == NOW else (t.item - size) % items) for t in wanted)
+            for item, wanted in known.items()
+            if size <= item < 2 * size
+        }
+        return {**first, **known}
+
+    return Targets(filled(targets.waits), filled(targets.holds))
