@@ -189,6 +189,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     traces: tuple[TraceInfo, ...]
     findings: tuple[Finding, ...]
     saving_all_ms_per_step: float | None = None
+    """Of all findings of the report's one trace together; they do not add up."""
+    saving_all_low_ms_per_step: float | None = None
+    saving_all_high_ms_per_step: float | None = None
     not_checked: tuple[NotChecked, ...] = ()
     stale: tuple[Stale, ...] = ()
 

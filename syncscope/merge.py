@@ -24,6 +24,7 @@ def merge(reports: Iterable[Report]) -> Report:
         raise ValueError("no reports to merge")
     findings: list[Finding] = []
     not_checked: list[NotChecked] = []
+    single = parts[0] if len(parts) == 1 else None
     offset = 0
     for part in parts:
         findings += [msgspec.structs.replace(finding, trace=finding.trace + offset) for finding in part.findings]
@@ -33,29 +34,30 @@ def merge(reports: Iterable[Report]) -> Report:
         tool=parts[0].tool,
         traces=tuple(info for part in parts for info in part.traces),
         findings=ordered(findings),
-        saving_all_ms_per_step=parts[0].saving_all_ms_per_step if len(parts) == 1 else None,
+        saving_all_ms_per_step=single and single.saving_all_ms_per_step,
+        saving_all_low_ms_per_step=single and single.saving_all_low_ms_per_step,
+        saving_all_high_ms_per_step=single and single.saving_all_high_ms_per_step,
         not_checked=tuple(not_checked),
         stale=_stale_everywhere(parts),
     )
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Unexpected first, then by severity, then by what it is worth; where that is unknown, by what it blocks."""
+    """Unexpected first, notes last; then by what fixing is worth, where that is unknown by severity and what it
+    blocks."""
     return tuple(sorted(findings, key=_place))
 
 
-def _place(finding: Finding) -> tuple[int, int, float, int, str, str, int]:
-    weights = (
-        finding.saving_ms_per_step,
-        finding.stall_ms_per_step,
-        finding.exposed_ms_per_step,
-        finding.stall_ms,
-    )
-    weight = next((weight for weight in weights if weight is not None), 0.0)
+def _place(finding: Finding) -> tuple[object, ...]:
+    blocked = (finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.stall_ms)
+    saving = finding.saving_ms_per_step if finding.saving_ms_per_step is not None else finding.saving_high_ms_per_step
     return (
         STATUSES.index(finding.status),
+        finding.severity == "note",
+        saving is None,
+        -(saving or 0.0),
         SEVERITIES.index(finding.severity),
-        -weight,
+        -next((ms for ms in blocked if ms is not None), 0.0),
         finding.trace,
         finding.rule,
         finding.site.file if finding.site else "",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncscope.cli.errors import UNREADABLE, CommandError
-from syncscope.cli.options import Config, Output
+from syncscope.cli.options import BareMs, Config, Output
 
 if TYPE_CHECKING:
     from syncscope.findings import Report
@@ -27,6 +27,7 @@ def report(
         ),
     ],
     output: Output,
+    bare_ms: BareMs = None,
     config: Config = None,
 ) -> None:
     """Write the HTML report, from a trace or from a saved JSON report.
@@ -45,7 +46,7 @@ def report(
     from syncscope.policy import load_policy
 
     if not _is_report(source):
-        found, lanes, wanted = study([source], output, load_policy(Path.cwd(), config))
+        found, lanes, wanted = study([source], output, load_policy(Path.cwd(), config), bare_ms=bare_ms)
         write_all(wanted, found, lanes)
         return
     wanted = targets(output, [source])

@@ -22,6 +22,7 @@ def study(
     policy: Policy,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    bare_ms: float | None = None,
 ) -> tuple[Report, list[Lanes], list[Target]]:
     """The report on the traces, their pictures where an output shows them, and the outputs to write."""
     from syncscope.analysis import analyze, analyze_timelines, find_traces, timelines
@@ -32,9 +33,12 @@ def study(
     check_codes(select, ignore)
     with progress(files) as bar:
         if not needs_picture(wanted):  # one trace in memory at a time
-            return analyze(*files, select=select, ignore=ignore, policy=policy, progress=bar), [], wanted
+            report = analyze(
+                *files, select=select, ignore=ignore, policy=policy, bare_ms=bare_ms, progress=bar
+            )
+            return report, [], wanted
         read = timelines(*files, progress=bar)
-        report = analyze_timelines(read, select=select, ignore=ignore, policy=policy)
+        report = analyze_timelines(read, select=select, ignore=ignore, policy=policy, bare_ms=bare_ms)
         return report, [lanes(timeline) for timeline in read], wanted
 
 

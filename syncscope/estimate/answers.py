@@ -18,7 +18,8 @@ from syncscope.timeline.intervals import Floats
 class Saving:
     """Milliseconds a step."""
 
-    ms: float
+    ms: float | None
+    """``None`` where only the bounds are known."""
     low: float
     high: float
 
@@ -43,18 +44,18 @@ def answer(program: Program, questions: Sequence[Question], fit: Fit) -> Answers
     by_step = lengths.reshape(-1, program.steps, *lengths.shape[1:]).mean(axis=0)
     saved = by_step[:, :1] - by_step
     step = float(by_step[:, 0, 0].mean())
-    savings = [_saving(saved[:, number], step) for number in range(1, len(asked))]
-    every, single = savings[-1], savings[:-1]
+    bounds = np.array([_saving(saved[:, number]) for number in range(1, len(asked))])
     # Nobody who fixes all need save less than by fixing one.
-    whole = Saving(*(max((getattr(s, name) for s in single), default=0.0) for name in ("ms", "low", "high")))
-    every = Saving(max(every.ms, whole.ms), max(every.low, whole.low), max(every.high, whole.high))
-    return Answers(tuple(single), every, step, replayed)
+    bounds[-1] = bounds.max(axis=0)
+    savings = [
+        Saving(None if fit.ranged else round(float(ms), 6), round(float(low), 6), round(float(high), 6))
+        for ms, low, high in np.clip(bounds, 0.0, step)
+    ]
+    return Answers(tuple(savings[:-1]), savings[-1], step, replayed)
 
 
-def _saving(saved: Floats, step: float) -> Saving:
-    """From savings by step and scale (steps, scales); the first scale is the likely one."""
-    means = saved.mean(axis=0)
-    steps = len(saved)
+def _saving(saved: Floats) -> tuple[float, float, float]:
+    """Likely, least and greatest, from savings by step and scale (steps, scales); the first scale is the likely one."""
+    means, steps = saved.mean(axis=0), len(saved)
     spread = 2 * float(saved[:, 0].std(ddof=1)) / steps**0.5 if steps > 1 else 0.0
-    low, high = float(means.min()) - spread, float(means.max()) + spread
-    return Saving(*(float(np.clip(ms, 0.0, step)) for ms in (means[0], low, high)))
+    return float(means[0]), float(means.min()) - spread, float(means.max()) + spread

@@ -44,7 +44,8 @@ class Estimate:
     """What a trace's findings are worth."""
 
     findings: tuple[Finding, ...]
-    saving_all_ms_per_step: float | None
+    every: Saving | None
+    """Of all of them together; ``ms`` is ``None`` where only its bounds are known."""
     replay: Replay
 
 
@@ -80,8 +81,7 @@ def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = No
         assumptions=study.assumptions,
         before=before,
     )
-    every = None if found.ranged or not any(asked) else round(answers.all.ms, 6)
-    return Estimate(tuple(findings), every, replay)
+    return Estimate(tuple(findings), answers.all if any(asked) else None, replay)
 
 
 def _lacking(timeline: Timeline) -> str:
@@ -103,9 +103,9 @@ def _worth(finding: Finding, saving: Saving, after: Sketch, found: Fit, answers:
     return msgspec.structs.replace(
         finding,
         severity="warning" if little and finding.severity == "error" else finding.severity,
-        saving_ms_per_step=None if found.ranged else round(saving.ms, 6),
-        saving_low_ms_per_step=round(saving.low, 6),
-        saving_high_ms_per_step=round(saving.high, 6),
+        saving_ms_per_step=saving.ms,
+        saving_low_ms_per_step=saving.low,
+        saving_high_ms_per_step=saving.high,
         saving_null_why=RANGE if found.ranged else None,
         after=None if little else after,
     )
