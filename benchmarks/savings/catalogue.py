@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from unittest import mock
 
 from syncscope import Finding
 
@@ -53,6 +57,11 @@ class Pair:
     @property
     def script(self) -> Path:
         return PROGRAMS / f"{self.program}.py"
+
+    def load(self) -> ModuleType:
+        """The program as a module; needs PyTorch and what else it imports."""
+        with mock.patch.object(sys, "path", [str(PROGRAMS), *sys.path]):
+            return importlib.import_module(self.program)
 
     def answered(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
         """Those of a report's findings that the fix answers."""

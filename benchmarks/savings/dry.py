@@ -7,7 +7,6 @@ same. It says nothing about time.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 import warnings
 from collections.abc import Iterator
@@ -17,14 +16,14 @@ from unittest import mock
 import torch
 from torch.overrides import TorchFunctionMode
 
-from benchmarks.savings.catalogue import PROGRAMS, Pair, pairs
+from benchmarks.savings.catalogue import Pair, pairs
 
 LARGEST = 32
 """Every size is at most this."""
 STEPS = 4
 
 
-class OnCpu(TorchFunctionMode):
+class OnCpu(TorchFunctionMode):  # type: ignore[misc]
     """What is asked for on the GPU, or in pinned memory, is made on the CPU."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -39,9 +38,11 @@ def _cpu(value: Any) -> Any:
 @contextlib.contextmanager
 def without_gpu() -> Iterator[None]:
     """``torch.cuda``'s streams, events and graphs do nothing, and every tensor is on the CPU."""
-    nothing = {name: mock.MagicMock() for name in ("Stream", "Event", "CUDAGraph", "synchronize", "current_stream")}
-    scopes = {name: lambda *_: contextlib.nullcontext() for name in ("stream", "graph")}
-    tensors = {"pin_memory": lambda tensor: tensor, "record_stream": lambda tensor, stream: None}
+    nothing: dict[str, Any] = {
+        name: mock.MagicMock() for name in ("Stream", "Event", "CUDAGraph", "synchronize", "current_stream")
+    }
+    scopes: dict[str, Any] = {name: lambda *_: contextlib.nullcontext() for name in ("stream", "graph")}
+    tensors: dict[str, Any] = {"pin_memory": lambda tensor: tensor, "record_stream": lambda tensor, stream: None}
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.multiple(torch.cuda, **nothing, **scopes))
         stack.enter_context(mock.patch.multiple(torch.Tensor, **tensors))  # in every thread, as OnCpu is not
@@ -53,10 +54,7 @@ def without_gpu() -> Iterator[None]:
 
 def results(pair: Pair, version: str) -> list[Any]:
     """What the last of a few steps returns, as plain numbers."""
-    if str(PROGRAMS) not in sys.path:
-        sys.path.insert(0, str(PROGRAMS))
-    program = importlib.import_module(pair.program)
-    step = getattr(program, version)(*(min(size, LARGEST) for size in pair.sizes))
+    step = getattr(pair.load(), version)(*(min(size, LARGEST) for size in pair.sizes))
     for _ in range(STEPS):
         result = step()
     return torch.as_tensor(result).detach().flatten().tolist()  # type: ignore[no-any-return]

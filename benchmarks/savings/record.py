@@ -21,11 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.savings.catalogue import Pair, pairs
+from benchmarks.savings.scores import MODES, RECORDINGS
 from syncscope import Report
-
-RECORDINGS = Path(__file__).parent / "recordings"
-MODES = {"windows": "trace", "full": "full"}
-"""Mode of recording → stem of its files."""
 
 AT_ONCE = 22
 """Processes that import side by side."""

@@ -7,7 +7,6 @@ comes on standard input: imports disturb nobody's timing.
 from __future__ import annotations
 
 import gc
-import importlib
 import json
 import os
 import random
@@ -20,7 +19,7 @@ import torch
 
 import syncscope.analysis  # all that a recording needs at its end
 import syncscope.cli
-from benchmarks.savings.catalogue import PROGRAMS, Pair, pairs
+from benchmarks.savings.catalogue import Pair, pairs
 
 BLOCKS = 20
 WARM = 2
@@ -28,12 +27,6 @@ WARM = 2
 BLOCK_MS = 50
 """Time of a block, within ``FEWEST`` to ``MOST`` steps."""
 FEWEST, MOST = 8, 40
-
-
-def load(pair: Pair) -> ModuleType:
-    """The pair's program as a module."""
-    sys.path.insert(0, str(PROGRAMS))
-    return importlib.import_module(pair.program)
 
 
 def block_ms(step: Any, count: int) -> float:
@@ -49,7 +42,7 @@ def block_ms(step: Any, count: int) -> float:
         step()
     end.record()
     torch.cuda.synchronize()
-    return begin.elapsed_time(end) / count
+    return float(begin.elapsed_time(end)) / count
 
 
 def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
@@ -69,7 +62,7 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
 def main() -> None:
     name, mode, folder = sys.argv[1:]
     pair = next(pair for pair in pairs() if pair.name == name)
-    program = load(pair)
+    program = pair.load()
     print("ready", flush=True)
     sys.stdin.readline()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a program prints goes nowhere
