@@ -14,6 +14,10 @@ from syncscope.estimate.scale import WARM, Fit, steady
 from syncscope.timeline.intervals import Floats
 
 
+DRIFT = 0.01
+"""Share of the step by which the same program differs from one time it is measured to the next."""
+
+
 @dataclass(frozen=True)
 class Saving:
     """Milliseconds a step."""
@@ -38,13 +42,13 @@ class Answers:
 def answer(program: Program, questions: Sequence[Question], fit: Fit) -> Answers:
     """Replay in steady state: nothing changed, each question, and all of them."""
     asked = [{}, *questions, together(questions)]
-    replayed = replay(program, asked, fit.scales, steady(program.steps))
+    replayed = replay(program, asked, fit.scenarios, steady(program.steps))
     lengths = np.diff(replayed.ends[WARM - 1 :], axis=0) * 1e-6
     # By recorded step: each is replayed as often as the others.
     by_step = lengths.reshape(-1, program.steps, *lengths.shape[1:]).mean(axis=0)
     saved = by_step[:, :1] - by_step
     step = float(by_step[:, 0, 0].mean())
-    bounds = np.array([_saving(saved[:, number]) for number in range(1, len(asked))])
+    bounds = np.array([_saving(saved[:, number], step) for number in range(1, len(asked))])
     # Nobody who fixes all need save less than by fixing one.
     bounds[-1] = bounds.max(axis=0)
     savings = [
@@ -54,8 +58,15 @@ def answer(program: Program, questions: Sequence[Question], fit: Fit) -> Answers
     return Answers(tuple(savings[:-1]), savings[-1], step, replayed)
 
 
-def _saving(saved: Floats) -> tuple[float, float, float]:
-    """Likely, least and greatest, from savings by step and scale (steps, scales); the first scale is the likely one."""
+def _saving(saved: Floats, step: float) -> tuple[float, float, float]:
+    """Likely, least and greatest, from savings by step and scenario (steps, scenarios); the first is the likely one.
+
+    What is in doubt has nothing to do with each other: the steps, each pair of scenarios, and two windows of steps.
+    """
     means, steps = saved.mean(axis=0), len(saved)
+    likely = float(means[0])
     spread = 2 * float(saved[:, 0].std(ddof=1)) / steps**0.5 if steps > 1 else 0.0
-    return float(means[0]), float(means.min()) - spread, float(means.max()) + spread
+    pairs = means[1:].reshape(-1, 2) - likely
+    below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)
+    always = spread**2 + (DRIFT * step) ** 2
+    return likely, likely - (always + (below**2).sum()) ** 0.5, likely + (always + (above**2).sum()) ** 0.5

@@ -56,6 +56,7 @@ class Change:
     """An item's edits of all columns, each (columns,)."""
 
     def __init__(self, edits: Iterable[tuple[int, Edit]], questions: int, scale: Floats) -> None:
+        """``scale`` (columns,) is that of the host's work."""
         columns = {name: np.full(questions, value) for name, value in vars(Edit()).items()}
         for number, edit in edits:
             for name, column in columns.items():

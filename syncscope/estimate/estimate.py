@@ -46,7 +46,8 @@ class Estimate:
     findings: tuple[Finding, ...]
     every: Saving | None
     """Of all of them together; ``ms`` is ``None`` where only its bounds are known."""
-    replay: Replay
+    replay: Replay | None
+    """``None`` where nothing was found, so nothing replayed."""
 
 
 def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = None) -> Estimate:
@@ -55,6 +56,8 @@ def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = No
     ``bare_ms`` is the mean length of a step with no profiler; it counts before the recording's own. A saving that
     cannot be told is ``None``, and the finding says why.
     """
+    if not hits:
+        return Estimate((), None, None)
     program = compile_program(timeline, MEASURED)
     if program is None:
         return _without(hits, Replay(null_why=_lacking(timeline)))
@@ -77,7 +80,7 @@ def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = No
             findings.append(_unknown(hit.finding, NOTHING_TO_TRY if none else OUTSIDE))
     replay = Replay(
         misfit=round(found.misfit, 6),
-        host_scale=None if found.ranged else found.scales[0],
+        host_scale=None if found.ranged else found.scenarios[0].host,
         assumptions=study.assumptions,
         before=before,
     )

@@ -3,7 +3,7 @@
 Everything happens as early as what it needs allows: the host goes from call to call; an activity begins when it is
 launched, the one before it in its stream is done, and so is what else it waits for; a wait returns when its targets
 are done. Each of these times is a maximum of sums, so one run answers any number of questions: every time is a row
-of numbers, one a column, and a column is one question at one scale of the host's work.
+of numbers, one a column, and a column is one question in one scenario.
 """
 
 from __future__ import annotations
@@ -39,16 +39,25 @@ class Stretch(NamedTuple):
     """Of it really taken: between activities there are gaps."""
 
 
+class Scenario(NamedTuple):
+    """What is taken for true where the trace cannot tell."""
+
+    host: float = 1.0
+    """By what the host's work, the profiler's share taken off, is multiplied."""
+    pageable: float = 1.0
+    """By what the time of copies from and to pageable memory is multiplied."""
+
+
 @dataclass(frozen=True)
 class Replayed:
-    """Times in ns since the first step began, (steps, questions, scales)."""
+    """Times in ns since the first step began, (steps, questions, scenarios)."""
 
     host: Floats
     """When the host ended each step."""
     device: Floats
     """When the device was done with all that had been launched by then."""
     last: tuple[Stretch, ...]
-    """What took time in the last step; columns are questions, and within each the scales."""
+    """What took time in the last step; columns are questions, and within each the scenarios."""
 
     @property
     def ends(self) -> Floats:
@@ -60,21 +69,21 @@ class Replayed:
 def replay(
     program: Program,
     questions: Sequence[Question],
-    scales: Sequence[float] | Floats,
+    scenarios: Sequence[Scenario],
     steps: Sequence[int] | None = None,
     *,
     taxed: bool = True,
 ) -> Replayed:
     """Run ``steps`` (the recorded ones once), from an idle device.
 
-    ``scales`` multiply the host's work, from which the profiler's share is taken off first where ``taxed``.
+    The profiler's share is taken off the host's work first where ``taxed``.
     """
     order = range(program.steps) if steps is None else steps
-    machine = _Machine(program, questions, np.asarray(scales, dtype=np.float64), taxed)
+    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), taxed)
     for number, step in enumerate(order):
         machine.watching = number == len(order) - 1
         machine.step(number, step)
-    shape = (len(order), len(questions), len(scales))
+    shape = (len(order), len(questions), len(scenarios))
     ends = (np.array(times).reshape(shape) for times in (machine.hosts, machine.devices))
     return Replayed(*ends, tuple(machine.seen))
 
@@ -82,19 +91,21 @@ def replay(
 class _Machine:
     """The state of one replay: for each chain, stream and engine the time until which it is taken."""
 
-    def __init__(self, program: Program, questions: Sequence[Question], scales: Floats, taxed: bool) -> None:
+    def __init__(self, program: Program, questions: Sequence[Question], scenarios: Floats, taxed: bool) -> None:
+        """``scenarios`` (scenarios, 2): host, pageable."""
         items = program.items
-        self._scale = np.tile(scales, len(questions))
-        self._which = np.tile(np.arange(len(scales)), len(questions))
+        self._scale = np.tile(scenarios[:, 0], len(questions))
+        self._pageable = np.tile(scenarios[:, 1], len(questions))
+        self._which = np.tile(np.arange(len(scenarios)), len(questions))
         self._changes = Changes(questions, self._scale)
         pre, own = _host_work(program, taxed)
         self._remembered = program.targets.remembered()
         apart = self._apart(program)
-        self._steps = find_runs(items, pre + own, apart, scales)
+        self._steps = find_runs(items, pre + own, apart, scenarios[:, 0])
         self._targets = program.targets
         self._shared = items.loc[items["alone"], "stream"].nunique() > 1
         self._contended = [items.loc[items["engine"] == side, "stream"].nunique() > 1 for side in (0, 1)] + [False]
-        names = ("chain", "mark", "follows", "wait", "blocks", "stream", "lat", "gap", "dur", "engine", "alone", "hop", "back")
+        names = ("chain", "mark", "follows", "wait", "blocks", "stream", "lat", "gap", "dur", "engine", "alone", "hop", "pageable", "back")
         self._item = list(zip(*(items[name].tolist() for name in names), pre.tolist(), own.tolist(), strict=True))
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
         self.watching = False
@@ -153,7 +164,7 @@ class _Machine:
         return np.maximum(host, queue[0][1]) if queue[0][0] <= full else host
 
     def _one(self, item: int, step: int) -> None:
-        chain, mark, follows, wait, blocks, stream, lat, _, _, _, _, _, back, pre, own = self._item[item]
+        chain, mark, follows, wait, blocks, stream, lat, _, _, _, _, _, _, back, pre, own = self._item[item]
         change = self._changes.of(item)
         host = self._host[chain]
         if follows:
@@ -187,7 +198,7 @@ class _Machine:
 
     def _activity(self, item: int, step: int, launched: Floats) -> Floats:
         """Put an item's activity on its stream; when it ends."""
-        _, _, _, _, _, stream, lat, gap, length, engine, alone, hop, *_ = self._item[item]
+        _, _, _, _, _, stream, lat, gap, length, engine, alone, hop, pageable, *_ = self._item[item]
         change = self._changes.of(item)
         before = self._stream[stream]
         start = np.maximum(before + np.minimum(gap, change.gap), launched)
@@ -197,7 +208,7 @@ class _Machine:
             start = np.maximum(start, self._engine[engine])
         if alone and self._shared:
             start = np.maximum(start, self._compute)
-        dur = np.minimum(length, change.dur)
+        dur = np.minimum(length * self._pageable if pageable else length, change.dur)
         end = start + dur
         taken = np.where(change.gone, before, end)
         if engine >= 0:

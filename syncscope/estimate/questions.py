@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,8 +27,8 @@ STACKED = 400.0
 GRAPH_NODE = 150.0
 """Nanoseconds of host work by which a node makes the launch of a graph longer."""
 
-GRAPH_GAP = 900.0
-"""Nanoseconds between two nodes of a graph on the device."""
+GRAPH_GAP = 250.0
+"""Nanoseconds between two nodes of a graph on the device, its beginning and end shared out among them."""
 
 
 @dataclass(frozen=True)
@@ -155,20 +156,24 @@ def _without_print(study: Study, waits: list[int]) -> Question:
 
 
 def gathered(study: Study, hit: Hit) -> Question:
-    """One copy a step instead of many: the last, with the bytes of all."""
+    """One copy a step instead of many: the last, with the bytes of all. What the host did from one copy to the next
+    goes with it, where it launched nothing else."""
     found: Question = {}
-    for _, copies in study.copies(hit).groupby("step"):
-        copies = copies.sort_values("launch")
-        items = study.program.items
-        others, last = copies.iloc[:-1], copies.iloc[-1]
-        usual = float(items["pre"].to_numpy()[copies["item"].to_numpy(np.int64)].mean())
-        for item in others["item"]:
-            found[int(item)] = Edit(pre=min(1.0, STACKED / max(usual, 1.0)), own=0.0, free=True, gone=True)
-        for item in study.completing(others):
-            found[item] = Edit(pre=0.0, own=0.0, free=True)
+    items = study.program.items
+    launches = (items["stream"] >= 0).to_numpy(bool)
+    chain, work = items["chain"].to_numpy(np.int64), (items["pre"] + items["own"]).to_numpy()
+    for _, copies in study.copies(hit).sort_values("launch").groupby("step"):
+        places, last = copies["item"].to_numpy(np.int64), copies.iloc[-1]
+        for place, following in itertools.pairwise(places.tolist()):
+            between = np.flatnonzero(chain[place:following] == chain[place]) + place
+            between = between[1:] if not launches[between[1:]].any() else between[:0]
+            left = STACKED / max(float(work[between].sum() + work[place]), STACKED)
+            found |= {int(item): Edit(pre=left, own=left, free=True) for item in between}
+            found[place] = Edit(pre=left, own=left, free=True, gone=True)
+        found |= {item: Edit(own=0.0, free=True) for item in study.completing(copies.iloc[:-1]) if item not in found}
         rate = study.rates.get(str(last["direction"]))
         if rate is not None:
-            found[int(last["item"])] = Edit(dur=rate.ns(int(copies["bytes"].sum())))
+            found[int(last["item"])] = Edit(pre=left, dur=rate.ns(int(copies["bytes"].sum())))
     return found
 
 

@@ -19,7 +19,7 @@ MOST_STREAMS = 3
 
 def sketches(replayed: Replayed, names: Sequence[str]) -> list[Sketch]:
     """One picture a question, in order; ``names`` are those of the streams."""
-    questions, scales = replayed.host.shape[1:]
+    questions, scenarios = replayed.host.shape[1:]
     ends = replayed.ends[:, :, 0]
     # The last step of the host and the last of the device need not be at the same time: the host may run ahead.
     host, device = replayed.host[-2:, :, 0], replayed.device[-2:, :, 0]
@@ -35,7 +35,7 @@ def sketches(replayed: Replayed, names: Sequence[str]) -> list[Sketch]:
         lanes = [
             SketchLane(
                 label="host blocked" if stream < 0 else names[stream],
-                busy=_digits(replayed, stream, number * scales, float((host if stream < 0 else device)[0, number]), bin_ns, many),
+                busy=_digits(replayed, stream, number * scenarios, float((host if stream < 0 else device)[0, number]), bin_ns, many),
             )
             for stream in (-1, *drawn)
         ]

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from syncscope.findings import Finding, Frame, NotChecked, Report, Severity, Stale, TraceInfo, Verdict
 from syncscope.report.escape import terminal
-from syncscope.report.page import cause_label, milliseconds
+from syncscope.report.page import between, cause_label, milliseconds
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 INDENT = 2
@@ -84,7 +84,7 @@ def _one_trace(info: TraceInfo, console: Console) -> None:
         facts.append(f"rank {info.rank}")
     _line(console, Text(" · ".join([*facts, *_steps(info)])), INDENT)
     _line(console, Text(_coverage(info)), INDENT)
-    for line in _device_time(info):
+    for line in (*_device_time(info), *_savings(info)):
         _line(console, Text(line), INDENT, hang=INDENT)
 
 
@@ -126,6 +126,19 @@ def _device_time(info: TraceInfo) -> list[str]:
     told = ", ".join(f"{terminal(cause_label(cause))} {milliseconds(ms)}" for cause, ms in causes if ms > 0)
     lines.append(f"device idle {milliseconds(overlap.idle_ms)}{a_step}" + (f": {told}" if told else ""))
     return lines
+
+
+def _savings(info: TraceInfo) -> list[str]:
+    """What stands behind the savings, or why there are none."""
+    replay = info.replay
+    if replay is None:
+        return []
+    if replay.null_why is not None:
+        return [f"no savings: {terminal(replay.null_why)}"]
+    known = replay.host_scale is not None
+    bare = f", host work × {replay.host_scale:.3g} to meet the bare step" if known else "; no bare step: only ranges"
+    assumed = [f"assumed: {terminal(text)}" for text in replay.assumptions]
+    return [f"savings: from a replay that meets the traced step within {abs(replay.misfit or 0.0):.1%}{bare}", *assumed]
 
 
 def _many_traces(traces: Sequence[TraceInfo], console: Console) -> None:
@@ -219,14 +232,15 @@ def _weights(finding: Finding) -> str:
     else:
         prefix, number, stall = "a step: ", finding.per_step, finding.stall_ms_per_step
     facts = [f"{number:.4g} ×"]
-    for label, ms in (
-        ("blocked", stall),
-        ("exposed", finding.exposed_ms_per_step),
-        ("worth", finding.saving_ms_per_step),
-    ):
+    for label, ms in (("blocked", stall), ("exposed", finding.exposed_ms_per_step)):
         if ms is not None:
             facts.append(f"{label} {milliseconds(ms)}")
-    return prefix + ", ".join(facts)
+    low, high = finding.saving_low_ms_per_step, finding.saving_high_ms_per_step
+    if finding.saving_ms_per_step is not None:
+        facts.append(f"worth {milliseconds(finding.saving_ms_per_step)}")
+    elif low is not None and high is not None:
+        facts.append(f"worth {between(low, high)}")
+    return prefix + " · ".join(facts)
 
 
 def _place(frame: Frame, expression: str | None, style: str) -> Text:

@@ -42,7 +42,7 @@ def hostile_report() -> Report:
 
 def test_a_finding_shows_rule_place_weight_op_and_fix() -> None:
     text = shown(sample.report())
-    assert "error SYN102 scalar-read · a step: 1 ×, blocked 1.63 ms, worth 0.19 ms\n" in text
+    assert "error SYN102 scalar-read · a step: 1 × · blocked 1.63 ms · worth 0.19 ms\n" in text
     assert "  train.py:42  loss.item()  in train_step\n" in text
     assert "  at <site-packages>/lib/metrics.py:88  in Meter.update\n" in text
     assert "  aten::item · 12 B in all\n" in text
@@ -105,7 +105,7 @@ def test_missing_figures_are_left_out_and_never_zero() -> None:
 
 def test_without_steps_the_weight_is_that_of_the_whole_trace() -> None:
     text = shown(one(per_step=None, count=3, saving_ms_per_step=None))
-    assert "error SYN102 scalar-read · in all: 3 ×, blocked 4.89 ms\n" in text
+    assert "error SYN102 scalar-read · in all: 3 × · blocked 4.89 ms\n" in text
 
 
 def test_waits_outside_the_steps_say_so_and_have_no_weight() -> None:
