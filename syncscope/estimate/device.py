@@ -36,13 +36,19 @@ LATENCY = 2_000.0
 HOP = 15_000
 """Nanoseconds that an event takes to let another stream go on, at most."""
 
+MOST_STREAMS = 1 << 32
+"""Streams are numbered below this on each device."""
+
 LAUNCHES = ("launch", "graph-launch", "copy", "copy-sync", "fill")
 
 
 def stream_numbers(device: pd.DataFrame) -> tuple[Ints, dict[tuple[int, int], int]]:
     """For each row of ``Trace.device`` the number of its stream, and the number of each (device, stream)."""
-    codes, names = pd.factorize(pd.MultiIndex.from_frame(device[["device", "stream"]]))
-    return codes.astype(np.int64), {(int(where), int(stream)): n for n, (where, stream) in enumerate(names)}
+    where, stream = device["device"].to_numpy(np.int64), device["stream"].to_numpy(np.int64)
+    # An unknown one is −1, so what is added lies between 0 and the most.
+    codes, keys = pd.factorize(where * MOST_STREAMS + stream + 1)
+    pairs = (divmod(int(key), MOST_STREAMS) for key in keys)
+    return codes.astype(np.int64), {(device, stream - 1): number for number, (device, stream) in enumerate(pairs)}
 
 
 def activities(timeline: Timeline, host: pd.DataFrame) -> pd.DataFrame:

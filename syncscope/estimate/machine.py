@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from syncscope.estimate.edits import Changes, Question
 from syncscope.estimate.program import QUEUE, Program
@@ -104,7 +105,7 @@ class _Machine:
         self._steps = find_runs(items, pre + own, apart, scenarios[:, 0])
         self._targets = program.targets
         self._shared = items.loc[items["alone"], "stream"].nunique() > 1
-        self._contended = [items.loc[items["engine"] == side, "stream"].nunique() > 1 for side in (0, 1)] + [False]
+        self._contended = [_one_by_one(items[items["engine"] == side]) for side in (0, 1)] + [False]
         names = ("chain", "mark", "follows", "wait", "blocks", "stream", "lat", "gap", "dur", "engine", "alone", "hop", "pageable", "back")
         self._item = list(zip(*(items[name].tolist() for name in names), pre.tolist(), own.tolist(), strict=True))
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
@@ -233,6 +234,13 @@ class _Machine:
         """When everything that is waited for is done."""
         times = [self._stream[t.stream] if t.item == NOW else self._ends.get(t, self._never) for t in targets]
         return times[0] if len(times) == 1 else np.maximum.reduce(times)
+
+
+def _one_by_one(copies: pd.DataFrame) -> bool:
+    """Whether copies of several streams share one engine: there are some, and no two were ever made at once."""
+    order = copies.sort_values("starts")
+    beside = order["starts"].to_numpy()[1:] < np.maximum.accumulate(order["ends"].to_numpy())[:-1]
+    return copies["stream"].nunique() > 1 and not bool(beside.any())
 
 
 def _host_work(program: Program, taxed: bool) -> tuple[Floats, Floats]:

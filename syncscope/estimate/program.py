@@ -44,10 +44,10 @@ class Program:
     steps: int
     item_of: Ints
     """For each row of ``Timeline.calls`` its item, −1 outside the steps."""
-    traced_ns: float
-    """From the begin of the first step until the device had finished the last (until its end, where unknown)."""
-    drains: bool
-    """Whether ``traced_ns`` ends with an idle device."""
+    host_ns: float
+    """From the begin of the first step to the end of the last on the host."""
+    device_ns: float
+    """From the begin of the first step until the device had finished all that the steps launched."""
 
     streams: tuple[str, ...]
     """Names by number."""
@@ -64,11 +64,12 @@ class Program:
 
 def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
     """The program of the recorded steps; ``None`` for a trace without steps, calls or device activity."""
-    span = timeline.span
-    if not len(timeline.steps) or not len(timeline.calls) or timeline.device is None or span is None:
+    if not len(timeline.steps) or not len(timeline.calls) or timeline.device is None:
         return None
     host = host_rows(timeline)
     found = activities(timeline, host)
+    if not (found["stream"] >= 0).any():
+        return None
     holds = find_holds(timeline, host, found)
     times = timing(host, found, _held(holds, found))
     waits = find_waits(timeline, host, found)
@@ -85,8 +86,8 @@ def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
         targets=targets,
         steps=len(timeline.steps),
         item_of=item_of,
-        traced_ns=float(span[1] - span[0]),
-        drains=timeline.drained is not None,
+        host_ns=float(items["end"][items["mark"]].max()),
+        device_ns=float(items["ends"].max()),
         streams=tuple(f"stream {name}" for _, name in stream_numbers(timeline.trace.device)[1]),
     )
 

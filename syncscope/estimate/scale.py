@@ -57,8 +57,8 @@ def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None
     """Compare with the trace and with the bare steps: their lengths, idle device to idle device, or only ``bare_ms``,
     the mean of many."""
     traced = replay(program, [{}], [Scenario()], taxed=False)
-    length = float((traced.ends if program.drains else traced.host)[-1, 0, 0])
-    misfit = length / program.traced_ns - 1
+    ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
+    misfit = max((float(end) - 1 for end in ends), key=abs)
     if abs(misfit) > MISFIT:
         return Fit(misfit, why=f"the model does not fit this trace: its replay misses the traced step by {misfit:+.1%}")
     pageable = bool(program.items["pageable"].any())
@@ -87,9 +87,8 @@ def _nearest(misfit: float, grid: list[Scenario], off: Floats, pageable: bool) -
     doubt = (off / NOISE) ** 2 + ((host - USUAL) / SPREAD) ** 2 + ((copies - 1) / PAGEABLE) ** 2
     best = int(np.argmin(doubt))
     if abs(off[best]) > MISFIT:
-        where = f"less than {LEAST}" if off[best] > 0 else f"more than {MOST}"
-        why = "the model does not fit this trace: to meet the bare step, the host's work would have to be scaled by "
-        return Fit(misfit, why=f"{why}{where}")
+        why = f"with the host's work scaled by {LEAST} to {MOST}, it misses the bare step by {off[best]:+.1%} or more"
+        return Fit(misfit, why=f"the model does not fit this trace: {why}")
     likely = host[(doubt <= doubt[best] + 4) & (copies == copies[best])]
     return Fit(misfit, _around(grid[best], float(likely.min()), float(likely.max()), pageable))
 
