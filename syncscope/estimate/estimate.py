@@ -14,19 +14,8 @@ from syncscope.estimate.questions import Study, question
 from syncscope.estimate.scale import Fit, fit
 from syncscope.estimate.sketch import sketches
 from syncscope.findings import Finding, Replay, Sketch
-from syncscope.rules import RULES, Hit
-from syncscope.rules.rule import Intervention
+from syncscope.rules import Hit
 from syncscope.timeline import Timeline
-
-LATER: dict[str, Intervention] = {
-    "CPY203": "make one copy",
-    "CPY204": "keep it on the device",
-    "LCH501": "replay a graph",
-    "OVL302": "overlap the collective",
-    "OVL304": "prefetch the copy",
-    "SYN106": "remove the allocation",
-    "SYN108": "launch asynchronously",
-}
 
 LITTLE = 0.01
 """Share of the step below which a finding is worth so little that it is no error."""
@@ -34,7 +23,15 @@ LITTLE = 0.01
 NO_STEPS = "the trace has no steps to replay"
 NO_CALLS = "the trace holds no runtime calls to replay"
 NO_DEVICE = "the trace holds no device activity to replay"
-NOTHING_TO_TRY = "no single change of the step stands for its fix"
+UNTRIED = {
+    "SYN107": "the host is ahead of the device there, so nothing is lost",
+    "OVL303": "it sums up what others cause: their savings are its own",
+    "HAZ401": "a wait is missing there, not one too many",
+    "HAZ402": "a wait is missing there, not one too many",
+    "HAZ403": "a wait is missing there, not one too many",
+    "DST601": "what it costs the other ranks is not in this rank's trace",
+}
+"""Why there is nothing to replay, by rule."""
 OUTSIDE = "it happens only outside the recorded steps"
 RANGE = "no bare step time is known (record it, or give --bare-ms): how far the profiler slows the host is a guess"
 
@@ -66,8 +63,7 @@ def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = No
     if found.why:
         return _without(hits, Replay(misfit=round(found.misfit, 6), null_why=found.why))
     study = Study(timeline, program)
-    interventions = {rule.code: rule.intervention for rule in RULES} | LATER
-    asked = [question(study, hit, interventions[hit.finding.rule]) for hit in hits]
+    asked = [question(study, hit) for hit in hits]
     answers = answer(program, [changes for changes in asked if changes], found)
     before, *after = sketches(answers.replayed, program.streams)
     worth = iter(zip(answers.each, after, strict=False))
@@ -76,8 +72,7 @@ def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = No
         if changes:
             findings.append(_worth(hit.finding, *next(worth), found, answers))
         else:
-            none = interventions[hit.finding.rule] == "none"
-            findings.append(_unknown(hit.finding, NOTHING_TO_TRY if none else OUTSIDE))
+            findings.append(_unknown(hit.finding, UNTRIED.get(hit.finding.rule, OUTSIDE)))
     replay = Replay(
         misfit=round(found.misfit, 6),
         host_scale=None if found.ranged else found.scenarios[0].host,

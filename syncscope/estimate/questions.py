@@ -14,12 +14,16 @@ from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.graphs import stretches
 from syncscope.estimate.program import Program
 from syncscope.estimate.rates import Rate, pinned_rate
+from syncscope.rules import RULES
 from syncscope.rules.rule import Hit, Intervention
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats
 
 FORMATTER_LAUNCHES = 7
 """Kernels that the printing of a tensor launches before its first wait, at most."""
+
+SMALL_READ = 65_536
+"""Bytes up to which the copy behind a read is part of the read."""
 
 STACKED = 400.0
 """Nanoseconds of host work to put one small tensor beside the others, instead of copying it by itself."""
@@ -73,9 +77,11 @@ class Study:
         return self.items(int(call) for call in self.timeline.waits.loc[rows, "call"])
 
 
-def question(study: Study, hit: Hit, intervention: Intervention) -> Question:
-    """What fixing a finding changes; nothing where its occurrences lie outside the steps."""
-    return ASKED[intervention](study, hit)
+def question(study: Study, hit: Hit) -> Question:
+    """What fixing a finding changes; nothing where there is nothing to try, or nothing of it inside the steps."""
+    code = hit.finding.rule
+    family = next((rule.intervention for rule in RULES if rule.code == code), "none")
+    return BY_RULE.get(code, BY_FAMILY[family])(study, hit)
 
 
 def without_wait(study: Study, hit: Hit) -> Question:
@@ -204,7 +210,9 @@ def as_graphs(study: Study, hit: Hit) -> Question:
 def overlapped(study: Study, hit: Hit) -> Question:
     """Collectives run beside what follows them, until the step ends."""
     items = study.program.items
-    found = {int(item): Edit(early=True) for item in np.flatnonzero((items["engine"] == 2).to_numpy(bool))}
+    collective = items["collective"].to_numpy(object)
+    mine = collective == hit.finding.op if (collective == hit.finding.op).any() else collective != ""
+    found = {int(item): Edit(early=True) for item in np.flatnonzero(mine)}
     return found | {int(item): Edit(joins=True) for item in np.flatnonzero(items["mark"].to_numpy(bool))}
 
 
@@ -214,23 +222,29 @@ def asynchronous_launches(study: Study, hit: Hit) -> Question:
 
 
 def nothing(study: Study, hit: Hit) -> Question:
+    """No change of the step stands for the fix."""
     return {}
 
 
-SMALL_READ = 65_536
-"""Bytes up to which the copy behind a read is part of the read."""
+Ask = Callable[[Study, Hit], Question]
 
-ASKED: dict[Intervention, Callable[[Study, Hit], Question]] = {
+BY_FAMILY: dict[Intervention, Ask] = {
     "remove the wait": without_wait,
-    "remove the read": without_read,
-    "make the copy asynchronous": asynchronous,
-    "prefetch the copy": prefetched,
     "remove the host work": without_host_work,
-    "make one copy": gathered,
-    "keep it on the device": on_device,
-    "remove the allocation": without_allocation,
-    "launch asynchronously": asynchronous_launches,
-    "replay a graph": as_graphs,
-    "overlap the collective": overlapped,
+    "change the copy": asynchronous,
     "none": nothing,
 }
+
+BY_RULE: dict[str, Ask] = {
+    "SYN101": asynchronous,
+    "SYN102": without_read,
+    "SYN106": without_allocation,
+    "SYN108": asynchronous_launches,
+    "CPY203": gathered,
+    "CPY204": on_device,
+    "OVL301": prefetched,
+    "OVL302": overlapped,
+    "OVL304": prefetched,
+    "LCH501": as_graphs,
+}
+"""Where a rule's fix is more than its family's intervention."""

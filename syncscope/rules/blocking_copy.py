@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pandas as pd
 
 from syncscope.rules.chains import INDEXING, in_library, matching, only_copies
 from syncscope.rules.grouping import Group
-from syncscope.rules.rule import Intervention, WaitRule
+from syncscope.rules.rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
 
@@ -38,7 +36,6 @@ class BlockingCopy(WaitRule):
     code = "SYN101"
     name = "blocking-copy"
     needs = ("runtime",)
-    intervention: ClassVar[Intervention] = "make the copy asynchronous"
 
     def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
         copies = np.isin(waits["kind"].to_numpy(object), ["stream", "copy"])

@@ -48,7 +48,7 @@ class CopyNotOverlapped(Rule):
     name = "copy-not-overlapped"
     severity = "warning"
     needs = ("runtime", "device")
-    intervention = "prefetch the copy"
+    intervention = "change the copy"
 
     def run(self, case: Case) -> list[Hit]:
         copies = case.timeline.copies

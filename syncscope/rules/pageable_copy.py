@@ -38,7 +38,7 @@ class PageableCopy(Rule):
     name = "pageable-copy"
     severity = "warning"
     needs = ("runtime", "device")
-    intervention = "make the copy asynchronous"
+    intervention = "change the copy"
 
     def run(self, case: Case) -> list[Hit]:
         copies = case.timeline.copies

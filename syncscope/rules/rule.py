@@ -16,25 +16,9 @@ from syncscope.rules.grouping import Group, groups
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Ints
 
-Intervention = Literal[
-    "remove the wait",
-    "remove the read",
-    "make the copy asynchronous",
-    "prefetch the copy",
-    "make one copy",
-    "keep it on the device",
-    "remove the host work",
-    "remove the allocation",
-    "launch asynchronously",
-    "replay a graph",
-    "overlap the collective",
-    "none",
-]
-"""What the saving of a finding means: the step without the wait; without the wait and the few bytes it reads; with the
-copy pinned and not waited for; besides on a stream of its own, a step early; with one copy instead of many; without
-the copies there and back; without all host work, calls and kernels under the site; without the allocator's calls; with
-launches that return at once; with launches replayed as graphs; with collectives beside compute; or nothing that a
-replay could try."""
+Intervention = Literal["remove the wait", "remove the host work", "change the copy", "none"]
+"""What the saving of a finding means: the step without the wait; without all host work, calls and kernels under the
+site; with the copy asynchronous, pinned and on a stream of its own; or nothing that a replay could try."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from typing import ClassVar
-
 import pandas as pd
 
 from syncscope.rules.chains import in_library, matching, ops_of, reads_scalar
 from syncscope.rules.grouping import Group
-from syncscope.rules.rule import Intervention, WaitRule
+from syncscope.rules.rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
 
@@ -39,7 +37,6 @@ class ScalarRead(WaitRule):
     code = "SYN102"
     name = "scalar-read"
     needs = ("runtime", "cpu_op")
-    intervention: ClassVar[Intervention] = "remove the read"
 
     def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
         return matching(waits, reads_scalar) & ~in_library(waits, timeline.places)
