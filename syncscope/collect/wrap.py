@@ -21,6 +21,9 @@ Record = Callable[[str, int, Any], None]
 
 _MISSING: Any = object()
 
+SILENT = ("eig", "eigvals", "eigh", "eigvalsh", "ldl_factor", "ldl_factor_ex", "ldl_solve")
+"""Functions of ``torch.linalg`` that wait in code of MAGMA or cuSOLVER, where PyTorch has nothing to warn of."""
+
 _RUNS_ON_DEVICE = {"CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"}
 """Dispatch keys under which an operator written in Python runs for device tensors."""
 
@@ -46,6 +49,11 @@ class Wrappers:
         for name in ("to", "cuda", "cpu"):
             self._crossing(name)
         self._copying()
+        for name in SILENT:
+            self._always(torch.linalg, name, f"torch.linalg.{name}")
+        # Both of these sort with thrust, which waits without PyTorch.
+        self._always(torch._VF, "unique_dim", "torch.unique")
+        self._always(torch.Tensor, "coalesce", "Tensor.coalesce")
         self._operator(torch._ops.OpOverload, "__call__")
         self._operator(torch._ops.OpOverloadPacket, "__call__")
         self._operator(torch._C.ScriptFunction, "__call__")
@@ -76,9 +84,12 @@ class Wrappers:
     def _always(self, owner: Any, name: str, label: str) -> None:
         """Record every call."""
         record, now, caller = self._record, time.time_ns, sys._getframe
+        compiling = self._torch.compiler.is_compiling
 
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return original(*args, **kwargs)
                 start = now()
                 try:
                     return original(*args, **kwargs)

@@ -14,7 +14,7 @@ from syncscope.collect.wrap import Wrappers  # noqa: E402
 
 Tensor: Any = torch.Tensor
 
-NAMES = ("to", "cuda", "cpu", "copy_", "pin_memory")
+NAMES = ("to", "cuda", "cpu", "copy_", "pin_memory", "coalesce")
 
 
 class Log:
@@ -44,6 +44,8 @@ def state() -> list[Any]:
         *((name in vars(torch.Tensor), getattr(torch.Tensor, name)) for name in NAMES),
         *(owner.__call__ for owner in owners),
         torch.cuda.Event.synchronize,
+        ("unique_dim" in vars(torch._VF), torch._VF.unique_dim),
+        torch.linalg.eigh,
     ]
 
 
@@ -55,6 +57,15 @@ def log() -> Iterator[Log]:
     yield log
     log.wrappers.close()
     assert state() == before
+
+
+def test_functions_that_wait_in_other_libraries_are_recorded_at_their_line(log: Log) -> None:
+    square = torch.eye(2)
+    torch.linalg.eigh(square)
+    square.unique(dim=0)
+    square.to_sparse().coalesce()
+    names = [name for name, function in log.calls]
+    assert names == ["torch.linalg.eigh", "torch.unique", "Tensor.coalesce"]
 
 
 def test_copies_on_one_side_of_the_bus_are_not_recorded(log: Log) -> None:
@@ -128,14 +139,11 @@ def test_compiled_code_that_copies_still_compiles_whole(log: Log) -> None:
     def work(x: Any) -> Any:
         y = x.to(torch.float64).cpu()
         torch.zeros_like(y).copy_(y)
-        return torch.ops.aten.relu(y) + y
+        return torch.ops.aten.relu(y) + y + torch.linalg.eigh(y).eigenvalues
 
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     compiled = torch.compile(work, backend="eager", fullgraph=True)
     for _ in range(3):
-        compiled(torch.ones(3))
-    log.wrappers.close()
-    for _ in range(3):
-        compiled(torch.ones(3))
+        compiled(torch.eye(3))
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
