@@ -85,10 +85,15 @@ def write_all(wanted: Iterable[Target], report: Report, lanes: Sequence[Lanes]) 
     """Render and write every target. Raises ``CommandError`` when the system refuses."""
     for target in wanted:
         data = RENDERERS[target.format](report, lanes).encode("utf-8", errors="replace")
-        try:
-            _write(target.path, data)
-        except OSError as error:
-            raise CommandError(f"{target.path}: {error.strerror or error}", USAGE) from None
+        write(target.path, data)
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file. Raises ``CommandError`` when the system refuses."""
+    try:
+        _write(path, data)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}", USAGE) from None
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -13,11 +13,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from syncscope.findings import Finding, Frame, NotChecked, Report, Severity, Stale, TraceInfo, Verdict
+from syncscope.findings import (
+    Budget,
+    BudgetOutcome,
+    Finding,
+    Frame,
+    NotChecked,
+    Ratchet,
+    Report,
+    Severity,
+    Stale,
+    TraceInfo,
+    Verdict,
+)
 from syncscope.report.escape import terminal
 from syncscope.report.page import cause_label, milliseconds
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not judged": "bold yellow"}
+ALLOW = "a wait that is meant: # syncscope: expect SYN102 -- reason, on its line; all there are today: --baseline FILE"
 INDENT = 2
 FILE_WIDTH = 100
 
@@ -44,23 +58,39 @@ def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
     _traces(report.traces, console)
     _findings(verdict.unexpected, report, console)
     _stale(verdict.stale, console)
+    _budgets(verdict.budgets, report.traces, console)
     _not_checked(verdict.not_checked, report.traces, console)
+    if verdict.baseline is not None:
+        _ratchet(verdict.baseline, console, worse=bool(verdict.unexpected))
+    if verdict.unexpected:
+        _line(console, Text(ALLOW, style="dim"), hang=INDENT)
+    against = _counts(
+        (len(_alike(verdict.unexpected)), "unexpected finding", ""),
+        (len(verdict.stale), "stale expectation", ""),
+        (len({budget.name for budget in verdict.exceeded}), "budget", " exceeded"),
+        (len({budget.name for budget in verdict.not_judged}), "budget", " not judged"),
+        (len({entry.rule for entry in verdict.not_checked}), "rule", " not checked"),
+    )
     expected = len(_alike(finding for finding in report.findings if finding.status == "expected"))
-    tail = f" · {expected} expected" if expected else ""
-    against = [
-        _count(number, noun)
-        for number, noun in (
-            (len(_alike(verdict.unexpected)), "unexpected finding"),
-            (len(verdict.stale), "stale expectation"),
-            (len({entry.rule for entry in verdict.not_checked}), "rule") if verdict.not_checked else (0, ""),
+    covered = verdict.baseline.covered if verdict.baseline else 0
+    tail = "".join(
+        f" · {number} {why}"
+        for number, why in (
+            (expected, "expected"),
+            (covered, "in the baseline"),
+            (len(_alike(verdict.within_budget)), "within the budget"),
         )
         if number
-    ]
+    )
     if verdict.exit_code:
-        ending = " not checked" if verdict.not_checked else ""
-        _line(console, Text(f"failed: {', '.join(against)}{ending}{tail}", style="bold red"))
+        _line(console, Text(f"failed: {against}{tail}", style="bold red"))
     else:
         _line(console, Text(f"passed: {', '.join(verdict.gate) or 'no rule is gated'}{tail}", style="bold green"))
+
+
+def _counts(*counts: tuple[int, str, str]) -> str:
+    """Those that are not zero, each with its noun and what became of it."""
+    return ", ".join(_count(number, noun) + became for number, noun, became in counts if number)
 
 
 def _traces(traces: Sequence[TraceInfo], console: Console) -> None:
@@ -195,6 +225,8 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
         _line(console, place, INDENT, hang=INDENT)
     elif finding.op is not None:
         _line(console, Text("line unknown", style="dim"), INDENT)
+    if finding.exceeds:
+        _line(console, Text(terminal(finding.exceeds), style="yellow"), INDENT, hang=INDENT)
     if finding.at is not None and _differs(finding.at, finding.site):
         _line(console, Text.assemble(("at ", "dim"), _place(finding.at, None, "")), INDENT, hang=INDENT)
     detail = [terminal(finding.op)] if finding.op else []
@@ -268,6 +300,32 @@ def _stale(stale: Iterable[Stale], console: Console) -> None:
         _line(console, text, hang=INDENT)
 
 
+def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Console) -> None:
+    """Of each budget and outcome the worst trace."""
+    worst: dict[tuple[str, str], Budget] = {}
+    for budget in budgets:
+        known = worst.setdefault((budget.outcome, budget.name), budget)
+        if (budget.found or 0) > (known.found or 0):
+            worst[budget.outcome, budget.name] = budget
+    labels = _labels(traces)
+    for budget in worst.values():
+        where = f" ({labels[budget.trace]})" if len(traces) > 1 else ""
+        text = Text.assemble((f"budget {budget.outcome} ", BUDGET_STYLES[budget.outcome]), f"{terminal(budget.name)}: ")
+        _line(console, text.append(f"{terminal(budget.message)}{where}"), hang=INDENT)
+
+
+def _ratchet(baseline: Ratchet, console: Console, *, worse: bool) -> None:
+    fixed = _count(baseline.fixed, "entry", "entries") + " fixed"
+    told = {
+        "written": f" written: {_count(baseline.covered, 'finding')} may stay, what is new fails; commit it",
+        "tightened": f" tightened: {fixed}, {baseline.covered} left",
+        "not written": " not touched" if worse else " not written: not every gated rule could be checked",
+        "held": f": {fixed}" + ("" if worse else "; run with --update to tighten it") if baseline.fixed else "",
+    }[baseline.outcome]
+    if told:
+        _line(console, Text(f"baseline {terminal(baseline.path)}{told}"), hang=INDENT)
+
+
 def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], console: Console) -> None:
     """Rules that could not look, or not everywhere; those with one reason on one line."""
     reasons: dict[str, dict[str, None]] = {}
@@ -311,5 +369,5 @@ def _figure(ms: float | None) -> str:
     return "–" if ms is None else milliseconds(ms)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
