@@ -13,7 +13,7 @@ from syncscope.cli.options import Config, Format, Ignore, Output, Select, Traces
 
 def check(
     traces: Traces,
-    format: Format = "text",
+    format: Format = None,
     output: Output = None,
     select: Select = None,
     ignore: Ignore = None,
@@ -31,15 +31,14 @@ def check(
       syncscope check trace.json.gz
       syncscope check run/ --select SYN101,SYN102
       syncscope check trace.json.gz -o report.html
+      syncscope check trace.json.gz --format github -o waits.sarif -o junit.xml
 
     [bold]Exit status[/bold]: 0 clean; 1 unexpected findings or stale expectations; 2 wrong usage or configuration;
     3 a trace cannot be read or a gated rule not be checked.
     """
-    from syncscope.cli.console import stdout, write_stdout
-    from syncscope.cli.output import write_all
+    from syncscope.cli.output import Content, deliver, with_stdout
     from syncscope.cli.study import check_codes, study
     from syncscope.policy import load_policy, verdict
-    from syncscope.report.text import render_verdict
 
     policy = load_policy(Path.cwd(), config)
     selected = check_codes(codes(select), codes(ignore))
@@ -47,11 +46,7 @@ def check(
     if not gate and policy.gate:
         raise CommandError("--select and --ignore leave no rule to check", USAGE)
     policy = replace(policy, gate=gate)
-    report, lanes, wanted = study(traces, output, policy)
-    write_all(wanted, report, lanes)
+    report, lanes, wanted = study(traces, with_stdout(output, format), policy)
     outcome = verdict(report, policy)
-    if format == "json":
-        write_stdout(report.to_json() + "\n")
-    else:
-        render_verdict(outcome, report, stdout())
+    deliver(wanted, Content(report, lanes, outcome))
     raise typer.Exit(outcome.exit_code)

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from syncscope.findings import Finding, Frame, NotChecked, Report, Severity, Stale, TraceInfo, Verdict
-from syncscope.report.escape import terminal
+from syncscope.report.escape import log_line, terminal
 from syncscope.report.page import cause_label, milliseconds
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -22,11 +22,19 @@ INDENT = 2
 FILE_WIDTH = 100
 
 
-def to_text(report: Report) -> str:
-    """The same summary without colours, for a file."""
+def to_text(report: Report, verdict: Verdict | None = None) -> str:
+    """The same without colours, for a file."""
     buffer = io.StringIO()
-    render(report, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False))
+    show(report, verdict, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False))
     return buffer.getvalue()
+
+
+def show(report: Report, verdict: Verdict | None, console: Console) -> None:
+    """Print the verdict where there is one, else the summary."""
+    if verdict is None:
+        render(report, console)
+    else:
+        render_verdict(verdict, report, console)
 
 
 def render(report: Report, console: Console) -> None:
@@ -294,7 +302,10 @@ def _line(console: Console, text: Text, indent: int = 0, hang: int = 0) -> None:
     for number, part in enumerate(text.wrap(console, width)):
         part.rstrip()
         margin = " " * (indent + (hang if number else 0))
-        console.print(Text.assemble(margin, part), soft_wrap=True, highlight=False)
+        line = Text.assemble(margin, part)
+        if log_line(line.plain) != line.plain:
+            line = Text(log_line(line.plain))
+        console.print(line, soft_wrap=True, highlight=False)
 
 
 def size(number: int) -> str:
