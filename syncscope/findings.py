@@ -36,6 +36,10 @@ class Site(Frame, frozen=True, kw_only=True):
     """A frame with the text of the expression that was running, when the collector saw it."""
 
     expression: str | None = None
+    column: int | None = None
+    """Of the expression's first character, from 1; ``None`` where the recording does not know."""
+    end_column: int | None = None
+    """Just after its last character; ``None`` also where it ends on another line."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ ExitZero = Annotated[
 
 def check(
     traces: Traces,
-    format: Format = "text",
+    format: Format = None,
     output: Output = None,
     select: Select = None,
     ignore: Ignore = None,
@@ -57,6 +57,7 @@ def check(
 
       syncscope check trace.json.gz
       syncscope check run/ --select SYN101,SYN102 -o report.html
+      syncscope check trace.json.gz --format github -o waits.sarif -o junit.xml
       syncscope check trace.json.gz --baseline syncscope-baseline.json
       syncscope check trace.json.gz --baseline syncscope-baseline.json --update
 
@@ -67,25 +68,19 @@ def check(
     [bold]Exit status[/bold]: 0 clean; 1 unexpected findings, stale expectations or budgets exceeded; 2 wrong usage or
     configuration; 3 a trace or baseline cannot be read, a gated rule not be checked or a budget not be judged.
     """
-    from syncscope.cli.console import stdout, write_stdout
-    from syncscope.cli.output import write_all
+    from syncscope.cli.output import Content, deliver, with_stdout
     from syncscope.cli.study import study
     from syncscope.policy import hold, load_policy, verdict
-    from syncscope.report.text import render_verdict
 
     policy = _gated(load_policy(Path.cwd(), config), codes(select), codes(ignore))
     saved = _saved(baseline, update)
-    report, lanes, wanted = study(traces, output, policy, untouched=[baseline] if baseline else [])
+    report, lanes, wanted = study(traces, with_stdout(output, format), policy, untouched=[baseline] if baseline else [])
     held = hold(report, policy, saved) if baseline else None
     report = held.report if held else report
     outcome = verdict(report, policy)
     if baseline is not None and held is not None:
         outcome = _ratcheted(outcome, held, baseline, saved, update)
-    write_all(wanted, report, lanes)
-    if format == "json":
-        write_stdout(report.to_json() + "\n")
-    else:
-        render_verdict(outcome, report, stdout())
+    deliver(wanted, Content(report, lanes, outcome))
     raise typer.Exit(outcome.exit_code if not exit_zero else 3 if outcome.blind else 0)
 
 

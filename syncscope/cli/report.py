@@ -40,17 +40,17 @@ def report(
 
     [bold]Exit status[/bold]: 0; 2 wrong usage or configuration; 3 a file that cannot be read.
     """
-    from syncscope.cli.output import needs_picture, targets, write_all
+    from syncscope.cli.output import Content, deliver, needs_picture, targets
     from syncscope.cli.study import study
     from syncscope.policy import load_policy
 
     if not _is_report(source):
         found, lanes, wanted = study([source], output, load_policy(Path.cwd(), config))
-        write_all(wanted, found, lanes)
+        deliver(wanted, Content(found, lanes))
         return
     wanted = targets(output, [source])
     saved = _read(source)
-    write_all(wanted, saved, _pictures(saved, source.parent) if needs_picture(wanted) else ())
+    deliver(wanted, Content(saved, _pictures(saved, source.parent) if needs_picture(wanted) else ()))
 
 
 def _pictures(saved: Report, folder: Path) -> Sequence[Lanes]:

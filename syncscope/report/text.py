@@ -26,8 +26,9 @@ from syncscope.findings import (
     TraceInfo,
     Verdict,
 )
-from syncscope.report.escape import terminal
+from syncscope.report.escape import log_line, terminal
 from syncscope.report.page import cause_label, milliseconds
+from syncscope.report.wording import conclusion
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not judged": "bold yellow"}
@@ -36,11 +37,19 @@ INDENT = 2
 FILE_WIDTH = 100
 
 
-def to_text(report: Report) -> str:
-    """The same summary without colours, for a file."""
+def to_text(report: Report, verdict: Verdict | None = None) -> str:
+    """The same without colours, for a file."""
     buffer = io.StringIO()
-    render(report, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False))
+    show(report, verdict, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False))
     return buffer.getvalue()
+
+
+def show(report: Report, verdict: Verdict | None, console: Console) -> None:
+    """Print the verdict where there is one, else the summary."""
+    if verdict is None:
+        render(report, console)
+    else:
+        render_verdict(verdict, report, console)
 
 
 def render(report: Report, console: Console) -> None:
@@ -64,33 +73,8 @@ def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
         _ratchet(verdict.baseline, console, worse=bool(verdict.unexpected))
     if verdict.unexpected:
         _line(console, Text(ALLOW, style="dim"), hang=INDENT)
-    against = _counts(
-        (len(_alike(verdict.unexpected)), "unexpected finding", ""),
-        (len(verdict.stale), "stale expectation", ""),
-        (len({budget.name for budget in verdict.exceeded}), "budget", " exceeded"),
-        (len({budget.name for budget in verdict.not_judged}), "budget", " not judged"),
-        (len({entry.rule for entry in verdict.not_checked}), "rule", " not checked"),
-    )
-    expected = len(_alike(finding for finding in report.findings if finding.status == "expected"))
-    covered = verdict.baseline.covered if verdict.baseline else 0
-    tail = "".join(
-        f" · {number} {why}"
-        for number, why in (
-            (expected, "expected"),
-            (covered, "in the baseline"),
-            (len(_alike(verdict.within_budget)), "within the budget"),
-        )
-        if number
-    )
-    if verdict.exit_code:
-        _line(console, Text(f"failed: {against}{tail}", style="bold red"))
-    else:
-        _line(console, Text(f"passed: {', '.join(verdict.gate) or 'no rule is gated'}{tail}", style="bold green"))
-
-
-def _counts(*counts: tuple[int, str, str]) -> str:
-    """Those that are not zero, each with its noun and what became of it."""
-    return ", ".join(_count(number, noun) + became for number, noun, became in counts if number)
+    style = "bold red" if verdict.exit_code else "bold green"
+    _line(console, Text(conclusion(verdict, report), style=style))
 
 
 def _traces(traces: Sequence[TraceInfo], console: Console) -> None:
@@ -352,7 +336,10 @@ def _line(console: Console, text: Text, indent: int = 0, hang: int = 0) -> None:
     for number, part in enumerate(text.wrap(console, width)):
         part.rstrip()
         margin = " " * (indent + (hang if number else 0))
-        console.print(Text.assemble(margin, part), soft_wrap=True, highlight=False)
+        line = Text.assemble(margin, part)
+        if log_line(line.plain) != line.plain:
+            line = Text(log_line(line.plain))
+        console.print(line, soft_wrap=True, highlight=False)
 
 
 def size(number: int) -> str:
