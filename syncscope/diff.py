@@ -11,6 +11,8 @@ import msgspec
 from syncscope.findings import Finding, Report, TraceInfo
 from syncscope.tally import Family, Tally, family_of, tallied
 
+SCHEMA_VERSION = 1
+
 Kind = Literal["new", "fixed", "more", "fewer", "unclear"]
 
 
@@ -38,14 +40,24 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
-    """A later report against an earlier one."""
+    """A later report against an earlier one. The structure is the JSON output, as that of a report is."""
 
+    schema_version: int = SCHEMA_VERSION
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    """Paths of the traces."""
     changes: tuple[Change, ...]
     """What is there after in the order of that report, then what is gone in the order of the other."""
     same: int
     """Fingerprints that occur as often as before."""
     step: StepTime | None
     """``None`` where the two have no figure in common."""
+    not_compared: tuple[str, ...]
+    """Rules that one of the reports, or both, could not check."""
+
+    def to_json(self, *, indent: int = 2) -> str:
+        """The JSON output."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=indent).decode()
 
     def of(self, *kinds: Kind) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.kind in kinds)
@@ -63,7 +75,14 @@ def diff(before: Report, after: Report) -> Diff:
         else:
             changes.append(change)
     told = _with_candidates(changes, old.values(), new.values())
-    return Diff(changes=tuple(told), same=same, step=_step(before.traces, after.traces))
+    return Diff(
+        before=tuple(info.path for info in before.traces),
+        after=tuple(info.path for info in after.traces),
+        changes=tuple(told),
+        same=same,
+        step=_step(before.traces, after.traces),
+        not_compared=tuple(sorted(blind[0] | blind[1])),
+    )
 
 
 def _change(had: Tally | None, has: Tally | None, blind: tuple[frozenset[str], frozenset[str]]) -> Change | None:

@@ -26,8 +26,10 @@ from syncscope.findings import (
     TraceInfo,
     Verdict,
 )
-from syncscope.report.escape import log_line, terminal
+from syncscope.report.escape import terminal
 from syncscope.report.page import cause_label, milliseconds
+from syncscope.report.printed import line as _line
+from syncscope.report.printed import place as _place
 from syncscope.report.wording import conclusion
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -245,16 +247,6 @@ def _weights(finding: Finding) -> str:
     return prefix + ", ".join(facts)
 
 
-def _place(frame: Frame, expression: str | None, style: str) -> Text:
-    line = "" if frame.line is None else f":{frame.line}"
-    text = Text.assemble((f"{terminal(frame.file)}{line}", style))
-    if expression:
-        text.append(f"  {terminal(expression)}")
-    if frame.function:
-        text.append(f"  in {terminal(frame.function)}", style="dim")
-    return text
-
-
 def _differs(at: Frame, site: Frame | None) -> bool:
     return site is None or (at.file, at.line, at.function) != (site.file, site.line, site.function)
 
@@ -326,20 +318,6 @@ def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], con
         label = ("checked in part ", "dim") if why in partial else ("not checked ", "bold yellow")
         text = Text.assemble(label, f"{', '.join(sorted(rules))}: {terminal(why)}{on}")
         _line(console, text, hang=INDENT)
-
-
-def _line(console: Console, text: Text, indent: int = 0, hang: int = 0) -> None:
-    """Print wrapped; lines after the first are indented by ``hang`` more."""
-    width = max(console.width - indent, 20)
-    if text.cell_len > width:
-        width = max(width - hang, 20)
-    for number, part in enumerate(text.wrap(console, width)):
-        part.rstrip()
-        margin = " " * (indent + (hang if number else 0))
-        line = Text.assemble(margin, part)
-        if log_line(line.plain) != line.plain:
-            line = Text(log_line(line.plain))
-        console.print(line, soft_wrap=True, highlight=False)
 
 
 def size(number: int) -> str:
