@@ -95,7 +95,8 @@ def _change(had: Tally | None, has: Tally | None, blind: tuple[frozenset[str], f
     after = has.per_step if has else None if rule in blind[1] else 0.0
     kind: Kind
     if had and has:
-        if before is None or after is None or before == after:
+        timing = tally.first.site is None and tally.first.op is None  # idle time has no place: its pieces vary
+        if before is None or after is None or before == after or timing:
             return None
         kind = "more" if after > before else "fewer"
     elif (after if had else before) is None:

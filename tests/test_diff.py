@@ -56,6 +56,12 @@ def test_what_never_happens_inside_the_steps_does_not_come_or_go() -> None:
     assert kinds(report(finding("a", 0.0)), report(finding("a", 1.0))) == [("more", "a", 0.0, 1.0)]
 
 
+def test_pieces_of_idle_time_are_not_counted_against_each_other() -> None:
+    idle, more = (finding("idle", count, site=None, op=None) for count in (114.3, 115.3))
+    assert kinds(report(idle), report(more)) == []
+    assert kinds(report(), report(more)) == [("new", "idle", 0.0, 115.3)]
+
+
 def test_without_steps_only_coming_and_going_is_seen() -> None:
     assert kinds(report(finding("a", None)), report(finding("a", 1.0), finding("b", None))) == [("new", "b", 0.0, None)]
 

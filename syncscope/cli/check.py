@@ -45,8 +45,8 @@ def check(
 ) -> None:
     """Fail when traces hold waits that nobody expects: the gate for CI.
 
-    Judges by how often a step waits, never by time, so the verdict is the same on every machine. Which rules are
-    gated, which findings are expected and what budgets there are stands under tool.syncscope in pyproject.toml, or in
+    Judges by how often a step waits, not by time, so the verdict is the same on every machine. Which rules are gated,
+    which findings are expected, and budgets, which may be in time, stand under tool.syncscope in pyproject.toml, or in
     syncscope.toml; a comment on a line of the program expects what is found there. --select gates other rules instead,
     --ignore fewer. Give all traces of a run at once: an expectation that matches nothing in them is stale, and fails.
 

@@ -15,7 +15,8 @@ LONGEST_NAME = 300
 
 def render(diff: Diff) -> str:
     """The whole comment."""
-    worse, better = diff.of("new", "more", "unclear"), diff.of("fixed", "fewer")
+    worse = (*diff.of("new"), *diff.of("more"), *diff.of("unclear"))
+    better = (*diff.of("fixed"), *diff.of("fewer"))
     lines = [f"### syncscope: {markdown(difference(diff))}", "", f"Step: {markdown(step_time(diff))}", ""]
     lines += _table(worse)
     folded = [*_table(better), *_fixes(worse)]
@@ -41,7 +42,7 @@ def _rule(change: Change) -> str:
 def _place(change: Change) -> str:
     site = change.finding.site
     if site is None:
-        return f"line unknown, {code(_cut(change.finding.op))}" if change.finding.op else "line unknown"
+        return f"line unknown, {code(_cut(change.finding.op))}" if change.finding.op else ""
     parts = [code(_cut(where(site)))]
     if site.expression:
         parts.append(code(_cut(site.expression)))

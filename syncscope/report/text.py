@@ -34,7 +34,6 @@ from syncscope.report.wording import conclusion
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not judged": "bold yellow"}
-ALLOW = "a wait that is meant: # syncscope: expect SYN102 -- reason, on its line; all there are today: --baseline FILE"
 INDENT = 2
 FILE_WIDTH = 100
 
@@ -74,7 +73,7 @@ def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
     if verdict.baseline is not None:
         _ratchet(verdict.baseline, console, worse=bool(verdict.unexpected))
     if verdict.unexpected:
-        _line(console, Text(ALLOW, style="dim"), hang=INDENT)
+        _line(console, Text(_how_to_allow(verdict), style="dim"), hang=INDENT)
     style = "bold red" if verdict.exit_code else "bold green"
     _line(console, Text(conclusion(verdict, report), style=style))
 
@@ -288,6 +287,12 @@ def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Co
         where = f" ({labels[budget.trace]})" if len(traces) > 1 else ""
         text = Text.assemble((f"budget {budget.outcome} ", BUDGET_STYLES[budget.outcome]), f"{terminal(budget.name)}: ")
         _line(console, text.append(f"{terminal(budget.message)}{where}"), hang=INDENT)
+
+
+def _how_to_allow(verdict: Verdict) -> str:
+    """What to write where a wait is meant; the rule is that of the first."""
+    one = f"to let one pass: # syncscope: expect {terminal(verdict.unexpected[0].rule)} -- reason, on its line"
+    return one if verdict.baseline else f"{one}; to begin with all of them: --baseline FILE"
 
 
 def _ratchet(baseline: Ratchet, console: Console, *, worse: bool) -> None:

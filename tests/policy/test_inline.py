@@ -109,6 +109,14 @@ def test_a_file_that_the_program_did_not_load_is_not_looked_into(tmp_path: Path)
     assert judged("x = 1\n", report(), tmp_path).stale == ()
 
 
+def test_a_recording_cannot_name_files_outside_the_project(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    outside = tmp_path / "outside.py"
+    outside.write_text("x = 1  # syncscope: expect SYN102\n")
+    names = ("../outside.py", str(outside), "<site-packages>/x.py", "train.py")
+    assert judged("x = 1\n", report(files=names), tmp_path / "project").stale == ()
+
+
 def test_recordings_that_list_no_files_leave_those_of_their_call_chains(tmp_path: Path) -> None:
     (tmp_path / "helpers.py").write_text("x = 1  # syncscope: expect SYN102 -- logs\n")
     finding = at(7)

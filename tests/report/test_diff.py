@@ -94,7 +94,9 @@ def rendered(text: str) -> str:
 
 
 def test_the_comment_shows_what_is_worse_and_folds_the_rest() -> None:
-    shown, _, folded = rendered(diff_markdown.render(diff(before(), after()))).partition("<details>")
+    text = diff_markdown.render(diff(before(), after()))
+    assert text.index("| new |") < text.index("| more |") < text.index("| unclear |")
+    shown, _, folded = rendered(text).partition("<details>")
     assert "<h3>syncscope: 1 new, 1 more often, 1 unclear, 1 less often, 1 fixed, 1 the same</h3>" in shown
     assert "<code>train.py:7</code><br><code>print(x)</code><br>in <code>train_step</code>" in shown
     assert [rule in shown for rule in ("SYN104", "SYN102", "CPY201", "SYN103", "SYN105")] == [True] * 3 + [False] * 2
