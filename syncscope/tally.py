@@ -48,6 +48,11 @@ def most_per_step(findings: Iterable[Finding]) -> float | None:
     return round(max(totals.values(), default=0.0), DIGITS)
 
 
+def say_count(per_step: float) -> str:
+    """A count a step for a sentence: ``0.4``, ``12,001``."""
+    return f"{per_step:,.{DIGITS}f}".rstrip("0").rstrip(".")
+
+
 def family(rule: str, file: str | None, function: str | None, expression: str | None, fingerprint: str) -> Family:
     """The family of a thing; one without a line is alone in its own."""
     if file is None:

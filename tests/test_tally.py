@@ -3,9 +3,10 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from syncscope.findings import Finding
-from syncscope.tally import family_of, most_per_step, tallied
+from syncscope.tally import family_of, most_per_step, say_count, tallied
 from tests.report import sample
 
 
@@ -29,3 +30,10 @@ def test_equal_expressions_of_a_function_are_one_family_and_those_without_a_line
     assert family_of(one) == family_of(other)
     assert family_of(finding(rule="SYN101")) != family_of(one)
     assert family_of(finding(fingerprint="a", site=None)) != family_of(finding(fingerprint="b", site=None))
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0.0, "0"), (1.0, "1"), (0.4, "0.4"), (1 / 3, "0.3333"), (20.0, "20"), (12001.0, "12,001")]
+)
+def test_counts_are_said_in_full(count: float, said: str) -> None:
+    assert say_count(count) == said

@@ -20,7 +20,7 @@ from syncscope.findings import Finding, Report
 from syncscope.merge import ordered
 from syncscope.policy.gate import standing, unseen
 from syncscope.policy.policy import Policy
-from syncscope.tally import DIGITS, Family, family, family_of, most_per_step, tallied
+from syncscope.tally import DIGITS, Family, family, family_of, most_per_step, say_count, tallied
 
 FORMAT = 1
 MOST_BYTES = 16 << 20
@@ -145,7 +145,7 @@ def _beyond(against: Iterable[Finding], baseline: Baseline) -> dict[Family, str 
 
 
 def _grown(had: float, now: float, lines: int) -> str:
-    told = f"baseline {had:.4g}, now {now:.4g} a step"
+    told = f"baseline {say_count(had)}, now {say_count(now)} a step"
     return told if lines == 1 else f"{told}: any of {lines} equal lines may be the new one"
 
 

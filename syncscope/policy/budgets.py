@@ -15,7 +15,7 @@ import msgspec
 
 from syncscope.findings import Budget, EachStep, Finding, Report, TraceInfo
 from syncscope.policy.settings import Budgets
-from syncscope.tally import most_per_step
+from syncscope.tally import most_per_step, say_count
 
 COUNTED = "max_unexpected_syncs_per_step"
 FEWEST_STEPS = 3
@@ -56,7 +56,7 @@ def _count(allowed: float, waits: Sequence[Finding], info: TraceInfo) -> Budget:
         allowed=allowed,
         found=found,
         outcome="exceeded" if found > allowed else "kept",
-        message=f"{found:.4g} unexpected waits a step, {allowed:.4g} allowed",
+        message=f"{say_count(found)} unexpected waits a step, {say_count(allowed)} allowed",
     )
 
 
@@ -81,7 +81,7 @@ class Timed:
         if figures is None:
             return _not_judged(self.name, allowed, self.blind if each else NO_STEPS)
         if len(figures) < FEWEST_STEPS:
-            return _not_judged(self.name, allowed, f"{len(figures)} steps show no spread, {FEWEST_STEPS} are needed")
+            return _not_judged(self.name, allowed, f"a spread takes {FEWEST_STEPS} steps, there are {len(figures)}")
         low, median, high = quantiles(figures, n=4, method="inclusive")
         spread = f"the middle half of {len(figures)} steps: {self.say(low)} to {self.say(high)}"
         within = ", within the spread" if low <= allowed < median else ""

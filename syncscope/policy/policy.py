@@ -9,6 +9,7 @@ from pathlib import Path
 
 from syncscope.findings import Finding
 from syncscope.policy.settings import Budgets
+from syncscope.tally import say_count
 
 DEFAULT_GATE = ("SYN101", "SYN102", "SYN103", "SYN104", "SYN105", "SYN109", "SYN110", "CPY201")
 """What ``syncscope check`` fails on unless ``gate`` says otherwise."""
@@ -53,10 +54,10 @@ class Expectation:
         """How a finding that it covers goes beyond ``max_per_step``; ``None`` when it does not."""
         if self.max_per_step is None:
             return None
-        most = f"expected at most {self.max_per_step:.4g} a step"
+        most = f"expected at most {say_count(self.max_per_step)} a step"
         if finding.per_step is None:
             return f"{most}, and the trace has no steps"
-        return f"{most}, found {finding.per_step:.4g}" if finding.per_step > self.max_per_step else None
+        return f"{most}, found {say_count(finding.per_step)}" if finding.per_step > self.max_per_step else None
 
 
 @dataclass(frozen=True)

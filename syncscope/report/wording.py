@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from syncscope.diff import Change, Diff, Kind
 from syncscope.findings import SEVERITIES, Finding, Frame, NotChecked, Report, Stale, TraceInfo, Verdict
 from syncscope.report.page import milliseconds
+from syncscope.tally import say_count
 
 
 def alike(findings: Iterable[Finding]) -> list[list[Finding]]:
@@ -146,7 +147,7 @@ def difference(diff: Diff) -> str:
 
 def counted(change: Change) -> str:
     """How often a step: ``0 → 1 ×``."""
-    before, after = ("?" if count is None else f"{count:.4g}" for count in (change.before, change.after))
+    before, after = ("?" if count is None else say_count(count) for count in (change.before, change.after))
     return f"{before} → {after} × a step"
 
 

@@ -154,7 +154,7 @@ def test_a_budget_that_cannot_be_judged_is_3(run: Run, folder: Path) -> None:
     traces.clean(steps=2).write(folder / "short.json")
     done = run("check", "short.json")
     assert done.code == 3
-    assert "budget not judged max_stall_share: 2 steps show no spread, 3 are needed" in done.out
+    assert "budget not judged max_stall_share: a spread takes 3 steps, there are 2" in done.out
     assert done.out.endswith("failed: 1 budget not judged\n")
 
 

@@ -69,7 +69,7 @@ def test_the_share_of_stalls_is_that_of_each_step() -> None:
 @pytest.mark.parametrize(
     ("budgets", "found", "why"),
     [
-        (COPIES, report([9.0, 9.0]), "2 steps show no spread, 3 are needed"),
+        (COPIES, report([9.0, 9.0]), "a spread takes 3 steps, there are 2"),
         (COPIES, report([], copy_exposed_ms=None), "the trace holds no device activity"),
         (STALLS, report([]), "the trace holds no runtime calls"),
         (COPIES, msgspec.structs.replace(sample.report(found=[]), stale=(), not_checked=()), "the trace has no steps"),
