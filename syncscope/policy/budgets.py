@@ -56,7 +56,7 @@ def _count(allowed: float, waits: Sequence[Finding], info: TraceInfo) -> Budget:
         allowed=allowed,
         found=found,
         outcome="exceeded" if found > allowed else "kept",
-        message=f"{say_count(found)} unexpected waits a step, {say_count(allowed)} allowed",
+        message=f"{say_count(found)} unexpected wait{'' if found == 1 else 's'} a step, {say_count(allowed)} allowed",
     )
 
 

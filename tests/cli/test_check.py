@@ -146,7 +146,7 @@ def test_a_budget_that_is_kept_passes(run: Run, folder: Path) -> None:
     budgets(folder, "max_unexpected_syncs_per_step = 1\nmax_stall_share = 0.5\nmax_exposed_copy_ms = 1")
     done = run("check", "waiting.json.gz")
     assert done.code == 0
-    assert "budget kept max_unexpected_syncs_per_step: 1 unexpected waits a step, 1 allowed" in done.out
+    assert "budget kept max_unexpected_syncs_per_step: 1 unexpected wait a step, 1 allowed" in done.out
 
 
 def test_a_budget_that_cannot_be_judged_is_3(run: Run, folder: Path) -> None:
