@@ -64,7 +64,7 @@ def analyze_timelines(
     report = merge(_report(timeline, wanted, bare_ms) for timeline in timelines)
     if policy is not None:
         report = policies.apply(report, policy)
-    return _only(report, wanted)
+    return only(report, wanted)
 
 
 def timelines(*paths: str | os.PathLike[str], progress: Progress | None = None) -> list[Timeline]:
@@ -99,7 +99,7 @@ def _report(timeline: Timeline, codes: frozenset[str], bare_ms: float | None) ->
     )
 
 
-def _only(report: Report, codes: frozenset[str]) -> Report:
+def only(report: Report, codes: frozenset[str]) -> Report:
     """The report on the rules with these codes. Done last, so that no expectation turns stale by being left out."""
     return msgspec.structs.replace(
         report,

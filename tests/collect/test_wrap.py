@@ -10,20 +10,30 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the wrappers are around PyTorch's entry points")
 
-from syncscope.collect.wrap import Wrappers  # noqa: E402
+from syncscope.collect.wrap import COLLECTIVES, Wrappers  # noqa: E402
 
 Tensor: Any = torch.Tensor
+DataLoaderIter: Any = torch.utils.data.dataloader._BaseDataLoaderIter
 
-NAMES = ("to", "cuda", "cpu", "copy_", "pin_memory")
+NAMES = ("to", "cuda", "cpu", "copy_", "pin_memory", "coalesce")
 
 
 class Log:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
         self.modes: list[str] = []
-        self.wrappers = Wrappers(
-            torch, self.record, lambda: self.modes.append("quiet"), lambda: self.modes.append("loud")
-        )
+        self.may_hush = True
+        self.wrappers = Wrappers(torch, self.record, self)  # type: ignore[arg-type]
+
+    def quiet(self) -> None:
+        self.modes.append("quiet")
+
+    def loud(self) -> None:
+        self.modes.append("loud")
+
+    def hush(self) -> bool:
+        self.modes.extend(["hush"] * self.may_hush)
+        return self.may_hush
 
     def record(self, name: str, start_ns: int, frame: FrameType) -> None:
         self.calls.append((name, frame.f_code.co_name))
@@ -35,6 +45,11 @@ def state() -> list[Any]:
         *((name in vars(torch.Tensor), getattr(torch.Tensor, name)) for name in NAMES),
         *(owner.__call__ for owner in owners),
         torch.cuda.Event.synchronize,
+        ("unique_dim" in vars(torch._VF), torch._VF.unique_dim),
+        torch.linalg.eigh,
+        torch.autograd._engine_run_backward,
+        DataLoaderIter.__next__,
+        *(getattr(torch.distributed.ProcessGroup, name, None) for name in COLLECTIVES),
     ]
 
 
@@ -48,12 +63,39 @@ def log() -> Iterator[Log]:
     assert state() == before
 
 
+def test_functions_that_wait_in_other_libraries_are_recorded_at_their_line(log: Log) -> None:
+    square = torch.eye(2)
+    torch.linalg.eigh(square)
+    square.unique(dim=0)
+    square.to_sparse().coalesce()
+    names = [name for name, function in log.calls]
+    assert names == ["torch.linalg.eigh", "torch.unique", "Tensor.coalesce"]
+
+
 def test_copies_on_one_side_of_the_bus_are_not_recorded(log: Log) -> None:
     x = torch.ones(3)
     assert x.to(torch.float64).dtype == torch.float64
     assert x.to("cpu") is x and x.cpu() is x
     torch.zeros(3).copy_(x)
     assert log.calls == []
+
+
+def test_copies_run_without_their_warning_where_nobody_could_miss_it(log: Log) -> None:
+    torch.ones(3).to(torch.float64)
+    with pytest.raises(RuntimeError):
+        torch.ones(3).to("no device")
+    assert log.modes == ["hush", "loud"] * 2
+    log.may_hush = False
+    torch.ones(3).to(torch.float64)
+    assert log.modes == ["hush", "loud"] * 2
+
+
+def test_copies_of_a_subclass_keep_their_warnings(log: Log) -> None:
+    class Mine(Tensor):  # type: ignore[misc]
+        pass
+
+    torch.ones(3).as_subclass(Mine).to(torch.float64)
+    assert log.modes == []
 
 
 def test_operators_called_through_torch_ops_are_recorded_with_the_mode_off(log: Log) -> None:
@@ -96,6 +138,35 @@ def _twice(x: Tensor) -> Tensor:
     return x * 2
 
 
+def test_the_next_batch_of_a_loader_is_recorded(log: Log) -> None:
+    for _ in torch.utils.data.DataLoader(torch.arange(4).tolist(), batch_size=2):
+        pass
+    assert log.calls == [("DataLoader", "test_the_next_batch_of_a_loader_is_recorded")] * 3
+
+
+def test_backward_alone_is_not_recorded(log: Log) -> None:
+    torch.ones(1, requires_grad=True).sum().backward()
+    assert log.calls == []
+
+
+def test_collectives_and_backward_are_recorded_where_there_are_ranks() -> None:
+    distributed = torch.distributed
+    before = state()
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    log = Log()
+    log.wrappers.open()
+    try:
+        x = torch.ones(2, requires_grad=True)
+        x.sum().backward()
+        distributed.all_reduce(x.grad)
+    finally:
+        log.wrappers.close()
+        distributed.destroy_process_group()
+    assert log.calls == [("backward", "backward"), ("ProcessGroup.allreduce", "all_reduce")]
+    assert log.modes == ["quiet", "loud"]
+    assert state() == before
+
+
 @pytest.mark.slow
 def test_compiled_code_that_copies_still_compiles_whole(log: Log) -> None:
     def work(x: Any) -> Any:
@@ -112,3 +183,10 @@ def test_compiled_code_that_copies_still_compiles_whole(log: Log) -> None:
     for _ in range(3):
         compiled(torch.ones(3))
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.slow
+def test_compiled_code_that_calls_linalg_still_compiles_whole(log: Log) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: torch.linalg.eigh(x).eigenvalues, backend="eager", fullgraph=True)
+    assert compiled(torch.eye(3)).sum() == 3
