@@ -16,7 +16,8 @@ import pandas as pd
 
 from syncscope.estimate.answers import answer
 from syncscope.estimate.costs import MEASURED
-from syncscope.estimate.edits import Edit
+from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.machine import Scenario
 from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.scale import fit
 from syncscope.timeline import Timeline
@@ -25,6 +26,10 @@ from syncscope.trace import Trace, load
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "traces"
 TRACES = (FIXTURES / "generate" / "trace.json.gz", FIXTURES / "small_copies" / "trace.json.gz")
 """One that launches much and waits little, one with a wait for every three calls."""
+
+
+SCENARIOS = (Scenario(0.95), Scenario(0.85), Scenario(1.05))
+"""Where a trace does not fit, its questions are asked all the same."""
 
 
 def repeated(trace: Trace, calls: int) -> Trace:
@@ -51,7 +56,7 @@ def _tiled(table: pd.DataFrame, times: int, length: int, names: int) -> pd.DataF
     return found.sort_values("ts", kind="stable", ignore_index=True)
 
 
-def thirds(program: Program, many: int) -> list[dict[int, Edit]]:
+def shares(program: Program, many: int) -> list[Question]:
     """``many`` questions that share out the waits, or the launches where there are fewer waits than questions."""
     items = program.items
     chosen = np.flatnonzero(items["wait"].to_numpy(bool))
@@ -62,15 +67,17 @@ def thirds(program: Program, many: int) -> list[dict[int, Edit]]:
 
 def main(path: Path, calls: int = 100_000, many: int = 30) -> None:
     timeline = Timeline(repeated(load(path), calls))
-    print(f"{path.parent.name}: {len(timeline.calls):,} calls, {len(timeline.steps)} steps, {len(timeline.waits):,} waits")
+    calls_, steps, waits = (len(table) for table in (timeline.calls, timeline.steps, timeline.waits))
+    print(f"{path.parent.name}: {calls_:,} calls, {steps:,} steps, {waits:,} waits")
     bare = timeline.trace.recording.bare if timeline.trace.recording else None
     begin = time.perf_counter()
     program = compile_program(timeline, MEASURED)
     assert program is not None
     compiled = time.perf_counter()
-    found = replace(fit(program, bare.steps_ns if bare else ()), scales=(0.9, 0.8, 1.0), why=None)
+    found = fit(program, bare.steps_ns if bare else ())
+    found = replace(found, scenarios=found.scenarios or SCENARIOS)
     fitted = time.perf_counter()
-    answer(program, thirds(program, many), found)
+    answer(program, shares(program, many), found)
     end = time.perf_counter()
     parts = (("compile", compiled - begin), ("fit", fitted - compiled), (f"{many} questions", end - fitted))
     print("  " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts) + f"; in all {end - begin:.2f} s")

@@ -92,9 +92,9 @@ def _report(timeline: Timeline, codes: frozenset[str], bare_ms: float | None) ->
         tool=Tool(name="syncscope", version=__version__),
         traces=(msgspec.structs.replace(timeline.info(), replay=worth.replay),),
         findings=(*worth.findings, *others),
-        saving_all_ms_per_step=worth.every and worth.every.ms,
-        saving_all_low_ms_per_step=worth.every and worth.every.low,
-        saving_all_high_ms_per_step=worth.every and worth.every.high,
+        saving_all_ms_per_step=worth.every.ms,
+        saving_all_low_ms_per_step=worth.every.low,
+        saving_all_high_ms_per_step=worth.every.high,
         not_checked=tuple(not_checked),
     )
 

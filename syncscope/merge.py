@@ -24,8 +24,7 @@ def merge(reports: Iterable[Report]) -> Report:
         raise ValueError("no reports to merge")
     findings: list[Finding] = []
     not_checked: list[NotChecked] = []
-    single = parts[0] if len(parts) == 1 else None
-    offset = 0
+    offset, alone = 0, len(parts) == 1
     for part in parts:
         findings += [msgspec.structs.replace(finding, trace=finding.trace + offset) for finding in part.findings]
         not_checked += [msgspec.structs.replace(entry, trace=entry.trace + offset) for entry in part.not_checked]
@@ -34,9 +33,9 @@ def merge(reports: Iterable[Report]) -> Report:
         tool=parts[0].tool,
         traces=tuple(info for part in parts for info in part.traces),
         findings=ordered(findings),
-        saving_all_ms_per_step=single and single.saving_all_ms_per_step,
-        saving_all_low_ms_per_step=single and single.saving_all_low_ms_per_step,
-        saving_all_high_ms_per_step=single and single.saving_all_high_ms_per_step,
+        saving_all_ms_per_step=parts[0].saving_all_ms_per_step if alone else None,
+        saving_all_low_ms_per_step=parts[0].saving_all_low_ms_per_step if alone else None,
+        saving_all_high_ms_per_step=parts[0].saving_all_high_ms_per_step if alone else None,
         not_checked=tuple(not_checked),
         stale=_stale_everywhere(parts),
     )

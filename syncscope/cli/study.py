@@ -35,9 +35,7 @@ def study(
     check_codes(select, ignore)
     with progress(files) as bar:
         if not needs_picture(wanted):  # one trace in memory at a time
-            report = analyze(
-                *files, select=select, ignore=ignore, policy=policy, bare_ms=bare_ms, progress=bar
-            )
+            report = analyze(*files, select=select, ignore=ignore, policy=policy, bare_ms=bare_ms, progress=bar)
             return report, [], wanted
         read = timelines(*files, progress=bar)
         report = analyze_timelines(read, select=select, ignore=ignore, policy=policy, bare_ms=bare_ms)

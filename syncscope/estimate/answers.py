@@ -13,7 +13,6 @@ from syncscope.estimate.program import Program
 from syncscope.estimate.scale import WARM, Fit, steady
 from syncscope.timeline.intervals import Floats
 
-
 DRIFT = 0.01
 """Share of the step by which the same program differs from one time it is measured to the next."""
 
@@ -22,10 +21,10 @@ DRIFT = 0.01
 class Saving:
     """Milliseconds a step."""
 
-    ms: float | None
+    ms: float | None = None
     """``None`` where only the bounds are known."""
-    low: float
-    high: float
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)

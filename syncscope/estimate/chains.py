@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from syncscope.timeline import Timeline
@@ -20,6 +21,13 @@ HOST_ROWS = {
 
 LONG_CALL = 20_000
 """Nanoseconds from which on a call shows whether another thread was working meanwhile."""
+
+
+def roles(timeline: Timeline, host: pd.DataFrame) -> npt.NDArray[np.object_]:
+    """The role of each item's call, ``""`` for none."""
+    role = np.append(timeline.calls["role"].astype(object).to_numpy(), "")
+    found: npt.NDArray[np.object_] = role[host["call"].to_numpy(np.int64)]
+    return found
 
 
 def host_rows(timeline: Timeline) -> pd.DataFrame:
@@ -75,7 +83,8 @@ def _chains(tid: Ints, begin: Floats, end: Floats, mark: Bools) -> Ints:
 def _during(times: Floats, begin: Floats, end: Floats) -> int:
     """How many of ``times`` lie inside one of the long intervals."""
     long = end - begin >= LONG_CALL
-    return int((np.searchsorted(times, end[long], side="left") - np.searchsorted(times, begin[long], side="right")).sum())
+    upto, from_ = np.searchsorted(times, end[long], side="left"), np.searchsorted(times, begin[long], side="right")
+    return int((upto - from_).sum())
 
 
 def _work(chain: Ints, begin: Floats, end: Floats) -> tuple[Floats, Floats, Bools]:

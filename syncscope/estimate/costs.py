@@ -48,9 +48,8 @@ def profiler_cost(timeline: Timeline, items: pd.DataFrame, costs: Costs) -> Floa
     )
     warned = sites["kind"] == "warning"
     chain_of = _chain_of(timeline, items)
-    for table, cost in (
-        (sites[warned], costs.warning), (sites[~warned], costs.entry), (trace.ops, costs.op), (trace.frames, costs.frame)
-    ):  # fmt: skip
+    recorded = ((sites[warned], costs.warning), (sites[~warned], costs.entry))
+    for table, cost in (*recorded, (trace.ops, costs.op), (trace.frames, costs.frame)):
         if len(table) and cost:
             _charge(tax, table["ts"].to_numpy(np.int64) - base, table["tid"].map(chain_of), items, cost)
     return tax

@@ -41,8 +41,8 @@ class Estimate:
     """What a trace's findings are worth."""
 
     findings: tuple[Finding, ...]
-    every: Saving | None
-    """Of all of them together; ``ms`` is ``None`` where only its bounds are known."""
+    every: Saving
+    """Of all of them together."""
     replay: Replay | None
     """``None`` where nothing was found, so nothing replayed."""
 
@@ -54,7 +54,7 @@ def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = No
     cannot be told is ``None``, and the finding says why.
     """
     if not hits:
-        return Estimate((), None, None)
+        return Estimate((), Saving(), None)
     program = compile_program(timeline, MEASURED)
     if program is None:
         return _without(hits, Replay(null_why=_lacking(timeline)))
@@ -79,7 +79,7 @@ def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = No
         assumptions=study.assumptions,
         before=before,
     )
-    return Estimate(tuple(findings), answers.all if any(asked) else None, replay)
+    return Estimate(tuple(findings), answers.all if any(asked) else Saving(), replay)
 
 
 def _lacking(timeline: Timeline) -> str:
@@ -89,7 +89,7 @@ def _lacking(timeline: Timeline) -> str:
 
 
 def _without(hits: Sequence[Hit], replay: Replay) -> Estimate:
-    return Estimate(tuple(_unknown(hit.finding, replay.null_why) for hit in hits), None, replay)
+    return Estimate(tuple(_unknown(hit.finding, replay.null_why) for hit in hits), Saving(), replay)
 
 
 def _unknown(finding: Finding, why: str | None) -> Finding:
@@ -97,7 +97,7 @@ def _unknown(finding: Finding, why: str | None) -> Finding:
 
 
 def _worth(finding: Finding, saving: Saving, after: Sketch, found: Fit, answers: Answers) -> Finding:
-    little = saving.high < LITTLE * answers.step_ms
+    little = saving.high is not None and saving.high < LITTLE * answers.step_ms
     return msgspec.structs.replace(
         finding,
         severity="warning" if little and finding.severity == "error" else finding.severity,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from syncscope.estimate.chains import roles
 from syncscope.estimate.program import Program
-from syncscope.estimate.targets import roles
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.trace.names import MEMORY_ROLES
@@ -22,8 +22,8 @@ def stretches(timeline: Timeline, program: Program) -> list[Ints]:
     items = program.items
     role = roles(timeline, items)
     launches = np.isin(role, RECORDABLE) & (items["stream"] >= 0).to_numpy(bool) & (items["engine"] < 0).to_numpy(bool)
-    breaks = items["mark"] | items["wait"] | items["blocks"] | items["engine"].between(0, 1) | (items["chain"] != 0)
-    breaks = breaks.to_numpy(bool) | np.isin(role, [*MEMORY_ROLES, "graph-launch"])
+    apart = items["mark"] | items["wait"] | items["blocks"] | items["engine"].between(0, 1) | (items["chain"] != 0)
+    breaks = apart.to_numpy(bool) | np.isin(role, [*MEMORY_ROLES, "graph-launch"])
     table: pd.DataFrame = pd.DataFrame({
         "item": items.index, "step": items["step"], "number": np.cumsum(breaks), "ran": _names(timeline, program),
     })[launches]  # fmt: skip

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from syncscope.estimate.edits import Changes, Question
+from syncscope.estimate.edits import Change, Changes, Question
 from syncscope.estimate.program import QUEUE, Program
 from syncscope.estimate.runs import Run, find_runs
 from syncscope.estimate.targets import NOW, Target
@@ -29,11 +29,18 @@ HOLDS_ENGINE = 20_000
 """Nanoseconds from which on a copy keeps copies of other streams waiting."""
 
 
+HOST = -1
+"""In place of a stream: the host, blocked."""
+
+TO_DEVICE = 0
+"""The engine of copies to the device."""
+
+
 class Stretch(NamedTuple):
     """Something that took time in the last step; times in ns since the first step began, (columns,)."""
 
     stream: int
-    """−1 for the host, blocked."""
+    """Or ``HOST``."""
     begin: Floats
     end: Floats
     busy: Floats
@@ -47,6 +54,8 @@ class Scenario(NamedTuple):
     """By what the host's work, the profiler's share taken off, is multiplied."""
     pageable: float = 1.0
     """By what the time of copies from and to pageable memory is multiplied."""
+    paced: float = 0.0
+    """1 when batches come at the pace of worker processes, 0 when loading one is the host's own work."""
 
 
 @dataclass(frozen=True)
@@ -85,49 +94,70 @@ def replay(
         machine.watching = number == len(order) - 1
         machine.step(number, step)
     shape = (len(order), len(questions), len(scenarios))
-    ends = (np.array(times).reshape(shape) for times in (machine.hosts, machine.devices))
-    return Replayed(*ends, tuple(machine.seen))
+    host, device = (np.array(times).reshape(shape) for times in (machine.hosts, machine.devices))
+    return Replayed(host, device, tuple(machine.seen))
+
+
+class _Item(NamedTuple):
+    """What a replay reads of an item, as in ``program.ITEMS``, with the profiler's share taken off ``pre`` and ``own``
+    where it is to be."""
+
+    pre: float
+    own: float
+    chain: int
+    mark: bool
+    follows: bool
+    wait: bool
+    back: float
+    stream: int
+    lat: float
+    gap: float
+    dur: float
+    hop: float
+    engine: int
+    alone: bool
+    blocks: bool
+    pageable: bool
+    loading: float
+    period: float
 
 
 class _Machine:
     """The state of one replay: for each chain, stream and engine the time until which it is taken."""
 
     def __init__(self, program: Program, questions: Sequence[Question], scenarios: Floats, taxed: bool) -> None:
-        """``scenarios`` (scenarios, 2): host, pageable."""
-        items = program.items
+        """``scenarios`` (scenarios, 3): host, pageable, paced."""
+        items = host_work(program.items) if taxed else program.items
         self._scale = np.tile(scenarios[:, 0], len(questions))
         self._pageable = np.tile(scenarios[:, 1], len(questions))
+        self._paced = np.tile(scenarios[:, 2] > 0, len(questions))
         self._which = np.tile(np.arange(len(scenarios)), len(questions))
+        self._targets, self._remembered = program.targets, program.targets.remembered()
         self._changes = Changes(questions, self._scale)
-        pre, own = _host_work(program, taxed)
-        self._remembered = program.targets.remembered()
-        apart = self._apart(program)
-        self._steps = find_runs(items, pre + own, apart, scenarios[:, 0])
-        self._targets = program.targets
+        self._item = [_Item(*row) for row in zip(*(items[name].tolist() for name in _Item._fields), strict=True)]
+        work = (items["pre"] + items["own"]).to_numpy()
+        self._steps = find_runs(items, work, self._apart(items), scenarios[:, 0])
         self._shared = items.loc[items["alone"], "stream"].nunique() > 1
-        self._contended = [_one_by_one(items[items["engine"] == side]) for side in (0, 1)] + [False]
-        names = ("chain", "mark", "follows", "wait", "blocks", "stream", "lat", "gap", "dur", "engine", "alone", "hop", "pageable", "back")
-        self._item = list(zip(*(items[name].tolist() for name in names), pre.tolist(), own.tolist(), strict=True))
+        self._contended = [*(_one_by_one(items[items["engine"] == side]) for side in (0, 1)), False]
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
-        self.watching = False
-        self.seen: list[Stretch] = []
-        self.hosts: list[Floats] = []
-        self.devices: list[Floats] = []
-        self._begins = [zero]
-        self._host = [zero] * program.chains
-        self._stream = [zero] * len(program.streams)
-        self._engine = [zero, zero, zero]
-        self._compute = zero
+        self._host, self._stream = [zero] * program.chains, [zero] * len(program.streams)
+        self._engine, self._compute = [zero] * 3, zero
         self._ends: dict[Target, Floats] = {}
         self._queue: list[deque[tuple[int, Floats]]] = [deque() for _ in program.streams]
         self._launched = [0] * len(program.streams)
+        self._begins, self._batch = [zero], self._never
+        self.hosts: list[Floats] = []
+        self.devices: list[Floats] = []
+        self.watching = False
+        self.seen: list[Stretch] = []
 
-    def _apart(self, program: Program) -> Bools:
-        items = program.items
+    def _apart(self, items: pd.DataFrame) -> Bools:
+        """Items that no stretch may hold."""
         special = items["mark"] | items["wait"] | items["blocks"] | items["follows"] | (items["chain"] < 0)
+        special |= items["loading"] > 0
         special |= (items["engine"] >= 0) & (items["dur"] >= HOLDS_ENGINE)
         found: Bools = special.to_numpy(bool, copy=True)
-        found[sorted({*self._changes.items, *program.targets.holds, *self._remembered})] = True
+        found[sorted({*self._changes.items, *self._targets.holds, *self._remembered})] = True
         return found
 
     def step(self, number: int, step: int) -> None:
@@ -140,95 +170,109 @@ class _Machine:
 
     def _run(self, run: Run) -> None:
         host = self._host[run.chain]
+        after = host + run.work * self._scale
         if run.stream >= 0:
+            exclusive = self._shared and run.alone
             ready = self._stream[run.stream]
-            if self._shared and run.alone:
-                ready = np.maximum(ready, self._compute)
-            end = np.maximum(ready + run.busy, host + run.behind[self._which])
-            self._stream[run.stream] = end
+            ready = np.maximum(ready, self._compute) if exclusive else ready
+            end = self._stream[run.stream] = np.maximum(ready + run.busy, host + run.behind[self._which])
+            self._compute = end if exclusive else self._compute
             self._see(run.stream, np.maximum(ready, host), end, run.busy)
-            if self._shared and run.alone:
-                self._compute = end
-            host = self._queued(run.stream, run.launches, end, host + run.work * self._scale)
-        else:
-            host = host + run.work * self._scale
-        self._host[run.chain] = host
+            after = self._queued(run.stream, run.launches, after)
+        self._host[run.chain] = after
 
-    def _queued(self, stream: int, launches: int, end: Floats, host: Floats) -> Floats:
-        """The host after launches, held while the stream's queue is full."""
+    def _queued(self, stream: int, launches: int, host: Floats) -> Floats:
+        """The host after it has launched, held while the stream's queue is full."""
         queue = self._queue[stream]
         self._launched[stream] += launches
+        queue.append((self._launched[stream], self._stream[stream]))
         full = self._launched[stream] - QUEUE
-        queue.append((self._launched[stream], end))
         while len(queue) > 1 and queue[1][0] <= full:
             queue.popleft()
         return np.maximum(host, queue[0][1]) if queue[0][0] <= full else host
 
-    def _one(self, item: int, step: int) -> None:
-        chain, mark, follows, wait, blocks, stream, lat, _, _, _, _, _, _, back, pre, own = self._item[item]
-        change = self._changes.of(item)
-        host = self._host[chain]
-        if follows:
-            host = np.maximum(host, self._host[0])
-        host = host + pre * change.pre
-        after = host + own * change.own
-        if wait:
-            done = self._done(self._targets.waits[item])
-            after = np.where(change.free, host, np.maximum(after, done + back))
-            self._see(-1, host, after)
+    def _one(self, number: int, step: int) -> None:
+        item, change = self._item[number], self._changes.of(number)
+        if item.chain < 0:
+            self._activity(number, step, self._never)
+        else:
+            host = self._host[item.chain]
+            host = np.maximum(host, self._host[0]) if item.follows else host
+            begin = self._loaded(item, change, host) if item.loading > 0 else host + item.pre * change.pre
+            self._host[item.chain] = self._call(number, step, begin)
+        for target in self._remembered.get(number, ()):
+            self._ends[target] = self._stream[target.stream]
+        if item.mark:
+            self._end_step(change)
+
+    def _loaded(self, item: _Item, change: Change, host: Floats) -> Floats:
+        """When the host has its next batch and has done what else lies before an item's call."""
+        came = np.maximum(host, self._batch + item.period)
+        self._batch = np.where(self._paced, came, host + item.loading * change.pre)
+        return self._batch + max(item.pre - item.loading, 0.0) * change.pre
+
+    def _call(self, number: int, step: int, begin: Floats) -> Floats:
+        """Make an item's call; when it returns."""
+        item, change = self._item[number], self._changes.of(number)
+        after = begin + item.own * change.own
+        if item.wait:
+            done = self._done(self._targets.waits[number])
+            after = np.where(change.free, begin, np.maximum(after, done + item.back))
+            self._see(HOST, begin, after)
             if change.joins is not None:
                 self._stream = [np.where(change.joins, np.maximum(end, done), end) for end in self._stream]
-        elif stream >= 0:
-            launched = (host if blocks else after) + lat
-            end = self._activity(item, step, launched if chain >= 0 else self._stream[stream])
-            if blocks:
-                after = np.where(change.free | change.gone, after, np.maximum(after, end + back))
-                self._see(-1, host, np.where(change.free | change.gone, host, after))
-            after = self._queued(stream, 1, self._stream[stream], after)
-        for target in self._remembered.get(item, ()):
-            self._ends[target] = self._stream[target.stream]
-        if chain >= 0:
-            self._host[chain] = after
-        if mark:
-            if change.joins is not None:
-                done = np.maximum.reduce([*self._stream, *self._engine])
-                self._stream = [np.where(change.joins, done, end) for end in self._stream]
-            self.hosts.append(after)
-            self.devices.append(np.maximum.reduce([*self._stream, *self._engine]))
-            self._begins.append(after)
+        elif item.stream >= 0:
+            end = self._activity(number, step, (begin if item.blocks else after) + item.lat)
+            if item.blocks:
+                blocked = np.where(change.free | change.gone, after, np.maximum(after, end + item.back))
+                self._see(HOST, begin, np.where(change.free | change.gone, begin, blocked))
+                after = blocked
+            after = self._queued(item.stream, 1, after)
+        return after
 
-    def _activity(self, item: int, step: int, launched: Floats) -> Floats:
+    def _activity(self, number: int, step: int, launched: Floats) -> Floats:
         """Put an item's activity on its stream; when it ends."""
-        _, _, _, _, _, stream, lat, gap, length, engine, alone, hop, pageable, *_ = self._item[item]
-        change = self._changes.of(item)
-        before = self._stream[stream]
-        start = np.maximum(before + np.minimum(gap, change.gap), launched)
-        if item in self._targets.holds:
-            start = np.maximum(start, self._done(self._targets.holds[item]) + hop)
-        if engine >= 0 and self._contended[engine]:
-            start = np.maximum(start, self._engine[engine])
-        if alone and self._shared:
-            start = np.maximum(start, self._compute)
-        dur = np.minimum(length * self._pageable if pageable else length, change.dur)
+        item, change = self._item[number], self._changes.of(number)
+        exclusive, before = self._shared and item.alone, self._stream[item.stream]
+        start = np.maximum(before + np.minimum(item.gap, change.gap), launched)
+        if number in self._targets.holds:
+            start = np.maximum(start, self._done(self._targets.holds[number]) + item.hop)
+        if item.engine >= 0 and self._contended[item.engine]:
+            start = np.maximum(start, self._engine[item.engine])
+        start = np.maximum(start, self._compute) if exclusive else start
+        dur = np.minimum(item.dur * self._pageable if item.pageable else item.dur, change.dur)
         end = start + dur
         taken = np.where(change.gone, before, end)
-        if engine >= 0:
-            if change.early is not None:
-                sooner = self._begins[max(step - 1, 0)] + lat if engine == 0 else np.maximum(before, launched)
-                own_end = np.maximum(self._engine[engine], sooner) + dur
-                end = np.where(change.early, own_end, end)
-                taken = np.where(change.early, np.maximum(before, own_end) if engine == 0 else before, taken)
-            if length >= HOLDS_ENGINE:
-                self._engine[engine] = np.where(change.gone, self._engine[engine], np.maximum(self._engine[engine], end))
-        if alone and self._shared:
-            self._compute = np.maximum(self._compute, taken)
-        self._stream[stream] = taken
-        self._see(stream, end - dur, np.where(change.gone, end - dur, end))
+        if change.early is not None:
+            own = self._beside(item, step, np.maximum(before, launched)) + dur
+            end = np.where(change.early, own, end)
+            # What follows on the stream needs what came in, but nothing of what goes out.
+            taken = np.where(change.early, np.maximum(before, own) if item.engine == TO_DEVICE else before, taken)
+        if item.engine >= 0 and item.dur >= HOLDS_ENGINE:
+            engine = self._engine[item.engine]
+            self._engine[item.engine] = np.where(change.gone, engine, np.maximum(engine, end))
+        self._compute = np.maximum(self._compute, taken) if exclusive else self._compute
+        self._stream[item.stream] = taken
+        self._see(item.stream, end - dur, np.where(change.gone, end - dur, end))
         return end
 
-    def _see(self, stream: int, begin: Floats, end: Floats, busy: float | None = None) -> None:
+    def _beside(self, item: _Item, step: int, ready: Floats) -> Floats:
+        """When a copy or a collective could begin on a stream of its own: a copy to the device as soon as the step
+        before began, anything else when it is ``ready``."""
+        earliest = self._begins[max(step - 1, 0)] + item.lat if item.engine == TO_DEVICE else ready
+        return np.maximum(self._engine[item.engine], earliest)
+
+    def _end_step(self, change: Change) -> None:
+        done = np.maximum.reduce([*self._stream, *self._engine])
+        if change.joins is not None:
+            self._stream = [np.where(change.joins, done, end) for end in self._stream]
+        self.hosts.append(self._host[0])
+        self.devices.append(done)
+        self._begins.append(self._host[0])
+
+    def _see(self, stream: int, begin: Floats, end: Floats, busy: float = np.inf) -> None:
         if self.watching:
-            self.seen.append(Stretch(stream, begin, end, end - begin if busy is None else np.minimum(busy, end - begin)))
+            self.seen.append(Stretch(stream, begin, end, np.minimum(busy, end - begin)))
 
     def _done(self, targets: tuple[Target, ...]) -> Floats:
         """When everything that is waited for is done."""
@@ -237,16 +281,15 @@ class _Machine:
 
 
 def _one_by_one(copies: pd.DataFrame) -> bool:
-    """Whether copies of several streams share one engine: there are some, and no two were ever made at once."""
-    order = copies.sort_values("starts")
-    beside = order["starts"].to_numpy()[1:] < np.maximum.accumulate(order["ends"].to_numpy())[:-1]
-    return copies["stream"].nunique() > 1 and not bool(beside.any())
+    """Whether copies of several streams share one engine: there are some, and each began when those launched before
+    it were done."""
+    starts, ends = copies["starts"].to_numpy(), copies["ends"].to_numpy()
+    sooner = starts[1:] < np.maximum.accumulate(ends)[:-1]
+    return bool(copies["stream"].nunique() > 1 and not sooner.any())
 
 
-def _host_work(program: Program, taxed: bool) -> tuple[Floats, Floats]:
-    """Host work before and inside each item, ns at scale 1: the profiler's share comes off the greater first."""
-    pre, own, tax = (program.items[name].to_numpy() for name in ("pre", "own", "tax"))
-    if not taxed:
-        return pre, own
+def host_work(items: pd.DataFrame) -> pd.DataFrame:
+    """The items without the profiler's share of the host's work: it comes off what lies before the call first."""
+    pre, own, tax = (items[name].to_numpy() for name in ("pre", "own", "tax"))
     less = np.minimum(tax, (1 - LEAST_LEFT) * pre)
-    return pre - less, np.maximum(own - (tax - less), LEAST_LEFT * own)
+    return items.assign(pre=pre - less, own=np.maximum(own - (tax - less), LEAST_LEFT * own))

@@ -14,7 +14,10 @@ import pandas as pd
 from syncscope.estimate.chains import HOST_ROWS, host_rows
 from syncscope.estimate.costs import Costs, profiler_cost
 from syncscope.estimate.device import ACTIVITIES, TIMING, activities, stream_numbers, timing
-from syncscope.estimate.targets import Streams, Target, Targets, carried_over, find_holds, find_waits
+from syncscope.estimate.holds import find_holds, held_until
+from syncscope.estimate.loading import find_loading
+from syncscope.estimate.targets import Targets, carried_over
+from syncscope.estimate.waits import find_waits
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats, Ints
 
@@ -24,6 +27,7 @@ ITEMS = {
     **ACTIVITIES, **TIMING,
     "wait": "bool",  # the host waits here for what ``Program.targets`` says
     "back": "float64",  # ns from the end of what it waited for to the return of the call
+    "loading": "float64", "period": "float64",  # as in ``loading.Loading``
 }  # fmt: skip
 """One row an item."""
 
@@ -42,6 +46,8 @@ class Program:
     """``ITEMS``."""
     targets: Targets
     steps: int
+    workers: bool | None
+    """Whether worker processes make the batches that the steps wait for; ``None`` unknown."""
     item_of: Ints
     """For each row of ``Timeline.calls`` its item, −1 outside the steps."""
     host_ns: float
@@ -71,12 +77,14 @@ def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
     if not (found["stream"] >= 0).any():
         return None
     holds = find_holds(timeline, host, found)
-    times = timing(host, found, _held(holds, found))
+    times = timing(host, found, held_until(holds, found))
     waits = find_waits(timeline, host, found)
     items = pd.concat([host, found], axis=1).assign(**times, wait=waits.wait, back=waits.back, own=waits.own)
     targets = carried_over(Targets(waits.targets, holds), items["step"].to_numpy(np.int64))
     items.loc[sorted(targets.waits), "wait"] = True
     items["own"] = _unblocked(items)
+    loading = find_loading(timeline, items)
+    items["loading"], items["period"] = loading.length, loading.period
     items["tax"] = profiler_cost(timeline, items, costs)
     item_of = np.full(len(timeline.calls), -1, dtype=np.int64)
     called = items["call"].to_numpy(np.int64)
@@ -85,18 +93,12 @@ def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
         items=items,
         targets=targets,
         steps=len(timeline.steps),
+        workers=loading.workers,
         item_of=item_of,
         host_ns=float(items["end"][items["mark"]].max()),
         device_ns=float(items["ends"].max()),
         streams=tuple(f"stream {name}" for _, name in stream_numbers(timeline.trace.device)[1]),
     )
-
-
-def _held(holds: dict[int, tuple[Target, ...]], found: pd.DataFrame) -> Floats:
-    held, streams = np.full(len(found), -np.inf), Streams(found)
-    for item, targets in holds.items():
-        held[item] = max(streams.end(target, item) for target in targets)
-    return held
 
 
 def _unblocked(items: pd.DataFrame) -> Floats:

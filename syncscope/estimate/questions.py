@@ -80,8 +80,8 @@ class Study:
 def question(study: Study, hit: Hit) -> Question:
     """What fixing a finding changes; nothing where there is nothing to try, or nothing of it inside the steps."""
     code = hit.finding.rule
-    family = next((rule.intervention for rule in RULES if rule.code == code), "none")
-    return BY_RULE.get(code, BY_FAMILY[family])(study, hit)
+    families = {rule.code: BY_FAMILY[rule.intervention] for rule in RULES}
+    return (families | BY_RULE).get(code, nothing)(study, hit)
 
 
 def without_wait(study: Study, hit: Hit) -> Question:

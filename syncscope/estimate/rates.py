@@ -35,9 +35,7 @@ class Rate:
 def pinned_rate(timeline: Timeline, direction: str) -> Rate:
     """The rate of a direction (``HtoD``, ``DtoH``)."""
     copies = timeline.copies
-    shown = copies[
-        (copies["direction"] == direction) & (copies["memory"] == "pinned") & (copies["bytes"] >= LARGE)
-    ]
+    shown = copies[(copies["direction"] == direction) & (copies["memory"] == "pinned") & (copies["bytes"] >= LARGE)]
     if len(shown):
         rates = shown["bytes"].to_numpy() / np.maximum(shown["dur"].to_numpy() - START, 1.0)
         return Rate(float(np.median(rates)), None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from syncscope.timeline.intervals import Bools, Floats, Ints
+from syncscope.timeline.intervals import Bools, Floats
 
 LONGEST = 128
 """Items of a stretch: places in the launch queue are counted by stretches."""

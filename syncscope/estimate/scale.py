@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,12 @@ PAGEABLE_MOST = 0.2
 
 NOISE = 0.005
 """Share of the step by which two windows of steps differ, at least."""
+
+COARSE_HOST, COARSE_COPIES = 0.05, 0.2
+"""Scales that are replayed lie this far apart, ..."""
+
+FINER = 8
+"""... and this many times closer those that are compared."""
 
 WARM = 6
 """Steps that fill the queues before any is counted, and as many at least are counted."""
@@ -61,40 +68,63 @@ def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None
     misfit = max((float(end) - 1 for end in ends), key=abs)
     if abs(misfit) > MISFIT:
         return Fit(misfit, why=f"the model does not fit this trace: its replay misses the traced step by {misfit:+.1%}")
-    pageable = bool(program.items["pageable"].any())
     if bare_ms is None and not bare_ns:
-        return Fit(misfit, _around(Scenario(USUAL), LEAST, 1.0, pageable), ranged=True)
-    grid = _grid(pageable)
+        return Fit(misfit, _around(program, Scenario(USUAL, paced=_paced(program)), LEAST, 1.0), ranged=True)
     if bare_ms is not None:
-        ends = replay(program, [{}], grid, steady(program.steps)).ends[:, 0]
-        found, wanted = (ends[-1] - ends[WARM - 1]) / (len(ends) - WARM), bare_ms * 1e6
+        wanted, order = bare_ms * 1e6, steady(program.steps)
     else:
-        order = [number % program.steps for number in range(len(bare_ns))]
-        found, wanted = replay(program, [{}], grid, order).ends[-1, 0], float(sum(bare_ns))
-    return _nearest(misfit, grid, found / wanted - 1, pageable)
+        wanted, order = sum(bare_ns) / len(bare_ns), [number % program.steps for number in range(len(bare_ns))]
+    skipped = WARM if bare_ms is not None else 0
+    return _nearest(program, misfit, lambda scenarios: _step_ns(program, scenarios, order, skipped) / wanted - 1)
 
 
-def _grid(pageable: bool) -> list[Scenario]:
-    hosts = np.round(np.arange(LEAST, MOST + 0.001, 0.0125), 4).tolist()
-    copies = np.round(np.arange(1 - PAGEABLE_MOST, 1 + PAGEABLE_MOST + 0.001, 0.05), 4).tolist() if pageable else [1.0]
-    return [Scenario(host, copy) for copy in copies for host in hosts]
+def _step_ns(program: Program, scenarios: list[Scenario], order: list[int], skipped: int) -> Floats:
+    """Mean length of a step in each scenario, without the first ``skipped``."""
+    ends = replay(program, [{}], scenarios, order).ends[:, 0]
+    begin = ends[skipped - 1] if skipped else 0.0
+    found: Floats = (ends[-1] - begin) / (len(order) - skipped)
+    return found
 
 
-def _nearest(misfit: float, grid: list[Scenario], off: Floats, pageable: bool) -> Fit:
-    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters; ``off`` is by
-    how much it misses in each of ``grid``."""
-    host, copies = np.array(grid).T
-    doubt = (off / NOISE) ** 2 + ((host - USUAL) / SPREAD) ** 2 + ((copies - 1) / PAGEABLE) ** 2
-    best = int(np.argmin(doubt))
-    if abs(off[best]) > MISFIT:
-        why = f"with the host's work scaled by {LEAST} to {MOST}, it misses the bare step by {off[best]:+.1%} or more"
+def _grid(program: Program, host: float, copies: float) -> tuple[Floats, Floats]:
+    """Scales of the host's work, ``host`` apart, and of the time of pageable copies, where there are any."""
+    hosts = np.linspace(LEAST, MOST, round((MOST - LEAST) / host) + 1)
+    many = round(2 * PAGEABLE_MOST / copies) + 1 if program.items["pageable"].any() else 1
+    return hosts, 1 + np.linspace(-PAGEABLE_MOST, PAGEABLE_MOST, many) if many > 1 else np.ones(1)
+
+
+def _paced(program: Program) -> float:
+    """A loader has workers where nothing says that it has none."""
+    return float(program.workers is not False)
+
+
+def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats]) -> Fit:
+    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters; ``off_at``
+    tells by what share it misses in some scenarios."""
+    paced = _paced(program)
+    hosts, copies = _grid(program, COARSE_HOST, COARSE_COPIES)
+    coarse = [Scenario(host, copy, paced) for copy in copies for host in hosts]
+    off = off_at(coarse).reshape(len(copies), len(hosts))
+    # A step's length is made of sums and maxima of what is scaled, so between two scales it is close to straight.
+    fine, fine_copies = _grid(program, COARSE_HOST / FINER, COARSE_COPIES / FINER)
+    off = np.array([np.interp(fine, hosts, row) for row in off])
+    off = np.array([np.interp(fine_copies, copies, column) for column in off.T]).T
+    doubt = (off / NOISE) ** 2 + ((fine - USUAL) / SPREAD) ** 2 + ((fine_copies[:, None] - 1) / PAGEABLE) ** 2
+    at_copy, at_host = np.unravel_index(np.argmin(doubt), doubt.shape)
+    missed = float(off[at_copy, at_host])
+    if abs(missed) > MISFIT:
+        why = f"with the host's work scaled by {LEAST} to {MOST}, it misses the bare step by {missed:+.1%} or more"
         return Fit(misfit, why=f"the model does not fit this trace: {why}")
-    likely = host[(doubt <= doubt[best] + 4) & (copies == copies[best])]
-    return Fit(misfit, _around(grid[best], float(likely.min()), float(likely.max()), pageable))
+    likely = fine[doubt[at_copy] <= doubt[at_copy, at_host] + 4]
+    best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), paced)
+    return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max())))
 
 
-def _around(likely: Scenario, least: float, most: float, pageable: bool) -> tuple[Scenario, ...]:
-    found = (likely, likely._replace(host=least), likely._replace(host=most))
-    if not pageable:
-        return found
-    return (*found, *(likely._replace(pageable=likely.pageable + doubt) for doubt in (-PAGEABLE, PAGEABLE)))
+def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:
+    """The likely scenario, and for each thing in doubt what else it may be: two more."""
+    found = [likely, likely._replace(host=least), likely._replace(host=most)]
+    if program.items["pageable"].any():
+        found += [likely._replace(pageable=likely.pageable + doubt) for doubt in (-PAGEABLE, PAGEABLE)]
+    if program.workers is None and (program.items["loading"] > 0).any():
+        found += [likely._replace(paced=0.0)] * 2
+    return tuple(found)

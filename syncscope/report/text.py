@@ -27,10 +27,10 @@ from syncscope.findings import (
     Verdict,
 )
 from syncscope.report.escape import terminal
-from syncscope.report.page import between, cause_label, milliseconds
+from syncscope.report.page import cause_label, milliseconds
 from syncscope.report.printed import line as _line
 from syncscope.report.printed import place as _place
-from syncscope.report.wording import conclusion
+from syncscope.report.wording import conclusion, tally, weights
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not judged": "bold yellow"}
@@ -58,7 +58,7 @@ def render(report: Report, console: Console) -> None:
     _traces(report.traces, console)
     unexpected = [finding for finding in report.findings if finding.status == "unexpected"]
     _findings(unexpected, report, console)
-    _line(console, Text(_tally(report), style="bold"))
+    _line(console, Text(tally(report), style="bold"))
     _stale(report.stale, console)
     _not_checked(report.not_checked, report.traces, console)
 
@@ -214,7 +214,7 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     heading = Text.assemble(
         (finding.severity, STYLES[finding.severity]), f" {terminal(finding.rule)} ", (terminal(finding.name), "bold")
     )
-    heading.append(f" · {_weights(finding)}")
+    heading.append(f" · {weights(finding)}")
     _line(console, heading, hang=INDENT)
     if finding.site is not None:
         place = _place(finding.site, finding.site.expression, "bold cyan")
@@ -240,44 +240,8 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     console.print()
 
 
-def _weights(finding: Finding) -> str:
-    """How often, how long blocked or exposed, and what it is worth: a figure that is missing is left out."""
-    if finding.per_step == 0:
-        return "outside the steps"
-    if finding.per_step is None:
-        prefix, number, stall = "in all: ", float(finding.count), finding.stall_ms
-    else:
-        prefix, number, stall = "a step: ", finding.per_step, finding.stall_ms_per_step
-    facts = [f"{number:.4g} ×"]
-    for label, ms in (("blocked", stall), ("exposed", finding.exposed_ms_per_step)):
-        if ms is not None:
-            facts.append(f"{label} {milliseconds(ms)}")
-    low, high = finding.saving_low_ms_per_step, finding.saving_high_ms_per_step
-    if finding.saving_ms_per_step is not None:
-        facts.append(f"worth {milliseconds(finding.saving_ms_per_step)}")
-    elif low is not None and high is not None:
-        facts.append(f"worth {between(low, high)}")
-    return prefix + " · ".join(facts)
-
-
 def _differs(at: Frame, site: Frame | None) -> bool:
     return site is None or (at.file, at.line, at.function) != (site.file, site.line, site.function)
-
-
-def _tally(report: Report) -> str:
-    unexpected = [group[0] for group in _alike(f for f in report.findings if f.status == "unexpected")]
-    if unexpected:
-        counts = [_count(n, name) for name in STYLES if (n := sum(f.severity == name for f in unexpected))]
-        text = f"{_count(len(unexpected), 'finding')}: {', '.join(counts)}"
-    else:
-        text = "no findings"
-    for status in ("expected", "baseline"):
-        number = len(_alike(finding for finding in report.findings if finding.status == status))
-        if number:
-            text += f" · {number} {'expected' if status == 'expected' else 'in the baseline'}"
-    if report.saving_all_ms_per_step is not None:
-        text += f" · all fixed together: worth {milliseconds(report.saving_all_ms_per_step)} a step"
-    return text
 
 
 def _stale(stale: Iterable[Stale], console: Console) -> None:

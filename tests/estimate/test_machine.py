@@ -30,7 +30,7 @@ def waits(compiled: Program) -> list[int]:
 def ends_us(compiled: Program, *questions: dict[int, Edit]) -> list[list[float]]:
     """Ends of the steps for each question, as they were traced."""
     ends = replay(compiled, questions, [Scenario()], taxed=False).ends[:, :, 0] / 1000
-    return ends.T.tolist()  # type: ignore[no-any-return]
+    return ends.T.tolist()
 
 
 def test_the_unchanged_steps_end_as_they_did() -> None:
@@ -87,9 +87,7 @@ def test_a_full_queue_holds_the_host() -> None:
 def test_later_launches_wait_on_the_device_where_the_host_does_not_any_more() -> None:
     steps: list[list[Op]] = [[Launch(300, 20, "HtoD"), Wait(20), Launch(100)]] * 2
     compiled = program(steps)
-    gone, joined = (
-        {item: Edit(free=True, joins=joins) for item in waits(compiled)} for joins in (False, True)
-    )
+    gone, joined = ({item: Edit(free=True, joins=joins) for item in waits(compiled)} for joins in (False, True))
     free, held = ends_us(compiled, gone, joined)
     assert free[0] == pytest.approx(305)
     assert held[0] == pytest.approx(305 + 1 + 100)
@@ -130,7 +128,7 @@ def test_without_waits_no_step_beats_the_device(loop: list[Op], many: int) -> No
 def test_no_change_makes_a_step_longer(loop: list[Op], many: int) -> None:
     compiled = program([loop] * many)
     n = len(compiled.items)
-    changed = [{item: edit for item in range(n)} for edit in (Edit(free=True), Edit(gone=True), Edit(pre=0.5, own=0.5))]
+    changed = [dict.fromkeys(range(n), edit) for edit in (Edit(free=True), Edit(gone=True), Edit(pre=0.5, own=0.5))]
     unchanged, *others = ends_us(compiled, {}, *changed)
     for ends in others:
         assert (np.array(ends) <= np.array(unchanged) + 1e-6).all()

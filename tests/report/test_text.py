@@ -136,7 +136,7 @@ def replayed(**fields: Any) -> str:
 
 def test_what_stands_behind_the_savings_is_told() -> None:
     text = replayed(misfit=-0.0012, host_scale=0.93, assumptions=("copies are fast",))
-    assert "savings: from a replay that meets the traced step within 0.1%, host work × 0.93 to meet the bare step" in text
+    assert "savings: from a replay that meets the traced step within 0.1%, host work × 0.93 to meet the bare" in text
     assert "assumed: copies are fast" in text
     assert "no bare step: only ranges" in replayed(misfit=0.0)
 
