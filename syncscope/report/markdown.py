@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from syncscope.findings import Finding, NotChecked, Report, TraceInfo, Verdict
+from syncscope.findings import Finding, NotChecked, Report, Stale, TraceInfo, Verdict
 from syncscope.report.escape import code, markdown
 from syncscope.report.page import milliseconds, trace_labels
 from syncscope.report.wording import alike, by_reason, conclusion, stale_sentence, tally, weights, where
@@ -27,9 +27,7 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
     parts = [
         [f"### syncscope: {markdown(headline)}"],
         list(_findings(findings, report)),
-        [f"- stale expectation {code(entry.where)}: {markdown(stale_sentence(entry))}" for entry in report.stale],
-        list(_budgets(verdict)),
-        list(_not_checked(not_checked)),
+        [*_stale(report.stale), *_budgets(verdict), *_not_checked(not_checked)],
         list(_traces(report.traces)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
@@ -61,6 +59,11 @@ def _cells(group: list[Finding], report: Report) -> list[str]:
         often += f"<br>{markdown(finding.exceeds)}"
     rule = f"{finding.severity}<br>**{markdown(finding.rule)}** {markdown(finding.name)}"
     return [rule, place, often, f"{markdown(finding.message)}<br>**Fix:** {markdown(finding.fix)}"]
+
+
+def _stale(entries: Iterable[Stale]) -> Iterator[str]:
+    for entry in entries:
+        yield f"- stale expectation {code(entry.where)}: {markdown(stale_sentence(entry))}"
 
 
 def _budgets(verdict: Verdict | None) -> Iterator[str]:
