@@ -125,9 +125,9 @@ class EachStep(msgspec.Struct, frozen=True, kw_only=True):
     length_ms: tuple[float, ...]
     """On the host, under the profiler."""
     blocked_ms: tuple[float, ...] | None
-    """In which some thread is blocked in a wait begun in the step; ``None`` without runtime calls."""
+    """In which some thread is blocked; ``None`` without runtime calls."""
     copy_exposed_ms: tuple[float, ...] | None
-    """Of the copies asked for in the step, what no compute hides; ``None`` without device activity."""
+    """Of the copies that the step asked for, what no compute hides; ``None`` without device activity."""
 
 
 class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):

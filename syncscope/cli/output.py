@@ -44,8 +44,9 @@ def _text(content: Content) -> str:
 
 
 def _json(content: Content) -> str:
-    # The log of GitHub Actions obeys what follows "##[", wherever it stands.
-    return content.report.to_json().replace("##[", "#\\u0023[") + "\n"
+    from syncscope.report.escape import json_text
+
+    return json_text(content.report.to_json()) + "\n"
 
 
 def _html(content: Content) -> str:

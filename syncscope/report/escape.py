@@ -36,6 +36,11 @@ def log_line(text: str) -> str:
     return re.sub(r"^(\s*):(?=:)", r"\1: ", text)
 
 
+def json_text(text: str) -> str:
+    """JSON that the log of GitHub Actions obeys nothing in."""
+    return text.replace("##[", "#\\u0023[")
+
+
 def command(text: str) -> str:
     """The message of a GitHub workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from syncscope.diff import Change, Diff, Kind
 from syncscope.findings import SEVERITIES, Finding, Frame, NotChecked, Report, Stale, TraceInfo, Verdict
 from syncscope.report.page import milliseconds
+from syncscope.tally import say_count
 
 
 def alike(findings: Iterable[Finding]) -> list[list[Finding]]:
@@ -61,9 +63,9 @@ def conclusion(verdict: Verdict, report: Report) -> str:
         for number, noun, ending in (
             (len(alike(verdict.unexpected)), "unexpected finding", ""),
             (len(verdict.stale), "stale expectation", ""),
-            (len(verdict.exceeded), "budget", " exceeded"),
+            (len({budget.name for budget in verdict.exceeded}), "budget", " exceeded"),
             (len({entry.rule for entry in verdict.not_checked}), "rule", " not checked"),
-            (len(verdict.not_judged), "budget", " not judged"),
+            (len({budget.name for budget in verdict.not_judged}), "budget", " not judged"),
         )
         if number
     ]
@@ -128,3 +130,37 @@ def size(number: int) -> str:
             break
         value /= 1024
     return f"{value:.3g} {unit}"
+
+
+def difference(diff: Diff) -> str:
+    """What changed, in one line: ``1 new, 2 fixed, 17 the same``."""
+    words: tuple[tuple[Kind, str], ...] = (
+        ("new", "new"),
+        ("more", "more often"),
+        ("unclear", "unclear"),
+        ("fewer", "less often"),
+        ("fixed", "fixed"),
+    )
+    told = [f"{number} {word}" for kind, word in words if (number := len(diff.of(kind)))]
+    return ", ".join([*(told or ["nothing changed"]), f"{diff.same} the same"])
+
+
+def counted(change: Change) -> str:
+    """How often a step: ``0 → 1 ×``."""
+    before, after = ("?" if count is None else say_count(count) for count in (change.before, change.after))
+    return f"{before} → {after} × a step"
+
+
+def candidates(change: Change) -> str:
+    """Which lines a new one among equal ones may be, ``""`` where there is only one."""
+    return f"any of the lines {', '.join(map(str, change.lines))} may be the new one" if change.lines else ""
+
+
+def step_time(diff: Diff) -> str:
+    """``14.5 ms → 14.2 ms (-2.1 %), bare``, or that it is not known."""
+    step = diff.step
+    if step is None:
+        return "not measured in the same way in both"
+    share = f" ({100 * (step.after - step.before) / step.before:+.1f} %)" if step.before else ""
+    how = "without a profiler" if step.measured == "bare" else "under the profiler"
+    return f"{milliseconds(step.before)} → {milliseconds(step.after)}{share}, {how}"
