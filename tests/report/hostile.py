@@ -32,8 +32,8 @@ HOSTILE = {
 }
 """By what they try. JSON, which reports and traces are read from, may hold any of them."""
 
-CHOSEN = {"severity", "status", "site_source", "source", "outcome"}
-"""Fields that hold one of a few words, which the reader checks."""
+CHOSEN = {"severity", "status", "site_source", "source", "outcome", "has", "rule"}
+"""Fields that hold one of a few words."""
 
 _UNSEEN = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff\ud800-\udfff]"
@@ -41,7 +41,7 @@ _UNSEEN = re.compile(
 
 
 def spoiled(report: Report, text: str) -> Report:
-    """The report with every free text in it replaced, the rules' codes aside."""
+    """The report with every free text in it replaced."""
     return msgspec.convert(_spoiled(msgspec.to_builtins(report), text), Report)
 
 
@@ -64,10 +64,11 @@ def spoiled_verdict(report: Report, text: str) -> Verdict:
 
 def _spoiled(value: Any, text: str, key: str = "") -> Any:
     if isinstance(value, dict):
-        return {name: _spoiled(part, text, name) for name, part in value.items()}
+        free = key == "idle_by_cause"  # its keys are names too
+        return {text if free else name: _spoiled(part, text, name) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_spoiled(part, text, key) for part in value]
-    return text if isinstance(value, str) and key not in {*CHOSEN, "rule"} else value
+    return text if isinstance(value, str) and key not in CHOSEN else value
 
 
 def unseen(output: str) -> list[str]:

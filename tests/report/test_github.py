@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.findings import Budget, Finding, NotChecked, Report, Site, Verdict
+from syncscope.findings import Budget, Finding, NotChecked, Ratchet, Report, Site, Verdict
 from syncscope.merge import merge
 from syncscope.report.github import render
 from tests.report import sample
@@ -26,7 +26,8 @@ def scalar_read(**changed: Any) -> Finding:
 def alone(finding: Finding, **how: Any) -> str:
     """The one annotation of a gate that a finding stands against."""
     report = msgspec.structs.replace(sample.report([QUIET], [finding]), stale=())
-    first, _ = lines(report, Verdict(gate=("SYN102",), unexpected=(finding,)), **how)
+    first, *others = lines(report, Verdict(gate=("SYN102",), unexpected=(finding,)), **how)
+    assert not any(line.startswith("::") for line in others)
     return first
 
 
@@ -92,6 +93,20 @@ def test_a_clean_trace_leaves_no_annotation() -> None:
     assert lines(report, Verdict(gate=("SYN102",))) == ["syncscope: passed: SYN102"]
 
 
+def test_below_stands_what_to_do_next() -> None:
+    report = msgspec.structs.replace(sample.report([QUIET]), stale=())
+    baseline = Ratchet(path="base.json", outcome="held", covered=3, fixed=1)
+    assert lines(report, Verdict(gate=("SYN102",), unexpected=report.findings[:1]))[1:] == [
+        "syncscope: to let one pass: # syncscope: expect SYN102 -- reason, on its line; to begin with all of them: "
+        "--baseline FILE",
+        "syncscope: failed: 1 unexpected finding · 1 expected · 1 in the baseline",
+    ]
+    assert lines(report, Verdict(gate=("SYN102",), baseline=baseline)) == [
+        "syncscope: baseline base.json: 1 entry fixed; run with --update to tighten it",
+        "syncscope: passed: SYN102 · 1 expected · 1 in the baseline",
+    ]
+
+
 def test_warnings_about_a_trace_are_passed_on() -> None:
     report = msgspec.structs.replace(sample.report(found=[]), stale=())
     assert lines(report)[0].startswith("::warning title=syncscope::The file was cut short")
@@ -101,8 +116,9 @@ def test_the_same_line_on_several_ranks_is_one_annotation() -> None:
     infos = [msgspec.structs.replace(sample.trace_info(f"run/{rank}.json", rank), warnings=()) for rank in (0, 1)]
     parts = [sample.report([info], [scalar_read(rank=info.rank)]) for info in infos]
     report = msgspec.structs.replace(merge(parts), stale=())
-    first, _ = lines(report, Verdict(gate=("SYN102",), unexpected=report.findings))
-    assert "; on 2 of 2 traces)" in first
+    said = lines(report, Verdict(gate=("SYN102",), unexpected=report.findings))
+    assert [line.startswith("::") for line in said] == [True, False, False]
+    assert "; on 2 of 2 traces)" in said[0]
 
 
 def test_what_goes_beyond_a_baseline_says_so() -> None:
