@@ -17,8 +17,8 @@
 The mark is on the test's body: what fixtures do is not counted. Counted is every wait of the thread that runs the test,
 in whichever direction the data goes: those that PyTorch warns of, also under ``-W error``, and
 ``torch.cuda.synchronize()``, ``Stream.synchronize()`` and ``Event.synchronize()``. Not seen are waits of other threads,
-those inside ``torch.ops`` operators and TorchScript, and ``non_blocking`` copies of pageable memory. Waits inside of
-``syncscope.expected(reason)`` do not count.
+those inside ``torch.ops`` operators and TorchScript, those in libraries that PyTorch does not warn of (thrust, MAGMA),
+and ``non_blocking`` copies of pageable memory. Waits inside of ``syncscope.expected(reason)`` do not count.
 
 Tests that ask for it are skipped where there is no PyTorch or no GPU. Loading the plugin imports neither.
 """
@@ -71,7 +71,7 @@ class Syncscope:
 @pytest.fixture
 def syncscope(request: pytest.FixtureRequest) -> Syncscope:
     """Records and limits the waits for the GPU in a block; skips where there is no GPU."""
-    _skip_without_gpu()
+    _skip_where_nothing_waits()
     return Syncscope(request.config)
 
 
@@ -82,7 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if _limit(item) is not None:
-        _skip_without_gpu()
+        _skip_where_nothing_waits()
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
@@ -110,13 +110,11 @@ def _is_limit(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _skip_without_gpu() -> None:
-    try:
-        import torch
-    except ImportError:
-        pytest.skip("counting waits needs PyTorch, which is not installed")
-    if not torch.cuda.is_available():
-        pytest.skip("counting waits needs a GPU: there is none here")
+def _skip_where_nothing_waits() -> None:
+    from syncscope.collect.record import unavailable
+
+    if why := unavailable():
+        pytest.skip(f"counting waits {why}")
 
 
 def _paths(config: pytest.Config) -> Paths:

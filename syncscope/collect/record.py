@@ -29,12 +29,22 @@ class Wait(NamedTuple):
     fix: str
 
 
+def unavailable() -> str | None:
+    """Why no wait can be recorded here, ``None`` when it can."""
+    try:
+        import torch
+    except ImportError:
+        return "needs PyTorch, which is not installed"
+    return None if torch.cuda.is_available() else "needs a GPU: there is none here"
+
+
 class record(Sequence[Wait]):
     """The waits of this thread in the block: ``with record(paths) as waits: …; len(waits)``.
 
     A sequence, which grows while the block runs. Seen are the waits that PyTorch warns of and the calls ``EXPLICIT``;
-    waits inside ``torch.ops`` operators and TorchScript, and ``non_blocking`` copies of pageable memory, are not. What
-    happens inside of ``syncscope.expected`` is left out. Blocks nest. Needs a GPU.
+    not waits inside ``torch.ops`` operators and TorchScript, in libraries that PyTorch does not warn of (thrust,
+    MAGMA), and ``non_blocking`` copies of pageable memory. What happens inside of ``syncscope.expected`` is left out.
+    Blocks nest. Entering one needs a GPU (``unavailable``).
     """
 
     def __init__(self, paths: Paths) -> None:
