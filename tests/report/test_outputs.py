@@ -14,7 +14,8 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from syncscope.findings import Report, Verdict
-from syncscope.report import github, junit, markdown, sarif
+from syncscope.report import github, html, junit, markdown, sarif
+from syncscope.report.escape import terminal
 from syncscope.report.text import show
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled, spoiled_verdict, unseen
@@ -41,6 +42,20 @@ def obeyed(output: str) -> list[str]:
     return [line for line in lines if line.lstrip().startswith("::") or re.search(r"##\[[\w-]+[^\]]*\]", line)]
 
 
+def understood(line: str) -> tuple[dict[str, str], str]:
+    """Properties and message of a command, read as the runner reads it."""
+    head, said = line[2:].split("::", 1)
+    pairs = (part.split("=", 1) for part in head.split(" ", 1)[1].split(",") if "=" in part)
+    signs = (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%"))
+
+    def plain(text: str) -> str:
+        for escape, sign in signs:
+            text = text.replace(escape, sign)
+        return text
+
+    return {key: plain(value) for key, value in pairs}, plain(said)
+
+
 @gated
 @each_name
 def test_in_text(name: str, gated: bool) -> None:
@@ -58,12 +73,10 @@ def test_in_github_annotations(name: str, gated: bool) -> None:
     assert [line.split(" ")[0] for line in lines] == [line.split(" ")[0] for line in plain]
     commands = obeyed(output)
     assert commands == [line for line in lines if not line.startswith("syncscope: ")]
-    for line in commands:
-        properties = re.fullmatch(r"::(?:error|warning|notice) ([^\n]*?)::.*", line)
-        assert properties is not None
-        names = [part.partition("=")[0] for part in properties[1].split(",")]
-        assert set(names) <= {"file", "line", "col", "endColumn", "title"}
-        assert len(names) == len(set(names))
+    for properties, said in map(understood, commands):
+        assert set(properties) <= {"file", "line", "col", "endColumn", "title"}
+        assert properties.get("file") in (None, terminal(name))
+        assert terminal(name).strip() in properties["title"] + said
 
 
 @gated
@@ -138,3 +151,13 @@ def test_in_json(name: str) -> None:
     output = RENDERERS["json"](Content(report))
     assert Report.from_json(output) == report
     assert obeyed(output) == []
+
+
+@each_name
+def test_in_html(name: str) -> None:
+    """Names are data, which the page's scripts show as text: no tag is added, and the data is the report."""
+    page, plain = (html.render(spoiled(sample.report(), text)) for text in (name, "name"))
+    assert re.findall(r"<[/!]?[a-zA-Z-]+", page) == re.findall(r"<[/!]?[a-zA-Z-]+", plain)
+    data = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    assert json.loads(data[1])["report"]["findings"][0]["message"] == name
