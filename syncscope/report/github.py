@@ -20,6 +20,7 @@ from syncscope.report.wording import (
     how_to_allow,
     labels,
     ratchet,
+    said_of,
     stale_sentence,
     tally,
     weights,
@@ -77,7 +78,8 @@ def _finding(group: list[Finding], level: Level, report: Report, base: str) -> s
     facts = weights(finding)
     if len(group) > 1:
         facts += f"; on {len(group)} of {len(report.traces)} traces"
-    said = [f"{finding.message} ({facts})", *([finding.exceeds] if finding.exceeds else []), f"Fix: {finding.fix}"]
+    message, *more = said_of(finding)
+    said = [f"{message} ({facts})", *more, f"Fix: {finding.fix}"]
     place = {}
     if site is None or file is None or site.line is None:
         said.insert(0, f"{where(site)}:" if site else "line unknown:")

@@ -16,6 +16,7 @@ from syncscope.report.wording import (
     conclusion,
     how_to_allow,
     ratchet,
+    said_of,
     stale_sentence,
     tally,
     weights,
@@ -65,10 +66,9 @@ def _cells(group: list[Finding], report: Report) -> list[str]:
     often = markdown(weights(finding))
     if len(group) > 1:
         often += f"<br>on {len(group)} of {len(report.traces)} traces"
-    if finding.exceeds:
-        often += f"<br>{markdown(finding.exceeds)}"
     rule = f"{finding.severity}<br>**{markdown(finding.rule)}** {markdown(finding.name)}"
-    return [rule, place, often, f"{markdown(finding.message)}<br>**Fix:** {markdown(finding.fix)}"]
+    said = "<br>".join([*map(markdown, said_of(finding)), f"**Fix:** {markdown(finding.fix)}"])
+    return [rule, place, often, said]
 
 
 def _next(verdict: Verdict | None) -> Iterator[str]:

@@ -48,6 +48,12 @@ def where(frame: Frame | None) -> str:
     return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
 
 
+def said_of(finding: Finding) -> list[str]:
+    """What happens at a finding's line, and what must be known of it; one sentence each, without what to do."""
+    caveat = ["the line is that of the def"] if finding.site is not None and finding.site_source == "stack" else []
+    return [finding.message, *([finding.exceeds] if finding.exceeds else []), *caveat]
+
+
 def labels(traces: Sequence[TraceInfo]) -> list[str]:
     """Ranks where they tell the traces apart, else numbers."""
     ranks = [info.rank for info in traces]

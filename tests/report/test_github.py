@@ -93,6 +93,10 @@ def test_a_clean_trace_leaves_no_annotation() -> None:
     assert lines(report, Verdict(gate=("SYN102",))) == ["syncscope: passed: SYN102"]
 
 
+def test_the_line_of_a_def_is_said_to_be_one() -> None:
+    assert "%0Athe line is that of the def%0AFix: " in alone(scalar_read(site_source="stack"))
+
+
 def test_below_stands_what_to_do_next() -> None:
     report = msgspec.structs.replace(sample.report([QUIET]), stale=())
     baseline = Ratchet(path="base.json", outcome="held", covered=3, fixed=1)

@@ -36,7 +36,7 @@ def test_a_finding_is_a_row_with_its_line_weight_and_fix() -> None:
 
 def test_what_goes_beyond_a_baseline_says_so() -> None:
     more = msgspec.structs.replace(sample.findings()[0], exceeds="baseline 1, now 2")
-    assert "<br>baseline 1, now 2</td>" in html(render(sample.report(found=[more])))
+    assert "<br>baseline 1, now 2<br><strong>Fix:" in html(render(sample.report(found=[more])))
 
 
 def test_stale_budgets_and_rules_not_checked_have_a_line_each() -> None:

@@ -131,11 +131,11 @@ def test_a_finding_without_a_line_points_at_its_trace() -> None:
 
 
 def test_what_stands_against_the_gate_is_an_error_whatever_its_severity() -> None:
-    note = scalar_read(severity="note", exceeds="baseline 1, now 2")
+    note = scalar_read(severity="note", message="It waits", exceeds="baseline 1, now 2")
     assert result_of(note)["level"] == "note"
     result = result_of(note, Verdict(gate=("SYN102",), unexpected=(note,)))
     assert result["level"] == "error"
-    assert "queued before it. baseline 1, now 2. Keep" in result["message"]["text"]
+    assert result["message"]["text"].startswith("It waits; baseline 1, now 2. Keep the value")
     assert [result_of(scalar_read(severity=severity))["level"] for severity in SEVERITIES] == list(SEVERITIES)
 
 
@@ -180,6 +180,18 @@ def test_a_budget_exceeded_is_notified() -> None:
         run_of(sample.report(), Verdict(gate=(), budgets=(budget,)))["invocations"][0]["toolExecutionNotifications"]
     )
     assert (notice["level"], notice["message"]["text"]) == ("error", "max_stall_share: 40 % of 10 %")
+
+
+def test_the_other_lines_of_a_race_are_related() -> None:
+    earlier = Site(file="data.py", line=3, function="f", expression="x.to(d, non_blocking=True)", column=9)
+    (*_, last) = result_of(scalar_read(earlier=(earlier,)))["relatedLocations"]
+    assert last["message"]["text"] == "may still run when this is reached"
+    assert last["physicalLocation"]["region"] == {"startLine": 3, "startColumn": 9}
+
+
+def test_the_line_of_a_def_is_said_to_be_one() -> None:
+    stack = scalar_read(site_source="stack", message="It waits")
+    assert result_of(stack)["message"]["text"].startswith("It waits; the line is that of the def. Keep the value")
 
 
 def test_an_unknown_rule_and_a_frame_without_a_line_are_no_error() -> None:
