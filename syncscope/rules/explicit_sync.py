@@ -52,12 +52,6 @@ class ExplicitSync(WaitRule):
         kind = group.timeline.waits["kind"].iloc[first]
         return f"{group.what} makes the host wait for {TARGETS.get(kind, 'the device')}"
 
-    def fix(self, group: Group) -> str:
-        return (
-            "Remove it: PyTorch orders its work by itself. To time, record events and read them at the end; to order "
-            "streams, let the device wait (stream.wait_stream, stream.wait_event)."
-        )
-
 
 def asks(place: Place) -> bool:
     """Whether the place is a call of one of the entry points that wait."""

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from syncscope.findings import Finding, Severity
+from syncscope.rules import fixes
 from syncscope.rules.grouping import Group, groups
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Ints
@@ -113,7 +114,7 @@ class Rule(ABC):
 
     def fix(self, group: Group) -> str:
         """What to write instead."""
-        raise NotImplementedError
+        return fixes.fix(self.code, group)
 
 
 class WaitRule(Rule):
