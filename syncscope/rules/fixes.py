@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from syncscope.rules.chains import ops_of
+from syncscope.rules.chains import NATIVE, ops_of
 from syncscope.rules.grouping import Group
 from syncscope.timeline.attribution import called
 from syncscope.timeline.stacks import is_user
@@ -86,8 +86,8 @@ FIXES: dict[str, str] = {
     # ------------------------------------------------------------------------------------------------------- copies
     "tensor()|as_tensor()|asarray()|new_tensor()|aten::lift_fresh": "Make it on the device (torch.full, torch.arange "
     "with device=), or once outside the loop.",
-    f"SYN101|CPY201 aten::index|{WRITE} aten::copy_": "Keep the index (and a value) on the device: move it once, before "
-    "the loop; or index with Python ints and slices.",
+    f"SYN101|CPY201 aten::index|{WRITE} aten::copy_": "Keep the index (and a value) on the device: move it once, "
+    "before the loop; or index with Python ints and slices.",
     "SYN101|CPY201 many": STACK,
     "SYN101 DtoH": "Copy with .to('cpu', non_blocking=True) and wait on an event just before the values are read.",
     "SYN101 pinned": "Pass non_blocking=True: the source is pinned already.",
@@ -152,7 +152,10 @@ def names(code: str, group: Group) -> Iterator[str]:
         yield frame.function.split(".")[-1]
     name = called(place.running) or place.entry
     yield name if name == "[]" else f"{name}()"
-    yield from group.ops
+    for op in group.ops:
+        yield op
+        if code == "SYN109" and op in ops_of(group.ops) and op.split("::")[0] not in NATIVE:
+            break  # what another library's operator does inside is not the program's choice
     wait, copy = (int(group.rows[column].iloc[0]) for column in ("wait", "copy"))
     if wait >= 0:
         yield str(timeline.waits["kind"].iloc[wait])
