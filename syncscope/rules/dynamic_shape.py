@@ -13,8 +13,8 @@ class DynamicShape(WaitRule):
     """The size of a result depends on values on the device, so the host waits to learn it.
 
     Why it costs: memory for the result can only be allocated when the count is known. `nonzero`, indexing with a
-    boolean mask, `masked_select`, `unique` and `repeat_interleave` without `output_size` all count on the device, copy
-    the count to the host and wait for it (`repeat_interleave` twice). Shapes that change also defeat CUDA graphs.
+    boolean mask, `masked_select`, `unique`, `bincount` and `repeat_interleave` without `output_size` all count on the
+    device, copy the count to the host and wait for it (the last two twice). Shapes that change also defeat CUDA graphs.
 
     Bad:
         picked = x[mask]

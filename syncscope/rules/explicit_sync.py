@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from syncscope.rules.grouping import Group
-from syncscope.rules.rule import WaitRule
+from syncscope.rules.rule import WaitRule, waited_for_nothing
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools
 
@@ -50,7 +50,8 @@ class ExplicitSync(WaitRule):
     def message(self, group: Group) -> str:
         first = group.rows["wait"].iloc[0]
         kind = group.timeline.waits["kind"].iloc[first]
-        return f"{group.what} makes the host wait for {TARGETS.get(kind, 'the device')}"
+        nothing = ", but nothing was queued: it costs no more than its call" if waited_for_nothing(group) else ""
+        return f"{group.what} makes the host wait for {TARGETS.get(kind, 'the device')}{nothing}"
 
 
 def asks(place: Place) -> bool:

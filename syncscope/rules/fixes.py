@@ -31,6 +31,33 @@ STACK = (
 )
 
 FIXES: dict[str, str] = {
+    # ------------------------------------------------------------------------ rules with one answer, whatever is inside
+    "SYN104": "Print a copy on the host (t.cpu(): one wait), print rarely, or print its shape and dtype only.",
+    "SYN105 event": "Wait for the event just before the host reads what it stands for; to order streams, let the "
+    "device wait (stream.wait_event), and read times once the run is over.",
+    "SYN105 stream": "Remove it: PyTorch orders its work by itself. To order streams, let the device wait "
+    "(stream.wait_stream, stream.wait_event).",
+    "SYN105": "Remove it: PyTorch orders its work by itself. To time, record events and read them at the end; to order "
+    "streams, let the device wait (stream.wait_stream, stream.wait_event).",
+    "SYN106 empty_cache": "Leave empty_cache() out of the steps: it gives back the memory that the next step asks for.",
+    "SYN106": "Keep shapes the same from step to step (pad, or sort into buckets), leave the allocator headroom, or "
+    "try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+    "SYN107": "Nothing, if the host has nothing else to do; else load and log on other threads, or launch fewer and "
+    "larger kernels (CUDA graphs, fused ops).",
+    "SYN108": "Unset CUDA_LAUNCH_BLOCKING (on ROCm AMD_SERIALIZE_KERNEL): it is for finding the kernel that failed.",
+    "SYN110 barrier()|c10d::barrier": "Remove it: collectives wait for each other by themselves. Where processes must "
+    "meet, do it outside the steps.",
+    "SYN110 backward|_engine_run_backward": "Give every parameter a gradient, or freeze it (requires_grad=False), and "
+    "leave find_unused_parameters out: only for a parameter that a step left out does DDP ask the device.",
+    "SYN110": "Send tensors of a size that is known (all_gather_into_tensor), objects only every so many steps, or "
+    "through a group of the host's own (dist.new_group(backend='gloo')).",
+    "CPY202": "Leave the pinning out, or move it off this thread: DataLoader(pin_memory=True), or a buffer pinned once "
+    "that the loading code fills.",
+    "CPY203 DtoH": "Gather them on the device (torch.stack, torch.cat), copy the result once with non_blocking=True, "
+    "and take it apart on the host.",
+    "CPY203": STACK,
+    "CPY204": "Do on the device what is done to it on the host (torch has the counterparts of most numpy calls), or "
+    "keep it on the host altogether.",
     # --------------------------------------------------------------------- Python code of PyTorch that reads a value
     "torch/amp/grad_scaler.py get_scale": "Call get_scale() only where it is logged: it reads the scale back.",
     "torch/amp/grad_scaler.py": "Use the optimiser's fused=True, which checks for inf on the device, or bfloat16 "
@@ -96,33 +123,6 @@ FIXES: dict[str, str] = {
     "reused; then pass non_blocking=True. Pinning each batch in this thread only moves the cost.",
     "CPY201": "Copy into a buffer pinned once, buffer.copy_(t, non_blocking=True), and wait on an event before "
     "reading.",
-    "CPY202": "Leave the pinning out, or move it off this thread: DataLoader(pin_memory=True), or a buffer pinned once "
-    "that the loading code fills.",
-    "CPY203 DtoH": "Gather them on the device (torch.stack, torch.cat), copy the result once with non_blocking=True, "
-    "and take it apart on the host.",
-    "CPY203": STACK,
-    "CPY204": "Do on the device what is done to it on the host (torch has the counterparts of most numpy calls), or "
-    "keep it on the host altogether.",
-    # ----------------------------------------------------------------------------------- waits that were asked for
-    "SYN104": "Print a copy on the host (t.cpu(): one wait), print rarely, or print its shape and dtype only.",
-    "SYN105 event": "Wait for the event just before the host reads what it stands for; to order streams, let the "
-    "device wait (stream.wait_event), and read times once the run is over.",
-    "SYN105 stream": "Remove it: PyTorch orders its work by itself. To order streams, let the device wait "
-    "(stream.wait_stream, stream.wait_event).",
-    "SYN105": "Remove it: PyTorch orders its work by itself. To time, record events and read them at the end; to order "
-    "streams, let the device wait (stream.wait_stream, stream.wait_event).",
-    "SYN106 empty_cache": "Leave empty_cache() out of the steps: it gives back the memory that the next step asks for.",
-    "SYN106": "Keep shapes the same from step to step (pad, or sort into buckets), leave the allocator headroom, or "
-    "try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
-    "SYN107": "Nothing, if the host has nothing else to do; else load and log on other threads, or launch fewer and "
-    "larger kernels (CUDA graphs, fused ops).",
-    "SYN108": "Unset CUDA_LAUNCH_BLOCKING (on ROCm AMD_SERIALIZE_KERNEL): it is for finding the kernel that failed.",
-    "SYN110 barrier()|c10d::barrier": "Remove it: collectives wait for each other by themselves. Where processes must "
-    "meet, do it outside the steps.",
-    "SYN110 backward": "Give every parameter a gradient, or freeze it (requires_grad=False), and leave "
-    "find_unused_parameters out: only for a parameter that a step left out does DDP ask the device.",
-    "SYN110": "Send tensors of a size that is known (all_gather_into_tensor), objects only every so many steps, or "
-    "through a group of the host's own (dist.new_group(backend='gloo')).",
     # ------------------------------------------------------------------------------------------- inside other libraries
     "torchvision::nms": "Call torchvision.ops.batched_nms once for all images and classes.",
     "SYN109": "Call {op} less often (batched, or outside the loop), or look for a form of it that does not wait; if it "
@@ -132,12 +132,15 @@ FIXES: dict[str, str] = {
 finding's occurrences; ``|`` separates words that will do. ``{op}`` stands for the outermost op."""
 
 
-def fix(code: str, group: Group, *tags: str) -> str:
-    """What to write instead of what ``group`` does, by the rule with this code; ``tags`` are names the rule adds."""
-    known = [*names(code, group), *tags]
-    sentence = next(sentence for needle, sentence in FIXES.items() if _fits(needle, known))
+def fix(code: str, group: Group) -> str:
+    """What to write instead of what ``group`` does, by the rule with this code."""
     ops = ops_of(group.ops)
-    return sentence.replace("{op}", ops[0] if ops else group.op or "it")
+    return sentence(list(names(code, group))).replace("{op}", ops[0] if ops else group.op or "it")
+
+
+def sentence(known: list[str]) -> str:
+    """The sentence of the first needle that fits ``known``."""
+    return next(text for needle, text in FIXES.items() if _fits(needle, known))
 
 
 def names(code: str, group: Group) -> Iterator[str]:

@@ -19,6 +19,7 @@ from syncscope.timeline.overlap import busiest, compute_unions, overlap
 from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places, located
 from syncscope.timeline.prints import find_prints
+from syncscope.timeline.queue import queued, waited_share
 from syncscope.timeline.stacks import PythonStacks
 from syncscope.timeline.steps import span, step_of
 from syncscope.timeline.waits import (
@@ -34,6 +35,12 @@ from syncscope.trace.model import Trace
 
 HOST_COPIES = ("HtoD", "DtoH")
 DATA_LOADING = r"DataLoader|DataPipe"
+
+WAITED_SHARE = 0.9
+"""Share of launches that return after their kernel's end from which on every launch counts as blocking."""
+
+ENOUGH_LAUNCHES = 20
+"""Launches from which on that share speaks for itself, without a recording that says so."""
 
 
 class Timeline:
@@ -56,6 +63,18 @@ class Timeline:
     def launch(self) -> Ints:
         """For each row of ``trace.device``, the row of ``calls`` that launched it, −1 none."""
         return launches(self.trace.device, self.calls)
+
+    @cached_property
+    def queued(self) -> Ints:
+        """For each of ``calls``, how many calls before it the device was still behind (``queue.queued``)."""
+        return queued(self.calls, self.launch, self.trace.device)
+
+    @cached_property
+    def launch_blocking(self) -> bool:
+        """Whether every launch waits for its kernel, as with ``CUDA_LAUNCH_BLOCKING=1``."""
+        share, launches = waited_share(self.calls, self.launch, self.trace.device)
+        said = self.trace.recording is not None and self.trace.recording.launch_blocking
+        return share >= WAITED_SHARE and (said or launches >= ENOUGH_LAUNCHES)
 
     @cached_property
     def ops(self) -> OpIndex:
