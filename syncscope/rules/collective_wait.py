@@ -8,6 +8,7 @@ from syncscope.rules.rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.rendezvous import down_to_collective, in_collectives, number_calls, outside
+from syncscope.timeline.waits import is_wait
 
 
 class CollectiveWait(WaitRule):
@@ -39,14 +40,16 @@ class CollectiveWait(WaitRule):
     needs = ("runtime", "cpu_op")
 
     def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
-        return in_collectives(waits, timeline.places, timeline.trace.ops, timeline.ops)
+        inside = in_collectives(waits, timeline.places, timeline.trace.ops, timeline.ops)
+        found: Bools = inside & is_wait(waits["kind"])
+        return found
 
     def occurrences(self, waits: pd.DataFrame, timeline: Timeline) -> pd.DataFrame:
         found = super().occurrences(waits, timeline)
-        unit = np.zeros(len(found), dtype=np.int64)
+        unit = np.full(len(found), -1, dtype=np.int64)
         for tid in found["tid"].unique():
             rows = np.flatnonzero((found["tid"] == tid).to_numpy(bool))
-            unit[rows] = unit.max(initial=-1) + 1 + number_calls(found["place"].iloc[rows].tolist())
+            unit[rows] = unit.max() + 1 + number_calls(found["place"].iloc[rows].tolist())
         place = pd.Series([outside(place) for place in found["place"]], index=found.index, dtype=object)
         ops = pd.Series([down_to_collective(chain) for chain in found["ops"]], index=found.index, dtype=object)
         result: pd.DataFrame = found.assign(place=place, ops=ops, unit=unit)

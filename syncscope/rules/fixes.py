@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from syncscope.rules.chains import NATIVE, ops_of
 from syncscope.rules.grouping import Group
 from syncscope.timeline.attribution import called
+from syncscope.timeline.rendezvous import UNUSED
 from syncscope.timeline.stacks import is_user
 
 LIBRARIES = "<site-packages>/"
@@ -47,8 +48,8 @@ FIXES: dict[str, str] = {
     "SYN108": "Unset CUDA_LAUNCH_BLOCKING (on ROCm AMD_SERIALIZE_KERNEL): it is for finding the kernel that failed.",
     "SYN110 barrier()|c10d::barrier": "Remove it: collectives wait for each other by themselves. Where processes must "
     "meet, do it outside the steps.",
-    "SYN110 backward|_engine_run_backward": "Give every parameter a gradient, or freeze it (requires_grad=False), and "
-    "leave find_unused_parameters out: only for a parameter that a step left out does DDP ask the device.",
+    f"SYN110 {UNUSED}": "Give every parameter a gradient, or freeze it (requires_grad=False), and leave "
+    "find_unused_parameters out: only for a parameter that a step left out does DDP ask the device.",
     "SYN110": "Send tensors of a size that is known (all_gather_into_tensor), objects only every so many steps, or "
     "through a group of the host's own (dist.new_group(backend='gloo')).",
     "CPY202": "Leave the pinning out, or move it off this thread: DataLoader(pin_memory=True), or a buffer pinned once "

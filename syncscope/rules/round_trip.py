@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from syncscope.rules.grouping import Group
@@ -44,13 +45,13 @@ class RoundTrip(Rule):
     def run(self, case: Case) -> list[Hit]:
         timeline = case.timeline
         copies = timeline.copies
-        inside = case.taken_by(copies["wait"].to_numpy("int64"), PART_OF_A_READ)
+        inside = case.taken_by(copies["wait"].to_numpy(np.int64), PART_OF_A_READ)
         trips = find_trips(copies[~inside], timeline.waits, timeline.places)
-        there, back = (copy_occurrences(copies.loc[trips[way]], timeline) for way in ("there", "back"))
+        there = copy_occurrences(copies.loc[[trip[0] for trip in trips]], timeline).assign(unit=range(len(trips)))
+        back = copy_occurrences(copies.loc[[trip[1] for trip in trips]], timeline).assign(unit=range(len(trips)))
         # Both copies are one occurrence, in the place where the data leaves.
         back["place"], back["sort"] = there["place"].tolist(), there["sort"].tolist()
-        both = pd.concat([there, back]).assign(unit=[*trips.index, *trips.index], stall=-1)
-        return self.hits(case, both)
+        return self.hits(case, pd.concat([there, back]).assign(stall=-1))
 
     def worth(self, group: Group) -> bool:
         return group.inside["step"].nunique() > REGULAR * len(group.timeline.steps)

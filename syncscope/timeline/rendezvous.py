@@ -25,25 +25,29 @@ NAMESPACE = "c10d::"
 ENTRIES = ("ProcessGroup.",)
 """Beginnings of the entry points under which the collector records collectives."""
 
+UNUSED = "torch.distributed.ddp.reducer::search_unused_parameters"
+"""What DDP runs in forward to find the parameters that this rank leaves out."""
+
 CALLBACK = ("aten::copy_",)
-"""The ops of DDP's question whether any rank used a parameter that this one left out: a copy made when backward is
-over, inside no function of backward."""
+"""The ops of its question whether another rank used them: a copy made when backward is over, inside no function of
+backward, on the thread that autograd has for the device."""
 
 
 def in_collectives(waits: pd.DataFrame, places: tuple[Place, ...], table: pd.DataFrame, ops: OpIndex) -> Bools:
     """Which waits (n,) are inside a collective: by the Python frames, by the ops around them, or by the op just before
     (older versions wait for a barrier behind its op). ``table`` are the rows of ``ops``."""
     seen = [places[place] for place in waits["place"]]
+    times, threads = (table[column].to_numpy(np.int64) for column in ("ts", "tid"))
+    searching = set(threads[np.array([name == UNUSED for name in ops.names], dtype=bool)].tolist())
     known = [
         _entered(place) >= 0
         or place.entry.startswith(ENTRIES)
         or any(op.startswith(NAMESPACE) for op in chain)
-        or (chain == CALLBACK and _in_backward(place))
-        for place, chain in zip(seen, waits["ops"], strict=True)
+        or (chain == CALLBACK and (_in_backward(place) or (bool(searching) and tid not in searching)))
+        for place, chain, tid in zip(seen, waits["ops"], waits["tid"], strict=True)
     ]
     found: Bools = np.array(known, dtype=bool)
     bare = np.flatnonzero((waits["kind"] == "stream").to_numpy(bool) & (waits["op"] < 0).to_numpy(bool))
-    times, threads = (table[column].to_numpy(np.int64) for column in ("ts", "tid"))
     ts, tid = (waits[column].to_numpy(np.int64)[bare] for column in ("ts", "tid"))
     before = last_before(ts, tid, np.arange(len(table)), times, threads)
     found[bare] |= np.array([BARRIER in ops.chain(int(row)) for row in before], dtype=bool)
@@ -76,6 +80,8 @@ def outside(place: Place) -> Place:
 
 def down_to_collective(ops: tuple[str, ...]) -> tuple[str, ...]:
     """A chain of ops up to the collective in it, without what it is made of."""
+    if ops == CALLBACK:
+        return (UNUSED,)
     inside = [number for number, op in enumerate(ops) if op.startswith(NAMESPACE)]
     return ops[: inside[0] + 1] if inside else ops
 

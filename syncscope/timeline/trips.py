@@ -5,41 +5,37 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from syncscope.timeline.intervals import Bools
 from syncscope.timeline.places import Place
 
 LEAST_BYTES = 1024
 """Bytes from which on an equal size is no coincidence of single values and small indices."""
 
 
-def find_trips(copies: pd.DataFrame, waits: pd.DataFrame, places: tuple[Place, ...]) -> pd.DataFrame:
-    """One row a trip: ``there`` and ``back``, index labels of ``copies`` (rows of ``COPIES``).
+def find_trips(copies: pd.DataFrame, waits: pd.DataFrame, places: tuple[Place, ...]) -> list[tuple[int, int]]:
+    """For each trip the copy to the host and the one back, as index labels of ``copies`` (rows of ``COPIES``).
 
-    A trip is a blocking copy to the host's ordinary memory, then the next copy from there of as many bytes, launched
-    by the same thread in the same step when the first was over, from a place that does not lie before it.
+    A trip is a blocking copy to the host's ordinary memory, and one from there of as many bytes, launched by the same
+    thread in the same step when the first was over, from a place that does not lie before it. Of several that went,
+    the last comes back first.
     """
     sized = copies[((copies["bytes"] >= LEAST_BYTES) & (copies["launch"] >= 0) & (copies["step"] >= 0)).to_numpy(bool)]
     sized = sized[(sized["memory"] == "pageable").to_numpy(bool)]
     waited = np.append(waits["end"].to_numpy(np.int64), -1)[sized["wait"].to_numpy(np.int64)]
-    sized = sized.assign(over=np.maximum(waited, sized["launch_end"]), label=sized.index)
-    there = sized[(sized["direction"] == "DtoH").to_numpy(bool)].sort_values("over")
-    back = sized[(sized["direction"] == "HtoD").to_numpy(bool)].sort_values("launch_ts")
-    keys = ["tid", "step", "bytes"]
-    pairs = pd.merge_asof(
-        back[[*keys, "launch_ts", "label", "place"]],
-        there[[*keys, "over", "label", "place"]],
-        left_on="launch_ts", right_on="over", by=keys, suffixes=("_back", "_there"),
-    )  # fmt: skip
-    pairs = pairs.dropna(subset="label_there").drop_duplicates("label_there").astype({"label_there": "int64"})
-    trips: pd.DataFrame = pairs[_further_down(pairs, places)].rename(
-        columns={"label_there": "there", "label_back": "back"}
-    )
-    return trips[["there", "back"]].reset_index(drop=True)
-
-
-def _further_down(pairs: pd.DataFrame, places: tuple[Place, ...]) -> Bools:
-    columns = (pairs[name].astype("int64") for name in ("place_there", "place_back"))
-    return np.array([_follows(places[there], places[back]) for there, back in zip(*columns, strict=True)], dtype=bool)
+    leaves = (sized["direction"] == "DtoH").to_numpy(bool)
+    over = np.maximum(waited, sized["launch_end"].to_numpy(np.int64))
+    sized = sized.assign(when=np.where(leaves, over, sized["launch_ts"])).sort_values("when", kind="stable")
+    trips: list[tuple[int, int]] = []
+    away: dict[tuple[int, int, int], list[int]] = {}
+    columns = (sized[name].tolist() for name in ("tid", "step", "bytes", "direction", "place"))
+    for label, tid, step, size, direction, place in zip(sized.index.tolist(), *columns, strict=True):
+        waiting = away.setdefault((tid, step, size), [])
+        if direction == "DtoH":
+            waiting.append(label)
+        elif direction == "HtoD" and waiting:
+            there = waiting.pop()
+            if _follows(places[int(copies["place"].loc[there])], places[place]):
+                trips.append((there, label))
+    return trips
 
 
 def _follows(there: Place, back: Place) -> bool:

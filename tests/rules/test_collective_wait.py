@@ -9,14 +9,14 @@ C10D = "<site-packages>/torch/distributed/distributed_c10d.py"
 LOGGED: FrameSpec = ("<site-packages>/torch/distributed/c10d_logger.py", 83, "wrapper", "func(*args, **kwargs)")
 
 
-def inside(number: int, function: str, expression: str) -> FrameSpec:
+def inside(number: int, function: str, expression: str) -> tuple[str, int, str, str]:
     return (C10D, number, function, expression)
 
 
 def gathered(builder: TraceBuilder, start: float) -> TraceBuilder:
     """``all_gather_object`` as it waits: two copies to the device, a read, a copy back."""
     user = line(22, "dist.all_gather_object(parts, metrics)")
-    parts: list[tuple[int, tuple[str, ...], str, FrameSpec]] = [
+    parts: list[tuple[int, tuple[str, ...], str, tuple[str, int, str, str]]] = [
         (3501, ("aten::to", "aten::copy_"), "HtoD", inside(3410, "_object_to_tensor", "data.to(device)")),
         (3501, ("aten::to", "aten::copy_"), "HtoD", inside(3420, "_object_to_tensor", "size.to(device)")),
         (3514, ("aten::item",), "DtoH", inside(3514, "all_gather_object", "max(sizes).item()")),
@@ -76,6 +76,15 @@ def test_a_copy_that_backward_makes_outside_its_functions_is_ddps_question():
     engine = ("<site-packages>/torch/autograd/graph.py", 869, "_engine_run_backward", "run_backward()")
     found = findings(builder.warning(100, line(30, "loss.backward()"), engine), "SYN101", "CPY201", "SYN110")
     assert [finding.rule for finding in found] == ["SYN110"]
+    assert "find_unused_parameters" in found[0].fix
+
+
+def test_without_lines_that_question_is_known_by_the_search_in_forward():
+    builder = TraceBuilder().step(0, 1000).op("torch.distributed.ddp.reducer::search_unused_parameters", 5, 10)
+    waiting(builder, 20, "aten::copy_", memory="pageable", size=32)  # on the thread of forward: the program's own
+    waiting(builder.on(77), 200, "aten::copy_", memory="pageable", size=32)
+    found = findings(builder, "SYN101", "SYN110")
+    assert [(finding.rule, finding.thread) for finding in found] == [("SYN110", None), ("SYN101", None)]
     assert "find_unused_parameters" in found[0].fix
 
 

@@ -136,6 +136,14 @@ class TestRoundTrip:
     def test_others_are_none(self, scene: dict[str, int]):
         assert findings(self.scene(**scene), "CPY204") == []  # type: ignore[arg-type]
 
+    def test_of_two_that_leave_the_one_that_comes_back_is_meant(self):
+        builder = self.scene()
+        for start in (0, 1000):
+            builder.op("aten::copy_", start, 7).warning(start + 7.5, line(11, "logged.cpu()"))
+            builder.copy("DtoH", call=(start + 1, 2), runs=(start + 2, 1), memory="pageable", bytes=32768)
+            builder.stream_sync(start + 4, 2)
+        assert lines_of(findings(builder, "CPY204")) == [13]
+
     def test_a_batch_from_pinned_memory_is_no_return(self):
         builder = self.scene(back=1)
         for start in (0, 1000):

@@ -46,11 +46,11 @@ class TestLaunchQueueFull:
         assert "SYN107" in blind(TraceBuilder().call("cudaLaunchKernel", 0, 500))
 
 
-def serial(launches: int, **recording: object) -> TraceBuilder:
+def serial(launches: int, *, said: bool = False) -> TraceBuilder:
     """Steps whose launches each last until their kernel has ended, the device idle in between; a read at the end."""
     builder = TraceBuilder().steps(0, 100 * launches + 200)
-    if recording:
-        builder = TraceBuilder().recording(0, 100 * launches + 200, **recording)
+    if said:
+        builder = TraceBuilder().recording(0, 100 * launches + 200, launch_blocking=True)
     for number in range(launches):
         builder.launch("gemm", call=(100 * number, 50), runs=(100 * number + 5, 40))
     end = 100 * launches
@@ -75,7 +75,7 @@ class TestLaunchBlocking:
 
     def test_a_few_launches_need_the_recordings_word(self):
         assert findings(serial(5), "SYN108") == []
-        assert findings(serial(5, launch_blocking=True), "SYN108")[0].count == 5
+        assert findings(serial(5, said=True), "SYN108")[0].count == 5
 
     def test_a_variable_that_came_too_late_blocks_nothing(self):
         builder = TraceBuilder().recording(0, 900, launch_blocking=True)
