@@ -245,7 +245,14 @@ class Timeline:
         warned = np.flatnonzero(waits["kind"].isin(["stream", "copy"]).to_numpy(bool))
         place = np.zeros(len(waits), dtype=np.int64)
         place[warned] = self._places.of_warnings(ts[warned], end[warned], tid[warned], in_backward[warned])
-        return located(place, self._around(ts, end, tid))
+        # A thread without Python that waits during backward is autograd's.
+        backward = np.where(np.isin(tid, self._python_threads), 0, self._places.of_backward(ts, end))
+        return located(place, self._around(ts, end, tid), backward)
+
+    @property
+    def _python_threads(self) -> list[int]:
+        recording = self.trace.recording
+        return [*self.stacks.nesting.threads(), *map(int, recording.thread_names if recording else ())]
 
     def _profilers_own(self, waits: pd.DataFrame) -> Bools:
         ts, end, tid = (waits[c].to_numpy(np.int64) for c in ("ts", "end", "tid"))

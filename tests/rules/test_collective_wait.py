@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders import FrameSpec, TraceBuilder
+from tests.builders import TID, FrameSpec, TraceBuilder
 from tests.rules.scenes import blind, chain, codes, findings, line, waiting
 
 C10D = "<site-packages>/torch/distributed/distributed_c10d.py"
@@ -77,6 +77,14 @@ def test_a_copy_that_backward_makes_outside_its_functions_is_ddps_question():
     found = findings(builder.warning(100, line(30, "loss.backward()"), engine), "SYN101", "CPY201", "SYN110")
     assert [finding.rule for finding in found] == ["SYN110"]
     assert "find_unused_parameters" in found[0].fix
+
+
+def test_its_line_is_that_of_backward_though_a_thread_of_autograd_waits():
+    builder = TraceBuilder().recording(0, 1000, thread_names={str(TID): "MainThread"})
+    engine = ("<site-packages>/torch/autograd/__init__.py", 381, "backward", "_engine_run_backward()")
+    builder.entry("backward", 5, 300, line(30, "loss.backward()"), engine)
+    found = findings(waiting(builder.on(77), 50, "aten::copy_", memory="pageable", size=32), "SYN101", "SYN110")
+    assert [(finding.rule, finding.site and finding.site.line) for finding in found] == [("SYN110", 30)]
 
 
 def test_without_lines_that_question_is_known_by_the_search_in_forward():
