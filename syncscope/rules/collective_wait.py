@@ -50,8 +50,9 @@ class CollectiveWait(WaitRule):
         for tid in found["tid"].unique():
             rows = np.flatnonzero((found["tid"] == tid).to_numpy(bool))
             unit[rows] = unit.max() + 1 + number_calls(found["place"].iloc[rows].tolist())
+        both = zip(found["ops"], found["place"], strict=True)
+        ops = pd.Series([down_to_collective(*pair) for pair in both], index=found.index, dtype=object)
         place = pd.Series([outside(place) for place in found["place"]], index=found.index, dtype=object)
-        ops = pd.Series([down_to_collective(chain) for chain in found["ops"]], index=found.index, dtype=object)
         result: pd.DataFrame = found.assign(place=place, ops=ops, unit=unit)
         return result
 

@@ -25,6 +25,9 @@ NAMESPACE = "c10d::"
 ENTRIES = ("ProcessGroup.",)
 """Beginnings of the entry points under which the collector records collectives."""
 
+ENTRY = "backward"
+"""The entry point under which it records backward, in programs of several ranks."""
+
 UNUSED = "torch.distributed.ddp.reducer::search_unused_parameters"
 """What DDP runs in forward to find the parameters that this rank leaves out."""
 
@@ -43,7 +46,8 @@ def in_collectives(waits: pd.DataFrame, places: tuple[Place, ...], table: pd.Dat
         _entered(place) >= 0
         or place.entry.startswith(ENTRIES)
         or any(op.startswith(NAMESPACE) for op in chain)
-        or (chain == CALLBACK and (_in_backward(place) or (bool(searching) and tid not in searching)))
+        or asks_for_unused(chain, place)
+        or (chain == CALLBACK and bool(searching) and tid not in searching)
         for place, chain, tid in zip(seen, waits["ops"], waits["tid"], strict=True)
     ]
     found: Bools = np.array(known, dtype=bool)
@@ -63,9 +67,13 @@ def _entered(place: Place) -> int:
     return next(number for number in below if place.chain[number].file.endswith(AROUND))
 
 
-def _in_backward(place: Place) -> bool:
+def asks_for_unused(ops: tuple[str, ...], place: Place) -> bool:
+    """Whether it is DDP's question: of what backward does, what it does outside of its functions. Where ops are
+    unknown, that is what PyTorch did not warn of, so that only the recorded call of backward gave it its place."""
     at = place.at
-    return at is not None and "torch/autograd/" in at.file and (at.function in BACKWARD or place.entry == "backward")
+    called = place.entry == ENTRY
+    warned = at is not None and at.function in BACKWARD and "torch/autograd/" in at.file
+    return (ops == CALLBACK and (called or warned)) or (not ops and called)
 
 
 def outside(place: Place) -> Place:
@@ -78,9 +86,9 @@ def outside(place: Place) -> Place:
     return replace(place, chain=chain, at=chain[-1], entry=name, running=None, stack=-1)
 
 
-def down_to_collective(ops: tuple[str, ...]) -> tuple[str, ...]:
+def down_to_collective(ops: tuple[str, ...], place: Place) -> tuple[str, ...]:
     """A chain of ops up to the collective in it, without what it is made of."""
-    if ops == CALLBACK:
+    if ops == CALLBACK or asks_for_unused(ops, place):
         return (UNUSED,)
     inside = [number for number, op in enumerate(ops) if op.startswith(NAMESPACE)]
     return ops[: inside[0] + 1] if inside else ops

@@ -87,6 +87,15 @@ def test_its_line_is_that_of_backward_though_a_thread_of_autograd_waits():
     assert [(finding.rule, finding.site and finding.site.line) for finding in found] == [("SYN110", 30)]
 
 
+def test_where_ops_are_unknown_that_nothing_warned_of_it_tells():
+    builder = TraceBuilder().recording(0, 1000, thread_names={str(TID): "MainThread"})
+    engine = ("<site-packages>/torch/autograd/__init__.py", 381, "backward", "_engine_run_backward()")
+    builder.entry("backward", 5, 300, line(30, "loss.backward()"), engine)
+    found = findings(waiting(builder.on(77), 50, memory="pageable", size=32), "SYN101", "CPY201", "SYN110")
+    assert [finding.rule for finding in found] == ["SYN110"]
+    assert "find_unused_parameters" in found[0].fix
+
+
 def test_without_lines_that_question_is_known_by_the_search_in_forward():
     builder = TraceBuilder().step(0, 1000).op("torch.distributed.ddp.reducer::search_unused_parameters", 5, 10)
     waiting(builder, 20, "aten::copy_", memory="pageable", size=32)  # on the thread of forward: the program's own

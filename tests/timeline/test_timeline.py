@@ -6,7 +6,7 @@ import pytest
 
 from syncscope.recording import Attributed
 from syncscope.timeline import Timeline
-from syncscope.timeline.attribution import called, ops_of_expression
+from syncscope.timeline.attribution import ops_of_expression
 from tests.builders import TraceBuilder
 
 STEP = ("train.py", 12, "step", "loss.item()")
@@ -139,19 +139,3 @@ class TestOpsOfAWindowWithoutOps:
 )
 def test_an_expression_names_its_op_only_where_there_is_no_doubt(expression: str | None, op: str | None):
     assert (ops_of_expression(expression) or (None,))[0] == op
-
-
-@pytest.mark.parametrize(
-    ("expression", "name"),
-    [
-        ("torch.tensor([1, 2])", "tensor"),
-        ("x[:n]", "[]"),
-        ("one_hot(x)", "one_hot"),
-        ("f()()", ""),
-        ("loss", ""),
-        ("not valid(", ""),
-        (None, ""),
-    ],
-)
-def test_what_an_expression_calls(expression: str | None, name: str):
-    assert called(expression) == name
