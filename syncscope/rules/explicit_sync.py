@@ -32,6 +32,8 @@ class ExplicitSync(WaitRule):
     Fine:
         torch.cuda.synchronize()         # once, around a benchmark
         done.synchronize()               # before the host reads what a non_blocking copy brought
+
+    A wait that finds nothing queued costs no more than its call: it is a note.
     """
 
     code = "SYN105"

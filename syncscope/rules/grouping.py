@@ -89,7 +89,8 @@ class Group:
         """Whether these are small copies, and many of them a step: what one copy of them all would do."""
         copy, steps = self.inside["copy"].to_numpy(np.int64), len(self.timeline.steps)
         size = self.timeline.copies["bytes"].to_numpy(np.int64)[copy[copy >= 0]]
-        return bool(steps and len(size) >= MANY * steps and size.mean() <= SMALL)
+        known = len(size) and (size >= 0).all()
+        return bool(steps and known and len(size) >= MANY * steps and size.mean() <= SMALL)
 
     def total(self, column: str) -> int | None:
         """The sum of what is known of a column inside the steps, ``None`` when nothing is."""

@@ -12,10 +12,10 @@ FULL = 900
 them, so that launches block at 1,022 kernels (H200) or at 966 (an A100 that records events too)."""
 
 LONG_NS = 50_000
-"""Nanoseconds from which on a launch counts as blocked ..."""
+"""Nanoseconds from which on a launch may have been blocked."""
 
 LONG_TIMES = 10
-"""... if it also took this many times as long as the trace's median launch."""
+"""How many times as long as the trace's median launch it must have taken as well."""
 
 
 class LaunchQueueFull(Rule):

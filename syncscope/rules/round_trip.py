@@ -64,6 +64,6 @@ class RoundTrip(Rule):
     def message(self, group: Group) -> str:
         copies = group.timeline.copies.loc[group.rows["copy"]]
         back = group.timeline.places[int(copies["place"].iloc[-1])].site
-        where = f"{back.expression or 'a copy'} at line {back.line}" if back else "another copy"
+        where = f"{back.expression or 'a copy'} ({back.file}:{back.line})" if back else "another copy"
         size = int(copies["bytes"].iloc[0])
         return f"{group.what} brings {size:,} bytes to the host, and {where} takes as many back to the device"

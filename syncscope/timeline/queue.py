@@ -7,6 +7,12 @@ import pandas as pd
 
 from syncscope.timeline.intervals import Ints
 
+SHARE = 0.9
+"""Share of launches that return after their kernel's end from which on every launch counts as waiting."""
+
+ENOUGH = 20
+"""Launches from which on that share speaks for itself, without a recording that says so."""
+
 
 def queued(calls: pd.DataFrame, launch: Ints, device: pd.DataFrame) -> Ints:
     """For each of ``calls`` (n,), how many calls before it had given the device work that was not done when it began.
@@ -31,10 +37,11 @@ def last_ends(calls: int, launch: Ints, device: pd.DataFrame) -> Ints:
     return done
 
 
-def waited_share(calls: pd.DataFrame, launch: Ints, device: pd.DataFrame) -> tuple[float, int]:
-    """The share of kernel launches that returned only when their kernel had ended, and how many launches there are."""
+def every_launch_waits(calls: pd.DataFrame, launch: Ints, device: pd.DataFrame, said: bool) -> bool:
+    """Whether kernel launches return only when their kernel has ended, as with ``CUDA_LAUNCH_BLOCKING=1``; ``said`` is
+    whether a recording says that it was set. It is without effect when it is set too late."""
     done = last_ends(len(calls), launch, device)
     kernels = (calls["role"] == "launch").to_numpy(bool) & (done >= 0)
-    many = int(kernels.sum())
     waited = calls["end"].to_numpy(np.int64)[kernels] >= done[kernels]
-    return (float(waited.mean()) if many else 0.0), many
+    enough = len(waited) >= (1 if said else ENOUGH)
+    return bool(enough and waited.mean() >= SHARE)

@@ -20,7 +20,7 @@ from syncscope.timeline.overlap import busiest, compute_unions, is_compute, over
 from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places, located
 from syncscope.timeline.prints import find_prints
-from syncscope.timeline.queue import queued, waited_share
+from syncscope.timeline.queue import every_launch_waits, queued
 from syncscope.timeline.stacks import PythonStacks
 from syncscope.timeline.steps import span, step_of
 from syncscope.timeline.waits import (
@@ -36,12 +36,6 @@ from syncscope.trace.model import Trace
 
 HOST_COPIES = ("HtoD", "DtoH")
 DATA_LOADING = r"DataLoader|DataPipe"
-
-WAITED_SHARE = 0.9
-"""Share of launches that return after their kernel's end from which on every launch counts as blocking."""
-
-ENOUGH_LAUNCHES = 20
-"""Launches from which on that share speaks for itself, without a recording that says so."""
 
 
 class Timeline:
@@ -72,10 +66,9 @@ class Timeline:
 
     @cached_property
     def launch_blocking(self) -> bool:
-        """Whether every launch waits for its kernel, as with ``CUDA_LAUNCH_BLOCKING=1``."""
-        share, launches = waited_share(self.calls, self.launch, self.trace.device)
+        """Whether every launch waits for its kernel (``queue.every_launch_waits``)."""
         said = self.trace.recording is not None and self.trace.recording.launch_blocking
-        return share >= WAITED_SHARE and (said or launches >= ENOUGH_LAUNCHES)
+        return every_launch_waits(self.calls, self.launch, self.trace.device, said)
 
     @cached_property
     def ops(self) -> OpIndex:

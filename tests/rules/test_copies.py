@@ -121,7 +121,7 @@ class TestRoundTrip:
         assert lines_of(found) == [13]
         assert (found[0].count, found[0].per_step) == (2, 1)
         assert "32,768 bytes" in found[0].message
-        assert "row.to('cuda') at line 15" in found[0].message
+        assert "row.to('cuda') (train.py:15) takes as many back" in found[0].message
 
     def test_it_is_related_to_the_waits_of_both_copies(self):
         found = findings(self.scene(), "CPY204", "SYN101")

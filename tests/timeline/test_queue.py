@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
 from syncscope.timeline import Timeline
-from syncscope.timeline.queue import waited_share
 from tests.builders import TraceBuilder
 
 
@@ -34,8 +31,18 @@ def test_without_calls_there_is_nothing():
     assert Timeline(TraceBuilder().kernel("k", 0, 5).trace()).queued.tolist() == []
 
 
-@pytest.mark.parametrize(("returns", "share"), [(5, 0.5), (25, 1.0)])
-def test_launches_that_return_after_their_kernel_waited_for_it(returns: float, share: float):
-    builder = TraceBuilder().launch("a", call=(0, 25), runs=(5, 20)).launch("b", call=(40, returns), runs=(46, 19))
-    view = Timeline(builder.kernel("no launch", 90, 5).trace())
-    assert waited_share(view.calls, view.launch, view.trace.device) == (share, 2)
+def said(*returns: float) -> Timeline:
+    """Kernels of 20 µs whose launches take as long as given, recorded with the variable set."""
+    builder = TraceBuilder().recording(0, 1000, launch_blocking=True)
+    for number, length in enumerate(returns):
+        builder.launch("k", call=(100 * number, length), runs=(100 * number + 5, 20))
+    return Timeline(builder.stream_sync(990, 2).trace())
+
+
+def test_every_launch_waits_when_nine_in_ten_return_after_their_kernel():
+    assert said(*[25] * 9, 5).launch_blocking
+    assert not said(*[25] * 8, 5, 5).launch_blocking
+
+
+def test_without_launches_none_waits():
+    assert not said().launch_blocking
