@@ -115,9 +115,7 @@ def _blocking(timeline: Timeline, host: pd.DataFrame, found: pd.DataFrame) -> Bo
     launched = (found["stream"] >= 0).to_numpy(bool) & np.isin(role, LAUNCHES)
     copies = found["engine"].isin((0, 1)).to_numpy(bool) & found["pageable"].to_numpy(bool)
     staged = copies & (host["end"].to_numpy() > found["starts"].to_numpy())
-    recording = timeline.trace.recording
-    serial = recording is not None and recording.launch_blocking
-    result: Bools = launched & ((role == "copy-sync") | staged | serial)
+    result: Bools = launched & ((role == "copy-sync") | staged | timeline.launch_blocking)
     return result
 
 
