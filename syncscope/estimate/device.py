@@ -30,6 +30,9 @@ TIMING = {
 JUST = 5_000
 """Nanoseconds within which one thing followed at once on another."""
 
+EARLY = 500
+"""Nanoseconds by which the device's times may be wrong."""
+
 GAP = 1_000.0
 LATENCY = 2_000.0
 """Nanoseconds between activities of a stream and from launch to start, where the trace shows none."""
@@ -131,8 +134,8 @@ def timing(host: pd.DataFrame, found: pd.DataFrame, held: Floats) -> dict[str, F
     before = _before_in(stream, ends)
     hop, others = starts - held, _held_by_others(found)
     free = np.maximum(before, launched)
-    by_event = (hop >= -JUST) & (hop <= HOP) & (held > free)
-    explained = by_event | ((np.abs(starts - others) <= JUST) & (others > free))
+    by_event = (hop >= -EARLY) & (hop <= HOP) & (held > free)
+    explained = by_event | (at_once(starts, others) & (others > free))
     idle = (stream >= 0) & (before <= launched) & ~explained & (host["chain"] >= 0).to_numpy(bool)
     queued = (stream >= 0) & ~idle & ~explained
     kind = found["kind"].to_numpy(np.int64) + 3 * blocks
@@ -142,6 +145,12 @@ def timing(host: pd.DataFrame, found: pd.DataFrame, held: Floats) -> dict[str, F
         "gap": np.where(queued, pause, _medians(pause, queued & (pause < JUST), kind, GAP)),
         "hop": np.where(by_event, np.maximum(hop, 0.0), _medians(hop, by_event, kind, GAP)),
     }
+
+
+def at_once(starts: Floats, ends: Floats) -> Bools:
+    """Which activities began just when others ended."""
+    found: Bools = (starts >= ends - EARLY) & (starts <= ends + JUST)
+    return found
 
 
 def _before_in(stream: Ints, ends: Floats) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from syncscope.estimate.chains import roles
-from syncscope.estimate.device import JUST, stream_numbers
+from syncscope.estimate.device import EARLY, JUST, at_once, stream_numbers
 from syncscope.estimate.targets import RECENT, Events, Streams, Target, Wanted, find_events
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats, Ints
@@ -44,7 +44,7 @@ def find_holds(timeline: Timeline, host: pd.DataFrame, found: pd.DataFrame) -> W
                     before = mine[mine < waits[0]][::-1][:RECENT]
                     others = [int(stream[item]) for item in _first_each(before, stream) if stream[item] != on]
                     wanted = [Target(other, waits[-1]) for other in others[: len(waits)]]
-                done = tuple(target for target in wanted if streams.end(target, held) <= began + JUST)
+                done = tuple(target for target in wanted if streams.end(target, held) <= began + EARLY)
                 if done:
                     holds[held] = (*holds.get(held, ()), *done)
     for held, more in _with_default_stream(timeline, host, found, holds).items():
@@ -98,13 +98,13 @@ def _noted(timeline: Timeline, host: pd.DataFrame) -> dict[int, Target]:
 
 def _event_of_another(events: Events, streams: Streams, item: int, waiting: int, began: float) -> Target | None:
     """The latest event of another stream than the ``waiting`` one that was over when it ``began``."""
-    recent = [target for target in events.recent(item) if streams.end(target, item) <= began + JUST]
+    recent = [target for target in events.recent(item) if streams.end(target, item) <= began + EARLY]
     other = next((target for target in recent if target.stream != waiting), None)
     if other is not None or not recent:
         return other
     # ``a.wait_stream(b)`` records on b, wherever the thread launched last.
     others = [Target(number, recent[0].item) for number in streams.all if number != waiting]
-    return streams.latest(others, item, began + JUST)
+    return streams.latest(others, item, began + EARLY)
 
 
 def _with_default_stream(timeline: Timeline, host: pd.DataFrame, found: pd.DataFrame, holds: Wanted) -> Wanted:
@@ -122,8 +122,8 @@ def _with_default_stream(timeline: Timeline, host: pd.DataFrame, found: pd.DataF
         reach = np.concatenate([[-np.inf], np.maximum.accumulate(ends[pair])[:-1]])
         switch = np.concatenate([[False], stream[pair][1:] != stream[pair][:-1]])
         unheld = np.array([item not in holds for item in pair.tolist()])
-        shown = switch & unheld & (reach > asked[pair] + JUST) & (np.abs(starts[pair] - reach) <= JUST)
-        if shown.sum() >= LEAST_SHOWN and (starts[pair][switch] >= reach[switch] - JUST).all():
+        shown = switch & unheld & (reach > asked[pair] + JUST) & at_once(starts[pair], reach)
+        if shown.sum() >= LEAST_SHOWN and (starts[pair][switch] >= reach[switch] - EARLY).all():
             for item in pair[switch].tolist():
                 result[item] = (*result.get(item, ()), Target(int(default if stream[item] == other else other)))
     return result
