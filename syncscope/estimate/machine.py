@@ -145,7 +145,8 @@ class _Machine:
         self._ends: dict[Target, Floats] = {}
         self._queue: list[deque[tuple[int, Floats]]] = [deque() for _ in program.streams]
         self._launched = [0] * len(program.streams)
-        self._begins, self._batch = [zero], self._never
+        self._begins = [zero]
+        self._batch: Floats | None = None
         self.hosts: list[Floats] = []
         self.devices: list[Floats] = []
         self.watching = False
@@ -207,9 +208,11 @@ class _Machine:
 
     def _loaded(self, item: _Item, change: Change, host: Floats) -> Floats:
         """When the host has its next batch and has done what else lies before an item's call."""
-        came = np.maximum(host, self._batch + item.period)
-        self._batch = np.where(self._paced, came, host + item.loading * change.pre)
-        return self._batch + max(item.pre - item.loading, 0.0) * change.pre
+        loaded = host + item.loading * change.pre
+        if self._batch is not None:
+            loaded = np.where(self._paced, np.maximum(host, self._batch + item.period), loaded)
+        self._batch = loaded
+        return loaded + max(item.pre - item.loading, 0.0) * change.pre
 
     def _call(self, number: int, step: int, begin: Floats) -> Floats:
         """Make an item's call; when it returns."""

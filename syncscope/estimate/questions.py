@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -18,6 +17,7 @@ from syncscope.rules import RULES
 from syncscope.rules.rule import Hit, Intervention
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats
+from syncscope.timeline.timeline import HOST_COPIES
 
 FORMATTER_LAUNCHES = 7
 """Kernels that the printing of a tensor launches before its first wait, at most."""
@@ -41,17 +41,18 @@ class Study:
 
     timeline: Timeline
     program: Program
+    _rates: dict[str, Rate] = field(default_factory=dict)
+
+    def rate(self, direction: str) -> Rate:
+        """Of pinned copies in a direction (``HtoD``, ``DtoH``)."""
+        if direction not in self._rates:
+            self._rates[direction] = pinned_rate(self.timeline, direction)
+        return self._rates[direction]
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What questions took for granted so far."""
-        asked = self.__dict__.get("rates", {})
-        return tuple(dict.fromkeys(rate.assumed for rate in asked.values() if rate.assumed))
-
-    @cached_property
-    def rates(self) -> dict[str, Rate]:
-        """Of pinned copies, by direction."""
-        return {direction: pinned_rate(self.timeline, direction) for direction in ("HtoD", "DtoH")}
+        return tuple(dict.fromkeys(rate.assumed for rate in self._rates.values() if rate.assumed))
 
     def items(self, calls: Iterable[int]) -> list[int]:
         """Items of rows of ``Timeline.calls``, those inside the steps."""
@@ -106,7 +107,7 @@ def asynchronous(study: Study, hit: Hit) -> Question:
     for item, direction, memory, size in zip(
         copies["item"], copies["direction"], copies["memory"], copies["bytes"], strict=True
     ):
-        faster = study.rates[direction].ns(size) if memory == "pageable" and direction in study.rates else np.inf
+        faster = study.rate(direction).ns(size) if memory == "pageable" and direction in HOST_COPIES else np.inf
         found[int(item)] = Edit(free=True, dur=faster)
     return found
 
@@ -177,9 +178,9 @@ def gathered(study: Study, hit: Hit) -> Question:
             found |= {int(item): Edit(pre=left, own=left, free=True) for item in between}
             found[place] = Edit(pre=left, own=left, free=True, gone=True)
         found |= {item: Edit(own=0.0, free=True) for item in study.completing(copies.iloc[:-1]) if item not in found}
-        rate = study.rates.get(str(last["direction"]))
-        if rate is not None:
-            found[int(last["item"])] = Edit(pre=left, dur=rate.ns(int(copies["bytes"].sum())))
+        if last["direction"] in HOST_COPIES:
+            whole = study.rate(str(last["direction"])).ns(int(copies["bytes"].sum()))
+            found[int(last["item"])] = Edit(pre=left, dur=whole)
     return found
 
 

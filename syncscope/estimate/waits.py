@@ -92,17 +92,16 @@ def _event(item: int, begin: float, end: float, streams: Streams, events: Events
 
 
 def _named_streams(timeline: Timeline, host: pd.DataFrame) -> dict[int, int]:
-    """By item the stream that a wait for a stream names: that of the copy it completes, or the device's record."""
+    """By item the stream that a wait for a stream names: by the device's record, else that of the copy it completes."""
     number = stream_numbers(timeline.trace.device)[1]
     item_of = {int(call): item for item, call in enumerate(host["call"]) if call >= 0}
+    waits = timeline.waits[(timeline.waits["copy"] >= 0).to_numpy(bool)]
+    copies = timeline.copies.loc[waits["copy"].to_numpy(np.int64)]
+    completed = zip(waits["call"].tolist(), copies["device"].tolist(), copies["stream"].tolist(), strict=True)
+    names = {item_of[call]: (device, stream) for call, device, stream in completed if call in item_of}
     sync = timeline.trace.sync[(timeline.trace.sync["stream"] >= 0).to_numpy(bool)]
     columns = (sync[name].tolist() for name in ("correlation", "device", "stream"))
     noted = {correlation: (max(device, 0), stream) for correlation, device, stream in zip(*columns, strict=True)}
     correlations = timeline.calls["correlation"].tolist()
-    names = {item: noted[correlations[call]] for call, item in item_of.items() if correlations[call] in noted}
-    waits = timeline.waits[(timeline.waits["copy"] >= 0).to_numpy(bool)]
-    copies = timeline.copies.loc[waits["copy"].to_numpy(np.int64)]
-    for call, device, stream in zip(waits["call"], copies["device"], copies["stream"], strict=True):
-        if int(call) in item_of:
-            names[item_of[int(call)]] = int(device), int(stream)
+    names |= {item: noted[correlations[call]] for call, item in item_of.items() if correlations[call] in noted}
     return {item: number[name] for item, name in names.items() if name in number}

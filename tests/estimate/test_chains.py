@@ -15,7 +15,10 @@ def rows(builder: TraceBuilder):
 
 def test_work_lies_before_and_inside_calls_and_ends_with_the_step() -> None:
     found = rows(
-        TraceBuilder().launch("a", call=(10, 5), runs=(20, 30)).launch("b", call=(40, 4), runs=(60, 9)).recording(0, 100)
+        TraceBuilder()
+        .launch("a", call=(10, 5), runs=(20, 30))
+        .launch("b", call=(40, 4), runs=(60, 9))
+        .recording(0, 100)
     )
     assert found["pre"].tolist() == [10_000, 25_000, 56_000]
     assert found["own"].tolist() == [5_000, 4_000, 0]

@@ -42,7 +42,9 @@ def test_the_record_of_a_wait_counts_more_than_a_guess() -> None:
 def test_two_streams_may_wait_for_one() -> None:
     builder = TraceBuilder().launch("made", call=(0, 5), runs=(10, 50), stream=7)
     builder = event(event(builder, 10), 14)
-    builder.launch("here", call=(20, 2), runs=(64, 10), stream=20).launch("there", call=(24, 2), runs=(64, 10), stream=21)
+    builder.launch("here", call=(20, 2), runs=(64, 10), stream=20).launch(
+        "there", call=(24, 2), runs=(64, 10), stream=21
+    )
     found = holds(builder.recording(0, 100))
     assert found == {5: (Target(MAIN, 4),), 6: (Target(MAIN, 4),)}
 
