@@ -55,13 +55,14 @@ def together(questions: Iterable[Question]) -> Question:
 class Change:
     """An item's edits of all columns, each (columns,)."""
 
-    def __init__(self, edits: Iterable[tuple[int, Edit]], questions: int, scale: Floats) -> None:
+    def __init__(self, edits: Sequence[tuple[int, Edit]], questions: int, scale: Floats) -> None:
         """``scale`` (columns,) is that of the host's work."""
         columns = {name: np.full(questions, value) for name, value in vars(Edit()).items()}
         for number, edit in edits:
             for name, column in columns.items():
                 column[number] = getattr(edit, name)
         across = {name: np.repeat(column, len(scale) // questions) for name, column in columns.items()}
+        self.edited = bool(edits)
         self.pre: Floats = across["pre"] * scale
         self.own: Floats = across["own"] * scale
         """What the host's work before and inside the call is multiplied with."""

@@ -97,7 +97,8 @@ def _unknown(finding: Finding, why: str | None) -> Finding:
 
 
 def _worth(finding: Finding, saving: Saving, after: Sketch, found: Fit, answers: Answers) -> Finding:
-    little = saving.high is not None and saving.high < LITTLE * answers.step_ms
+    likely = saving.high if saving.ms is None else saving.ms
+    little = likely is not None and likely < LITTLE * answers.step_ms
     return msgspec.structs.replace(
         finding,
         severity="warning" if little and finding.severity == "error" else finding.severity,

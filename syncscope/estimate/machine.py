@@ -179,18 +179,23 @@ class _Machine:
             end = self._stream[run.stream] = np.maximum(ready + run.busy, host + run.behind[self._which])
             self._compute = end if exclusive else self._compute
             self._see(run.stream, np.maximum(ready, host), end, run.busy)
-            after = self._queued(run.stream, run.launches, after)
+            after = self._queued(run.stream, run.launches, after, run.work)
         self._host[run.chain] = after
 
-    def _queued(self, stream: int, launches: int, host: Floats) -> Floats:
-        """The host after it has launched, held while the stream's queue is full."""
+    def _queued(self, stream: int, launches: int, host: Floats, work: float = 0.0) -> Floats:
+        """The host after launches that took it some ``work``, held while the stream's queue is full."""
         queue = self._queue[stream]
         self._launched[stream] += launches
         queue.append((self._launched[stream], self._stream[stream]))
         full = self._launched[stream] - QUEUE
         while len(queue) > 1 and queue[1][0] <= full:
             queue.popleft()
-        return np.maximum(host, queue[0][1]) if queue[0][0] <= full else host
+        done, end = queue[0]
+        if done > full:
+            return host
+        # Held was the launch that needed the place; the rest of the work came behind it.
+        behind = min(full - done, launches - 1) / launches
+        return np.maximum(host, end + behind * work * self._scale)
 
     def _one(self, number: int, step: int) -> None:
         item, change = self._item[number], self._changes.of(number)
@@ -220,16 +225,18 @@ class _Machine:
         after = begin + item.own * change.own
         if item.wait:
             done = self._done(self._targets.waits[number])
-            after = np.where(change.free, begin, np.maximum(after, done + item.back))
+            after = np.maximum(after, done + item.back)
+            after = np.where(change.free, begin, after) if change.edited else after
             self._see(HOST, begin, after)
             if change.joins is not None:
                 self._stream = [np.where(change.joins, np.maximum(end, done), end) for end in self._stream]
         elif item.stream >= 0:
             end = self._activity(number, step, (begin if item.blocks else after) + item.lat)
             if item.blocks:
-                blocked = np.where(change.free | change.gone, after, np.maximum(after, end + item.back))
-                self._see(HOST, begin, np.where(change.free | change.gone, begin, blocked))
-                after = blocked
+                blocked = np.maximum(after, end + item.back)
+                free = change.free | change.gone
+                self._see(HOST, begin, blocked, gone=free)
+                after = np.where(free, after, blocked) if change.edited else blocked
             after = self._queued(item.stream, 1, after)
         return after
 
@@ -237,15 +244,17 @@ class _Machine:
         """Put an item's activity on its stream; when it ends."""
         item, change = self._item[number], self._changes.of(number)
         exclusive, before = self._shared and item.alone, self._stream[item.stream]
-        start = np.maximum(before + np.minimum(item.gap, change.gap), launched)
+        gap = np.minimum(item.gap, change.gap) if change.edited else item.gap
+        start = np.maximum(before + gap, launched)
         if number in self._targets.holds:
             start = np.maximum(start, self._done(self._targets.holds[number]) + item.hop)
         if item.engine >= 0 and self._contended[item.engine]:
             start = np.maximum(start, self._engine[item.engine])
         start = np.maximum(start, self._compute) if exclusive else start
-        dur = np.minimum(item.dur * self._pageable if item.pageable else item.dur, change.dur)
+        dur = item.dur * self._pageable if item.pageable else item.dur
+        dur = np.minimum(dur, change.dur) if change.edited else dur
         end = start + dur
-        taken = np.where(change.gone, before, end)
+        taken = np.where(change.gone, before, end) if change.edited else end
         if change.early is not None:
             own = self._beside(item, step, np.maximum(before, launched)) + dur
             end = np.where(change.early, own, end)
@@ -253,10 +262,11 @@ class _Machine:
             taken = np.where(change.early, np.maximum(before, own) if item.engine == TO_DEVICE else before, taken)
         if item.engine >= 0 and item.dur >= HOLDS_ENGINE:
             engine = self._engine[item.engine]
-            self._engine[item.engine] = np.where(change.gone, engine, np.maximum(engine, end))
+            used = np.maximum(engine, end)
+            self._engine[item.engine] = np.where(change.gone, engine, used) if change.edited else used
         self._compute = np.maximum(self._compute, taken) if exclusive else self._compute
         self._stream[item.stream] = taken
-        self._see(item.stream, end - dur, np.where(change.gone, end - dur, end))
+        self._see(item.stream, end - dur, end, gone=change.gone)
         return end
 
     def _beside(self, item: _Item, step: int, ready: Floats) -> Floats:
@@ -273,8 +283,10 @@ class _Machine:
         self.devices.append(done)
         self._begins.append(self._host[0])
 
-    def _see(self, stream: int, begin: Floats, end: Floats, busy: float = np.inf) -> None:
+    def _see(self, stream: int, begin: Floats, end: Floats, busy: float = np.inf, gone: Bools | None = None) -> None:
+        """Keep what takes time in the last step; nothing of it where it is ``gone``."""
         if self.watching:
+            end = end if gone is None else np.where(gone, begin, end)
             self.seen.append(Stretch(stream, begin, end, np.minimum(busy, end - begin)))
 
     def _done(self, targets: tuple[Target, ...]) -> Floats:

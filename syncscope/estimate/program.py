@@ -31,8 +31,8 @@ ITEMS = {
 }  # fmt: skip
 """One row an item."""
 
-QUEUE = 1024
-"""Launches that a stream holds before the next one blocks."""
+QUEUE = 1022
+"""A launch returns when the one so many before it in its stream is done: what CUDA queues, measured on an H200."""
 
 FULL = 0.85
 """Share of ``QUEUE`` outstanding from which on a launch that takes long counts as blocked by it."""

@@ -14,8 +14,11 @@ import pandas as pd
 
 from syncscope.timeline.intervals import Bools, Floats
 
-LONGEST = 128
-"""Items of a stretch: places in the launch queue are counted by stretches."""
+LONGEST = 32
+"""Items of a stretch at most: places in the launch queue are counted by stretches."""
+
+OUTLASTS = 16.0
+"""Times the mean of its stream that an activity must last to stand between two stretches: a queue waits for it long."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +73,16 @@ def find_runs(items: pd.DataFrame, work: Floats, apart: Bools, scales: Floats) -
 
 
 def _begins(items: pd.DataFrame, apart: Bools) -> Bools:
-    """Which items begin a stretch: those apart and what follows them, another chain, stream or sharing, a new step."""
+    """Which items begin a stretch: those apart and what follows them, those that outlast others and what follows them,
+    another chain, stream or sharing, a new step."""
+    long = (items["dur"] > OUTLASTS * items.groupby("stream")["dur"].transform("mean")).to_numpy(bool)
     stream = items["stream"].where(items["stream"] >= 0).bfill().fillna(-1).to_numpy(np.int64)
     launched = (items["stream"] >= 0).to_numpy(bool)
     alone = items["alone"].where(launched).bfill().fillna(False).to_numpy(bool)
     columns = (items["chain"].to_numpy(np.int64), items["step"].to_numpy(np.int64), stream, alone)
-    first = apart.copy()
+    first = apart | long
+    first[1:] |= first[:-1].copy()
     first[0] = True
-    first[1:] |= apart[:-1]
     for column in columns:
         first[1:] |= column[1:] != column[:-1]
     since = np.arange(len(first)) - np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))

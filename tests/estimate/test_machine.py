@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from syncscope.estimate.costs import MEASURED
 from syncscope.estimate.edits import Edit
 from syncscope.estimate.machine import Scenario, replay
-from syncscope.estimate.program import Program, compile_program
+from syncscope.estimate.program import QUEUE, Program, compile_program
 from syncscope.timeline import Timeline
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, simulate, trace
 
@@ -81,7 +81,7 @@ def test_a_full_queue_holds_the_host() -> None:
     compiled = program(steps)
     replayed = replay(compiled, [{}], [Scenario()], [0, 1, 2, 3] * 2, taxed=False)
     behind = (replayed.device - replayed.host)[-1, 0, 0] / 51_000
-    assert 1024 - 130 <= behind <= 1024 + 130
+    assert QUEUE - 130 <= behind <= QUEUE + 130
 
 
 def test_later_launches_wait_on_the_device_where_the_host_does_not_any_more() -> None:
