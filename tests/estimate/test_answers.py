@@ -17,6 +17,7 @@ from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, trace
 from tests.estimate.test_machine import loops, usually
 
 SCENARIOS = (Scenario(0.9), Scenario(0.7), Scenario(1.0))
+FIT = Fit(0.0, SCENARIOS)
 
 
 def program(loop: list[Op], steps: int = 3) -> Program:
@@ -32,7 +33,7 @@ def each_wait(compiled: Program) -> list[dict[int, Edit]]:
     return [{int(item): Edit(free=True)} for item in waits]
 
 
-def ask(compiled: Program, fit: Fit = Fit(0.0, SCENARIOS)) -> Answers:
+def ask(compiled: Program, fit: Fit = FIT) -> Answers:
     return answer(compiled, each_wait(compiled), fit)
 
 
@@ -80,8 +81,10 @@ def test_bounds_hold_the_doubt_of_scenarios_and_of_windows() -> None:
 
 
 def test_steps_that_differ_widen_the_bounds() -> None:
-    alike = [[Work(300), Launch(400), Wait(), Work(200)]] * 4
-    differing = [[Work(300), Launch(400), Wait(), Work(200 + 150 * (number % 2))] for number in range(4)]
+    alike: list[list[Op]] = [[Work(300), Launch(400), Wait(), Work(200)]] * 4
+    differing: list[list[Op]] = [
+        [Work(300), Launch(400), Wait(), Work(200 + 150 * (number % 2))] for number in range(4)
+    ]
     widths = []
     for steps in (alike, differing):
         compiled = compile_program(Timeline(trace(steps).trace()), MEASURED)
