@@ -1,8 +1,9 @@
 """Thin wrappers on the Python entry points that wait or copy without PyTorch's warning.
 
-Explicit waits, ``empty_cache``, copies (warn mode is silent about ``non_blocking`` ones) and ``pin_memory`` leave
-one call record each: thread, begin, end, stack. Operators called through ``torch.ops`` and TorchScript leave one
-when they touch the device. Everything is put back by ``Wrappers.close``.
+Explicit waits, ``empty_cache``, copies (warn mode is silent about ``non_blocking`` ones), ``pin_memory`` and the
+DataLoader's next batch leave one call record each: thread, begin, end, stack. So do, in a program of several ranks,
+collectives and the backward that starts them. Operators called through ``torch.ops`` and TorchScript leave one when
+they touch the device. Everything is put back by ``Wrappers.close``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,15 @@ Record = Callable[[str, int, Any], None]
 """``record(name, start_ns, frame)`` when a call has returned; its end is now."""
 
 _MISSING: Any = object()
+
+COLLECTIVES = (
+    "allreduce", "allreduce_coalesced", "reduce", "broadcast", "barrier", "monitored_barrier",
+    "allgather", "_allgather_base", "all_gather_single", "allgather_coalesced", "allgather_into_tensor_coalesced",
+    "all_gather_single_coalesced", "gather", "scatter", "reduce_scatter", "_reduce_scatter_base",
+    "reduce_scatter_single", "reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced", "alltoall",
+    "alltoall_base", "all_to_all_single", "send", "recv", "recv_anysource", "_end_coalescing",
+)  # fmt: skip
+"""What a process group can be asked, under the names of several versions of PyTorch."""
 
 _RUNS_ON_DEVICE = {"CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"}
 """Dispatch keys under which an operator written in Python runs for device tensors."""
@@ -46,6 +56,8 @@ class Wrappers:
         for name in ("to", "cuda", "cpu"):
             self._crossing(name)
         self._copying()
+        self._always(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", "DataLoader")
+        self._collectives()
         self._operator(torch._ops.OpOverload, "__call__")
         self._operator(torch._ops.OpOverloadPacket, "__call__")
         self._operator(torch._C.ScriptFunction, "__call__")
@@ -88,6 +100,15 @@ class Wrappers:
             return wrapper
 
         self._replace(owner, name, make)
+
+    def _collectives(self) -> None:
+        """Record what starts collectives: calls of a process group, and backward, where DDP and FSDP start theirs."""
+        distributed = self._torch.distributed
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return
+        self._always(self._torch.autograd, "_engine_run_backward", "backward")
+        for name in COLLECTIVES:
+            self._always(distributed.ProcessGroup, name, f"ProcessGroup.{name}")
 
     def _crossing(self, name: str) -> None:
         """Record the calls of ``Tensor.to`` and its kin whose result is on the other side of the bus."""

@@ -10,9 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the wrappers are around PyTorch's entry points")
 
-from syncscope.collect.wrap import Wrappers  # noqa: E402
+from syncscope.collect.wrap import COLLECTIVES, Wrappers  # noqa: E402
 
 Tensor: Any = torch.Tensor
+DataLoaderIter: Any = torch.utils.data.dataloader._BaseDataLoaderIter
 
 NAMES = ("to", "cuda", "cpu", "copy_", "pin_memory")
 
@@ -35,6 +36,9 @@ def state() -> list[Any]:
         *((name in vars(torch.Tensor), getattr(torch.Tensor, name)) for name in NAMES),
         *(owner.__call__ for owner in owners),
         torch.cuda.Event.synchronize,
+        torch.autograd._engine_run_backward,
+        DataLoaderIter.__next__,
+        *(getattr(torch.distributed.ProcessGroup, name, None) for name in COLLECTIVES),
     ]
 
 
@@ -94,6 +98,34 @@ def test_scripted_functions_are_recorded(log: Log) -> None:
 
 def _twice(x: Tensor) -> Tensor:
     return x * 2
+
+
+def test_the_next_batch_of_a_loader_is_recorded(log: Log) -> None:
+    for _ in torch.utils.data.DataLoader(torch.arange(4).tolist(), batch_size=2):
+        pass
+    assert log.calls == [("DataLoader", "test_the_next_batch_of_a_loader_is_recorded")] * 3
+
+
+def test_backward_alone_is_not_recorded(log: Log) -> None:
+    torch.ones(1, requires_grad=True).sum().backward()
+    assert log.calls == []
+
+
+def test_collectives_and_backward_are_recorded_where_there_are_ranks() -> None:
+    distributed = torch.distributed
+    before = state()
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    log = Log()
+    log.wrappers.open()
+    try:
+        x = torch.ones(2, requires_grad=True)
+        x.sum().backward()
+        distributed.all_reduce(x.grad)
+    finally:
+        log.wrappers.close()
+        distributed.destroy_process_group()
+    assert log.calls == [("backward", "backward"), ("ProcessGroup.allreduce", "all_reduce")]
+    assert state() == before
 
 
 @pytest.mark.slow
