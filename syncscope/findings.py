@@ -110,6 +110,44 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     idle_by_cause: dict[str, float]
 
 
+class Delay(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a device was idle: the greatest part of it, and where, when a wait or a loader is behind it."""
+
+    cause: str
+    """As in ``Overlap.idle_by_cause``."""
+    site: Site | None = None
+    at: Frame | None = None
+    chain: tuple[Frame, ...] = ()
+    site_source: SiteSource = "op"
+    ordinal: int = 0
+    """Of the site's expression among equal ones of its function."""
+
+
+class Collective(msgspec.Struct, frozen=True, kw_only=True):
+    """A collective of a rank, or several in a row: where it meets the other ranks. They end it together, so who came
+    last ran it for the shortest time."""
+
+    step: int
+    """The number of the step."""
+    name: str
+    """Of what it is, and of its process group where the trace says so."""
+    end_ms: float
+    """When it ended, since the trace's base."""
+    ms: float
+    exposed_ms: float
+    idle_ms: float
+    """How long the device was idle between the end of the one before and the begin of this one."""
+    delay: int | None = None
+    """Index into ``Meetings.delays``: the longest of that idle time."""
+
+
+class Meetings(msgspec.Struct, frozen=True, kw_only=True):
+    """The collectives of a rank in the order that it ran them, to be compared with those of the others."""
+
+    collectives: tuple[Collective, ...]
+    delays: tuple[Delay, ...]
+
+
 class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     rank: int | None
@@ -124,6 +162,8 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """``None`` when the trace holds no device activity."""
     warnings: tuple[str, ...] = ()
     """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
+    meetings: Meetings | None = None
+    """``None`` where there is no other rank to meet."""
 
 
 class NotChecked(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,68 @@
+"""Where a rank meets the others: its collectives, with what its device waited for before each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from syncscope.findings import Collective, Delay, Meetings
+from syncscope.timeline.intervals import Ints
+from syncscope.timeline.places import Place
+
+MOST_OF_A_KIND, MOST_STEPS = 16, 32
+"""Meetings of one kind kept of a step: collectives in a row are summed to make do; and steps kept, the first ones."""
+
+POINT_TO_POINT = ("send", "recv", "send_recv")
+"""Not all ranks take part, and the two that do may do different things meanwhile."""
+
+
+def find_meetings(
+    collectives: pd.DataFrame, idle: pd.DataFrame, behind: Ints, numbers: Ints, places: tuple[Place, ...]
+) -> Meetings | None:
+    """The meetings of the steps (of the whole trace, as step 0, where it has no steps).
+
+    ``collectives`` are those of one device, ``idle`` its bubbles and ``behind`` (n,) the place of what each of them is
+    due to, 0 for nowhere; ``numbers`` are those of the steps.
+    """
+    table = collectives[~collectives["name"].isin(POINT_TO_POINT).to_numpy(bool)]
+    inside = table["step"].between(0, MOST_STEPS - 1) | (not len(numbers))
+    table = table[inside.to_numpy(bool)].sort_values("ts", kind="stable")
+    if not len(table):
+        return None
+    # A bubble delays the collective that comes next.
+    slot = np.searchsorted(table["ts"].to_numpy(np.int64), idle["end"].to_numpy(np.int64), side="left")
+    bubbles = idle[["dur", "cause"]].assign(behind=behind, slot=slot).sort_values("dur", kind="stable")
+    longest = bubbles.drop_duplicates("slot", keep="last").set_index("slot").reindex(range(len(table)))
+    table = table.assign(
+        idle=bubbles.groupby("slot")["dur"].sum().reindex(range(len(table)), fill_value=0).to_numpy(np.int64),
+        cause=longest["cause"].to_numpy(object), behind=longest["behind"].fillna(0).to_numpy(np.int64),
+        number=np.append(numbers, 0)[table["step"].to_numpy(np.int64)],
+        what=table["name"] + (" of group " + table["group"]).where(table["group"] != "", ""),
+    )  # fmt: skip
+    delays: dict[Delay, int] = {}
+    rows = [_row(part, delays, places) for _, part in table.groupby(_blocks(table), sort=True)]
+    return Meetings(collectives=tuple(rows), delays=tuple(delays))
+
+
+def _blocks(table: pd.DataFrame) -> Ints:
+    """The number of the meeting that each collective belongs to: of one step and one kind. All ranks split alike."""
+    kind = table.groupby(["number", "what"])
+    size = -(-kind["ts"].transform("size") // MOST_OF_A_KIND)
+    return table.groupby(["number", "what", kind.cumcount() // size], sort=False).ngroup().to_numpy().astype(np.int64)
+
+
+def _row(part: pd.DataFrame, delays: dict[Delay, int], places: tuple[Place, ...]) -> Collective:
+    first = part.iloc[int(part["idle"].argmax())]
+    delay = None
+    if first["idle"] > 0:
+        place = places[int(first["behind"])]
+        made = Delay(
+            cause=str(first["cause"]), site=place.site, at=place.at, chain=place.chain, site_source=place.source,
+            ordinal=place.ordinal,
+        )  # fmt: skip
+        delay = delays.setdefault(made, len(delays))
+    dur, exposed, idle = (round(float(part[column].sum()) * 1e-6, 6) for column in ("dur", "exposed", "idle"))
+    return Collective(
+        step=int(part["number"].iloc[0]), name=str(part["what"].iloc[0]), end_ms=int(part["end"].max()) / 1e6,
+        ms=dur, exposed_ms=exposed, idle_ms=idle, delay=delay,
+    )  # fmt: skip
