@@ -8,11 +8,14 @@ import msgspec
 
 from syncscope.findings import Finding, NotChecked
 from syncscope.rules.blocking_copy import BlockingCopy
+from syncscope.rules.comm_not_overlapped import CommNotOverlapped
+from syncscope.rules.copies_serialised import CopiesSerialised
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.rules.cross_stream_race import CrossStreamRace
 from syncscope.rules.device_starved import DeviceStarved
 from syncscope.rules.dynamic_shape import DynamicShape
 from syncscope.rules.explicit_sync import ExplicitSync
+from syncscope.rules.launch_bound import LaunchBound
 from syncscope.rules.library_sync import LibrarySync
 from syncscope.rules.overwrite_in_flight import OverwriteInFlight
 from syncscope.rules.pageable_copy import PageableCopy
@@ -20,6 +23,7 @@ from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.rules.read_before_arrival import ReadBeforeArrival
 from syncscope.rules.rule import Case, Rule, related
 from syncscope.rules.scalar_read import ScalarRead
+from syncscope.rules.straggling_sync import StragglingSync
 from syncscope.rules.tensor_print import TensorPrint
 from syncscope.timeline import Timeline
 
@@ -33,10 +37,14 @@ RULES: tuple[Rule, ...] = (
     PageableCopy(),
     PinThenCopy(),
     CopyNotOverlapped(),
+    CommNotOverlapped(),
+    CopiesSerialised(),
+    LaunchBound(),
     DeviceStarved(),
     ReadBeforeArrival(),
     OverwriteInFlight(),
     CrossStreamRace(),
+    StragglingSync(),
 )
 
 __all__ = ["RULES", "Rule", "check", "select"]
