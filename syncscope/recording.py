@@ -48,8 +48,9 @@ class SiteEvent(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     """For a call, the entry point: ``torch.cuda.synchronize``, ``torch.accelerator.synchronize``,
     ``Event.synchronize``, ``torch.cuda.empty_cache``, ``Tensor.to``, ``Tensor.cuda``, ``Tensor.cpu``,
-    ``Tensor.copy_``, ``Tensor.pin_memory``, ``torch.ops``, ``DataLoader`` (the next batch); with several ranks also
-    ``backward`` and ``ProcessGroup.allreduce`` and its kin."""
+    ``Tensor.copy_``, ``Tensor.pin_memory``, ``Tensor.coalesce``, ``torch.unique``, ``torch.linalg.eigh`` and its kin,
+    ``torch.ops``, ``DataLoader`` (the next batch); with several ranks also ``backward`` and
+    ``ProcessGroup.allreduce`` and its kin."""
     tid: int
     """The native thread id, as in the trace's ``tid``."""
     start_ns: int

@@ -22,6 +22,9 @@ Record = Callable[[str, int, Any], None]
 
 _MISSING: Any = object()
 
+SILENT = ("eig", "eigvals", "eigh", "eigvalsh", "ldl_factor", "ldl_factor_ex", "ldl_solve")
+"""Functions of ``torch.linalg`` that wait in code of MAGMA or cuSOLVER, where PyTorch has nothing to warn of."""
+
 COLLECTIVES = (
     "allreduce", "allreduce_coalesced", "reduce", "broadcast", "barrier", "monitored_barrier",
     "allgather", "_allgather_base", "all_gather_single", "allgather_coalesced", "allgather_into_tensor_coalesced",
@@ -56,6 +59,11 @@ class Wrappers:
         for name in ("to", "cuda", "cpu"):
             self._crossing(name)
         self._copying()
+        for name in SILENT:
+            self._always(torch.linalg, name, f"torch.linalg.{name}")
+        # Both of these sort with thrust, which waits without PyTorch.
+        self._always(torch._VF, "unique_dim", "torch.unique")
+        self._always(torch.Tensor, "coalesce", "Tensor.coalesce")
         self._always(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", "DataLoader")
         self._collectives()
         self._operator(torch._ops.OpOverload, "__call__")
@@ -88,9 +96,12 @@ class Wrappers:
     def _always(self, owner: Any, name: str, label: str) -> None:
         """Record every call."""
         record, now, caller = self._record, time.time_ns, sys._getframe
+        compiling = self._torch.compiler.is_compiling
 
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return original(*args, **kwargs)
                 start = now()
                 try:
                     return original(*args, **kwargs)
@@ -108,7 +119,24 @@ class Wrappers:
             return
         self._always(self._torch.autograd, "_engine_run_backward", "backward")
         for name in COLLECTIVES:
-            self._always(distributed.ProcessGroup, name, f"ProcessGroup.{name}")
+            self._quietly(distributed.ProcessGroup, name, f"ProcessGroup.{name}")
+
+    def _quietly(self, owner: Any, name: str, label: str) -> None:
+        """Record every call, and keep C++'s line off stderr where the warning does not reach Python."""
+        quiet, loud = self._warnings.quiet, self._warnings.loud
+
+        def make(original: Any) -> Any:
+            def quieted(*args: Any, **kwargs: Any) -> Any:
+                quiet()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    loud()
+
+            return quieted
+
+        self._replace(owner, name, make)
+        self._always(owner, name, label)
 
     def _crossing(self, name: str) -> None:
         """Record the calls of ``Tensor.to`` and its kin whose result is on the other side of the bus."""
