@@ -111,7 +111,7 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delay(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a device was idle: the greatest part of it, and where, when a wait or a loader is behind it."""
+    """What a device was idle for: the greatest part of a bubble, and where, when a wait or a loader is behind it."""
 
     cause: str
     """As in ``Overlap.idle_by_cause``."""
@@ -135,10 +135,10 @@ class Collective(msgspec.Struct, frozen=True, kw_only=True):
     """When it ended, since the trace's base."""
     ms: float
     exposed_ms: float
-    idle_ms: float
-    """How long the device was idle between the end of the one before and the begin of this one."""
-    delay: int | None = None
-    """Index into ``Meetings.delays``: the longest of that idle time."""
+    idle_ms: tuple[float, ...] = ()
+    """How long the device was idle between the end of the one before and the begin of this one, ..."""
+    delays: tuple[int, ...] = ()
+    """... and for what: indices into ``Meetings.delays``, the longest first."""
 
 
 class Meetings(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from syncscope.findings import Collective, TraceInfo
+from syncscope.findings import Collective, Delay, TraceInfo
 
 TOGETHER_MS = 0.2
 """Milliseconds within which the ranks of a collective end it; what ends further apart is not one collective."""
@@ -23,13 +23,13 @@ class Late:
     held: float = 0.0
     """Of the rank that waited longest in each collective, as far as it had nothing to compute meanwhile."""
     idle: float = 0.0
-    """Of its own device before those collectives."""
+    """Of its own device before those collectives, beyond what the rank that waited longest was idle for too."""
     times: int = 0
     """How often it came last."""
     names: Counter[str] = field(default_factory=Counter)
     """The collectives, with how long the others waited in them, in ns."""
-    delays: Counter[int | None] = field(default_factory=Counter)
-    """What the device was idle for (index into its ``Meetings.delays``), and how long, in ns."""
+    delays: Counter[Delay] = field(default_factory=Counter)
+    """What the device was idle for, and how long, in ns."""
     held_traces: set[int] = field(default_factory=set)
     """The ranks that waited."""
 
@@ -47,14 +47,23 @@ def compare(ranks: dict[int, TraceInfo]) -> tuple[int, dict[int, Late]]:
         if own.step not in timed:
             continue
         waited = {trace: min(one.ms - own.ms, one.exposed_ms) for trace, one in meeting.items() if trace != last}
+        longest = max(waited, key=lambda trace: waited[trace])
+        lost = _idle(own, ranks[last]) - _idle(meeting[longest], ranks[longest])
         found = late[last]
-        found.held += max(waited.values())
-        found.idle += own.idle_ms
+        found.held += waited[longest]
+        found.idle += lost.total() / 1e6
         found.times += 1
-        found.names[own.name] += round(max(waited.values()) * 1e6)
-        found.delays[own.delay] += round(own.idle_ms * 1e6)
+        found.names[own.name] += round(waited[longest] * 1e6)
+        found.delays += lost
         found.held_traces |= waited.keys()
     return len(timed), dict(late)
+
+
+def _idle(one: Collective, info: TraceInfo) -> Counter[Delay]:
+    """What the device was idle for before a collective, in ns."""
+    delays = info.meetings.delays if info.meetings else ()
+    pairs = zip(one.delays, one.idle_ms, strict=True)
+    return Counter({delays[number]: round(ms * 1e6) for number, ms in pairs})
 
 
 def _matched(ranks: dict[int, TraceInfo]) -> Iterator[Meeting]:
@@ -70,17 +79,25 @@ def _matched(ranks: dict[int, TraceInfo]) -> Iterator[Meeting]:
 
 
 def _together(matched: list[Meeting]) -> list[Meeting]:
-    """Those that ended at one moment, whatever the ranks' clocks say: the clocks of two are apart by the median."""
+    """Those that ended at one moment, whatever the ranks' clocks say: the clocks of two are apart by the median. Where
+    that does not hold for most of what two ranks have in common, nothing of it is compared."""
     apart: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
     for meeting in matched:
-        first, *others = meeting
-        for other in others:
-            apart[first, other].append(meeting[other].end_ms - meeting[first].end_ms)
-    offset = {pair: statistics.median(values) for pair, values in apart.items()}
-    return [meeting for meeting in matched if _spread(meeting, offset) <= TOGETHER_MS]
+        for pair, ms in _apart(meeting).items():
+            apart[pair].append(ms)
+    clock = {pair: statistics.median(values) for pair, values in apart.items()}
+    agree = {
+        pair: 2 * sum(abs(ms - clock[pair]) <= TOGETHER_MS for ms in values) > len(values)
+        for pair, values in apart.items()
+    }
+    return [
+        meeting
+        for meeting in matched
+        if all(agree[pair] and abs(ms - clock[pair]) <= TOGETHER_MS for pair, ms in _apart(meeting).items())
+    ]
 
 
-def _spread(meeting: Meeting, offset: dict[tuple[int, int], float]) -> float:
+def _apart(meeting: Meeting) -> dict[tuple[int, int], float]:
+    """By how much later than the first of them each rank says that it ended, in ms."""
     first, *others = meeting
-    ends = [0.0, *(meeting[other].end_ms - meeting[first].end_ms - offset[first, other] for other in others)]
-    return max(ends) - min(ends)
+    return {(first, other): meeting[other].end_ms - meeting[first].end_ms for other in others}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from syncscope.findings import Delay, Finding, NotChecked, TraceInfo
+from syncscope.findings import Finding, NotChecked, TraceInfo
 from syncscope.rules.grouping import say_ms
 from syncscope.rules.lateness import Late, compare
 from syncscope.rules.rule import Case, Hit, Rule
@@ -54,8 +54,8 @@ class StragglingSync(Rule):
 
     Needs the traces of two ranks or more, of the same steps. Ranks are compared collective by collective, in the order
     of each kind and process group: all end it together, so the one that ran it for the shortest time came last, and no
-    common clock is needed. Named is what its device was idle for before that. A rank whose device simply had more to
-    compute is no finding. Of three steps and more the first is left out: profilers start apart.
+    common clock is needed. Named is what its device was idle for before that, more than the others'. A rank whose
+    device simply had more to compute is no finding. Of three steps and more the first is left out: profilers start apart.
     """
 
     code = "DST601"
@@ -93,8 +93,7 @@ def stragglers(traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> tupl
 
 
 def _finding(number: int, info: TraceInfo, late: Late, steps: int, findings: Sequence[Finding]) -> Finding:
-    (most, _), *_ = late.delays.most_common(1)
-    delay = info.meetings.delays[most] if info.meetings and most is not None else Delay(cause="unknown")
+    ((delay, _),) = late.delays.most_common(1)
     site = delay.site
     place = Place(site=site, at=delay.at, chain=delay.chain, source=delay.site_source, ordinal=delay.ordinal)
     related = [

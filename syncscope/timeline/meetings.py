@@ -12,6 +12,9 @@ from syncscope.timeline.places import Place
 MOST_OF_A_KIND, MOST_STEPS = 16, 32
 """Meetings of one kind kept of a step: collectives in a row are summed to make do; and steps kept, the first ones."""
 
+MOST_DELAYS = 4
+"""Kinds of idle time kept of a meeting."""
+
 POINT_TO_POINT = ("send", "recv", "send_recv")
 """Not all ranks take part, and the two that do may do different things meanwhile."""
 
@@ -29,18 +32,18 @@ def find_meetings(
     table = table[inside.to_numpy(bool)].sort_values("ts", kind="stable")
     if not len(table):
         return None
-    # A bubble delays the collective that comes next.
-    slot = np.searchsorted(table["ts"].to_numpy(np.int64), idle["end"].to_numpy(np.int64), side="left")
-    bubbles = idle[["dur", "cause"]].assign(behind=behind, slot=slot).sort_values("dur", kind="stable")
-    longest = bubbles.drop_duplicates("slot", keep="last").set_index("slot").reindex(range(len(table)))
     table = table.assign(
-        idle=bubbles.groupby("slot")["dur"].sum().reindex(range(len(table)), fill_value=0).to_numpy(np.int64),
-        cause=longest["cause"].to_numpy(object), behind=longest["behind"].fillna(0).to_numpy(np.int64),
         number=np.append(numbers, 0)[table["step"].to_numpy(np.int64)],
         what=table["name"] + (" of group " + table["group"]).where(table["group"] != "", ""),
-    )  # fmt: skip
+    )
+    table["block"] = _blocks(table)
+    # A bubble delays the collective that comes next.
+    slot = np.searchsorted(table["ts"].to_numpy(np.int64), idle["end"].to_numpy(np.int64), side="left")
+    block = np.append(table["block"].to_numpy(np.int64), -1)[slot]
+    bubbles = idle[["dur", "cause"]].assign(behind=behind, block=block)
     delays: dict[Delay, int] = {}
-    rows = [_row(part, delays, places) for _, part in table.groupby(_blocks(table), sort=True)]
+    lost = {number: _delays(mine, delays, places) for number, mine in bubbles.groupby("block")}
+    rows = [_row(part, lost.get(number, {})) for number, part in table.groupby("block", sort=True)]
     return Meetings(collectives=tuple(rows), delays=tuple(delays))
 
 
@@ -51,18 +54,22 @@ def _blocks(table: pd.DataFrame) -> Ints:
     return table.groupby(["number", "what", kind.cumcount() // size], sort=False).ngroup().to_numpy().astype(np.int64)
 
 
-def _row(part: pd.DataFrame, delays: dict[Delay, int], places: tuple[Place, ...]) -> Collective:
-    first = part.iloc[int(part["idle"].argmax())]
-    delay = None
-    if first["idle"] > 0:
-        place = places[int(first["behind"])]
-        made = Delay(
-            cause=str(first["cause"]), site=place.site, at=place.at, chain=place.chain, site_source=place.source,
+def _delays(bubbles: pd.DataFrame, known: dict[Delay, int], places: tuple[Place, ...]) -> dict[int, int]:
+    """Idle ns by what they are due to, numbered in ``known``; the longest first, and no more than a few."""
+    found = {}
+    for (cause, behind), ns in bubbles.groupby(["cause", "behind"])["dur"].sum().nlargest(MOST_DELAYS).items():
+        place = places[int(behind)]
+        delay = Delay(
+            cause=str(cause), site=place.site, at=place.at, chain=place.chain, site_source=place.source,
             ordinal=place.ordinal,
         )  # fmt: skip
-        delay = delays.setdefault(made, len(delays))
-    dur, exposed, idle = (round(float(part[column].sum()) * 1e-6, 6) for column in ("dur", "exposed", "idle"))
+        found[known.setdefault(delay, len(known))] = int(ns)
+    return found
+
+
+def _row(part: pd.DataFrame, lost: dict[int, int]) -> Collective:
+    dur, exposed = (round(float(part[column].sum()) * 1e-6, 6) for column in ("dur", "exposed"))
     return Collective(
         step=int(part["number"].iloc[0]), name=str(part["what"].iloc[0]), end_ms=int(part["end"].max()) / 1e6,
-        ms=dur, exposed_ms=exposed, idle_ms=idle, delay=delay,
+        ms=dur, exposed_ms=exposed, idle_ms=tuple(ns / 1e6 for ns in lost.values()), delays=tuple(lost),
     )  # fmt: skip
