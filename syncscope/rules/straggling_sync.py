@@ -55,7 +55,8 @@ class StragglingSync(Rule):
     Needs the traces of two ranks or more, of the same steps. Ranks are compared collective by collective, in the order
     of each kind and process group: all end it together, so the one that ran it for the shortest time came last, and no
     common clock is needed. Named is what its device was idle for before that, more than the others'. A rank whose
-    device simply had more to compute is no finding. Of three steps and more the first is left out: profilers start apart.
+    device simply had more to compute is no finding. Profilers start apart, so the first of three steps and more is left
+    out.
     """
 
     code = "DST601"

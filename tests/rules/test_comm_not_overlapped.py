@@ -72,9 +72,8 @@ def test_what_is_under_a_hundredth_of_the_step_is_not_spoken_of():
 
 
 def test_the_first_step_counts_for_no_more_than_the_others_where_there_are_three():
-    profilers_apart = {"skew": 60}
-    assert exposed(training((620, 200), steps=2, **profilers_apart))[0].exposed_ms_per_step == pytest.approx(0.23)
-    assert exposed(training((620, 200), steps=3, **profilers_apart))[0].exposed_ms_per_step == pytest.approx(0.2)
+    assert exposed(training((620, 200), steps=2, skew=60))[0].exposed_ms_per_step == pytest.approx(0.23)
+    assert exposed(training((620, 200), steps=3, skew=60))[0].exposed_ms_per_step == pytest.approx(0.2)
 
 
 def test_sharded_weights_get_their_own_fix():

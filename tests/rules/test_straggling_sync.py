@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from syncscope.analysis import analyze_timelines
@@ -22,7 +20,7 @@ def rank(
     ends: tuple[float, ...] = (1000, 1000, 1000),
     clock: float = 0,
     first: int = 0,
-    **args: Any,
+    group: str = "0",
 ) -> TraceBuilder:
     """Steps of 2000 µs, in each of which the ranks meet in an all-reduce that ends at ``ends``. One comes to it at 410
     and ``late``, after 100 of compute, a gap of ``late`` (behind a wait, or one in which it ``works`` on), and 300 of
@@ -37,7 +35,13 @@ def rank(
             builder.op("aten::item", at + 6, 130).copy("DtoH", call=(at + 8, 2), runs=(at + 110, 1))
             builder.stream_sync(at + 11, 101).warning(at + 140, READ)
         builder.launch("backward", call=(comes - 305, 3), runs=(comes - 300, 300))
-        builder.launch(ALL_REDUCE, call=(comes - 290, 3), runs=(comes, at + end - comes), stream=13, args=args)
+        builder.launch(
+            ALL_REDUCE,
+            call=(comes - 290, 3),
+            runs=(comes, at + end - comes),
+            stream=13,
+            args={"Process Group Name": group},
+        )
     return builder
 
 
@@ -63,7 +67,7 @@ def test_the_rank_whose_wait_holds_the_others_is_found_at_the_line_of_the_wait()
     assert found.site is not None
     assert (found.rank, found.trace, found.site.line, found.severity) == (1, 1, 22, "warning")
     assert found.exposed_ms_per_step == pytest.approx(0.5)
-    assert "rank 1 comes last to allreduce and holds the others for 0.5 ms a step" in found.message
+    assert "rank 1 comes last to allreduce of group 0 and holds the others for 0.5 ms a step" in found.message
     assert "train.py:22" in found.message
     rules = {finding.fingerprint: finding.rule for finding in report.findings}
     assert {rules[key] for key in found.related} >= {"SYN102", "OVL302"}
@@ -113,7 +117,7 @@ def test_several_ranks_can_hold_each_other_in_turn():
         (rank(None, 500, 500, 500),),
         (rank(1, 500, 500, 500, first=7),),
         (rank(1, 500, 500, 500, ends=(1000, 1900, 1300)),),
-        (rank(1, 500, 500, 500, **{"Process Group Name": "7"}),),
+        (rank(1, 500, 500, 500, group="7"),),
         (SILENT,),
     ],
     ids=["alone", "the same rank", "no rank", "other steps", "other ends", "another group", "no collective"],

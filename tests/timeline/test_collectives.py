@@ -18,10 +18,10 @@ def only(builder: TraceBuilder) -> dict[str, Any]:
     """The one collective of a trace, with its place."""
     view = Timeline(builder.trace())
     (row,) = view.collectives.to_dict("records")
-    return {**row, "at": view.places[row["place"]]}
+    return {**{str(column): value for column, value in row.items()}, "at": view.places[row["place"]]}
 
 
-def reduced(*, stream: int = 13, **args: Any) -> TraceBuilder:
+def reduced(args: dict[str, Any] | None = None, *, stream: int = 13) -> TraceBuilder:
     """A kernel for 50 µs, and an all-reduce launched while it runs, of 40 µs of which 20 are beside it."""
     builder = TraceBuilder().recording(0, 200).launch("gemm", call=(0, 5), runs=(10, 50))
     return builder.launch(ALL_REDUCE, call=(20, 5), runs=(40, 40), stream=stream, args=args)
@@ -33,15 +33,15 @@ def test_what_nothing_computes_beside_is_exposed():
 
 
 def test_size_and_group_are_the_traces_own():
-    arguments = {"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000}
-    said = only(reduced(**arguments, dtype="BFloat16", **{"Process Group Name": "3"}))
+    arguments = {"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "dtype": "BFloat16"}
+    said = only(reduced({**arguments, "Process Group Name": "3"}))
     assert (said["bytes"], said["group"]) == (2000, "3")
     assert (only(reduced())["bytes"], only(reduced())["group"]) == (-1, "")
 
 
 @pytest.mark.parametrize("arguments", [{"dtype": "Strange"}, {"dtype": "Float", "In msg nelems": 1 << 62}])
 def test_a_size_that_makes_no_sense_is_unknown(arguments: dict[str, Any]):
-    assert only(reduced(**{"In msg nelems": 10, "Out msg nelems": 10, **arguments}))["bytes"] == -1
+    assert only(reduced({"In msg nelems": 10, "Out msg nelems": 10, **arguments}))["bytes"] == -1
 
 
 def test_the_line_is_that_of_the_call_of_the_process_group():
