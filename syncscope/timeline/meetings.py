@@ -57,7 +57,8 @@ def _blocks(table: pd.DataFrame) -> Ints:
 def _delays(bubbles: pd.DataFrame, known: dict[Delay, int], places: tuple[Place, ...]) -> dict[int, int]:
     """Idle ns by what they are due to, numbered in ``known``; the longest first, and no more than a few."""
     found = {}
-    longest = bubbles.groupby(["cause", "behind"], as_index=False)["dur"].sum().nlargest(MOST_DELAYS, "dur")
+    sums: pd.DataFrame = bubbles.groupby(["cause", "behind"])["dur"].sum().reset_index()
+    longest = sums.nlargest(MOST_DELAYS, "dur")
     for cause, behind, ns in zip(longest["cause"], longest["behind"], longest["dur"], strict=True):
         place = places[int(behind)]
         delay = Delay(
