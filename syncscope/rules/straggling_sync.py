@@ -107,7 +107,7 @@ def _finding(number: int, info: TraceInfo, late: Late, steps: int, findings: Seq
     where = f", at {site.file}:{site.line}" if site else ""
     return StragglingSync().finding(
         place,
-        related=tuple(dict.fromkeys(related)),
+        related=tuple(sorted(set(related))),
         trace=number,
         rank=info.rank,
         count=late.times,
