@@ -86,7 +86,7 @@ class DeviceStarved(Rule):
 
 def _inflation(timeline: Timeline) -> float:
     """Milliseconds a step that the profiler itself makes the host, and so the device's idle time, longer."""
-    steps = timeline.info().steps
+    steps = timeline.step_figures
     if steps.profiled_ms is None or steps.bare_ms is None:
         return 0.0
     return max(0.0, steps.profiled_ms - steps.bare_ms)

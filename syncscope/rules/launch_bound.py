@@ -69,7 +69,7 @@ class LaunchBound(Rule):
             count=found.launches,
             per_step=found.launches / steps if steps else None,
             first_ns=int(timeline.idle["ts"][(timeline.idle["launching"] > 0).to_numpy(bool)].min()),
-            message=f"{behind}; {queue}; {_graphs(found, many)}{'' if timeline.info().steps.bare_ms else assumed}",
+            message=f"{behind}; {queue}; {_graphs(found, many)}{'' if timeline.step_figures.bare_ms else assumed}",
             fix=GRAPHS if 2 * (found.replayable or 0) >= found.launches else FUSE,
         )
 

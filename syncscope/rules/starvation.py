@@ -70,7 +70,7 @@ def culprits_of(case: Case) -> list[Culprit]:
 def host_scale(timeline: Timeline) -> float:
     """What of the time that the host was recorded to take it takes without the profiler: by the bare steps, else
     assumed."""
-    steps = timeline.info().steps
+    steps = timeline.step_figures
     if steps.bare_ms is None or not steps.profiled_ms:
         return 1 / PROFILED
     return min(1.0, steps.bare_ms / steps.profiled_ms)

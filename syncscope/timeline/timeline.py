@@ -174,6 +174,18 @@ class Timeline:
         causes = by_cause(self.idle, len(self.steps))
         return overlap(self.trace.device[self._on_device], self.span, causes, len(self.steps))
 
+    @cached_property
+    def step_figures(self) -> Steps:
+        """How many steps there are and how long they take, bare and profiled."""
+        bare = self.trace.recording.bare if self.trace.recording else None
+        source: StepSource = self.trace.step_source  # type: ignore[assignment]
+        return Steps(
+            count=len(self.steps),
+            profiled_ms=self._step_ms(),
+            bare_ms=round(sum(bare.steps_ns) / len(bare.steps_ns) * 1e-6, 6) if bare and bare.steps_ns else None,
+            source=source,
+        )
+
     def thread_name(self, tid: int) -> str | None:
         """What the program calls a thread."""
         return self.trace.thread_names.get(tid)
@@ -190,7 +202,7 @@ class Timeline:
             device=name or (recording.device if recording else None),
             torch=recording.torch if recording else None,
             has=self.has,
-            steps=self._step_figures(),
+            steps=self.step_figures,
             coverage=self._coverage(),
             overlap=self.overlap,
             each_step=self._each_step(),
@@ -329,16 +341,6 @@ class Timeline:
         behind = np.where(loading, np.append(loads["place"].to_numpy(np.int64), 0)[fetched], emptied)
         mine = collectives[(collectives["device"] == self.device).to_numpy(bool)]
         return find_meetings(mine, idle, behind, self.steps["number"].to_numpy(np.int64), self.places)
-
-    def _step_figures(self) -> Steps:
-        bare = self.trace.recording.bare if self.trace.recording else None
-        source: StepSource = self.trace.step_source  # type: ignore[assignment]
-        return Steps(
-            count=len(self.steps),
-            profiled_ms=self._step_ms(),
-            bare_ms=round(sum(bare.steps_ns) / len(bare.steps_ns) * 1e-6, 6) if bare and bare.steps_ns else None,
-            source=source,
-        )
 
     def _step_ms(self) -> float | None:
         """Mean length of a recorded step: where the device was seen to drain, until then, as bare steps are timed."""
