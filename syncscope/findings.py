@@ -132,9 +132,9 @@ class Delay(msgspec.Struct, frozen=True, kw_only=True):
     """Of the site's expression among equal ones of its function."""
 
 
-class Collective(msgspec.Struct, frozen=True, kw_only=True):
+class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A collective of a rank, or several in a row: where it meets the other ranks. They end it together, so who came
-    last ran it for the shortest time."""
+    last ran it for the shortest time. There are many: in JSON each is a list of its fields."""
 
     step: int
     """The number of the step."""

@@ -44,7 +44,7 @@ def merge(reports: Iterable[Report]) -> Report:
         traces=traces,
         findings=ordered(findings),
         saving_all_ms_per_step=parts[0].saving_all_ms_per_step if len(parts) == 1 else None,
-        not_checked=(*(entry for entry in not_checked if entry.rule != STRAGGLING), *alone),
+        not_checked=(*(one for one in not_checked if one.rule != STRAGGLING or not traces[one.trace].meetings), *alone),
         stale=_stale_everywhere(parts),
     )
 

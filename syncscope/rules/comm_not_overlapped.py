@@ -83,10 +83,12 @@ class CommNotOverlapped(Rule):
         time, per = to_ms(group.total("exposed") or 0, max(steps, 1)), "a step" if steps else "in all"
         names = group.rows["call"].value_counts() / max(steps, 1)
         what = ", ".join(f"{name} × {many:.3g}" for name, many in names.items())
+        size = group.total("bytes")
+        moved = "" if size is None else f" ({size / max(steps, 1) / 1e6:.3g} MB)"
         why = group.rows.groupby("beside")["exposed"].sum().idxmax()
         return (
-            f"{group.what} starts {what} {per}, {say_ms(time)} ms of it with no compute beside it: {WHY[str(why)]}; "
-            "whether another rank comes late cannot be seen from one"
+            f"{group.what} starts {what} {per}{moved}, {say_ms(time)} ms of it with no compute beside it: "
+            f"{WHY[str(why)]}; whether another rank comes late cannot be seen from one"
         )
 
     def fix(self, group: Group) -> str:

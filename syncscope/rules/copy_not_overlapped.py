@@ -19,6 +19,7 @@ from syncscope.rules.requirements import (
     worth_saying,
 )
 from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
+from syncscope.timeline.intervals import Ints
 from syncscope.timeline.timeline import HOST_COPIES
 
 LEAST_EXPOSED = 0.1
@@ -60,8 +61,13 @@ class CopyNotOverlapped(Rule):
         copies = case.timeline.copies
         crosses = copies["direction"].isin(HOST_COPIES).to_numpy(bool)
         small = case.taken_by(copies["wait"].to_numpy(np.int64), PART_OF_A_READ)
-        occurrences = copy_occurrences(copies[crosses & ~small], case.timeline)
-        return [_with_the_wait(case, hit) for hit in self.hits(case, occurrences.assign(stall=-1))]
+        prevented = prevented_by(case.timeline)
+        lacks = missing(case.timeline, prevented)
+        prevented = np.where(lacks == WAIT, prevented, -1)
+        mine = crosses & ~small
+        occurrences = copy_occurrences(copies[mine], case.timeline)
+        hits = self.hits(case, occurrences.assign(stall=-1, lacks=lacks[mine], prevented=prevented[mine]))
+        return [_with_the_waits(case, hit, prevented[sorted(hit.copies)]) for hit in hits]
 
     def worth(self, group: Group) -> bool:
         exposed, copies = group.total("exposed") or 0, group.timeline.copies
@@ -85,27 +91,21 @@ class CopyNotOverlapped(Rule):
 
 def _requirement(group: Group) -> str:
     """What most of the exposed time lacks."""
-    rows = group.rows["copy"].to_numpy(np.int64)
-    lacks = missing(group.timeline)[rows]
-    exposed = group.rows["exposed"].to_numpy(np.int64)
-    time = {name: int(exposed[lacks == name].sum()) for name in REQUIREMENTS}
-    return max(time, key=lambda name: time[name])
+    time = group.rows.groupby("lacks")["exposed"].sum()
+    return max(REQUIREMENTS, key=lambda name: int(time.get(name, 0)))
 
 
 def _wait(group: Group) -> str:
     """The first wait that keeps the group's copies from overlapping, and its line where it is known."""
-    timeline = group.timeline
-    waits = prevented_by(timeline)[group.rows["copy"].to_numpy(np.int64)]
-    first = timeline.waits.loc[waits[waits >= 0][0]]
+    timeline, rows = group.timeline, group.rows
+    first = timeline.waits.loc[rows["prevented"][(rows["prevented"] >= 0).to_numpy(bool)].iloc[0]]
     place = timeline.places[first["place"]]
     if place.site is None or place.source != "hook":
         return str(first["name"])
     return f"{place.site.expression or place.entry} ({place.site.file}:{place.site.line})"
 
 
-def _with_the_wait(case: Case, hit: Hit) -> Hit:
+def _with_the_waits(case: Case, hit: Hit, waits: Ints) -> Hit:
     """The finding, related to those of the waits that keep its copies from overlapping."""
-    rows = np.array(sorted(hit.copies), dtype=np.int64)
-    waits = prevented_by(case.timeline)[rows][missing(case.timeline)[rows] == WAIT]
     others = [other.finding.fingerprint for other in case.hits if not other.waits.isdisjoint(waits.tolist())]
     return replace(hit, finding=msgspec.structs.replace(hit.finding, related=tuple(dict.fromkeys(others))))

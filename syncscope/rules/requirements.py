@@ -51,11 +51,11 @@ def worth_saying(exposed: int | None, timeline: Timeline, share: float = LEAST_S
     return exposed / steps >= max(LEAST_NS, share * (span[1] - span[0]) / steps)
 
 
-def missing(timeline: Timeline) -> npt.NDArray[np.object_]:
-    """For each row of ``timeline.copies`` the first requirement that it lacks."""
+def missing(timeline: Timeline, prevented: Ints) -> npt.NDArray[np.object_]:
+    """For each row of ``timeline.copies`` the first requirement that it lacks; ``prevented`` as of ``prevented_by``."""
     copies = timeline.copies
     lacks = np.full(len(copies), NOTHING, dtype=object)
-    lacks[prevented_by(timeline) >= 0] = WAIT
+    lacks[prevented >= 0] = WAIT
     lacks[queued_behind(copies, timeline.trace.devices)] = ENGINE
     lacks[copies["with_compute"].to_numpy(bool)] = STREAM
     lacks[(copies["wait"] >= 0).to_numpy(bool)] = HOST

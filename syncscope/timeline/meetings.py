@@ -9,11 +9,11 @@ from syncscope.findings import Collective, Delay, Meetings
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import Place
 
-MOST_OF_A_KIND, MOST_STEPS = 16, 32
+MOST_OF_A_KIND, MOST_STEPS = 8, 32
 """Meetings of one kind kept of a step: collectives in a row are summed to make do; and steps kept, the first ones."""
 
-MOST_DELAYS = 4
-"""Kinds of idle time kept of a meeting."""
+MOST_DELAYS, LEAST_DELAY = 4, 10_000
+"""Kinds of idle time kept of a meeting, and the shortest in ns."""
 
 POINT_TO_POINT = ("send", "recv", "send_recv")
 """Not all ranks take part, and the two that do may do different things meanwhile."""
@@ -58,7 +58,7 @@ def _delays(bubbles: pd.DataFrame, known: dict[Delay, int], places: tuple[Place,
     """Idle ns by what they are due to, numbered in ``known``; the longest first, and no more than a few."""
     found = {}
     sums: pd.DataFrame = bubbles.groupby(["cause", "behind"])["dur"].sum().reset_index()
-    longest = sums.nlargest(MOST_DELAYS, "dur")
+    longest = sums[(sums["dur"] >= LEAST_DELAY).to_numpy(bool)].nlargest(MOST_DELAYS, "dur")
     for cause, behind, ns in zip(longest["cause"], longest["behind"], longest["dur"], strict=True):
         place = places[int(behind)]
         delay = Delay(

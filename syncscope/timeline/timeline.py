@@ -16,7 +16,7 @@ from syncscope.timeline.copies import find_copies
 from syncscope.timeline.each_step import blocked, copy_exposed
 from syncscope.timeline.idle import IDLE, by_cause, find_idle
 from syncscope.timeline.intervals import Bools, Ints, Union
-from syncscope.timeline.launching import Launching, find_launching
+from syncscope.timeline.launching import LAUNCHES, Launching, find_launching
 from syncscope.timeline.meetings import find_meetings
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.overlap import busiest, compute_unions, is_compute, overlap, union_of
@@ -309,8 +309,9 @@ class Timeline:
 
     def _host_activities(self) -> dict[str, Union]:
         memory = self.waits[~is_wait(self.waits["kind"])]
+        launching = self.calls["tid"][self.calls["role"].isin(LAUNCHES).to_numpy(bool)].unique()
         return {
-            "data loading": _union(self.loads, "ts", "end"),
+            "data loading": _union(self.loads[self.loads["tid"].isin(launching)], "ts", "end"),
             "allocation": _union(memory, "ts", "end"),
             "pageable copy": _union(self._staged, "ts", "end"),
             "collective": _union(self._marked(COLLECTIVE), "ts", "end"),

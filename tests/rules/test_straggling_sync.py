@@ -142,8 +142,20 @@ def test_a_thousand_collectives_a_step_leave_a_short_table():
         builder.launch(ALL_REDUCE, call=(40 * i, 2), runs=(40 * i + 5, 20), stream=13)
     meetings = Timeline(builder.trace()).info().meetings
     assert meetings is not None
-    assert len(meetings.collectives) == 16
+    assert len(meetings.collectives) == 8
     assert sum(one.ms for one in meetings.collectives) == pytest.approx(20.0)
+
+
+def test_the_table_survives_the_json_report():
+    report = joined(EARLY, rank(1, 500, 500, 500))
+    assert Report.from_json(report.to_json()) == report
+
+
+def test_a_trace_without_runtime_calls_stays_unchecked_beside_others():
+    blind = TraceBuilder(rank=2, world_size=3).kernel("k", 0, 5)
+    assert unchecked(EARLY, rank(1, 500, 500, 500), blind) == [
+        "the trace holds no runtime calls (was ProfilerActivity.CUDA on?)"
+    ]
 
 
 def test_a_selection_without_it_drops_the_table_too():
