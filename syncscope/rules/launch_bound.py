@@ -11,6 +11,9 @@ from syncscope.timeline.places import NOWHERE
 LEAST_SHARE = 0.1
 """Share of the step that the device waits for the next launch, from which on the step is bound by launches."""
 
+LEAST_LAUNCHES = 10
+"""Launches a step below which there is nothing to gather."""
+
 
 class LaunchBound(Rule):
     """Small kernels, and a host that cannot launch them as fast as the device runs them.
@@ -44,9 +47,14 @@ class LaunchBound(Rule):
 
     def run(self, case: Case) -> list[Hit]:
         timeline, found = case.timeline, case.timeline.launching
-        if found is None or timeline.overlap is None or timeline.span is None:
-            return []
         steps, scale = max(len(timeline.steps), 1), host_scale(timeline)
+        if (
+            found is None
+            or timeline.overlap is None
+            or timeline.span is None
+            or found.launches < LEAST_LAUNCHES * steps
+        ):
+            return []
         span_ms = (timeline.span[1] - timeline.span[0]) * 1e-6 / steps
         host_ms = found.own_ns * 1e-6 / steps * scale
         idle_ms = waiting_ms(timeline) - (1 - scale) * span_ms

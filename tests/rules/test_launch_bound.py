@@ -39,6 +39,11 @@ def test_kernels_nearly_as_long_as_their_launch_are_not():
     assert bound(loop(runs=19)) == []
 
 
+def test_a_handful_of_launches_is_not():
+    assert bound(loop(runs=3, many=9, bare=180)) == []
+    assert bound(loop(runs=3, many=10, bare=200)) != []
+
+
 def test_pauses_of_the_host_are_not_launches():
     assert bound(loop(runs=3, every=400, bare=8000)) == []
 
