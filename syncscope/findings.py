@@ -187,7 +187,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
     meetings: Meetings | None = None
-    """``None`` where there is no other rank to meet."""
+    """``None`` without collectives, and in a program of one rank."""
 
 
 class NotChecked(msgspec.Struct, frozen=True, kw_only=True):

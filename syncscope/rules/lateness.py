@@ -62,8 +62,8 @@ def compare(ranks: dict[int, TraceInfo]) -> tuple[int, dict[int, Late]]:
 def _idle(one: Collective, info: TraceInfo) -> Counter[Delay]:
     """What the device was idle for before a collective, in ns."""
     delays = info.meetings.delays if info.meetings else ()
-    pairs = zip(one.delays, one.idle_ms, strict=True)
-    return Counter({delays[number]: round(ms * 1e6) for number, ms in pairs})
+    pairs = zip(one.delays, one.idle_ms, strict=False)
+    return Counter({delays[number]: round(ms * 1e6) for number, ms in pairs if 0 <= number < len(delays)})
 
 
 def _matched(ranks: dict[int, TraceInfo]) -> Iterator[Meeting]:

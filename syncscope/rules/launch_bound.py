@@ -46,19 +46,17 @@ class LaunchBound(Rule):
     intervention = "none"
 
     def run(self, case: Case) -> list[Hit]:
-        timeline, found = case.timeline, case.timeline.launching
+        timeline, recording = case.timeline, case.timeline.trace.recording
+        found, overlap, span = timeline.launching, timeline.overlap, timeline.span
         steps, scale = max(len(timeline.steps), 1), host_scale(timeline)
-        if (
-            found is None
-            or timeline.overlap is None
-            or timeline.span is None
-            or found.launches < LEAST_LAUNCHES * steps
-        ):
+        if found is None or overlap is None or span is None or found.launches < LEAST_LAUNCHES * steps:
             return []
-        span_ms = (timeline.span[1] - timeline.span[0]) * 1e-6 / steps
+        if recording is not None and recording.launch_blocking:
+            return []  # every launch was made to wait: the host could be faster
+        span_ms = (span[1] - span[0]) * 1e-6 / steps
         host_ms = found.own_ns * 1e-6 / steps * scale
         idle_ms = waiting_ms(timeline) - (1 - scale) * span_ms
-        if idle_ms < LEAST_SHARE * scale * span_ms or host_ms <= timeline.overlap.device_busy_ms:
+        if idle_ms < LEAST_SHARE * scale * span_ms or host_ms <= overlap.device_busy_ms:
             return []
         return [Hit(self._finding(timeline, found, host_ms, idle_ms))]
 

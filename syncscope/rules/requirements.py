@@ -75,9 +75,9 @@ def prevented_by(timeline: Timeline) -> Ints:
     ts, end = copies["ts"].to_numpy(np.int64), copies["end"].to_numpy(np.int64)
     begin, over, tid = (waits[column].to_numpy(np.int64) for column in ("begin", "end", "tid"))
     # Waits of one thread follow one another, so the one under way in the middle of a copy has the most of it.
+    calls = timeline.calls.loc[timeline.launch[kernels.index]]
     for thread in np.unique(tid):
         mine = np.flatnonzero(tid == thread)
-        calls = timeline.calls.loc[timeline.launch[kernels.index]]
         launched = np.sort(calls["ts"].to_numpy(np.int64)[(calls["tid"] == thread).to_numpy(bool)])
         wait = mine[np.maximum(np.searchsorted(begin[mine], (ts + end) // 2, side="right") - 1, 0)]
         inside = 2 * (np.minimum(over[wait], end) - np.maximum(begin[wait], ts)) >= end - ts

@@ -20,8 +20,8 @@ MAIN_SHARE = 0.1
 EXPLAINED = 0.5
 """Share of the time that the others are held which the rank's own device must be idle for: else it had more to do."""
 
-
 ALONE = "the trace of one rank alone does not say who comes late to a collective"
+APART = "no trace of another rank has the same collectives of the same steps"
 BECAUSE = {
     "wait": "behind a wait",
     "host work": "while the host does something else than launch",
@@ -78,12 +78,10 @@ FIX = (
 def stragglers(traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> tuple[list[Finding], list[NotChecked]]:
     """The findings on ranks that hold the others, related to ``findings``; and the ranks that could not be compared."""
     ranks = {number: info for number, info in enumerate(traces) if info.meetings is not None}
-    distinct = None not in {info.rank for info in ranks.values()} and len({i.rank for i in ranks.values()}) == len(
-        ranks
-    )
-    steps, late = compare(ranks) if len(ranks) > 1 and distinct else (0, {})
+    distinct = {info.rank for info in ranks.values()} - {None}
+    steps, late = compare(ranks) if len(distinct) == len(ranks) > 1 else (0, {})
     if not steps:
-        why = "no other trace has the same collectives of the same steps" if len(ranks) > 1 else ALONE
+        why = APART if len(ranks) > 1 else ALONE
         return [], [NotChecked(rule=StragglingSync.code, why=why, trace=n, rank=i.rank) for n, i in ranks.items()]
     found = []
     for number, one in sorted(late.items()):
