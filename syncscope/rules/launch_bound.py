@@ -46,13 +46,11 @@ class LaunchBound(Rule):
     intervention = "none"
 
     def run(self, case: Case) -> list[Hit]:
-        timeline, recording = case.timeline, case.timeline.trace.recording
+        timeline = case.timeline
         found, overlap, span = timeline.launching, timeline.overlap, timeline.span
         steps, scale = max(len(timeline.steps), 1), host_scale(timeline)
         if found is None or overlap is None or span is None or found.launches < LEAST_LAUNCHES * steps:
             return []
-        if recording is not None and recording.launch_blocking:
-            return []  # every launch was made to wait: the host could be faster
         span_ms = (span[1] - span[0]) * 1e-6 / steps
         host_ms = found.own_ns * 1e-6 / steps * scale
         idle_ms = waiting_ms(timeline) - (1 - scale) * span_ms

@@ -19,13 +19,22 @@ POINT_TO_POINT = ("send", "recv", "send_recv")
 """Not all ranks take part, and the two that do may do different things meanwhile."""
 
 
+def places_behind(idle: pd.DataFrame, waits: pd.DataFrame, loads: pd.DataFrame) -> Ints:
+    """For each bubble the place of the fetch of a batch or the wait that it is due to, 0 for nowhere."""
+    loads = loads.sort_values("ts", kind="stable")
+    emptied = np.append(waits["place"].to_numpy(np.int64), 0)[idle["emptied_by"].to_numpy(np.int64)]
+    fetched = np.searchsorted(loads["ts"].to_numpy(np.int64), idle["end"].to_numpy(np.int64), side="left") - 1
+    loading = (idle["cause"] == "data loading").to_numpy(bool) & (fetched >= 0)
+    return np.where(loading, np.append(loads["place"].to_numpy(np.int64), 0)[fetched], emptied)
+
+
 def find_meetings(
     collectives: pd.DataFrame, idle: pd.DataFrame, behind: Ints, numbers: Ints, places: tuple[Place, ...]
 ) -> Meetings | None:
     """The meetings of the steps (of the whole trace, as step 0, where it has no steps).
 
-    ``collectives`` are those of one device, ``idle`` its bubbles and ``behind`` (n,) the place of what each of them is
-    due to, 0 for nowhere; ``numbers`` are those of the steps.
+    ``collectives`` are those of one device, ``idle`` its bubbles, ``behind`` as of ``places_behind``; ``numbers`` are
+    those of the steps.
     """
     table = collectives[~collectives["name"].isin(POINT_TO_POINT).to_numpy(bool)]
     inside = table["step"].between(0, MOST_STEPS - 1) | (not len(numbers))

@@ -17,12 +17,13 @@ from syncscope.timeline.each_step import blocked, copy_exposed
 from syncscope.timeline.idle import IDLE, by_cause, find_idle
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import LAUNCHES, Launching, find_launching
-from syncscope.timeline.meetings import find_meetings
+from syncscope.timeline.meetings import find_meetings, places_behind
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.overlap import busiest, compute_unions, is_compute, overlap, union_of
 from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places, located
 from syncscope.timeline.prints import find_prints
+from syncscope.timeline.queue import every_launch_waits, queued
 from syncscope.timeline.stacks import PythonStacks, is_user
 from syncscope.timeline.steps import span, step_of
 from syncscope.timeline.waits import (
@@ -61,6 +62,17 @@ class Timeline:
     def launch(self) -> Ints:
         """For each row of ``trace.device``, the row of ``calls`` that launched it, −1 none."""
         return launches(self.trace.device, self.calls)
+
+    @cached_property
+    def queued(self) -> Ints:
+        """For each of ``calls``, how many calls before it the device was still behind (``queue.queued``)."""
+        return queued(self.calls, self.launch, self.trace.device)
+
+    @cached_property
+    def launch_blocking(self) -> bool:
+        """Whether every launch waits for its kernel (``queue.every_launch_waits``)."""
+        said = self.trace.recording is not None and self.trace.recording.launch_blocking
+        return every_launch_waits(self.calls, self.launch, self.trace.device, said)
 
     @cached_property
     def ops(self) -> OpIndex:
@@ -283,7 +295,14 @@ class Timeline:
         warned = np.flatnonzero(waits["kind"].isin(["stream", "copy"]).to_numpy(bool))
         place = np.zeros(len(waits), dtype=np.int64)
         place[warned] = self._places.of_warnings(ts[warned], end[warned], tid[warned], in_backward[warned])
-        return located(place, self._around(ts, end, tid))
+        # A thread without Python that waits during backward is autograd's.
+        backward = np.where(np.isin(tid, self._python_threads), 0, self._places.of_backward(ts, end))
+        return located(place, self._around(ts, end, tid), backward)
+
+    @property
+    def _python_threads(self) -> list[int]:
+        recording = self.trace.recording
+        return [*self.stacks.nesting.threads(), *map(int, recording.thread_names if recording else ())]
 
     def _profilers_own(self, waits: pd.DataFrame) -> Bools:
         ts, end, tid = (waits[c].to_numpy(np.int64) for c in ("ts", "end", "tid"))
@@ -335,13 +354,9 @@ class Timeline:
         """Where the rank meets the others, on ``device``; ``None`` in a program of one rank."""
         if self.trace.world_size == 1:
             return None
-        idle, loads, collectives = self.idle, self.loads.sort_values("ts", kind="stable"), self.collectives
-        emptied = np.append(self.waits["place"].to_numpy(np.int64), 0)[idle["emptied_by"].to_numpy(np.int64)]
-        fetched = np.searchsorted(loads["ts"].to_numpy(np.int64), idle["end"].to_numpy(np.int64), side="left") - 1
-        loading = (idle["cause"] == "data loading").to_numpy(bool) & (fetched >= 0)
-        behind = np.where(loading, np.append(loads["place"].to_numpy(np.int64), 0)[fetched], emptied)
-        mine = collectives[(collectives["device"] == self.device).to_numpy(bool)]
-        return find_meetings(mine, idle, behind, self.steps["number"].to_numpy(np.int64), self.places)
+        mine = self.collectives[(self.collectives["device"] == self.device).to_numpy(bool)]
+        behind = places_behind(self.idle, self.waits, self.loads)
+        return find_meetings(mine, self.idle, behind, self.steps["number"].to_numpy(np.int64), self.places)
 
     def _step_ms(self) -> float | None:
         """Mean length of a recorded step: where the device was seen to drain, until then, as bare steps are timed."""

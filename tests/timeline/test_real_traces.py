@@ -16,6 +16,9 @@ from syncscope.trace.names import blocks
 
 FOLDER = os.environ.get("SYNCSCOPE_EXTRA_TRACES")
 FILES = sorted(p for p in Path(FOLDER).iterdir() if ".json" in p.name) if FOLDER else []
+NO_WAITS = ("SYN106", "SYN107", "SYN108")
+"""Rules that count calls for memory and launches."""
+
 pytestmark = pytest.mark.skipif(not FILES, reason="SYNCSCOPE_EXTRA_TRACES names no folder of traces")
 
 
@@ -35,7 +38,7 @@ def test_every_blocking_call_is_a_wait_but_the_profilers_last(view: Timeline):
 
 
 def test_every_wait_is_in_exactly_one_finding(view: Timeline):
-    found = [finding for finding in check(view)[0] if finding.rule.startswith("SYN")]
+    found = [finding for finding in check(view)[0] if finding.rule.startswith("SYN") and finding.rule not in NO_WAITS]
     inside = is_wait(view.waits["kind"]) & (((view.waits["step"] >= 0) | (not len(view.steps))).to_numpy(bool))
     if not any(finding.rule == "SYN104" for finding in found):
         assert sum(finding.count for finding in found) == inside.sum()
