@@ -119,6 +119,44 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     idle_by_cause: dict[str, float]
 
 
+class Delay(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device was idle for: the greatest part of a bubble, and where, when a wait or a loader is behind it."""
+
+    cause: str
+    """As in ``Overlap.idle_by_cause``."""
+    site: Site | None = None
+    at: Frame | None = None
+    chain: tuple[Frame, ...] = ()
+    site_source: SiteSource = "op"
+    ordinal: int = 0
+    """Of the site's expression among equal ones of its function."""
+
+
+class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A collective of a rank, or several in a row: where it meets the other ranks. They end it together, so who came
+    last ran it for the shortest time. There are many: in JSON each is a list of its fields."""
+
+    step: int
+    """The number of the step."""
+    name: str
+    """Of what it is, and of its process group where the trace says so."""
+    end_ms: float
+    """When it ended, since the trace's base."""
+    ms: float
+    exposed_ms: float
+    idle_ms: tuple[float, ...] = ()
+    """How long the device was idle between the end of the one before and the begin of this one, ..."""
+    delays: tuple[int, ...] = ()
+    """... and for what: indices into ``Meetings.delays``, the longest first."""
+
+
+class Meetings(msgspec.Struct, frozen=True, kw_only=True):
+    """The collectives of a rank in the order that it ran them, to be compared with those of the others."""
+
+    collectives: tuple[Collective, ...]
+    delays: tuple[Delay, ...]
+
+
 class EachStep(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds of every recorded step, in order: what a spread is judged by."""
 
@@ -148,6 +186,8 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The program's own files, as recorded; ``None`` where the recording does not list them."""
     warnings: tuple[str, ...] = ()
     """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
+    meetings: Meetings | None = None
+    """``None`` without collectives, and in a program of one rank."""
 
 
 class NotChecked(msgspec.Struct, frozen=True, kw_only=True):

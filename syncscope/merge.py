@@ -7,7 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from syncscope.findings import SEVERITIES, Finding, NotChecked, Report, Stale, Status
+from syncscope.rules.straggling_sync import StragglingSync, stragglers
 
+STRAGGLING = StragglingSync.code
 STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 
 
@@ -29,12 +31,20 @@ def merge(reports: Iterable[Report]) -> Report:
         findings += [msgspec.structs.replace(finding, trace=finding.trace + offset) for finding in part.findings]
         not_checked += [msgspec.structs.replace(entry, trace=entry.trace + offset) for entry in part.not_checked]
         offset += len(part.traces)
+    traces = tuple(info for part in parts for info in part.traces)
+    # Who comes late shows only between ranks: what was said of some of them is said anew of all.
+    judged = {(one.trace, one.fingerprint): (one.status, one.reason) for one in findings if one.rule == STRAGGLING}
+    findings = [finding for finding in findings if finding.rule != STRAGGLING]
+    late, alone = stragglers(traces, findings)
+    for one in late:
+        status, reason = judged.get((one.trace, one.fingerprint), (one.status, one.reason))
+        findings.append(msgspec.structs.replace(one, status=status, reason=reason))
     return Report(
         tool=parts[0].tool,
-        traces=tuple(info for part in parts for info in part.traces),
+        traces=traces,
         findings=ordered(findings),
         saving_all_ms_per_step=parts[0].saving_all_ms_per_step if len(parts) == 1 else None,
-        not_checked=tuple(not_checked),
+        not_checked=(*(one for one in not_checked if one.rule != STRAGGLING or not traces[one.trace].meetings), *alone),
         stale=_stale_everywhere(parts),
     )
 

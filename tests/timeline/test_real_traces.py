@@ -52,6 +52,8 @@ def test_bubbles_and_activity_fill_the_span(view: Timeline):
     assert view.overlap.idle_ms + view.overlap.device_busy_ms == pytest.approx(length, abs=1e-3)
     assert (view.idle[list(CAUSES)].sum(axis=1) == view.idle["dur"]).all()
     assert (view.idle[list(CAUSES)] >= 0).all(axis=None)
+    assert len(view.calls) == 0 or not view.idle["unknown"].any()
+    assert sum(view.overlap.idle_by_cause.values()) == pytest.approx(view.overlap.idle_ms, abs=1e-5)
 
 
 def test_exposed_copy_time_is_no_more_than_copy_time(view: Timeline):

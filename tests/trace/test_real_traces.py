@@ -15,7 +15,7 @@ import pytest
 from syncscope.trace import Trace, TraceError, load, model
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "traces"
-CASES = sorted(path.parent for path in FIXTURES.glob("*/trace.json*"))
+TRACES = sorted([*FIXTURES.glob("*/trace.json.gz"), *FIXTURES.glob("*/trace/*.json.gz")])
 EXTRA = os.environ.get("SYNCSCOPE_EXTRA_TRACES")
 
 WAITS = re.compile(r"(cuda|hip)(Stream|Device|Event)Synchronize|hipMemcpyWithStream")
@@ -60,14 +60,14 @@ def check_against_raw(trace: Trace, path: Path) -> Counter[str]:
 # ------------------------------------------------------------------------------------------------- fixtures
 
 
-@pytest.mark.skipif(not CASES, reason="no fixture is recorded yet")
+@pytest.mark.skipif(not TRACES, reason="no fixture is recorded yet")
 def test_every_case_has_its_trace():
-    assert {path.parent.name for path in FIXTURES.glob("*/workload.py")} == {case.name for case in CASES}
+    cases = {path.relative_to(FIXTURES).parts[0] for path in TRACES}
+    assert {path.parent.name for path in FIXTURES.glob("*/workload.py")} == cases
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_fixture_has_as_many_calls_and_waits_in_the_trace_as_in_its_json(case):
-    (path,) = case.glob("trace.json*")
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: str(path.relative_to(FIXTURES)))
+def test_a_fixture_has_as_many_calls_and_waits_in_the_trace_as_in_its_json(path):
     trace = load(path)
     check_contract(trace)
     assert sum(check_against_raw(trace, path).values()) > 0  # at least the profiler's own
