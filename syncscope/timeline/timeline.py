@@ -139,13 +139,11 @@ class Timeline:
     def info(self) -> TraceInfo:
         """The trace in the report."""
         trace, recording = self.trace, self.trace.recording
-        names = {device.id: device.name for device in trace.devices}
-        name = names.get(self.device) if self.device is not None else next(iter(names.values()), None)
         notes = recording.notes if recording else ()
         return TraceInfo(
             path=trace.path,
             rank=trace.rank,
-            device=name or (recording.device if recording else None),
+            device=self._device_name() or (recording.device if recording else None),
             torch=recording.torch if recording else None,
             has=self.has,
             steps=self._step_figures(),
@@ -260,6 +258,12 @@ class Timeline:
             "allocation": _union(memory, "ts", "end"),
             "pageable copy": _union(blocked, "launch_ts", "launch_end"),
         }
+
+    def _device_name(self) -> str | None:
+        """ROCm may list devices under other numbers than it uses: then the one name that all of them have."""
+        names = {device.id: device.name for device in self.trace.devices}
+        every = set(names.values())
+        return names.get(self.device, every.pop() if len(every) == 1 else None)  # type: ignore[arg-type]
 
     def _step_figures(self) -> Steps:
         bare = self.trace.recording.bare if self.trace.recording else None
