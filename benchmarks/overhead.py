@@ -1,8 +1,9 @@
 """What recording costs: ``python benchmarks/overhead.py`` on a machine with a GPU.
 
-Each block times the same steps (their median) bare, in our timed window, in our full window, and under torch.profiler
-(CPU + CUDA) without and with stacks, in random order, with no profiler left attached in between. Printed: the paired
-ratio to bare (median and the 95 % bootstrap interval of the median) and the time to stop and write the trace.
+Each block times the same steps (their median) bare, with nothing but CUDA activities recorded (what any trace costs),
+in our timed window, in our full window, and under torch.profiler (CPU + CUDA) without and with stacks, in random
+order, with no profiler left attached in between. Printed: the paired ratios to bare and to CUDA activities alone
+(medians, and the 95 % bootstrap interval of the first) and the time to stop and write the trace.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from syncscope.collect.tracefile import splice, write_atomically
 from syncscope.recording import FORMAT, RecordedSteps, Recording
 
 Step = Callable[[], Any]
-MODES = ("bare", "timed", "full", "torch", "torch+stacks")
+MODES = ("bare", "cuda only", "timed", "full", "torch", "torch+stacks")
 
 
 def host_bound() -> Step:
@@ -118,9 +119,10 @@ def ours(step: Step, count: int, folder: Path, *, cpu: bool) -> tuple[float, flo
     return length, time.perf_counter() - start
 
 
-def torchs(step: Step, count: int, folder: Path, *, stacks: bool) -> tuple[float, float]:
-    """The same under torch.profiler as people use it."""
-    profiler = torch.profiler.profile(with_stack=stacks)
+def torchs(step: Step, count: int, folder: Path, *, stacks: bool, cpu: bool = True) -> tuple[float, float]:
+    """The same under torch.profiler: as people use it, or with CUDA activities alone."""
+    activities = [torch.profiler.ProfilerActivity.CUDA, *[torch.profiler.ProfilerActivity.CPU][:cpu]]
+    profiler = torch.profiler.profile(activities=activities, with_stack=stacks)
     profiler.prepare_trace()
     step()
     profiler.start_trace()
@@ -141,7 +143,7 @@ def measure(mode: str, step: Step, count: int, folder: Path) -> tuple[float, flo
         return timed(step, count), 0.0
     if mode in ("timed", "full"):
         return ours(step, count, folder, cpu=mode == "full")
-    return torchs(step, count, folder, stacks=mode == "torch+stacks")
+    return torchs(step, count, folder, stacks=mode == "torch+stacks", cpu=mode != "cuda only")
 
 
 def interval(values: list[float], seed: int = 0) -> tuple[float, float]:
@@ -159,7 +161,7 @@ def main() -> None:
     os.environ["TEARDOWN_CUPTI"] = "1"  # else every bare step after the first profile pays for CUPTI
     everything: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
     print(f"{everything['device']}, torch {torch.__version__}, {options.blocks} interleaved blocks")
-    print(f"{'step':18} {'mode':14} {'ms a step':>10} {'ratio':>7}  {'95 % interval':15} {'stop+write ms':>14}")
+    print(f"{'step':18} {'mode':14} {'ms a step':>10} {'ratio':>7}  {'95 % interval':15} {'to cuda':>8} {'stop+write ms':>14}")
     order = random.Random(1)
     with tempfile.TemporaryDirectory() as scratch:
         for name, (make, count) in WORKLOADS.items():
@@ -174,11 +176,12 @@ def main() -> None:
             for mode in MODES:
                 ratios = [block[mode][0] / block["bare"][0] for block in blocks]
                 low, high = interval(ratios)
+                floor = statistics.median(block[mode][0] / block["cuda only"][0] for block in blocks)
                 length = statistics.median(block[mode][0] for block in blocks) * 1e3
                 write = statistics.median(block[mode][1] for block in blocks) * 1e3
                 print(
                     f"{name:18} {mode:14} {length:10.3f} {statistics.median(ratios):7.3f}  "
-                    f"{low:5.3f} – {high:5.3f}   {write:14.1f}",
+                    f"{low:5.3f} – {high:5.3f}   {floor:8.3f} {write:14.1f}",
                     flush=True,
                 )
             everything[name] = blocks

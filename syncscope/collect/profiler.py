@@ -55,8 +55,6 @@ class KinetoWindow:
 
         activities = [ProfilerActivity.CUDA, *([ProfilerActivity.CPU] if self._cpu else [])]
         self._profile = profile(activities=activities, experimental_config=_with_syncs() if self._cpu else None)
-        if self._teardown:
-            os.environ[TEARDOWN] = "1"
         self._watch()
         with self._own():
             self._profile.prepare_trace()
@@ -64,6 +62,9 @@ class KinetoWindow:
     def start(self) -> None:
         with self._own():
             self._profile.start_trace()
+        if self._teardown:
+            # Not before: preparing a profile clears the one before it away, and would take CUPTI with that.
+            os.environ[TEARDOWN] = "1"
         self._started = True
 
     def step(self, number: int) -> AbstractContextManager[Any]:

@@ -28,7 +28,7 @@ class Sites:
         self._torch = torch
         self._events: list[Event] = []
         self._add = _adder(self._events, stacks, threads)
-        self._wrappers = Wrappers(torch, self._add, waits.quiet, waits.loud)
+        self._wrappers = Wrappers(torch, self._add, waits)
 
     def open(self) -> None:
         waits.listen(self._torch, self._warned)

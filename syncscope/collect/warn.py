@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from types import FrameType
@@ -25,6 +26,9 @@ NOTICES = ("Synchronization debug mode is a prototype feature", "Warning: Profil
 """What PyTorch says, once, when the mode is set or a profiler prepared: by us, so not for the user."""
 
 DEFAULT, WARN, ERROR = 0, 1, 2
+
+_threads: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
+"""Every Python thread that is alive; counting them by ``threading`` takes a lock and a microsecond."""
 
 # The very tuple is also how our filter is found again.
 FILTER: Any = ("always", re.compile("|".join((MESSAGE, *NOTICES))), Warning, None, 0)
@@ -75,6 +79,14 @@ class WaitWarnings:
         """Off for a call whose warnings would not reach Python."""
         if self.wanted == DEFAULT:
             self._set_mode(DEFAULT)
+
+    def hush(self) -> bool:
+        """Off for a call that is recorded anyway, which is cheaper than its warning; ``loud`` ends it. Not where that
+        could be missed: by another listener, by another thread, or by the program that asked for warnings."""
+        if self.wanted != DEFAULT or len(self._listeners) != 1 or len(_threads) != 1:
+            return False
+        self._set_mode(DEFAULT)
+        return True
 
     def loud(self) -> None:
         if self.wanted != ERROR and self._listeners:

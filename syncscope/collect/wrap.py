@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from syncscope.collect.dynamo import skip
+from syncscope.collect.warn import WaitWarnings
 
 Record = Callable[[str, int, Any], None]
 """``record(name, start_ns, frame)`` when a call has returned; its end is now."""
@@ -27,11 +28,10 @@ _RUNS_ON_DEVICE = {"CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutogr
 class Wrappers:
     """Replaces entry points by thin wrappers and puts them back."""
 
-    def __init__(self, torch: Any, record: Record, quiet: Callable[[], None], loud: Callable[[], None]) -> None:
+    def __init__(self, torch: Any, record: Record, warnings: WaitWarnings) -> None:
         self._torch = torch
         self._record = record
-        self._quiet = quiet
-        self._loud = loud
+        self._warnings = warnings
         self._replaced: list[tuple[Any, str, Any]] = []
         self.warned = Warned()
         self._careless = Careless(torch)
@@ -92,12 +92,19 @@ class Wrappers:
     def _crossing(self, name: str) -> None:
         """Record the calls of ``Tensor.to`` and its kin whose result is on the other side of the bus."""
         record, now, caller, warned = self._record, time.time_ns, sys._getframe, self.warned
+        hush, loud, plain = self._warnings.hush, self._warnings.loud, (self._torch.Tensor, self._torch.nn.Parameter)
         label = f"Tensor.{name}"
 
         def make(original: Any) -> Any:
             def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+                # A subclass may run Python of its own, whose waits have lines of their own.
+                hushed = type(self) in plain and hush()
                 before, start = warned.count, now()
-                result = original(self, *args, **kwargs)
+                try:
+                    result = original(self, *args, **kwargs)
+                finally:
+                    if hushed:
+                        loud()
                 if result is not self and result.is_cuda != self.is_cuda and warned.count == before:
                     record(label, start, caller(1))
                 return result
@@ -125,7 +132,8 @@ class Wrappers:
     def _operator(self, owner: Any, name: str) -> None:
         """Record calls into operators whose waits have no Python warning, and keep C++'s line off stderr."""
         record, now, caller = self._record, time.time_ns, sys._getframe
-        quiet, loud, known, learn = self._quiet, self._loud, self._careless.known, self._careless.learn
+        quiet, loud = self._warnings.quiet, self._warnings.loud
+        known, learn = self._careless.known, self._careless.learn
 
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:

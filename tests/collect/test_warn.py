@@ -11,6 +11,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from types import FrameType
@@ -232,3 +233,25 @@ def test_it_survives_on_every_python(python: str, flags: list[str]) -> None:
     done = subprocess.run([python, *flags, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().endswith(" 7")
+
+
+def test_the_mode_is_hushed_only_where_nobody_could_miss_a_warning(torch: Torch) -> None:
+    waits, listeners = WaitWarnings(), [lambda frame: None, lambda frame: None]
+    waits.listen(torch, listeners[0])
+    assert waits.hush() and torch._C.mode == DEFAULT
+    waits.loud()
+    assert torch._C.mode == WARN
+    waits.listen(torch, listeners[1])
+    assert not waits.hush() and torch._C.mode == WARN
+    waits.unlisten(listeners[1])
+    stop = threading.Event()
+    other = threading.Thread(target=stop.wait)
+    other.start()
+    try:
+        assert not waits.hush() and torch._C.mode == WARN
+    finally:
+        stop.set()
+        other.join()
+    torch._C._cuda_set_sync_debug_mode(WARN)
+    assert not waits.hush()
+    waits.unlisten(listeners[0])

@@ -21,9 +21,18 @@ class Log:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
         self.modes: list[str] = []
-        self.wrappers = Wrappers(
-            torch, self.record, lambda: self.modes.append("quiet"), lambda: self.modes.append("loud")
-        )
+        self.may_hush = True
+        self.wrappers = Wrappers(torch, self.record, self)  # type: ignore[arg-type]
+
+    def quiet(self) -> None:
+        self.modes.append("quiet")
+
+    def loud(self) -> None:
+        self.modes.append("loud")
+
+    def hush(self) -> bool:
+        self.modes.extend(["hush"] * self.may_hush)
+        return self.may_hush
 
     def record(self, name: str, start_ns: int, frame: FrameType) -> None:
         self.calls.append((name, frame.f_code.co_name))
@@ -54,6 +63,24 @@ def test_copies_on_one_side_of_the_bus_are_not_recorded(log: Log) -> None:
     assert x.to("cpu") is x and x.cpu() is x
     torch.zeros(3).copy_(x)
     assert log.calls == []
+
+
+def test_copies_run_without_their_warning_where_nobody_could_miss_it(log: Log) -> None:
+    torch.ones(3).to(torch.float64)
+    with pytest.raises(RuntimeError):
+        torch.ones(3).to("no device")
+    assert log.modes == ["hush", "loud"] * 2
+    log.may_hush = False
+    torch.ones(3).to(torch.float64)
+    assert log.modes == ["hush", "loud"] * 2
+
+
+def test_copies_of_a_subclass_keep_their_warnings(log: Log) -> None:
+    class Mine(Tensor):  # type: ignore[misc]
+        pass
+
+    torch.ones(3).as_subclass(Mine).to(torch.float64)
+    assert log.modes == []
 
 
 def test_operators_called_through_torch_ops_are_recorded_with_the_mode_off(log: Log) -> None:
