@@ -12,7 +12,7 @@ from collections import Counter
 from functools import cached_property
 from pathlib import Path
 
-EXTRA = os.environ.get("SYNCSCOPE_EXTRA_TRACES")
+EXTRA = os.environ.get("SYNCSCOPE_EXTRA_TRACES") or None
 
 Span = tuple[float, float]
 """Begin and end, µs."""

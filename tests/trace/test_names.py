@@ -31,6 +31,13 @@ def test_every_role_with_a_cuda_spelling_has_a_hip_one():
     assert [role for role, vendors in CALLS.items() if vendors.cuda and not vendors.hip] == []
 
 
+def test_a_hip_call_has_the_role_of_its_cuda_twin():
+    twins = [
+        (name, f"{prefix}{name[3:]}") for vendors in CALLS.values() for name in vendors.hip for prefix in ("cu", "cuda")
+    ]
+    assert [name for name, twin in twins if role(twin) not in ("", role(name))] == []
+
+
 def test_names_of_the_table_are_canonical():
     names = [name for vendors in CALLS.values() for spellings in vendors for name in spellings]
     assert [name for name in names if canonical(name + "_ptsz") != name] == []

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -13,21 +9,12 @@ from pathlib import Path
 import pytest
 
 from syncscope.trace import Trace, TraceError, load, model
+from tests.foreign import EXTRA, RUNTIME, index, raw_events
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "traces"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/trace.json*"))
-EXTRA = os.environ.get("SYNCSCOPE_EXTRA_TRACES")
 
 WAITS = re.compile(r"(cuda|hip)(Stream|Device|Event)Synchronize|hipMemcpyWithStream")
-RUNTIME = {"cuda_runtime", "cuda_driver", "runtime"}
-
-
-def raw_events(path: Path) -> list[dict]:
-    data = path.read_bytes()
-    text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode("utf-8", "replace")
-    document = json.loads(text, strict=False)
-    events = document if isinstance(document, list) else document["traceEvents"]
-    return [event for event in events if event.get("ph") == "X"]
 
 
 def check_contract(trace: Trace) -> None:
@@ -85,13 +72,6 @@ REFUSED = {
     "MTIA": "holds activity of a device that is not supported (mtia_ccp_events, mtia_runtime)",
     "CPU-only": "holds no ",
 }
-
-
-def index() -> list[dict[str, str]]:
-    if EXTRA is None:
-        return []
-    with (Path(EXTRA) / "INDEX.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def count(row: dict[str, str], column: str) -> int:
