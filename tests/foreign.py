@@ -56,15 +56,21 @@ class Plain:
         self.steps = [span(e) for e in self._all("user_annotation", "cpu_op") if e["name"].startswith("ProfilerStep#")]
 
     @cached_property
-    def waits(self) -> Counter[str]:
-        """Blocking calls inside the steps (anywhere where there are none) by the rule that the ops around them ask for.
+    def waits(self) -> list[dict]:
+        """Blocking calls inside the steps (anywhere where there are none), in order.
 
         The last device sync that no op encloses is the profiler's own.
         """
         blocking = [call for call in self.calls if BLOCKS.fullmatch(call["name"])]
         device = [c for c in blocking if c["name"].endswith("DeviceSynchronize") and not self._ops_around(c)]
         own = max(device, key=lambda call: call["ts"], default=None)
-        return Counter(self._rule(call) for call in blocking if call is not own and self._counts(call))
+        mine = [call for call in blocking if call is not own and self._counts(call)]
+        return sorted(mine, key=lambda call: call["ts"])
+
+    @property
+    def waits_by_rule(self) -> Counter[str]:
+        """The waits by the rule that the ops around them ask for."""
+        return Counter(self._rule(call) for call in self.waits)
 
     @cached_property
     def pageable_copies(self) -> Counter[str]:

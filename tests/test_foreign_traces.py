@@ -43,8 +43,17 @@ def test_every_wait_is_found_once_and_by_the_rule_that_its_ops_ask_for(found: tu
     for finding in report.findings:
         if finding.rule in WAITS:
             counted[finding.rule] += finding.count
-    assert +counted == plain.waits
-    assert report.traces[0].coverage.waits == plain.waits.total()
+    assert +counted == plain.waits_by_rule
+    assert report.traces[0].coverage.waits == len(plain.waits)
+
+
+def test_the_first_wait_begins_when_the_file_says(found: tuple[Report, Plain]) -> None:
+    report, plain = found
+    first = [f.first_ns for f in report.findings if f.rule in WAITS and f.count and f.first_ns is not None]
+    if not plain.waits:
+        assert first == []
+        return
+    assert min(first) == pytest.approx(plain.waits[0]["ts"] * 1000, abs=2)
 
 
 def test_every_pageable_copy_is_found(found: tuple[Report, Plain]) -> None:
@@ -70,3 +79,12 @@ def test_the_devices_time_adds_up(found: tuple[Report, Plain]) -> None:
     overlap = report.traces[0].overlap
     assert overlap is not None
     assert {name: getattr(overlap, name) for name in plain.device_ms} == pytest.approx(plain.device_ms, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["param__dlrm_kineto__worker"])
+def test_files_of_several_ranks_are_joined(name: str) -> None:
+    files = sorted(Path(EXTRA or "") / row["file"] for row in index() if row["file"].startswith(name))
+    joined, alone = analyze(*files), [analyze(file) for file in files]
+    assert [trace.rank for trace in joined.traces] == list(range(len(files)))
+    by_rank = Counter((finding.rank, finding.rule) for finding in joined.findings)
+    assert by_rank == Counter((rank, f.rule) for rank, report in enumerate(alone) for f in report.findings)
