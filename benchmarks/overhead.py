@@ -161,7 +161,7 @@ def main() -> None:
     os.environ["TEARDOWN_CUPTI"] = "1"  # else every bare step after the first profile pays for CUPTI
     everything: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
     print(f"{everything['device']}, torch {torch.__version__}, {options.blocks} interleaved blocks")
-    print(f"{'step':18} {'mode':14} {'ms a step':>10} {'ratio':>7}  {'95 % interval':15} {'to cuda':>8} {'stop+write ms':>14}")
+    print(f"{'step':18} {'mode':14} {'ms a step':>10} {'ratio':>7}  {'95 % interval':15} {'to cuda':>8} {'write':>8}")
     order = random.Random(1)
     with tempfile.TemporaryDirectory() as scratch:
         for name, (make, count) in WORKLOADS.items():
@@ -181,7 +181,7 @@ def main() -> None:
                 write = statistics.median(block[mode][1] for block in blocks) * 1e3
                 print(
                     f"{name:18} {mode:14} {length:10.3f} {statistics.median(ratios):7.3f}  "
-                    f"{low:5.3f} – {high:5.3f}   {floor:8.3f} {write:14.1f}",
+                    f"{low:5.3f} – {high:5.3f}   {floor:8.3f} {write:8.1f}",
                     flush=True,
                 )
             everything[name] = blocks

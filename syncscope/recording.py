@@ -48,7 +48,9 @@ class SiteEvent(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     """For a call, the entry point: ``torch.cuda.synchronize``, ``torch.accelerator.synchronize``,
     ``Event.synchronize``, ``torch.cuda.empty_cache``, ``Tensor.to``, ``Tensor.cuda``, ``Tensor.cpu``,
-    ``Tensor.copy_``, ``Tensor.pin_memory``, ``torch.ops``."""
+    ``Tensor.copy_``, ``Tensor.pin_memory``, ``Tensor.coalesce``, ``torch.unique``, ``torch.linalg.eigh`` and its kin,
+    ``torch.ops``, ``DataLoader`` (the next batch); with several ranks also ``backward`` and
+    ``ProcessGroup.allreduce`` and its kin."""
     tid: int
     """The native thread id, as in the trace's ``tid``."""
     start_ns: int
@@ -122,6 +124,8 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     torch: str | None = None
     python: str | None = None
     device: str | None = None
+    copy_engines: int | None = None
+    """Of ``device``: how many copies it can make at the same time."""
     rank: int | None = None
     world_size: int | None = None
     pid: int | None = None

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from syncscope.collect.gpu import copy_engines
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
 from syncscope.collect.stacks import Stacks
@@ -149,6 +150,7 @@ class Collector:
             torch=str(self._torch.__version__),
             python=platform.python_version(),
             device=self._torch.cuda.get_device_name(),
+            copy_engines=copy_engines(self._torch.cuda.current_device()),
             rank=rank,
             world_size=world,
             pid=os.getpid(),

@@ -1,7 +1,8 @@
-"""Is there a GPU? Asked in a child process: the program under observation must be the first to touch CUDA."""
+"""What only the driver knows: whether there is a GPU, and its copy engines."""
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 
@@ -23,10 +24,26 @@ print(count("libcuda.so.1", "cuInit", "cuDeviceGetCount")
 """
 
 
+ASYNC_ENGINE_COUNT = 40
+"""``CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT``"""
+
+
 def gpu_count() -> int:
-    """GPUs the driver shows to this process's environment; 0 also when the driver cannot be asked."""
+    """GPUs the driver shows to this process's environment; 0 also when the driver cannot be asked. Asked in a child
+    process: the program under observation must be the first to touch CUDA."""
     try:
         answer = subprocess.run([sys.executable, "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
         return int(answer.stdout.strip() or 0)
     except (OSError, ValueError, subprocess.SubprocessError):
         return 0
+
+
+def copy_engines(device: int, driver: str = "libcuda.so.1") -> int | None:
+    """How many copies CUDA's ``device`` can make at the same time; ``None`` when the driver does not say. Only once
+    the program has touched CUDA itself."""
+    count = ctypes.c_int(0)
+    try:
+        failed = ctypes.CDLL(driver).cuDeviceGetAttribute(ctypes.byref(count), ASYNC_ENGINE_COUNT, device)
+    except (OSError, AttributeError):
+        return None
+    return None if failed else count.value

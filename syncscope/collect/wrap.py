@@ -1,8 +1,9 @@
 """Thin wrappers on the Python entry points that wait or copy without PyTorch's warning.
 
-Explicit waits, ``empty_cache``, copies (warn mode is silent about ``non_blocking`` ones) and ``pin_memory`` leave
-one call record each: thread, begin, end, stack. Operators called through ``torch.ops`` and TorchScript leave one
-when they touch the device. Everything is put back by ``Wrappers.close``.
+Explicit waits, ``empty_cache``, copies (warn mode is silent about ``non_blocking`` ones), ``pin_memory`` and the
+DataLoader's next batch leave one call record each: thread, begin, end, stack. So do, in a program of several ranks,
+collectives and the backward that starts them. Operators called through ``torch.ops`` and TorchScript leave one when
+they touch the device. Everything is put back by ``Wrappers.close``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,18 @@ Record = Callable[[str, int, Any], None]
 """``record(name, start_ns, frame)`` when a call has returned; its end is now."""
 
 _MISSING: Any = object()
+
+SILENT = ("eig", "eigvals", "eigh", "eigvalsh", "ldl_factor", "ldl_factor_ex", "ldl_solve")
+"""Functions of ``torch.linalg`` that wait in code of MAGMA or cuSOLVER, where PyTorch has nothing to warn of."""
+
+COLLECTIVES = (
+    "allreduce", "allreduce_coalesced", "reduce", "broadcast", "barrier", "monitored_barrier",
+    "allgather", "_allgather_base", "all_gather_single", "allgather_coalesced", "allgather_into_tensor_coalesced",
+    "all_gather_single_coalesced", "gather", "scatter", "reduce_scatter", "_reduce_scatter_base",
+    "reduce_scatter_single", "reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced", "alltoall",
+    "alltoall_base", "all_to_all_single", "send", "recv", "recv_anysource", "_end_coalescing",
+)  # fmt: skip
+"""What a process group can be asked, under the names of several versions of PyTorch."""
 
 _RUNS_ON_DEVICE = {"CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"}
 """Dispatch keys under which an operator written in Python runs for device tensors."""
@@ -46,6 +59,13 @@ class Wrappers:
         for name in ("to", "cuda", "cpu"):
             self._crossing(name)
         self._copying()
+        for name in SILENT:
+            self._always(torch.linalg, name, f"torch.linalg.{name}")
+        # Both of these sort with thrust, which waits without PyTorch.
+        self._always(torch._VF, "unique_dim", "torch.unique")
+        self._always(torch.Tensor, "coalesce", "Tensor.coalesce")
+        self._always(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", "DataLoader")
+        self._collectives()
         self._operator(torch._ops.OpOverload, "__call__")
         self._operator(torch._ops.OpOverloadPacket, "__call__")
         self._operator(torch._C.ScriptFunction, "__call__")
@@ -76,9 +96,12 @@ class Wrappers:
     def _always(self, owner: Any, name: str, label: str) -> None:
         """Record every call."""
         record, now, caller = self._record, time.time_ns, sys._getframe
+        compiling = self._torch.compiler.is_compiling
 
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return original(*args, **kwargs)
                 start = now()
                 try:
                     return original(*args, **kwargs)
@@ -88,6 +111,32 @@ class Wrappers:
             return wrapper
 
         self._replace(owner, name, make)
+
+    def _collectives(self) -> None:
+        """Record what starts collectives: calls of a process group, and backward, where DDP and FSDP start theirs."""
+        distributed = self._torch.distributed
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return
+        self._always(self._torch.autograd, "_engine_run_backward", "backward")
+        for name in COLLECTIVES:
+            self._quietly(distributed.ProcessGroup, name, f"ProcessGroup.{name}")
+
+    def _quietly(self, owner: Any, name: str, label: str) -> None:
+        """Record every call, and keep C++'s line off stderr where the warning does not reach Python."""
+        quiet, loud = self._warnings.quiet, self._warnings.loud
+
+        def make(original: Any) -> Any:
+            def quieted(*args: Any, **kwargs: Any) -> Any:
+                quiet()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    loud()
+
+            return quieted
+
+        self._replace(owner, name, make)
+        self._always(owner, name, label)
 
     def _crossing(self, name: str) -> None:
         """Record the calls of ``Tensor.to`` and its kin whose result is on the other side of the bus."""

@@ -10,11 +10,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the wrappers are around PyTorch's entry points")
 
-from syncscope.collect.wrap import Wrappers  # noqa: E402
+from syncscope.collect.wrap import COLLECTIVES, Wrappers  # noqa: E402
 
 Tensor: Any = torch.Tensor
+DataLoaderIter: Any = torch.utils.data.dataloader._BaseDataLoaderIter
 
-NAMES = ("to", "cuda", "cpu", "copy_", "pin_memory")
+NAMES = ("to", "cuda", "cpu", "copy_", "pin_memory", "coalesce")
 
 
 class Log:
@@ -44,6 +45,11 @@ def state() -> list[Any]:
         *((name in vars(torch.Tensor), getattr(torch.Tensor, name)) for name in NAMES),
         *(owner.__call__ for owner in owners),
         torch.cuda.Event.synchronize,
+        ("unique_dim" in vars(torch._VF), torch._VF.unique_dim),
+        torch.linalg.eigh,
+        torch.autograd._engine_run_backward,
+        DataLoaderIter.__next__,
+        *(getattr(torch.distributed.ProcessGroup, name, None) for name in COLLECTIVES),
     ]
 
 
@@ -55,6 +61,15 @@ def log() -> Iterator[Log]:
     yield log
     log.wrappers.close()
     assert state() == before
+
+
+def test_functions_that_wait_in_other_libraries_are_recorded_at_their_line(log: Log) -> None:
+    square = torch.eye(2)
+    torch.linalg.eigh(square)
+    square.unique(dim=0)
+    square.to_sparse().coalesce()
+    names = [name for name, function in log.calls]
+    assert names == ["torch.linalg.eigh", "torch.unique", "Tensor.coalesce"]
 
 
 def test_copies_on_one_side_of_the_bus_are_not_recorded(log: Log) -> None:
@@ -123,6 +138,35 @@ def _twice(x: Tensor) -> Tensor:
     return x * 2
 
 
+def test_the_next_batch_of_a_loader_is_recorded(log: Log) -> None:
+    for _ in torch.utils.data.DataLoader(torch.arange(4).tolist(), batch_size=2):
+        pass
+    assert log.calls == [("DataLoader", "test_the_next_batch_of_a_loader_is_recorded")] * 3
+
+
+def test_backward_alone_is_not_recorded(log: Log) -> None:
+    torch.ones(1, requires_grad=True).sum().backward()
+    assert log.calls == []
+
+
+def test_collectives_and_backward_are_recorded_where_there_are_ranks() -> None:
+    distributed = torch.distributed
+    before = state()
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    log = Log()
+    log.wrappers.open()
+    try:
+        x = torch.ones(2, requires_grad=True)
+        x.sum().backward()
+        distributed.all_reduce(x.grad)
+    finally:
+        log.wrappers.close()
+        distributed.destroy_process_group()
+    assert log.calls == [("backward", "backward"), ("ProcessGroup.allreduce", "all_reduce")]
+    assert log.modes == ["quiet", "loud"]
+    assert state() == before
+
+
 @pytest.mark.slow
 def test_compiled_code_that_copies_still_compiles_whole(log: Log) -> None:
     def work(x: Any) -> Any:
@@ -139,3 +183,10 @@ def test_compiled_code_that_copies_still_compiles_whole(log: Log) -> None:
     for _ in range(3):
         compiled(torch.ones(3))
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.slow
+def test_compiled_code_that_calls_linalg_still_compiles_whole(log: Log) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: torch.linalg.eigh(x).eigenvalues, backend="eager", fullgraph=True)
+    assert compiled(torch.eye(3)).sum() == 3
