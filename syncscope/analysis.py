@@ -59,7 +59,7 @@ def analyze_timelines(
     report = merge(_report(timeline) for timeline in timelines)
     if policy is not None:
         report = policies.apply(report, policy)
-    return _only(report, wanted)
+    return only(report, wanted)
 
 
 def timelines(*paths: str | os.PathLike[str], progress: Progress | None = None) -> list[Timeline]:
@@ -87,7 +87,7 @@ def _report(timeline: Timeline) -> Report:
     )
 
 
-def _only(report: Report, codes: frozenset[str]) -> Report:
+def only(report: Report, codes: frozenset[str]) -> Report:
     """The report on the rules with these codes. Done last, so that no expectation turns stale by being left out."""
     return msgspec.structs.replace(
         report,

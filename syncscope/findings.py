@@ -18,6 +18,8 @@ Severity = Literal["error", "warning", "note"]
 Status = Literal["unexpected", "expected", "baseline"]
 SiteSource = Literal["hook", "stack", "op"]
 StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "none"]
+BudgetOutcome = Literal["kept", "exceeded", "not judged"]
+RatchetOutcome = Literal["written", "held", "tightened", "not written"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
@@ -34,6 +36,10 @@ class Site(Frame, frozen=True, kw_only=True):
     """A frame with the text of the expression that was running, when the collector saw it."""
 
     expression: str | None = None
+    column: int | None = None
+    """Of the expression's first character, from 1; ``None`` where the recording does not know."""
+    end_column: int | None = None
+    """Just after its last character; ``None`` also where it ends on another line."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +50,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity
     status: Status = "unexpected"
     reason: str | None = None
+    exceeds: str | None = None
+    """What of the policy an unexpected finding goes beyond (``expected at most 1 a step, found 3``; ``baseline 1, now
+    2``); ``None`` where nothing covers it."""
     site: Site | None
     """The user's line; ``None`` when the trace holds neither sites nor stacks."""
     at: Frame | None = None
@@ -110,6 +119,17 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     idle_by_cause: dict[str, float]
 
 
+class EachStep(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds of every recorded step, in order: what a spread is judged by."""
+
+    length_ms: tuple[float, ...]
+    """On the host, under the profiler."""
+    blocked_ms: tuple[float, ...] | None
+    """In which some thread is blocked; ``None`` without runtime calls."""
+    copy_exposed_ms: tuple[float, ...] | None
+    """Of the copies that the step asked for, what no compute hides; ``None`` without device activity."""
+
+
 class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     rank: int | None
@@ -122,6 +142,10 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Coverage
     overlap: Overlap | None
     """``None`` when the trace holds no device activity."""
+    each_step: EachStep | None = None
+    """``None`` where the trace has no steps."""
+    files: tuple[str, ...] | None = None
+    """The program's own files, as recorded; ``None`` where the recording does not list them."""
     warnings: tuple[str, ...] = ()
     """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
 
@@ -169,23 +193,78 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(data, type=cls)
 
 
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one budget on one trace."""
+
+    name: str
+    """As in the configuration: ``max_unexpected_syncs_per_step``, ``max_exposed_copy_ms``, ``max_stall_share``."""
+    allowed: float
+    found: float | None
+    """In the budget's unit: the count a step, or the median of the steps; ``None`` when it could not be judged."""
+    low: float | None = None
+    high: float | None = None
+    """Lower and upper quartile of the steps; ``None`` for a count."""
+    outcome: BudgetOutcome
+    message: str
+    """One sentence: what was found and what is allowed, or why it could not be judged."""
+    trace: int = 0
+    """Index into ``Report.traces``."""
+    rank: int | None = None
+
+
+class Ratchet(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the baseline."""
+
+    path: str
+    outcome: RatchetOutcome
+    covered: int
+    """Findings that it covers."""
+    fixed: int
+    """Its entries that occur less often now, or not at all."""
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands against a report that is held to a gate. Empty lists pass."""
+    """What stands against a report that is held to a gate. Nothing unexpected, stale, exceeded or unseen passes."""
 
     gate: tuple[str, ...]
     """Codes of the rules it was held to."""
     unexpected: tuple[Finding, ...] = ()
-    """Findings of gated rules inside the steps."""
+    """Findings of gated rules inside the steps. ``Finding.exceeds`` says where an expectation or baseline is not
+    enough."""
+    within_budget: tuple[Finding, ...] = ()
+    """Unexpected waits that ``max_unexpected_syncs_per_step`` lets pass."""
     stale: tuple[Stale, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    """Every budget that is set, on every trace, whatever became of it."""
     not_checked: tuple[NotChecked, ...] = ()
     """Gated rules that could not be checked."""
+    baseline: Ratchet | None = None
+    """``None`` where none was given."""
+
+    @property
+    def exceeded(self) -> tuple[Budget, ...]:
+        return tuple(budget for budget in self.budgets if budget.outcome == "exceeded")
+
+    @property
+    def not_judged(self) -> tuple[Budget, ...]:
+        return tuple(budget for budget in self.budgets if budget.outcome == "not judged")
+
+    @property
+    def failed(self) -> bool:
+        """Unexpected findings, stale expectations or budgets exceeded."""
+        return bool(self.unexpected or self.stale or self.exceeded)
+
+    @property
+    def blind(self) -> bool:
+        """A gated rule could not be checked or a budget not be judged."""
+        return bool(self.not_checked or self.not_judged)
 
     @property
     def exit_code(self) -> Literal[0, 1, 3]:
-        """0 clean; 1 unexpected findings or stale expectations; 3 a gated rule could not be checked."""
-        if self.unexpected or self.stale:
+        """0 clean; 1 ``failed``; 3 ``blind``."""
+        if self.failed:
             return 1
-        return 3 if self.not_checked else 0
+        return 3 if self.blind else 0
 
 
 def fingerprint(rule: str, file: str, function: str, expression: str | None, ordinal: int = 0) -> str:

@@ -146,6 +146,9 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """Steps of that window, ``None`` when it had none."""
     launch_blocking: bool = False
     """``CUDA_LAUNCH_BLOCKING=1`` was set."""
+    files: tuple[str, ...] | None = None
+    """The program's own Python files inside the project that it had loaded when the windows ended; ``None`` in
+    recordings that do not say."""
     sources: dict[str, dict[str, str]] = {}
     """Source text around sites: file → line number → text; empty with ``--no-source``."""
     notes: tuple[str, ...] = ()

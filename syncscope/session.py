@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from syncscope.collect.active import begin, end
 from syncscope.collect.collector import Collector
 from syncscope.collect.paths import Paths, project_root
@@ -94,7 +96,7 @@ def write_reports(folder: Path) -> Report | None:
     """
     from syncscope.analysis import analyze_timelines, timelines
     from syncscope.collect.tracefile import write_atomically
-    from syncscope.policy import load_policy
+    from syncscope.policy import ConfigError, load_policy
     from syncscope.report import html
     from syncscope.timeline.lanes import MOST_ITEMS, lanes
 
@@ -103,10 +105,19 @@ def write_reports(folder: Path) -> Report | None:
     if len(traces) < ranks:
         return None
     views = timelines(*traces)
-    report = analyze_timelines(views, policy=load_policy(Path.cwd()))
+    try:
+        report = analyze_timelines(views, policy=load_policy(Path.cwd()))
+    except ConfigError as error:  # a slip in a comment does not cost the recording its report
+        report = _warned(analyze_timelines(views), f"Nothing is expected here: {error}")
     write_atomically(folder / "report.json", report.to_json().encode())
     write_atomically(
         folder / "report.html",
         html.render(report, [lanes(view, max_items=MOST_ITEMS // len(views)) for view in views]).encode(),
     )
     return report
+
+
+def _warned(report: Report, warning: str) -> Report:
+    first, *others = report.traces
+    first = structs.replace(first, warnings=(*first.warnings, warning))
+    return structs.replace(report, traces=(first, *others))

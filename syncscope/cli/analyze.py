@@ -9,7 +9,7 @@ from syncscope.cli.options import Config, Format, Ignore, Output, Select, Traces
 
 def analyze(
     traces: Traces,
-    format: Format = "text",
+    format: Format = None,
     output: Output = None,
     select: Select = None,
     ignore: Ignore = None,
@@ -22,19 +22,14 @@ def analyze(
       syncscope analyze trace.json.gz
       syncscope analyze run/ -o report.html -o report.json
       syncscope analyze trace.json.gz --select SYN --format json
+      syncscope analyze trace.json.gz -o sarif=waits.sarif -o markdown=-
 
     [bold]Exit status[/bold]: 0 whatever is found; 2 wrong usage or configuration; 3 a trace that cannot be read.
     """
-    from syncscope.cli.console import stdout, write_stdout
-    from syncscope.cli.output import write_all
+    from syncscope.cli.output import Content, deliver, with_stdout
     from syncscope.cli.study import study
     from syncscope.policy import load_policy
-    from syncscope.report.text import render
 
     policy = load_policy(Path.cwd(), config)
-    report, lanes, wanted = study(traces, output, policy, codes(select), codes(ignore))
-    write_all(wanted, report, lanes)
-    if format == "json":
-        write_stdout(report.to_json() + "\n")
-    else:
-        render(report, stdout())
+    report, lanes, wanted = study(traces, with_stdout(output, format), policy, codes(select), codes(ignore))
+    deliver(wanted, Content(report, lanes))

@@ -12,6 +12,7 @@ from syncscope import __version__
 from syncscope.cli.analyze import analyze
 from syncscope.cli.check import check
 from syncscope.cli.console import drop_stdout, flowing, write_stdout
+from syncscope.cli.diff import diff
 from syncscope.cli.errors import INTERRUPTED, exit_for
 from syncscope.cli.profile import ScriptCommand, profile
 from syncscope.cli.report import report
@@ -53,7 +54,7 @@ def _add(command: Callable[..., None], **how: Any) -> None:
 
 
 _add(profile, cls=ScriptCommand)
-for _command in (analyze, check, report, rules):
+for _command in (analyze, check, diff, report, rules):
     _add(_command)
 
 

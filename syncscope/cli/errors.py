@@ -32,10 +32,12 @@ def exit_for(error: Exception) -> typer.Exit:
     """
     if isinstance(error, CommandError):
         return _exit(str(error), error.exit_code)
-    from syncscope.policy import ConfigError
+    from syncscope.policy import BaselineError, ConfigError
 
     if isinstance(error, ConfigError):
         return _exit(str(error), USAGE)
+    if isinstance(error, BaselineError):
+        return _exit(str(error), UNREADABLE)
     from syncscope.trace import TraceError
 
     if isinstance(error, TraceError):

@@ -16,14 +16,23 @@ Traces = Annotated[
         show_default=False,
     ),
 ]
-Format = Annotated[Literal["text", "json"], typer.Option("--format", help="What standard output gets.")]
+Format = Annotated[
+    Literal["text", "json", "sarif", "junit", "github", "markdown"] | None,
+    typer.Option(
+        "--format",
+        help="What standard output gets: text unless something else is named. github: annotations for GitHub Actions, "
+        "and the job's summary.",
+        show_default=False,
+    ),
+]
 Output = Annotated[
     list[str] | None,
     typer.Option(
         "--output",
         "-o",
         metavar="[FORMAT=]PATH",
-        help="Write a file: text, json or html, by its ending (.txt, .json, .html) or as named. Repeatable.",
+        help="Write a file: text, json, html, sarif, junit, markdown or github, as named or by its ending (.txt, "
+        ".json, .html, .sarif, .xml, .md); the path - is standard output. Repeatable.",
         show_default=False,
     ),
 ]

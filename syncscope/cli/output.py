@@ -1,4 +1,4 @@
-"""``--output [FORMAT=]PATH``: checked before any work, written whole or not at all."""
+"""``--format`` and ``--output [FORMAT=]PATH``: checked before any work, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,51 +12,116 @@ from typing import TYPE_CHECKING
 from syncscope.cli.errors import USAGE, CommandError
 
 if TYPE_CHECKING:
-    from syncscope.findings import Report
+    from syncscope.findings import Report, Verdict
     from syncscope.timeline.lanes import Lanes
+
+STDOUT = Path("-")
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Environment variable of GitHub Actions: the file that a step's summary is appended to."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """One file to write."""
+    """One file to write, or standard output."""
 
     format: str
     path: Path
 
 
-def _text(report: Report, lanes: Sequence[Lanes]) -> str:
+@dataclass(frozen=True)
+class Content:
+    """What every output is made of."""
+
+    report: Report
+    lanes: Sequence[Lanes] = ()
+    verdict: Verdict | None = None
+
+
+def _text(content: Content) -> str:
     from syncscope.report.text import to_text
 
-    return to_text(report)
+    return to_text(content.report, content.verdict)
 
 
-def _json(report: Report, lanes: Sequence[Lanes]) -> str:
-    return report.to_json() + "\n"
+def _json(content: Content) -> str:
+    from syncscope.report.escape import json_text
+
+    return json_text(content.report.to_json()) + "\n"
 
 
-def _html(report: Report, lanes: Sequence[Lanes]) -> str:
+def _html(content: Content) -> str:
     from syncscope.report.html import render
 
-    return render(report, lanes)
+    return render(content.report, content.lanes)
 
 
-RENDERERS: dict[str, Callable[[Report, Sequence[Lanes]], str]] = {"text": _text, "json": _json, "html": _html}
-ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html"}
+def _sarif(content: Content) -> str:
+    from syncscope.report.sarif import render
+
+    return render(content.report, content.verdict, base=folder_in_repository(Path.cwd()))
+
+
+def _junit(content: Content) -> str:
+    from syncscope.report.junit import render
+
+    return render(content.report, content.verdict)
+
+
+def _github(content: Content) -> str:
+    from syncscope.report.github import render
+
+    return render(content.report, content.verdict, base=folder_in_repository(Path.cwd()))
+
+
+def _markdown(content: Content) -> str:
+    from syncscope.report.markdown import render
+
+    return render(content.report, content.verdict)
+
+
+RENDERERS: dict[str, Callable[[Content], str]] = {
+    "text": _text,
+    "json": _json,
+    "html": _html,
+    "sarif": _sarif,
+    "junit": _junit,
+    "github": _github,
+    "markdown": _markdown,
+}
+ENDINGS = {
+    ".txt": "text",
+    ".sarif.json": "sarif",
+    ".json": "json",
+    ".html": "html",
+    ".htm": "html",
+    ".sarif": "sarif",
+    ".xml": "junit",
+    ".md": "markdown",
+}
+"""The first that fits says the format of a file that was named without one."""
 PICTURED = frozenset({"html"})
 """Formats that show the timeline."""
 
 
+def with_stdout(values: Iterable[str] | None, format: str | None) -> list[str]:
+    """The outputs and that of standard output: ``--format``, else what is written to the path ``-``, else text."""
+    listed = list(values or ())
+    if format is None and any(_parsed(value).path == STDOUT for value in listed):
+        return listed
+    return [*listed, f"{format or 'text'}={STDOUT}"]
+
+
 def targets(values: Iterable[str] | None, inputs: Iterable[Path]) -> list[Target]:
-    """The files that ``--output`` names. Raises ``CommandError`` for one that cannot or must not be written."""
+    """What ``--output`` names. Raises ``CommandError`` for one that cannot or must not be written."""
     taken = {os.path.realpath(path): "would overwrite its input" for path in inputs}
     found = []
     for value in values or ():
         target = _parsed(value)
-        place = os.path.realpath(target.path)
+        place = str(STDOUT) if target.path == STDOUT else os.path.realpath(target.path)
         reason = taken.get(place)
-        if target.path.is_dir():
+        if target.path != STDOUT and target.path.is_dir():
             reason = "is a folder"
-        elif not os.path.isdir(os.path.dirname(place)):
+        elif target.path != STDOUT and not os.path.isdir(os.path.dirname(place)):
             reason = "its folder does not exist"
         if reason:
             raise CommandError(f"{target.path}: {reason}", USAGE)
@@ -69,26 +134,66 @@ def _parsed(value: str) -> Target:
     prefix, equals, rest = value.partition("=")
     if equals and prefix in RENDERERS and rest:
         return Target(prefix, Path(rest))
-    ending = Path(value).suffix.lower()
-    if ending not in ENDINGS:
+    kind = next((kind for ending, kind in ENDINGS.items() if value.lower().endswith(ending)), None)
+    if kind is None:
         known = ", ".join(ENDINGS)
         names = ", ".join(RENDERERS)
         raise CommandError(f"{value}: unknown kind of output: end it in {known} or write {names}= before it", USAGE)
-    return Target(ENDINGS[ending], Path(value))
+    return Target(kind, Path(value))
 
 
 def needs_picture(wanted: Iterable[Target]) -> bool:
     return any(target.format in PICTURED for target in wanted)
 
 
-def write_all(wanted: Iterable[Target], report: Report, lanes: Sequence[Lanes]) -> None:
-    """Render and write every target. Raises ``CommandError`` when the system refuses."""
+def deliver(wanted: Iterable[Target], content: Content) -> None:
+    """Write or print every target. Raises ``CommandError`` when the system refuses."""
+    printed = [target.format for target in wanted if target.path == STDOUT]
     for target in wanted:
-        data = RENDERERS[target.format](report, lanes).encode("utf-8", errors="replace")
-        try:
-            _write(target.path, data)
-        except OSError as error:
-            raise CommandError(f"{target.path}: {error.strerror or error}", USAGE) from None
+        if target.path != STDOUT:
+            write(target.path, RENDERERS[target.format](content).encode("utf-8", errors="replace"))
+    for format in printed:
+        _print(format, content)
+    if "github" in printed and os.environ.get(SUMMARY):
+        _append(Path(os.environ[SUMMARY]), RENDERERS["markdown"](content))
+
+
+def _print(format: str, content: Content) -> None:
+    from syncscope.cli.console import stdout, write_stdout
+
+    if format == "text":
+        from syncscope.report.text import show
+
+        show(content.report, content.verdict, stdout())
+    else:
+        write_stdout(RENDERERS[format](content))
+
+
+def _append(path: Path, text: str) -> None:
+    try:
+        with path.open("a", encoding="utf-8", errors="replace", newline="\n") as stream:
+            stream.write(f"{text}\n")
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}", USAGE) from None
+
+
+def folder_in_repository(start: Path) -> str:
+    """Where the project that ``start`` belongs to lies in its repository, ``""`` at its root: findings name files from
+    the project's root, a code host from the repository's."""
+    from syncscope.collect.paths import project_root
+
+    project = project_root(start.resolve())
+    repository = next((folder for folder in (project, *project.parents) if (folder / ".git").exists()), project)
+    folder = project.relative_to(repository).as_posix()
+    return "" if folder == "." else folder
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file. Raises ``CommandError`` when the system refuses."""
+    try:
+        _write(path, data)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}", USAGE) from None
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -22,13 +22,15 @@ def study(
     policy: Policy,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    untouched: Sequence[Path] = (),
 ) -> tuple[Report, list[Lanes], list[Target]]:
-    """The report on the traces, their pictures where an output shows them, and the outputs to write."""
+    """The report on the traces, their pictures where an output shows them, and the outputs to write: none over an input
+    or over one of ``untouched``."""
     from syncscope.analysis import analyze, analyze_timelines, find_traces, timelines
     from syncscope.timeline.lanes import lanes
 
     files = find_traces(paths)
-    wanted = targets(output, [*paths, *files])
+    wanted = targets(output, [*paths, *files, *untouched])
     check_codes(select, ignore)
     with progress(files) as bar:
         if not needs_picture(wanted):  # one trace in memory at a time

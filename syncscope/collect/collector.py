@@ -170,6 +170,7 @@ class Collector:
             hazards=recorded.hazards,
             hazard_steps=recorded.hazard_steps or None,
             launch_blocking=os.environ.get("CUDA_LAUNCH_BLOCKING") == "1",
+            files=self._paths.own_files(),
             sources=self._sources(frames) if self._keep_source else {},
             notes=tuple(self.notes),
         )

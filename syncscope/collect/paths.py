@@ -12,7 +12,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-ROOT_MARKS = ("pyproject.toml", ".git", "setup.py", "setup.cfg")
+ROOT_MARKS = ("pyproject.toml", "syncscope.toml", ".git", "setup.py", "setup.cfg")
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """The folder of syncscope itself: its frames are never shown."""
 
@@ -59,6 +59,15 @@ class Paths:
         if real.startswith(self.root):
             return real[len(self.root) :].replace(os.sep, "/")
         return "/".join(Path(real).parts[-2:])
+
+    def own_files(self) -> tuple[str, ...]:
+        """The user's Python files inside the project that are loaded now, normalised and sorted."""
+        # Anything may stand in sys.modules, and some of it makes up attributes when asked.
+        loaded = (getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values()))
+        files = {file for file in loaded if isinstance(file, str) and file.endswith(".py")}
+        mine = (file for file in files if not file.startswith(OURS) and self.is_user(file))
+        names = {self.normalise(file) for file in mine if os.path.realpath(file).startswith(self.root)}
+        return tuple(sorted(name for name in names if not name.startswith("<")))
 
     def is_user(self, file: str) -> bool:
         """Outside site-packages, the standard library and generated code, or in an own package."""

@@ -130,6 +130,16 @@ class Expressions:
         condition = CONDITION.match(text or "")  # Python 3.11 marks the statement, 3.12 its condition
         return condition[1] if condition else text
 
+    def columns(self, file: str, position: Position) -> tuple[int | None, int | None]:
+        """Begin and end of ``position`` in characters of their lines; ``None`` before Python 3.11."""
+        if position.column is None or position.end_column is None:
+            return None, None
+        first, last = (linecache.getline(file, line).encode() for line in (position.line, position.end_line))
+        if not first or not last:
+            return position.column, position.end_column  # as good as can be without the source
+        begin, end = first[: position.column], last[: position.end_column]
+        return len(begin.decode(errors="replace")), len(end.decode(errors="replace"))
+
     def ordinal(self, code: CodeType, position: Position, text: str | None) -> int:
         """How many equal expressions the function holds before this one."""
         if text is None:
@@ -170,12 +180,13 @@ def positions(code: CodeType) -> Iterator[Position | None]:
 def _resolve_frame(code: CodeType, lasti: int, paths: Paths, expressions: Expressions) -> RecordedFrame:
     position = next(itertools.islice(positions(code), lasti // 2, None), None) if lasti >= 0 else None
     text = expressions.text(code.co_filename, position) if position else None
+    column, end_column = expressions.columns(code.co_filename, position) if position else (None, None)
     return RecordedFrame(
         file=paths.normalise(code.co_filename),
         line=position.line if position else code.co_firstlineno,
         end_line=position.end_line if position else None,
-        column=position.column if position else None,
-        end_column=position.end_column if position else None,
+        column=column,
+        end_column=end_column,
         function=getattr(code, "co_qualname", code.co_name),
         expression=text,
         ordinal=expressions.ordinal(code, position, text) if position else 0,

@@ -5,17 +5,27 @@ Importing this loads neither pandas nor the rules: the collector asks for ``own_
 
 from __future__ import annotations
 
-from syncscope.policy.config import DEFAULT_GATE, ConfigError, Expectation, Policy, load_policy, own_packages
+from syncscope.policy.baseline import Baseline, BaselineError, Held, hold, read_baseline
+from syncscope.policy.config import ConfigError, load_policy, own_packages
 from syncscope.policy.expectations import apply
 from syncscope.policy.gate import verdict
+from syncscope.policy.policy import DEFAULT_GATE, Expectation, Override, Policy
+from syncscope.policy.settings import Budgets
 
 __all__ = [
     "DEFAULT_GATE",
+    "Baseline",
+    "BaselineError",
+    "Budgets",
     "ConfigError",
     "Expectation",
+    "Held",
+    "Override",
     "Policy",
     "apply",
+    "hold",
     "load_policy",
     "own_packages",
+    "read_baseline",
     "verdict",
 ]

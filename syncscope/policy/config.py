@@ -1,11 +1,17 @@
-"""``[tool.syncscope]`` of pyproject.toml, or the whole of syncscope.toml, checked and read.
+"""``[tool.syncscope]`` of pyproject.toml, or the whole of syncscope.toml, found, checked and read.
 
 [tool.syncscope]
 gate = ["SYN", "CPY201"]
-own = ["our_models"]
 expect = [
   { rule = "SYN102", file = "train.py", function = "log_*", reason = "one read an epoch" },
 ]
+
+[tool.syncscope.budgets]
+max_stall_share = 0.1
+
+[[tool.syncscope.overrides]]
+path = "scripts/*"
+ignore = ["SYN105"]
 """
 
 from __future__ import annotations
@@ -14,118 +20,81 @@ import os
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
-from syncscope.findings import Finding
 from syncscope.policy.lines import entry_lines
+from syncscope.policy.policy import DEFAULT_GATE, Expectation, Override, Policy
+from syncscope.policy.settings import Budgets, Expect, Settings
+from syncscope.policy.settings import Override as OverrideEntry
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-DEFAULT_GATE = ("SYN101", "SYN102", "SYN103", "SYN104", "SYN105", "SYN109", "SYN110", "CPY201")
-"""What ``syncscope check`` fails on unless ``gate`` says otherwise."""
-
 OWN_FILE = "syncscope.toml"
 SHARED_FILE = "pyproject.toml"
 TABLE = ("tool", "syncscope")
+STRUCTS = {"expect": Expect, "overrides": OverrideEntry, "budgets": Budgets}
+"""By the key of the table that they are read from."""
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used: ``str()`` is one line, naming the file, the key and the reason."""
+    """A configuration that cannot be used: ``str()`` is one line, naming the file (of a comment with its line), the
+    key and the reason."""
 
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{shown(path)}: {reason}")
-        self.path = path
-        self.reason = reason
-
-
-class ExpectEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An ``expect`` entry as written."""
-
-    rule: str
-    reason: Annotated[str, msgspec.Meta(pattern=r"\S")]
-    file: str | None = None
-    function: str | None = None
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table as written."""
-
-    expect: tuple[ExpectEntry, ...] = ()
-    gate: tuple[str, ...] | None = None
-    own: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """Findings that are fine, and why."""
-
-    rule: str
-    """As written: a code or a prefix."""
-    codes: frozenset[str]
-    """The rules it means."""
-    reason: str
-    where: str
-    """``pyproject.toml:12``: the entry's own line, or the file alone where that cannot be told."""
-    file: str | None = None
-    """Glob on the whole path of the site's file, as the report shows it; ``*`` crosses folders."""
-    function: str | None = None
-    """Glob on the site's qualified function."""
-
-    def covers(self, finding: Finding) -> bool:
-        """Whether the finding is one of those expected; one with no line only where neither glob is given."""
-        if finding.rule not in self.codes:
-            return False
-        site = finding.site
-        if site is None:
-            return self.file is None and self.function is None
-        return (self.file is None or fnmatchcase(site.file, self.file)) and (
-            self.function is None or fnmatchcase(site.function, self.function)
-        )
-
-
-@dataclass(frozen=True)
-class Policy:
-    """What a project's configuration asks for. The default is that of a project without one."""
-
-    gate: tuple[str, ...] = DEFAULT_GATE
-    """Codes that ``check`` fails on."""
-    expect: tuple[Expectation, ...] = ()
-    own: tuple[str, ...] = ()
-    """Packages that count as the user's code though they are installed."""
+    def __init__(self, where: str | Path, reason: str) -> None:
+        super().__init__(f"{shown(where)}: {reason}")
 
 
 def load_policy(start: Path, config: Path | None = None) -> Policy:
     """The policy that holds in the folder ``start``: that of the nearest configuration at or above it.
 
-    ``config`` names a file instead of searching. Raises ``ConfigError`` when the file cannot be used.
+    The folder of that configuration is the project's root, ``start`` itself where there is none. ``config`` names a
+    file instead of searching, and leaves the root at ``start``. Raises ``ConfigError`` when the file cannot be used.
     """
     settings, path = _settings(start, config)
+    here = start.resolve()
     if path is None:
-        return Policy()
-    entries = zip(settings.expect, _places(path, len(settings.expect)), strict=True)
+        return Policy(folders=(here,))
+    root = here if config is not None else path.parent
     return Policy(
-        gate=DEFAULT_GATE if settings.gate is None else tuple(_codes(settings.gate, path, "gate")),
-        expect=tuple(
-            Expectation(
-                rule=entry.rule,
-                codes=frozenset(_codes([entry.rule], path, f"expect[{i}].rule")),
-                reason=" ".join(entry.reason.split()),
-                where=where,
-                file=entry.file,
-                function=entry.function,
-            )
-            for i, (entry, where) in enumerate(entries)
-        ),
+        gate=DEFAULT_GATE if settings.gate is None else _codes(settings.gate, path, "gate"),
+        expect=_expectations(settings, path),
         own=settings.own,
+        overrides=tuple(_override(entry, path, f"overrides[{i}]") for i, entry in enumerate(settings.overrides)),
+        budgets=settings.budgets,
+        folders=(root, here) if here != root else (root,),
+    )
+
+
+def _expectations(settings: Settings, path: Path) -> tuple[Expectation, ...]:
+    entries = zip(settings.expect, _places(path, len(settings.expect)), strict=True)
+    return tuple(
+        Expectation(
+            rule=entry.rule,
+            codes=frozenset(_codes([entry.rule], path, f"expect[{i}].rule")),
+            reason=" ".join(entry.reason.split()),
+            where=where,
+            file=entry.file,
+            function=entry.function,
+            max_per_step=entry.max_per_step,
+        )
+        for i, (entry, where) in enumerate(entries)
+    )
+
+
+def _override(entry: OverrideEntry, path: Path, key: str) -> Override:
+    if entry.gate is None and not entry.ignore:
+        raise ConfigError(path, f"{_dotted(path, key)}: needs a gate or something to ignore")
+    return Override(
+        path=entry.path,
+        gate=None if entry.gate is None else _codes(entry.gate, path, f"{key}.gate"),
+        ignore=_codes(entry.ignore, path, f"{key}.ignore"),
     )
 
 
@@ -194,7 +163,7 @@ def _dotted(path: Path, key: str) -> str:
 
 def _explained(message: str, key: str) -> str:
     """The validation message in the words of a configuration file."""
-    struct = ExpectEntry if key.startswith("expect[") else Settings
+    struct = STRUCTS.get(re.split(r"[\[.]", key)[0], Settings)
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL):
         return f'unknown key "{unknown[1]}"{_suggestion(unknown[1], struct.__struct_fields__)}'
     if missing := re.fullmatch(r"Object missing required field `(.*)`", message):
@@ -203,21 +172,29 @@ def _explained(message: str, key: str) -> str:
         return "must not be empty"
     words = {"str": "a string", "array": "a list", "object": "a table", "int": "a number", "float": "a number"}
     message = re.sub(r"`(\w+)( \| null)?`", lambda match: words.get(match[1], match[1]), message)
+    message = re.sub(r"\.0$", "", message)
     return message[0].lower() + message[1:]
 
 
-def _codes(wanted: Iterable[str], path: Path, key: str) -> list[str]:
-    """The codes that codes and prefixes stand for."""
+def _codes(wanted: Iterable[str], path: Path, key: str) -> tuple[str, ...]:
+    try:
+        return codes_of(wanted)
+    except ValueError as error:
+        raise ConfigError(path, f"{_dotted(path, key)}: {error}") from None
+
+
+def codes_of(wanted: Iterable[str]) -> tuple[str, ...]:
+    """The codes that codes and prefixes stand for. Raises ``ValueError`` for one that stands for none."""
     from syncscope.rules import RULES  # loads pandas
 
-    known = [rule.code for rule in RULES]
-    codes: list[str] = []
+    known = list(dict.fromkeys((*(rule.code for rule in RULES), *DEFAULT_GATE)))
+    codes: dict[str, None] = {}
     for text in wanted:
         found = [code for code in known if text and code.startswith(text)]
         if not found:
-            raise ConfigError(path, f'{_dotted(path, key)}: unknown rule "{text}"{_suggestion(text, known)}')
-        codes += [code for code in found if code not in codes]
-    return codes
+            raise ValueError(f'unknown rule "{text}"{_suggestion(text, known)}')
+        codes.update(dict.fromkeys(found))
+    return tuple(codes)
 
 
 def _suggestion(word: str, known: Iterable[str]) -> str:
@@ -232,7 +209,7 @@ def _places(path: Path, count: int) -> list[str]:
     return [f"{shown(path)}:{line}" for line in lines]
 
 
-def shown(path: Path) -> str:
+def shown(path: str | Path) -> str:
     """The path as a user would type it: relative when it lies under the current folder."""
     absolute, here = os.path.abspath(path), os.getcwd()
     return os.path.relpath(absolute, here) if absolute.startswith(here + os.sep) else os.fspath(path)

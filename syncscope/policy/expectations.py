@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from syncscope.findings import Finding, Report, Stale
 from syncscope.merge import ordered
-from syncscope.policy.config import Expectation, Policy
+from syncscope.policy.inline import comments
+from syncscope.policy.policy import Expectation, Policy
 
 
 def apply(report: Report, policy: Policy) -> Report:
-    """Mark what the policy expects, and list its expectations that match nothing as ``stale``.
+    """Mark what the policy and the program's comments expect, and list those expectations that match nothing as
+    ``stale``.
 
-    The first expectation that covers a finding gives the reason. What the recording already says is expected keeps
-    its own. An expectation for a rule that could not be checked is not stale: nobody looked.
+    The first expectation that covers a finding, and whose limit it keeps, gives the reason. What the recording already
+    says is expected keeps its own. An expectation for a rule that could not be checked is not stale: nobody looked.
+    Raises ``ConfigError`` for a comment that cannot be used.
     """
+    expectations = (*policy.expect, *comments(report, policy.folders))
     answered: set[Expectation] = set()
     findings: list[Finding] = []
     for finding in report.findings:
-        covering = [entry for entry in policy.expect if entry.covers(finding)]
+        covering = [entry for entry in expectations if entry.covers(finding)]
         answered.update(covering)
-        if covering and finding.status == "unexpected":
-            finding = msgspec.structs.replace(finding, status="expected", reason=covering[0].reason)
-        findings.append(finding)
+        findings.append(_judged(finding, covering) if finding.status == "unexpected" else finding)
     unseen = {entry.rule for entry in report.not_checked if not entry.partial}
     stale = tuple(
         Stale(rule=entry.rule, where=entry.where, reason=entry.reason)
-        for entry in policy.expect
+        for entry in expectations
         if entry not in answered and not entry.codes & unseen
     )
     return msgspec.structs.replace(report, findings=ordered(findings), stale=stale)
+
+
+def _judged(finding: Finding, covering: Sequence[Expectation]) -> Finding:
+    exceeded = [entry.exceeded(finding) for entry in covering]
+    for entry, beyond in zip(covering, exceeded, strict=True):
+        if beyond is None:
+            return msgspec.structs.replace(finding, status="expected", reason=entry.reason, exceeds=None)
+    return msgspec.structs.replace(finding, exceeds=next(iter(exceeded), None))

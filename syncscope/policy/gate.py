@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from syncscope.findings import Finding, NotChecked, Report, Verdict
-from syncscope.policy.config import Policy
+from syncscope.policy.budgets import COUNTED, is_wait, judge
+from syncscope.policy.policy import Policy
 
 
 def verdict(report: Report, policy: Policy) -> Verdict:
-    """Hold a report, to which the policy was applied, to the policy's gate.
+    """Hold a report, to which the policy was applied, to the policy's gate and budgets.
 
-    Judged by count inside steps, never by severity or time, so that it is the same on every machine. In a trace
-    without steps every occurrence counts.
+    The gate judges by count inside steps, never by severity or time, so that it is the same on every machine. In a
+    trace without steps every occurrence counts.
     """
+    unexpected = standing(report, policy)
+    budgets = judge(report, policy.budgets, unexpected)
+    counts = [budget for budget in budgets if budget.name == COUNTED]
+    # Waits that have a budget stand or fall together.
+    passing = bool(counts) and all(budget.outcome == "kept" for budget in counts)
     return Verdict(
-        gate=policy.gate,
-        unexpected=tuple(
-            finding
-            for finding in report.findings
-            if finding.rule in policy.gate and finding.status == "unexpected" and _inside_steps(finding, report)
-        ),
+        gate=policy.gated,
+        unexpected=tuple(finding for finding in unexpected if not (passing and is_wait(finding))),
+        within_budget=tuple(finding for finding in unexpected if passing and is_wait(finding)),
         stale=report.stale,
-        not_checked=_unseen(report, policy),
+        budgets=budgets,
+        not_checked=unseen(report, policy),
+    )
+
+
+def standing(report: Report, policy: Policy) -> tuple[Finding, ...]:
+    """Findings of gated rules inside the steps that nothing expects."""
+    return tuple(
+        finding
+        for finding in report.findings
+        if finding.status == "unexpected" and policy.gates(finding) and _inside_steps(finding, report)
     )
 
 
@@ -30,14 +43,15 @@ def _inside_steps(finding: Finding, report: Report) -> bool:
     return finding.count > 0
 
 
-def _unseen(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
+def unseen(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
     """Gated rules that could not be checked, and every gated rule on a trace in which nothing could be seen."""
-    listed = tuple(entry for entry in report.not_checked if entry.rule in policy.gate and not entry.partial)
+    gated = policy.gated
+    listed = tuple(entry for entry in report.not_checked if entry.rule in gated and not entry.partial)
     blind = (
         NotChecked(rule=rule, why="the trace holds no runtime calls", trace=index, rank=info.rank)
         for index, info in enumerate(report.traces)
         if "runtime" not in info.has
-        for rule in policy.gate
+        for rule in gated
         if not any(entry.rule == rule and entry.trace == index for entry in listed)
     )
     return (*listed, *blind)

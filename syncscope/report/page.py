@@ -67,7 +67,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 def views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
     """One view a trace, in the report's order."""
     by_path = {one.path: i for i, one in enumerate(lanes)}
-    labels = _labels(report.traces)
+    labels = trace_labels(report.traces)
     out = []
     for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
         at = by_path.get(info.path)
@@ -114,7 +114,8 @@ def _distance(finding: Finding, spot: Spot) -> tuple[bool, bool]:
     return at != (spot.at_file, spot.at_line), finding.op != spot.op
 
 
-def _labels(traces: Sequence[TraceInfo]) -> list[str]:
+def trace_labels(traces: Sequence[TraceInfo]) -> list[str]:
+    """Ranks where they tell the traces apart, else the files' names, else their paths."""
     ranks = [info.rank for info in traces]
     if None not in ranks and len(set(ranks)) == len(ranks):
         return [f"rank {rank}" for rank in ranks]

@@ -13,20 +13,44 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from syncscope.findings import Finding, Frame, NotChecked, Report, Severity, Stale, TraceInfo, Verdict
+from syncscope.findings import (
+    Budget,
+    BudgetOutcome,
+    Finding,
+    Frame,
+    NotChecked,
+    Ratchet,
+    Report,
+    Severity,
+    Stale,
+    TraceInfo,
+    Verdict,
+)
 from syncscope.report.escape import terminal
 from syncscope.report.page import cause_label, milliseconds
+from syncscope.report.printed import line as _line
+from syncscope.report.printed import place as _place
+from syncscope.report.wording import conclusion
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not judged": "bold yellow"}
 INDENT = 2
 FILE_WIDTH = 100
 
 
-def to_text(report: Report) -> str:
-    """The same summary without colours, for a file."""
+def to_text(report: Report, verdict: Verdict | None = None) -> str:
+    """The same without colours, for a file."""
     buffer = io.StringIO()
-    render(report, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False))
+    show(report, verdict, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False))
     return buffer.getvalue()
+
+
+def show(report: Report, verdict: Verdict | None, console: Console) -> None:
+    """Print the verdict where there is one, else the summary."""
+    if verdict is None:
+        render(report, console)
+    else:
+        render_verdict(verdict, report, console)
 
 
 def render(report: Report, console: Console) -> None:
@@ -44,23 +68,14 @@ def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
     _traces(report.traces, console)
     _findings(verdict.unexpected, report, console)
     _stale(verdict.stale, console)
+    _budgets(verdict.budgets, report.traces, console)
     _not_checked(verdict.not_checked, report.traces, console)
-    expected = len(_alike(finding for finding in report.findings if finding.status == "expected"))
-    tail = f" · {expected} expected" if expected else ""
-    against = [
-        _count(number, noun)
-        for number, noun in (
-            (len(_alike(verdict.unexpected)), "unexpected finding"),
-            (len(verdict.stale), "stale expectation"),
-            (len({entry.rule for entry in verdict.not_checked}), "rule") if verdict.not_checked else (0, ""),
-        )
-        if number
-    ]
-    if verdict.exit_code:
-        ending = " not checked" if verdict.not_checked else ""
-        _line(console, Text(f"failed: {', '.join(against)}{ending}{tail}", style="bold red"))
-    else:
-        _line(console, Text(f"passed: {', '.join(verdict.gate) or 'no rule is gated'}{tail}", style="bold green"))
+    if verdict.baseline is not None:
+        _ratchet(verdict.baseline, console, worse=bool(verdict.unexpected))
+    if verdict.unexpected:
+        _line(console, Text(_how_to_allow(verdict), style="dim"), hang=INDENT)
+    style = "bold red" if verdict.exit_code else "bold green"
+    _line(console, Text(conclusion(verdict, report), style=style))
 
 
 def _traces(traces: Sequence[TraceInfo], console: Console) -> None:
@@ -195,6 +210,8 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
         _line(console, place, INDENT, hang=INDENT)
     elif finding.op is not None:
         _line(console, Text("line unknown", style="dim"), INDENT)
+    if finding.exceeds:
+        _line(console, Text(terminal(finding.exceeds), style="yellow"), INDENT, hang=INDENT)
     if finding.at is not None and _differs(finding.at, finding.site):
         _line(console, Text.assemble(("at ", "dim"), _place(finding.at, None, "")), INDENT, hang=INDENT)
     detail = [terminal(finding.op)] if finding.op else []
@@ -229,16 +246,6 @@ def _weights(finding: Finding) -> str:
     return prefix + ", ".join(facts)
 
 
-def _place(frame: Frame, expression: str | None, style: str) -> Text:
-    line = "" if frame.line is None else f":{frame.line}"
-    text = Text.assemble((f"{terminal(frame.file)}{line}", style))
-    if expression:
-        text.append(f"  {terminal(expression)}")
-    if frame.function:
-        text.append(f"  in {terminal(frame.function)}", style="dim")
-    return text
-
-
 def _differs(at: Frame, site: Frame | None) -> bool:
     return site is None or (at.file, at.line, at.function) != (site.file, site.line, site.function)
 
@@ -268,6 +275,38 @@ def _stale(stale: Iterable[Stale], console: Console) -> None:
         _line(console, text, hang=INDENT)
 
 
+def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Console) -> None:
+    """Of each budget and outcome the worst trace."""
+    worst: dict[tuple[str, str], Budget] = {}
+    for budget in budgets:
+        known = worst.setdefault((budget.outcome, budget.name), budget)
+        if (budget.found or 0) > (known.found or 0):
+            worst[budget.outcome, budget.name] = budget
+    labels = _labels(traces)
+    for budget in worst.values():
+        where = f" ({labels[budget.trace]})" if len(traces) > 1 else ""
+        text = Text.assemble((f"budget {budget.outcome} ", BUDGET_STYLES[budget.outcome]), f"{terminal(budget.name)}: ")
+        _line(console, text.append(f"{terminal(budget.message)}{where}"), hang=INDENT)
+
+
+def _how_to_allow(verdict: Verdict) -> str:
+    """What to write where a wait is meant; the rule is that of the first."""
+    one = f"to let one pass: # syncscope: expect {terminal(verdict.unexpected[0].rule)} -- reason, on its line"
+    return one if verdict.baseline else f"{one}; to begin with all of them: --baseline FILE"
+
+
+def _ratchet(baseline: Ratchet, console: Console, *, worse: bool) -> None:
+    fixed = _count(baseline.fixed, "entry", "entries") + " fixed"
+    told = {
+        "written": f" written: {_count(baseline.covered, 'finding')} may stay, what is new fails; commit it",
+        "tightened": f" tightened: {fixed}, {baseline.covered} left",
+        "not written": " not touched" if worse else " not written: not every gated rule could be checked",
+        "held": f": {fixed}" + ("" if worse else "; run with --update to tighten it") if baseline.fixed else "",
+    }[baseline.outcome]
+    if told:
+        _line(console, Text(f"baseline {terminal(baseline.path)}{told}"), hang=INDENT)
+
+
 def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], console: Console) -> None:
     """Rules that could not look, or not everywhere; those with one reason on one line."""
     reasons: dict[str, dict[str, None]] = {}
@@ -286,17 +325,6 @@ def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], con
         _line(console, text, hang=INDENT)
 
 
-def _line(console: Console, text: Text, indent: int = 0, hang: int = 0) -> None:
-    """Print wrapped; lines after the first are indented by ``hang`` more."""
-    width = max(console.width - indent, 20)
-    if text.cell_len > width:
-        width = max(width - hang, 20)
-    for number, part in enumerate(text.wrap(console, width)):
-        part.rstrip()
-        margin = " " * (indent + (hang if number else 0))
-        console.print(Text.assemble(margin, part), soft_wrap=True, highlight=False)
-
-
 def size(number: int) -> str:
     """``12 B``, ``4 MiB``: three digits in the unit that suits."""
     value, unit = float(number), "B"
@@ -311,5 +339,5 @@ def _figure(ms: float | None) -> str:
     return "–" if ms is None else milliseconds(ms)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"

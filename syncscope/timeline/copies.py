@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.overlap import is_compute
 from syncscope.timeline.waits import OpIndex
 from syncscope.trace.names import HIP_COPY_KINDS
@@ -64,6 +64,12 @@ def find_copies(
         "op": op, "ops": pd.Series([chains[int(row)] for row in op], dtype=object),
         "exposed": exposed, "with_compute": _on_compute_streams(table, device),
     })  # fmt: skip
+    return found
+
+
+def blocks_alone(copies: pd.DataFrame) -> Bools:
+    """Copies from or to pageable memory that block inside their own call, with no wait behind it."""
+    found: Bools = ((copies["memory"] == "pageable") & (copies["launch"] >= 0) & (copies["wait"] < 0)).to_numpy(bool)
     return found
 
 

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from syncscope.timeline.copies import blocks_alone
 from syncscope.timeline.detail import merged
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.rows import KINDS, picture_rows
@@ -327,8 +328,7 @@ def _wait_ms(timeline: Timeline) -> float | None:
         return None
     waits = timeline.waits[is_wait(timeline.waits["kind"])]
     copies = timeline.copies
-    alone = (copies["memory"] == "pageable") & (copies["launch"] >= 0) & (copies["wait"] < 0)
-    blocking = copies[alone.to_numpy(bool)]
+    blocking = copies[blocks_alone(copies)]
     if len(timeline.steps):
         waits, blocking = (table[(table["step"] >= 0).to_numpy(bool)] for table in (waits, blocking))
     total = int(waits["stall"].sum()) + int(blocking["launch_dur"].sum())

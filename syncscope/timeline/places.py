@@ -148,10 +148,19 @@ def recorded_place(recording: Recording | None, stack: int, entry: str, expected
     frames = frames[next((i for i, f in enumerate(frames) if f.user), 0) :]
     chain = tuple(Frame(file=f.file, line=f.line, function=f.function) for f in frames)
     mine = next((f for f in reversed(frames) if f.user), None) or outermost(frames)
-    site = Site(file=mine.file, line=mine.line, function=mine.function, expression=mine.expression)
     return Place(
-        site=site, at=chain[-1], chain=chain, source="hook", expected=expected,
+        site=recorded_site(mine), at=chain[-1], chain=chain, source="hook", expected=expected,
         ordinal=mine.ordinal, entry=entry, running=frames[-1].expression, stack=stack,
+    )  # fmt: skip
+
+
+def recorded_site(frame: RecordedFrame) -> Site:
+    """The frame as a user's line; columns count from 1, as lines do."""
+    column, end = (None if number is None else number + 1 for number in (frame.column, frame.end_column))
+    one_line = frame.end_line in (None, frame.line)
+    return Site(
+        file=frame.file, line=frame.line, function=frame.function, expression=frame.expression,
+        column=column, end_column=end if one_line else None,
     )  # fmt: skip
 
 

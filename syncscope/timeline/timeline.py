@@ -7,15 +7,16 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Coverage, Overlap, Steps, StepSource, TraceInfo
+from syncscope.findings import Coverage, EachStep, Overlap, Steps, StepSource, TraceInfo
 from syncscope.recording import Attributed
 from syncscope.timeline.attribution import attributed, fill_ops, occurrences
 from syncscope.timeline.calls import launches, runtime_calls
 from syncscope.timeline.copies import find_copies
+from syncscope.timeline.each_step import blocked, copy_exposed
 from syncscope.timeline.idle import IDLE, by_cause, find_idle
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.overlap import busiest, compute_unions, overlap
+from syncscope.timeline.overlap import busiest, compute_unions, is_compute, overlap, union_of
 from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places, located
 from syncscope.timeline.prints import find_prints
@@ -149,6 +150,8 @@ class Timeline:
             steps=self._step_figures(),
             coverage=self._coverage(),
             overlap=self.overlap,
+            each_step=self._each_step(),
+            files=recording.files if recording else None,
             warnings=tuple(dict.fromkeys((*trace.warnings, *notes))),
         )
 
@@ -283,6 +286,19 @@ class Timeline:
             return round(float(self.steps["dur"].mean()) * 1e-6, 6)
         return round((self.span[1] - self.span[0]) * 1e-6 / len(self.steps), 6)
 
+    def _each_step(self) -> EachStep | None:
+        """What tells the steps apart; ``None`` without steps."""
+        steps, device = self.steps, self.device
+        if not len(steps):
+            return None
+        mine = self.copies[(self.copies["device"] == device).to_numpy(bool)]
+        compute = union_of(self.trace.device, is_compute(self.trace.device) & self._on_device)
+        return EachStep(
+            length_ms=_each_ms(steps["dur"].to_numpy(np.int64)),
+            blocked_ms=_each_ms(blocked(steps, self.waits, self.copies)) if "runtime" in self.has else None,
+            copy_exposed_ms=_each_ms(copy_exposed(steps, mine, compute)) if device is not None else None,
+        )
+
     @cached_property
     def _drained(self) -> int | None:
         recording = self.trace.recording
@@ -297,6 +313,10 @@ class Timeline:
         places = self.places
         lines = [places[place].source == "hook" for place in self.waits["place"].to_numpy(np.int64)[inside]]
         return Coverage(waits=len(lines), with_line=sum(lines))
+
+
+def _each_ms(lengths: Ints) -> tuple[float, ...]:
+    return tuple(round(length * 1e-6, 6) for length in lengths.tolist())
 
 
 def _union(table: pd.DataFrame, ts: str, end: str) -> Union:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.builders import FrameSpec, TraceBuilder
 
 READ: FrameSpec = ("train.py", 21, "train_step", "loss.item()")
@@ -18,10 +20,11 @@ def waiting(*, rank: int | None = None, frame: FrameSpec = READ) -> TraceBuilder
     return trace
 
 
-def clean(*, rank: int | None = None) -> TraceBuilder:
-    """Three steps that never wait."""
-    trace = TraceBuilder(rank=rank).recording(0, 100, 200, 300)
-    for start in (0, 100, 200):
+def clean(*, rank: int | None = None, steps: int = 3, **recorded: Any) -> TraceBuilder:
+    """Steps of 100 µs that never wait; ``recorded`` are fields of the recording."""
+    starts = range(0, 100 * steps, 100)
+    trace = TraceBuilder(rank=rank).recording(*starts, 100 * steps, **recorded)
+    for start in starts:
         trace.launch("gemm", call=(start + 5, 5), runs=(start + 12, 80))
     return trace
 

@@ -297,6 +297,15 @@ def test_expected_waits_carry_their_reason(tmp_path: Path) -> None:
     assert [(f.status, f.reason) for f in report(tmp_path).findings if f.rule == "SYN102"] == [("expected", "metrics")]
 
 
+def test_a_comment_whose_wait_is_gone_is_stale_though_its_file_never_waits(tmp_path: Path) -> None:
+    (tmp_path / "quiet.py").write_text("def note(x):\n    return x  # syncscope: expect SYN102 -- was a read\n")
+    done = profile(tmp_path, "import quiet\n" + loop("quiet.note(loss)"))
+    assert done.returncode == 0, done.stderr
+    found = report(tmp_path)
+    assert found.traces[0].files == ("program.py", "quiet.py")
+    assert [(entry.rule, entry.where) for entry in found.stale] == [("SYN102", "quiet.py:2")]
+
+
 def test_the_guard_raises_at_the_line_on_this_thread_only() -> None:
     import threading
 

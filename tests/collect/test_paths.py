@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import sysconfig
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from syncscope.collect.paths import Paths, project_root
 
@@ -42,3 +46,17 @@ def test_a_file_elsewhere_keeps_two_parts_only(tmp_path: Path) -> None:
 
 def test_a_project_inside_a_virtual_environment_folder_is_still_a_project(tmp_path: Path) -> None:
     assert project_root(tmp_path) in (tmp_path, *tmp_path.parents)
+
+
+def test_a_folder_with_our_configuration_is_a_project(tmp_path: Path) -> None:
+    (tmp_path / "syncscope.toml").touch()
+    (tmp_path / "pkg").mkdir()
+    assert project_root(tmp_path / "pkg") == tmp_path
+
+
+def test_own_files_are_the_loaded_ones_inside_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, file in enumerate(["root/train.py", "root/pkg/layers.py", "root/fast.so", "elsewhere/lib.py"]):
+        module = ModuleType(f"loaded{number}")
+        module.__file__ = str(tmp_path / file)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert Paths(tmp_path / "root").own_files() == ("pkg/layers.py", "train.py")

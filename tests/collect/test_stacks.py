@@ -109,9 +109,12 @@ def test_equal_stacks_are_one() -> None:
     assert len(set(probe.taken)) == 1
 
 
-def test_columns_count_bytes_of_utf8_but_text_is_text() -> None:
+def test_columns_count_characters_though_python_counts_bytes() -> None:
     probe = Probe()
     names = ("é", probe.item(), "ü")
     assert names[0] == "é"
-    expected = "probe.item()" if sys.version_info >= (3, 11) else 'names = ("é", probe.item(), "ü")'
-    assert probe.innermost()[0].expression == expected
+    frame = probe.innermost()[0]
+    if sys.version_info >= (3, 11):
+        assert (frame.expression, frame.column, frame.end_column) == ("probe.item()", 18, 30)
+    else:
+        assert (frame.expression, frame.column) == ('names = ("é", probe.item(), "ü")', None)

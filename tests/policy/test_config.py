@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.policy import DEFAULT_GATE, ConfigError, Policy, load_policy, own_packages
+from syncscope.policy import DEFAULT_GATE, Budgets, ConfigError, Override, Policy, load_policy, own_packages
 
 EXPECT = """
 [tool.syncscope]
@@ -26,7 +26,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_without_configuration_the_default_gate_holds_and_nothing_is_expected(tmp_path: Path) -> None:
-    assert load_policy(tmp_path) == Policy(gate=DEFAULT_GATE, expect=(), own=())
+    assert load_policy(tmp_path) == Policy(gate=DEFAULT_GATE, expect=(), own=(), folders=(tmp_path,))
 
 
 def test_pyproject_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +62,44 @@ def test_a_named_file_is_used_instead_of_searching(tmp_path: Path) -> None:
     assert load_policy(tmp_path, named).own == ("named",)
 
 
+def test_limits_overrides_and_budgets_are_read(tmp_path: Path) -> None:
+    write(
+        tmp_path / "syncscope.toml",
+        """
+        expect = [{ rule = "SYN102", max_per_step = 2, reason = "two reads" }]
+        [budgets]
+        max_unexpected_syncs_per_step = 3
+        max_exposed_copy_ms = 1.5
+        max_stall_share = 0.25
+        [[overrides]]
+        path = "scripts/*"
+        ignore = ["SYN105"]
+        [[overrides]]
+        path = "src/hot/*"
+        gate = ["SYN101", "OVL"]
+        """,
+    )
+    policy = load_policy(tmp_path)
+    assert policy.expect[0].max_per_step == 2
+    assert policy.budgets == Budgets(max_unexpected_syncs_per_step=3, max_exposed_copy_ms=1.5, max_stall_share=0.25)
+    scripts, hot = policy.overrides
+    assert scripts == Override(path="scripts/*", gate=None, ignore=("SYN105",))
+    assert hot.gate is not None and {"SYN101", "OVL301", "OVL303"} <= set(hot.gate)
+
+
+@pytest.mark.parametrize("config", [None, "named.toml"])
+def test_files_are_looked_for_from_the_configurations_folder_on(config: str | None, tmp_path: Path) -> None:
+    write(tmp_path / "syncscope.toml", "own = []\n")
+    here = write(tmp_path / "a" / "train.py", "").parent
+    named = write(tmp_path / "ci" / config, "own = []\n") if config else None
+    assert load_policy(here, named).folders == ((here,) if config else (tmp_path, here))
+
+
+def test_the_default_gate_may_be_written_out(tmp_path: Path) -> None:
+    write(tmp_path / "syncscope.toml", f"gate = {list(DEFAULT_GATE)}\n")
+    assert load_policy(tmp_path).gate == DEFAULT_GATE
+
+
 def test_own_packages_do_not_look_at_the_rules(tmp_path: Path) -> None:
     write(tmp_path / "syncscope.toml", 'own = ["ours"]\ngate = ["NO999"]\n')
     assert own_packages(tmp_path) == ("ours",)
@@ -82,6 +120,22 @@ def test_own_packages_do_not_look_at_the_rules(tmp_path: Path) -> None:
         (
             'expect = [{ rule = "SYN102", fil = "a", reason = "x" }]',
             'tool.syncscope.expect[0]: unknown key "fil", did you mean "file"?',
+        ),
+        (
+            'expect = [{ rule = "SYN102", reason = "x", max_per_step = 0 }]',
+            "tool.syncscope.expect[0].max_per_step: expected a number > 0",
+        ),
+        (
+            "budgets = { max_stal_share = 1 }",
+            'tool.syncscope.budgets: unknown key "max_stal_share", did you mean "max_stall_share"?',
+        ),
+        ("budgets = { max_stall_share = 5 }", "tool.syncscope.budgets.max_stall_share: expected a number <= 1"),
+        ('budgets = { max_stall_share = "5%" }', "tool.syncscope.budgets.max_stall_share: expected a number, got a s"),
+        ('overrides = [{ path = "a" }]', "tool.syncscope.overrides[0]: needs a gate or something to ignore"),
+        ('overrides = [{ gate = ["SYN"] }]', 'tool.syncscope.overrides[0]: missing key "path"'),
+        (
+            'overrides = [{ path = "a", ignore = ["SYN99"] }]',
+            'tool.syncscope.overrides[0].ignore: unknown rule "SYN99"',
         ),
         ('expect = [{ rule = "XXX", reason = "x" }]', 'tool.syncscope.expect[0].rule: unknown rule "XXX"'),
     ],

@@ -88,3 +88,30 @@ def test_expected_findings_go_to_the_end() -> None:
     found = apply(sample.report(), policy).findings
     assert [finding.rule for finding in found if finding.status == "unexpected"] == ["CPY201", "OVL301"]
     assert [finding.status for finding in found] == ["unexpected", "unexpected", "baseline", "expected", "expected"]
+
+
+@pytest.mark.parametrize(
+    ("most", "per_step", "exceeds"),
+    [
+        (1, 1.0, None),
+        (0.5, 0.4, None),
+        (1, 3.0, "expected at most 1 a step, found 3"),
+        (0.25, 0.4, "expected at most 0.25 a step, found 0.4"),
+        (1, None, "expected at most 1 a step, and the trace has no steps"),
+    ],
+)
+def test_more_than_expected_is_unexpected_and_says_so(most: float, per_step: float | None, exceeds: str | None) -> None:
+    base = report()
+    often = msgspec.structs.replace(base, findings=(msgspec.structs.replace(base.findings[0], per_step=per_step),))
+    found = apply(often, Policy(expect=(expectation(max_per_step=most),)))
+    assert found.findings[0].status == ("unexpected" if exceeds else "expected")
+    assert found.findings[0].exceeds == exceeds
+    assert found.stale == ()
+
+
+def test_of_two_limits_the_one_that_is_kept_gives_the_reason() -> None:
+    base = report()
+    often = msgspec.structs.replace(base, findings=(msgspec.structs.replace(base.findings[0], per_step=2.0),))
+    strict = expectation(max_per_step=1, reason="one read")
+    found = apply(often, Policy(expect=(strict, expectation(max_per_step=4, reason="four reads")))).findings[0]
+    assert (found.status, found.reason, found.exceeds) == ("expected", "four reads", None)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from syncscope.findings import NotChecked, Report, Stale, Steps
-from syncscope.policy import Policy, verdict
+from syncscope.policy import Budgets, Override, Policy, verdict
 from tests.report import sample
 
 GATE = Policy(gate=("SYN101", "SYN102"))
@@ -74,3 +74,77 @@ def test_a_trace_without_runtime_calls_is_never_clean() -> None:
 def test_findings_weigh_more_than_what_could_not_be_checked() -> None:
     both = msgspec.structs.replace(report(), not_checked=(NotChecked(rule="SYN101", why="no"),))
     assert verdict(both, GATE).exit_code == 1
+
+
+def overridden(*overrides: Override, gate: tuple[str, ...] = ("SYN101", "SYN102")) -> int:
+    """The exit code of a report of one SYN102 in train.py."""
+    return verdict(report(), Policy(gate=gate, overrides=overrides)).exit_code
+
+
+def test_an_override_ignores_and_gates_in_its_own_files_only() -> None:
+    assert overridden(Override("train.py", None, ("SYN102",))) == 0
+    assert overridden(Override("*.py", None, ("SYN102",))) == 0
+    assert overridden(Override("scripts/*", None, ("SYN102",))) == 1
+    assert overridden(Override("train.py", ("SYN101",))) == 0
+    assert overridden(Override("train.py", ("SYN102",)), gate=()) == 1
+    assert overridden(Override("scripts/*", ("SYN102",)), gate=()) == 0
+
+
+def test_of_several_overrides_the_last_gate_counts_and_everything_ignored_is() -> None:
+    assert overridden(Override("*", ("SYN101",)), Override("train.py", ("SYN102",))) == 1
+    assert overridden(Override("train.py", ("SYN102",)), Override("*", ("SYN101",))) == 0
+    assert overridden(Override("*", None, ("SYN102",)), Override("train.py", ("SYN102",))) == 0
+
+
+def test_a_finding_without_a_line_is_held_to_the_gate_of_all() -> None:
+    policy = Policy(gate=("SYN102",), overrides=(Override("*", ("SYN101",), ("SYN102",)),))
+    assert verdict(report(site=None), policy).exit_code == 1
+
+
+def test_a_rule_gated_for_some_files_must_be_checked_too() -> None:
+    blind = msgspec.structs.replace(clean(), not_checked=(NotChecked(rule="OVL301", why="no"),))
+    assert verdict(blind, GATE).exit_code == 0
+    found = verdict(blind, Policy(gate=GATE.gate, overrides=(Override("src/*", ("OVL301",)),)))
+    assert (found.exit_code, found.gate) == (3, ("SYN101", "SYN102", "OVL301"))
+
+
+def test_only_some_rules_narrows_the_overrides_too() -> None:
+    policy = Policy(gate=("SYN101",), overrides=(Override("train.py", ("SYN102", "CPY201"), ("SYN103",)),))
+    assert policy.only(("SYN101", "SYN102")).gated == ("SYN101", "SYN102")
+    assert policy.only(("CPY201",), ("CPY201",)).gated == ("CPY201",)
+    assert policy.only(("SYN101",)).overrides == (Override("train.py", (), ("SYN103",)),)
+
+
+def waits(*per_step: float, budget: float, **changes: Any) -> Any:
+    """The verdict on waits that occur so often a step, under a budget."""
+    one = msgspec.structs.replace(sample.findings()[0], **changes)
+    found = [msgspec.structs.replace(one, per_step=count, fingerprint=str(n)) for n, count in enumerate(per_step)]
+    held = msgspec.structs.replace(sample.report(found=found), stale=(), not_checked=())
+    return verdict(held, Policy(budgets=Budgets(max_unexpected_syncs_per_step=budget)))
+
+
+def test_waits_within_their_budget_pass_and_are_kept_apart() -> None:
+    found = waits(1.0, 0.5, budget=1.5)
+    assert found.exit_code == 0
+    assert (len(found.unexpected), len(found.within_budget)) == (0, 2)
+    assert (found.budgets[0].outcome, found.budgets[0].found) == ("kept", 1.5)
+
+
+def test_waits_over_their_budget_all_fail() -> None:
+    found = waits(1.0, 0.6, budget=1.5)
+    assert found.exit_code == 1
+    assert (len(found.unexpected), len(found.within_budget)) == (2, 0)
+    assert found.exceeded[0].message == "1.6 unexpected waits a step, 1.5 allowed"
+
+
+def test_the_budget_of_waits_is_not_for_copies() -> None:
+    assert waits(1.0, budget=5, rule="CPY201").exit_code == 1
+
+
+def test_a_budget_of_waits_without_steps_cannot_be_judged_and_lets_nothing_pass() -> None:
+    base = report(per_step=None)
+    info = msgspec.structs.replace(base.traces[0], steps=Steps(count=0, profiled_ms=None, bare_ms=None, source="none"))
+    policy = Policy(budgets=Budgets(max_unexpected_syncs_per_step=100))
+    found = verdict(msgspec.structs.replace(base, traces=(info,)), policy)
+    assert len(found.unexpected) == 1
+    assert [budget.message for budget in found.not_judged] == ["the trace has no steps"]

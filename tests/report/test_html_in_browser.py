@@ -82,6 +82,14 @@ def test_expected_findings_say_why(show: Show) -> None:
     assert "Expected: timing of the epoch" in card.inner_text()
 
 
+def test_what_goes_beyond_the_baseline_says_so_and_what_it_covers_too(show: Show) -> None:
+    beyond = msgspec.structs.replace(findings()[0], exceeds="baseline 1, now 2 a step" + HOSTILE)
+    page = show(render(report(found=[beyond, findings()[4]]), [lanes()])).page
+    assert "baseline 1, now 2 a step</script><b>bold</b>" in page.locator("#finding-1").inner_text()
+    page.locator("#finding-2 summary").first.click()
+    assert "In the baseline" in page.locator("#finding-2").inner_text()
+
+
 def test_search_and_filters_narrow_the_cards(show: Show) -> None:
     page = show(sample()).page
     page.get_by_label("Search").fill("train.py:31")

@@ -6,7 +6,16 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from syncscope.findings import Finding, NotChecked, Report, Verdict
+from syncscope.findings import (
+    Budget,
+    BudgetOutcome,
+    Finding,
+    NotChecked,
+    Ratchet,
+    RatchetOutcome,
+    Report,
+    Verdict,
+)
 from syncscope.merge import merge
 from syncscope.report.text import render, render_verdict, size, to_text
 from tests.report import sample
@@ -203,7 +212,7 @@ def test_a_failed_gate_lists_its_findings_and_ends_with_the_count() -> None:
     text = verdict_text(Verdict(gate=("SYN102",), unexpected=found[:1]), found)
     assert "SYN102" in text
     assert "CPY201" not in text
-    assert text.endswith("failed: 1 unexpected finding · 1 expected\n")
+    assert text.endswith("failed: 1 unexpected finding · 1 expected · 1 in the baseline\n")
 
 
 def test_a_gate_that_could_not_look_does_not_say_passed() -> None:
@@ -213,6 +222,85 @@ def test_a_gate_that_could_not_look_does_not_say_passed() -> None:
 
 def test_a_passed_gate_names_the_rules_it_held() -> None:
     assert verdict_text(Verdict(gate=("SYN101", "SYN102"))).endswith("passed: SYN101, SYN102\n")
+
+
+def test_a_failed_gate_says_how_to_allow_a_wait_before_the_last_line() -> None:
+    found = sample.findings()[:1]
+    text = " ".join(verdict_text(Verdict(gate=("SYN102",), unexpected=found), found).split())
+    assert (
+        "# syncscope: expect SYN102 -- reason, on its line; to begin with all of them: --baseline FILE failed" in text
+    )
+    held = Ratchet(path="b.json", outcome="held", covered=2, fixed=0)
+    assert "--baseline" not in verdict_text(Verdict(gate=("SYN102",), unexpected=found, baseline=held))
+    assert "syncscope: expect" not in verdict_text(Verdict(gate=("SYN102",)))
+
+
+def test_what_goes_beyond_the_policy_stands_under_the_place() -> None:
+    finding = msgspec.structs.replace(sample.findings()[0], exceeds="baseline 1, now 2 a step")
+    text = verdict_text(Verdict(gate=("SYN102",), unexpected=(finding,)), (finding,))
+    assert "in train_step\n  baseline 1, now 2 a step\n" in text
+
+
+def budget(name: str, outcome: BudgetOutcome, message: str, trace: int = 0, found: float | None = None) -> Budget:
+    return Budget(name=name, allowed=1.0, found=found, outcome=outcome, message=message, trace=trace)
+
+
+def test_budgets_are_told_by_their_worst_trace() -> None:
+    judged = (
+        budget("max_stall_share", "exceeded", "blocked for 20 %", 0, 0.2),
+        budget("max_stall_share", "exceeded", "blocked for 90 %", 1, 0.9),
+        budget("max_exposed_copy_ms", "not judged", "the trace has no steps"),
+        budget("max_unexpected_syncs_per_step", "kept", "1 unexpected waits"),
+    )
+    buffer = io.StringIO()
+    render_verdict(Verdict(gate=(), budgets=judged), merged(), Console(file=buffer, width=80, color_system=None))
+    text = buffer.getvalue()
+    assert "budget exceeded max_stall_share: blocked for 90 % (rank 1)\n" in text
+    assert "blocked for 20 %" not in text
+    assert "budget not judged max_exposed_copy_ms: the trace has no steps (rank 0)\n" in text
+    assert "budget kept max_unexpected_syncs_per_step: 1 unexpected waits (rank 0)\n" in text
+    assert text.endswith("failed: 1 budget exceeded, 1 budget not judged · 1 expected · 1 in the baseline\n")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "worse", "fixed", "line"),
+    [
+        ("written", False, 0, "baseline b.json written: 2 findings may stay, what is new fails; commit it\n"),
+        ("held", False, 1, "baseline b.json: 1 entry fixed; run with --update to tighten it\n"),
+        ("held", True, 3, "baseline b.json: 3 entries fixed\n"),
+        ("tightened", False, 3, "baseline b.json tightened: 3 entries fixed, 2 left\n"),
+        ("not written", True, 0, "baseline b.json not touched\n"),
+        ("not written", False, 0, "baseline b.json not written: not every gated rule could be checked\n"),
+    ],
+)
+def test_what_became_of_the_baseline(outcome: RatchetOutcome, worse: bool, fixed: int, line: str) -> None:
+    ratchet = Ratchet(path="b.json", outcome=outcome, covered=2, fixed=fixed)
+    found = sample.findings()[:1] if worse else ()
+    text = verdict_text(Verdict(gate=("SYN102",), unexpected=found, baseline=ratchet))
+    assert line in text
+
+
+def test_a_baseline_that_holds_is_not_worth_a_line() -> None:
+    ratchet = Ratchet(path="b.json", outcome="held", covered=2, fixed=0)
+    assert "b.json" not in verdict_text(Verdict(gate=("SYN102",), baseline=ratchet))
+
+
+def test_hostile_names_stay_text_in_a_verdict() -> None:
+    report = hostile_report()
+    finding = msgspec.structs.replace(report.findings[0], exceeds=HOSTILE)
+    verdict = Verdict(
+        gate=("SYN102",),
+        unexpected=(finding,),
+        stale=report.stale,
+        budgets=(budget("max_stall_share", "exceeded", HOSTILE, found=1.0),),
+        baseline=Ratchet(path=HOSTILE, outcome="tightened", covered=1, fixed=1),
+    )
+    buffer = io.StringIO()
+    render_verdict(verdict, report, Console(file=buffer, width=1000, color_system=None))
+    text = buffer.getvalue()
+    assert text.count("[bold red]x[/bold red] ::error::") >= 8
+    assert text.replace("\n", "").isprintable()
+    assert all(not line.startswith("::") for line in text.splitlines())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from syncscope.findings import NotChecked
-from syncscope.policy.config import Policy
+from syncscope.policy import Policy
 from syncscope.policy.gate import verdict
 from syncscope.rules import check
 from syncscope.rules.racing import NOT_LOOKED_FOR, UNSEEN

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import msgspec
+
 from syncscope.findings import Frame
 from syncscope.recording import RecordedFrame
 from syncscope.timeline import Place, Timeline
+from syncscope.timeline.places import recorded_site
 from tests.builders import TraceBuilder
 
 MAIN = ("train.py", 40, "<module>", "step(x)")
@@ -139,3 +142,13 @@ def test_threads_known_by_another_number_are_matched_by_their_native_id():
     alias = 123456
     builder = TraceBuilder().recording(0, 500, thread_aliases={str(alias): 4000}).warning(60, STEP)
     assert wait_places(builder.on(alias).stream_sync(10, 10))[0].source == "hook"
+
+
+def test_the_columns_of_a_site_count_from_1_and_end_on_its_own_line() -> None:
+    frame = RecordedFrame(
+        file="a.py", line=3, end_line=3, column=4, end_column=15, function="f", expression="loss.item()"
+    )
+    assert (recorded_site(frame).column, recorded_site(frame).end_column) == (5, 16)
+    long = msgspec.structs.replace(frame, end_line=4)
+    assert (recorded_site(long).column, recorded_site(long).end_column) == (5, None)
+    assert recorded_site(msgspec.structs.replace(frame, column=None, end_column=None)).column is None

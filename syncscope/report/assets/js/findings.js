@@ -22,6 +22,18 @@ function snippet(finding, sources) {
   );
 }
 
+/** Why a finding may stay, or what it goes beyond. */
+function allowance(finding) {
+  if (finding.status === "unexpected")
+    return finding.exceeds ? el("p", { class: "reason" }, el("b", {}, finding.exceeds)) : null;
+  return el(
+    "p",
+    { class: "reason" },
+    el("b", {}, finding.status === "baseline" ? "In the baseline" : words(finding.status)),
+    finding.reason ? `: ${finding.reason}` : null,
+  );
+}
+
 function callChain(finding) {
   const isSite = (frame) => finding.site && frame.file === finding.site.file && frame.line === finding.site.line;
   const frames = finding.chain.map((frame) =>
@@ -178,14 +190,7 @@ function card(finding, n, data, show) {
         {},
         el("p", {}, finding.message),
         el("p", { class: "fix" }, el("b", {}, "Fix "), finding.fix),
-        finding.status === "unexpected"
-          ? null
-          : el(
-              "p",
-              { class: "reason" },
-              el("b", {}, words(finding.status)),
-              finding.reason ? `: ${finding.reason}` : ", no reason given",
-            ),
+        allowance(finding),
         snippet(finding, lanes ? lanes.sources : {}),
         callChain(finding),
         relatedLinks(finding, data),

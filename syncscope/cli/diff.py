@@ -1,0 +1,70 @@
+"""``syncscope diff BEFORE AFTER``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from syncscope.cli.options import Config, Ignore, Select, codes
+from syncscope.cli.saved import is_report, read_report
+
+if TYPE_CHECKING:
+    from syncscope.findings import Report
+    from syncscope.policy import Policy
+
+SIDE = "A trace, a folder of traces, or a saved report."
+
+
+def diff(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help=SIDE, show_default=False)],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help=SIDE, show_default=False)],
+    format: Annotated[
+        Literal["text", "json", "markdown"],
+        typer.Option("--format", help="markdown is made for a comment on a pull request."),
+    ] = "text",
+    select: Select = None,
+    ignore: Ignore = None,
+    config: Config = None,
+) -> None:
+    """Show what changed between two recordings: findings that are new, fixed, or occur more or less often a step.
+
+    Findings are matched by rule, function and expression, so moving code changes nothing. What only one of the two
+    could look for is neither new nor fixed. Step times are compared only where both were measured the same way.
+
+    [bold]Examples[/bold]
+
+      syncscope diff main/trace.json.gz trace.json.gz
+      syncscope diff main/report.json out/report.json --format markdown > comment.md
+
+    [bold]Exit status[/bold]: 0 whatever changed; 2 wrong usage or configuration; 3 a file that cannot be read.
+    """
+    from syncscope.cli.console import stdout, write_stdout
+    from syncscope.cli.study import check_codes
+    from syncscope.diff import diff as compare
+    from syncscope.policy import load_policy
+
+    wanted = check_codes(codes(select), codes(ignore))
+    policy = load_policy(Path.cwd(), config)
+    found = compare(_report(before, policy, wanted), _report(after, policy, wanted))
+    if format == "json":
+        from syncscope.report.escape import json_text
+
+        write_stdout(json_text(found.to_json()) + "\n")
+    elif format == "markdown":
+        from syncscope.report.diff_markdown import render as render_markdown
+
+        write_stdout(render_markdown(found))
+    else:
+        from syncscope.report.diff_text import render
+
+        render(found, stdout())
+
+
+def _report(path: Path, policy: Policy, wanted: tuple[str, ...]) -> Report:
+    from syncscope.analysis import only
+    from syncscope.cli.study import study
+
+    saved = read_report(path) if is_report(path) else study([path], None, policy)[0]
+    return only(saved, frozenset(wanted))

@@ -1,0 +1,115 @@
+"""What a project's configuration asks for, ready to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from syncscope.findings import Finding
+from syncscope.policy.settings import Budgets
+from syncscope.tally import say_count
+
+DEFAULT_GATE = ("SYN101", "SYN102", "SYN103", "SYN104", "SYN105", "SYN109", "SYN110", "CPY201")
+"""What ``syncscope check`` fails on unless ``gate`` says otherwise."""
+
+NO_BUDGETS = Budgets()
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Findings that are fine, and why: an entry of the configuration, or a comment in the program."""
+
+    rule: str
+    """As written: a code or a prefix."""
+    codes: frozenset[str]
+    """The rules it means."""
+    reason: str
+    where: str
+    """``pyproject.toml:12``: the entry's own line, or the file alone where that cannot be told."""
+    file: str | None = None
+    """Glob on the whole path of the site's file, as the report shows it; ``*`` crosses folders."""
+    function: str | None = None
+    """Glob on the site's qualified function."""
+    line: int | None = None
+    """The line of a comment: only what is known to be at that very line is meant."""
+    max_per_step: float | None = None
+    """A finding that occurs more often a step is not expected."""
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether it speaks of the finding; of one with no line only where neither glob is given."""
+        if finding.rule not in self.codes:
+            return False
+        site = finding.site
+        if site is None:
+            return self.file is None and self.function is None
+        if self.line is not None and (finding.site_source != "hook" or site.line != self.line):
+            return False
+        return (self.file is None or fnmatchcase(site.file, self.file)) and (
+            self.function is None or fnmatchcase(site.function, self.function)
+        )
+
+    def exceeded(self, finding: Finding) -> str | None:
+        """How a finding that it covers goes beyond ``max_per_step``; ``None`` when it does not."""
+        if self.max_per_step is None:
+            return None
+        most = f"expected at most {say_count(self.max_per_step)} a step"
+        if finding.per_step is None:
+            return f"{most}, and the trace has no steps"
+        return f"{most}, found {say_count(finding.per_step)}" if finding.per_step > self.max_per_step else None
+
+
+@dataclass(frozen=True)
+class Override:
+    """Another gate for some files."""
+
+    path: str
+    """Glob on the whole path, as the report shows it; ``*`` crosses folders."""
+    gate: tuple[str, ...] | None
+    """Codes that are gated there instead; ``None`` for those that are gated everywhere."""
+    ignore: tuple[str, ...] = ()
+    """Codes that are not gated there."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a project's configuration asks for. The default is that of a project without one."""
+
+    gate: tuple[str, ...] = DEFAULT_GATE
+    """Codes that ``check`` fails on."""
+    expect: tuple[Expectation, ...] = ()
+    own: tuple[str, ...] = ()
+    """Packages that count as the user's code though they are installed."""
+    overrides: tuple[Override, ...] = ()
+    budgets: Budgets = NO_BUDGETS
+    folders: tuple[Path, ...] = ()
+    """Where the files that a report names are looked for, in order. Nothing outside the first, the project's root, is
+    read; without any, no comment is looked for."""
+
+    @property
+    def gated(self) -> tuple[str, ...]:
+        """Codes that are gated for any file."""
+        own = (code for override in self.overrides for code in override.gate or ())
+        return tuple(dict.fromkeys((*self.gate, *own)))
+
+    def gates(self, finding: Finding) -> bool:
+        """Whether the finding's rule is gated where the finding is."""
+        gate: Collection[str] = self.gate
+        ignored: set[str] = set()
+        for override in self.overrides:
+            if finding.site is not None and fnmatchcase(finding.site.file, override.path):
+                gate = override.gate if override.gate is not None else gate
+                ignored.update(override.ignore)
+        return finding.rule in gate and finding.rule not in ignored
+
+    def only(self, codes: Collection[str], gate: Collection[str] = ()) -> Policy:
+        """The policy that gates none but ``codes``; ``gate``, where given, replaces the list that holds everywhere."""
+        kept = tuple(code for code in gate or self.gate if code in codes)
+        overrides = tuple(
+            replace(override, gate=tuple(code for code in override.gate if code in codes))
+            if override.gate is not None
+            else override
+            for override in self.overrides
+        )
+        return replace(self, gate=kept, overrides=overrides)

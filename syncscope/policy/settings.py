@@ -1,0 +1,83 @@
+"""The configuration as written: what the file's JSON Schema is made from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+SCHEMA_FILE = "syncscope.schema.json"
+"""Beside this module: ``schema()``, for editors and other tools."""
+
+Rules = Annotated[tuple[str, ...], Meta(description="Codes of rules or beginnings of codes: SYN102, SYN.")]
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the file; an unknown key is an error."""
+
+
+class Expect(_Table, frozen=True, kw_only=True):
+    """Findings that are fine, and why. Without file and function, every finding of the rule."""
+
+    rule: Annotated[str, Meta(description="The code of a rule or the beginning of one: SYN102, SYN.")]
+    reason: Annotated[str, Meta(pattern=r"\S", description="Why they are fine.")]
+    file: Annotated[str | None, Meta(description="Glob on the whole path as the report shows it.")] = None
+    function: Annotated[str | None, Meta(description="Glob on the qualified function.")] = None
+    max_per_step: Annotated[
+        Annotated[float, Meta(gt=0)] | None, Meta(description="A finding that occurs more often a step is unexpected.")
+    ] = None
+
+
+class Override(_Table, frozen=True, kw_only=True):
+    """Another gate for some files. Several may match: the last gate counts, and everything ignored is."""
+
+    path: Annotated[str, Meta(description="Glob on the whole path as the report shows it.")]
+    gate: Annotated[Rules | None, Meta(description="Rules that are gated there, instead of the gate of all.")] = None
+    ignore: Annotated[Rules, Meta(description="Rules that are not gated there.")] = ()
+
+
+class Budgets(_Table, frozen=True, kw_only=True):
+    """Limits a step. Those in time are judged over the recorded steps and their spread."""
+
+    max_unexpected_syncs_per_step: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Unexpected waits that all together are let pass; without it every one fails."),
+    ] = None
+    max_exposed_copy_ms: Annotated[
+        Annotated[float, Meta(ge=0)] | None, Meta(description="Milliseconds of copies that no compute hides.")
+    ] = None
+    max_stall_share: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="Share of the step in which the host is blocked.")
+    ] = None
+
+
+class Settings(_Table, frozen=True, kw_only=True):
+    """The table tool.syncscope of pyproject.toml, or the whole of syncscope.toml."""
+
+    gate: Annotated[
+        Rules | None, Meta(description="What check fails on; by default SYN101-SYN105, SYN109, SYN110 and CPY201.")
+    ] = None
+    own: Annotated[tuple[str, ...], Meta(description="Installed packages that count as the project's own code.")] = ()
+    expect: Annotated[tuple[Expect, ...], Meta(description="Findings that are fine, and why.")] = ()
+    overrides: Annotated[tuple[Override, ...], Meta(description="Other gates for some files.")] = ()
+    budgets: Annotated[Budgets, Meta(description="Limits a step.")] = Budgets()
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of ``Settings``."""
+    made: dict[str, Any] = _without_null(msgspec.json.schema(Settings))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "syncscope", **made}
+
+
+def _without_null(part: Any) -> Any:
+    """A part of a schema without what TOML cannot write: ``null``, as a type and as a default."""
+    if isinstance(part, list):
+        return [_without_null(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    kept = {key: _without_null(value) for key, value in part.items() if key not in ("anyOf", "default")}
+    for choice in part.get("anyOf", ()):
+        if choice != {"type": "null"}:
+            kept = {**_without_null(choice), **kept}
+    return kept

@@ -1,0 +1,24 @@
+"""Which files of a report lie in the repository, and where: what a code host can show at its line."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+_ELSEWHERE = re.compile(r"[<~/\\]|[A-Za-z][A-Za-z0-9+.-]*:|.*(?:^|/)\.\.(?:/|$)", re.DOTALL)
+"""``<site-packages>/…``, absolute paths, drives, URLs, and whatever leads out of the project."""
+
+
+def in_repository(file: str, base: str) -> str | None:
+    """The path of a project's file from the root of its repository, ``None`` for any other file.
+
+    ``base`` is the project's folder in the repository, empty where they are the same.
+    """
+    if not file or _ELSEWHERE.match(file):
+        return None
+    return f"{base}/{file}" if base else file
+
+
+def as_uri(path: str) -> str:
+    """A relative reference: every character that is not plain is percent-encoded, so nothing in it is a scheme."""
+    return quote(path, safe="/", errors="replace")

@@ -1,0 +1,84 @@
+"""Annotations for GitHub Actions: workflow commands, one a line, that the runner shows at the lines they name.
+
+Only what a reader should act on: with a verdict what stands against the gate, else the unexpected findings. GitHub
+shows ten errors, ten warnings and ten notices of a step; the heaviest come first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from syncscope.findings import Finding, Report, Severity, Verdict
+from syncscope.report.escape import command, command_property, terminal
+from syncscope.report.files import in_repository
+from syncscope.report.wording import alike, by_reason, conclusion, labels, stale_sentence, tally, weights, where
+
+Level = Literal["error", "warning", "notice"]
+LEVELS: dict[Severity, Level] = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def render(report: Report, verdict: Verdict | None = None, *, base: str = "") -> str:
+    """The commands, and in the last line how it ended. ``base`` is the project's folder in the repository."""
+    lines = _found(report, base) if verdict is None else _against(verdict, report, base)
+    names = labels(report.traces)
+    warnings = (
+        _command("warning", "syncscope", f"{names[number]}: {text}" if len(names) > 1 else text)
+        for number, info in enumerate(report.traces)
+        for text in info.warnings
+    )
+    ending = terminal(tally(report) if verdict is None else conclusion(verdict, report))
+    return "\n".join([*lines, *warnings, f"syncscope: {ending}"]) + "\n"
+
+
+def _found(report: Report, base: str) -> Iterator[str]:
+    unexpected = (finding for finding in report.findings if finding.status == "unexpected")
+    for group in alike(unexpected):
+        yield _finding(group, LEVELS[group[0].severity], report, base)
+    for entry in report.stale:
+        yield _at("warning", entry.where, f"{entry.rule} stale expectation", stale_sentence(entry), base)
+
+
+def _against(verdict: Verdict, report: Report, base: str) -> Iterator[str]:
+    for group in alike(verdict.unexpected):
+        yield _finding(group, "error", report, base)
+    for entry in verdict.stale:
+        yield _at("error", entry.where, f"{entry.rule} stale expectation", stale_sentence(entry), base)
+    for budget in (*verdict.exceeded, *verdict.not_judged):
+        yield _command("error", f"budget {budget.outcome}: {budget.name}", budget.message)
+    for (why, _), rules in by_reason(verdict.not_checked).items():
+        yield _command("error", "not checked", f"{', '.join(rules)}: {why}")
+
+
+def _finding(group: list[Finding], level: Level, report: Report, base: str) -> str:
+    finding, site = group[0], group[0].site
+    file = in_repository(site.file, base) if site else None
+    facts = weights(finding)
+    if len(group) > 1:
+        facts += f"; on {len(group)} of {len(report.traces)} traces"
+    said = [f"{finding.message} ({facts})", *([finding.exceeds] if finding.exceeds else []), f"Fix: {finding.fix}"]
+    place = {}
+    if site is None or file is None or site.line is None:
+        said.insert(0, f"{where(site)}:" if site else "line unknown:")
+    else:
+        place = {"line": site.line, "col": site.column, "endColumn": site.end_column}
+    return _command(level, f"{finding.rule} {finding.name}", *said, file=file, **place)
+
+
+def _at(level: Level, spot: str, title: str, text: str, base: str) -> str:
+    """An annotation at ``pyproject.toml:12``, where that is a file of the repository."""
+    file, line = re.fullmatch(r"(.*?)(?::(\d+))?", spot, re.DOTALL).groups()  # type: ignore[union-attr]
+    path = in_repository(file, base)
+    if path is None:
+        return _command(level, title, f"{spot}: {text}")
+    return _command(level, title, text, file=path, line=line)
+
+
+def _command(level: Level, title: str, *said: str, file: str | None = None, **place: int | str | None) -> str:
+    """A command on one line; what is said may have several, each of one name or sentence."""
+    known = {"file": file, **place, "title": title}
+    properties = ",".join(
+        f"{name}={command_property(terminal(str(value)))}" for name, value in known.items() if value is not None
+    )
+    return f"::{level} {properties}::{command(chr(10).join(map(terminal, said)))}"

@@ -1,0 +1,109 @@
+"""The report as JUnit XML, which every CI can show: a suite for each trace, a case for each rule it is held to.
+
+Fails: a rule with findings that stand against the gate. Errs: a gated rule that could not be checked, or a budget that
+could not be judged; not *skipped*, since a CI passes those. Without a verdict all rules are cases; those with
+unexpected findings fail, notes aside, and those that could not be checked are skipped: nobody asked for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from syncscope.findings import Budget, Finding, NotChecked, Report, Stale, Verdict
+from syncscope.report.escape import log_line, terminal
+from syncscope.report.page import trace_labels
+from syncscope.report.wording import alike, count, stale_sentence, weights, where
+from syncscope.rules import RULES
+
+COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+
+
+def render(report: Report, verdict: Verdict | None = None) -> str:
+    """The document, with its XML declaration; UTF-8 when written."""
+    root = Element("testsuites", name="syncscope")
+    labels = trace_labels(report.traces)
+    for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
+        suite = SubElement(root, "testsuite", name=terminal(info.path))
+        # Jenkins takes what is before a dot for a package.
+        cases = _Cases(suite, f"syncscope.{terminal(label).replace('.', '_')}")
+        if verdict is None:
+            _all_rules(cases, report, number)
+        else:
+            _gated(cases, verdict, number)
+    if report.stale:
+        suite = SubElement(root, "testsuite", name="expectations")
+        _stale(_Cases(suite, "syncscope.expectations"), report.stale)
+    for suite in root:
+        _count(suite)
+    indent(root)
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{tostring(root, encoding='unicode')}\n"
+
+
+class _Cases:
+    """The cases of one suite."""
+
+    def __init__(self, suite: Element, classname: str) -> None:
+        self._suite = suite
+        self._classname = classname
+
+    def add(self, name: str, kind: str = "", message: str = "", text: str = "") -> None:
+        """A case; with a ``kind`` (``failure``, ``error``, ``skipped``) one that did not pass."""
+        case = SubElement(self._suite, "testcase", classname=self._classname, name=terminal(name))
+        if kind:
+            SubElement(case, kind, message=terminal(message)).text = text or None
+
+
+def _gated(cases: _Cases, verdict: Verdict, trace: int) -> None:
+    unseen = {entry.rule: entry for entry in verdict.not_checked if entry.trace == trace}
+    for rule in verdict.gate:
+        against = [finding for finding in verdict.unexpected if (finding.rule, finding.trace) == (rule, trace)]
+        _rule(cases, rule, against, unseen.get(rule), "error")
+    for budget in verdict.budgets:
+        if budget.trace == trace:
+            _budget(cases, budget)
+
+
+def _all_rules(cases: _Cases, report: Report, trace: int) -> None:
+    unseen = {entry.rule: entry for entry in report.not_checked if entry.trace == trace and not entry.partial}
+    mine = [f for f in report.findings if f.trace == trace and f.status == "unexpected" and f.severity != "note"]
+    for rule in sorted({*(rule.code for rule in RULES), *(finding.rule for finding in mine)}):
+        _rule(cases, rule, [finding for finding in mine if finding.rule == rule], unseen.get(rule), "skipped")
+
+
+def _rule(cases: _Cases, rule: str, found: Sequence[Finding], unseen: NotChecked | None, unseen_is: str) -> None:
+    name = next((f"{known.code} {known.name}" for known in RULES if known.code == rule), rule)
+    if found:
+        places = ", ".join(dict.fromkeys(where(finding.site) for finding in found))
+        cases.add(name, "failure", f"{count(len(alike(found)), 'unexpected finding')}: {places}", _text(found))
+    elif unseen is not None:
+        cases.add(name, unseen_is, f"not checked: {unseen.why}")
+    else:
+        cases.add(name)
+
+
+def _text(found: Iterable[Finding]) -> str:
+    """A few lines a finding."""
+    lines = []
+    for finding in found:
+        expression = f"  {finding.site.expression}" if finding.site and finding.site.expression else ""
+        lines += [f"{where(finding.site)}{expression}", weights(finding), finding.message]
+        lines += [*([finding.exceeds] if finding.exceeds else []), f"fix: {finding.fix}", ""]
+    return "\n".join(log_line(terminal(line)) for line in lines)
+
+
+def _budget(cases: _Cases, budget: Budget) -> None:
+    kind = {"kept": "", "exceeded": "failure", "not judged": "error"}[budget.outcome]
+    cases.add(f"budget {budget.name}", kind, budget.message)
+
+
+def _stale(cases: _Cases, stale: Iterable[Stale]) -> None:
+    for entry in stale:
+        cases.add(f"{entry.where} {entry.rule}", "failure", f"{entry.where}: {stale_sentence(entry)}")
+
+
+def _count(suite: Element) -> None:
+    """How many cases there are, and how many did not pass."""
+    suite.set("tests", str(len(suite)))
+    for kind, attribute in COUNTED.items():
+        suite.set(attribute, str(sum(case.find(kind) is not None for case in suite)))

@@ -1,0 +1,91 @@
+"""The report as GitHub-flavoured markdown: a job's summary, a comment on a pull request.
+
+Names stand in code spans, sentences have every sign escaped: nothing foreign is markup, a link or a mention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from syncscope.findings import Finding, NotChecked, Report, TraceInfo, Verdict
+from syncscope.report.escape import code, markdown
+from syncscope.report.page import milliseconds, trace_labels
+from syncscope.report.wording import alike, by_reason, conclusion, stale_sentence, tally, weights, where
+
+MOST_ROWS = 100
+"""Findings shown; a job's summary may have 1 MiB in all."""
+
+
+def render(report: Report, verdict: Verdict | None = None) -> str:
+    """Headline, a table of what stands against the gate (without a verdict: of what is unexpected), and the rest."""
+    if verdict is None:
+        findings: Sequence[Finding] = [finding for finding in report.findings if finding.status == "unexpected"]
+        headline, not_checked = tally(report), report.not_checked
+    else:
+        findings, not_checked = verdict.unexpected, verdict.not_checked
+        headline = conclusion(verdict, report)
+    parts = [
+        [f"### syncscope: {markdown(headline)}"],
+        list(_findings(findings, report)),
+        [f"- stale expectation {code(entry.where)}: {markdown(stale_sentence(entry))}" for entry in report.stale],
+        list(_budgets(verdict)),
+        list(_not_checked(not_checked)),
+        list(_traces(report.traces)),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def _findings(findings: Sequence[Finding], report: Report) -> Iterator[str]:
+    groups = alike(findings)
+    if not groups:
+        return
+    yield "| rule | line | how often | what to do |"
+    yield "|---|---|---|---|"
+    for group in groups[:MOST_ROWS]:
+        yield f"| {' | '.join(_cells(group, report))} |"
+    if len(groups) > MOST_ROWS:
+        yield f"\n… and {len(groups) - MOST_ROWS} more"
+
+
+def _cells(group: list[Finding], report: Report) -> list[str]:
+    finding, site = group[0], group[0].site
+    place = code(where(site)) if site else "line unknown"
+    if site and site.expression:
+        place += f"<br>{code(site.expression)}"
+    if site and site.function:
+        place += f"<br>in {code(site.function)}"
+    often = markdown(weights(finding))
+    if len(group) > 1:
+        often += f"<br>on {len(group)} of {len(report.traces)} traces"
+    if finding.exceeds:
+        often += f"<br>{markdown(finding.exceeds)}"
+    rule = f"{finding.severity}<br>**{markdown(finding.rule)}** {markdown(finding.name)}"
+    return [rule, place, often, f"{markdown(finding.message)}<br>**Fix:** {markdown(finding.fix)}"]
+
+
+def _budgets(verdict: Verdict | None) -> Iterator[str]:
+    for budget in verdict.budgets if verdict else ():
+        yield f"- budget {budget.outcome}: {code(budget.name)}, {markdown(budget.message)}"
+
+
+def _not_checked(entries: Iterable[NotChecked]) -> Iterator[str]:
+    for (why, partial), rules in by_reason(entries).items():
+        label = "checked in part" if partial else "not checked"
+        yield f"- {label}: {markdown(', '.join(rules))}: {markdown(why)}"
+
+
+def _traces(traces: Sequence[TraceInfo]) -> Iterator[str]:
+    yield "| trace | device | steps | step | waits | with a line |"
+    yield "|---|---|--:|--:|--:|--:|"
+    for info, label in zip(traces, trace_labels(traces), strict=True):
+        length = info.steps.bare_ms if info.steps.bare_ms is not None else info.steps.profiled_ms
+        step = "–" if length is None else milliseconds(length)
+        device = code(info.device) if info.device else "unknown"
+        waits = info.coverage.waits if "runtime" in info.has else "–"
+        yield f"| {code(label)} | {device} | {info.steps.count} | {step} | {waits} | {info.coverage.with_line} |"
+    warnings = [
+        f"\nwarning, {code(label)}: {markdown(text)}"
+        for info, label in zip(traces, trace_labels(traces), strict=True)
+        for text in info.warnings
+    ]
+    yield from warnings

@@ -1,0 +1,34 @@
+"""Lines on a terminal: wrapped, and inert whatever is in them."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from syncscope.findings import Frame
+from syncscope.report.escape import log_line, terminal
+
+
+def line(console: Console, text: Text, indent: int = 0, hang: int = 0) -> None:
+    """Print wrapped; lines after the first are indented by ``hang`` more."""
+    width = max(console.width - indent, 20)
+    if text.cell_len > width:
+        width = max(width - hang, 20)
+    for number, part in enumerate(text.wrap(console, width)):
+        part.rstrip()
+        margin = " " * (indent + (hang if number else 0))
+        shown = Text.assemble(margin, part)
+        if log_line(shown.plain) != shown.plain:
+            shown = Text(log_line(shown.plain))
+        console.print(shown, soft_wrap=True, highlight=False)
+
+
+def place(frame: Frame, expression: str | None, style: str) -> Text:
+    """``train.py:21  loss.item()  in train_step``."""
+    number = "" if frame.line is None else f":{frame.line}"
+    text = Text.assemble((f"{terminal(frame.file)}{number}", style))
+    if expression:
+        text.append(f"  {terminal(expression)}")
+    if frame.function:
+        text.append(f"  in {terminal(frame.function)}", style="dim")
+    return text

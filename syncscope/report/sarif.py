@@ -1,0 +1,155 @@
+"""The report as SARIF 2.1.0, for code scanning and editors.
+
+Paths are relative to the repository's root (``SRCROOT``). GitHub rejects a whole file for one result without an
+artifact, so a finding in a library has its path as the report shows it, ``<site-packages>/…``, without a base, and one
+without any line points at its trace; both say the function as a logical location and have the calls that led there as
+related locations.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+from syncscope.findings import Finding, Frame, NotChecked, Report, Site, Verdict
+from syncscope.report.escape import sarif, terminal
+from syncscope.report.files import as_uri, in_repository
+from syncscope.report.rulebook import descriptors
+from syncscope.report.wording import alike, stale_sentence
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+ROOT = "SRCROOT"
+
+NOTIFICATIONS = {
+    "not-checked": "A rule could not look, or not everywhere.",
+    "trace-warning": "Something to know about a trace: it was cut short, events were skipped, a window ended early.",
+    "stale-expectation": "An expectation matches nothing and should be deleted.",
+    "budget": "A budget was exceeded or could not be judged.",
+}
+FIGURES = (
+    "status", "op", "thread", "count", "per_step", "bytes", "stall_ms_per_step", "exposed_ms_per_step",
+    "saving_ms_per_step", "saving_low_ms_per_step", "saving_high_ms_per_step", "saving_null_why",
+)  # fmt: skip
+"""Fields of a finding that have no place of their own in SARIF."""
+
+
+def render(report: Report, verdict: Verdict | None = None, *, base: str = "") -> str:
+    """The log, one run. ``base`` is the project's folder in its repository, empty where they are the same."""
+    rules = descriptors()
+    index = {rule["id"]: number for number, rule in enumerate(rules)}
+    driver = {
+        "name": "syncscope",
+        "version": terminal(report.tool.version) or "unknown",
+        "rules": rules,
+        "notifications": [{"id": name, "shortDescription": {"text": text}} for name, text in NOTIFICATIONS.items()],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [_invocation(report, verdict, index, base)],
+        "results": [_result(group, report, verdict, index, base) for group in alike(report.findings)],
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
+
+
+def _result(
+    group: list[Finding], report: Report, verdict: Verdict | None, index: dict[str, int], base: str
+) -> dict[str, Any]:
+    finding = group[0]
+    stands = verdict is not None and finding in verdict.unexpected
+    text = [_sentence(finding.message), *([_sentence(finding.exceeds)] if finding.exceeds else []), finding.fix]
+    result: dict[str, Any] = {
+        **_rule(finding.rule, index),
+        "level": "error" if stands else finding.severity,
+        "message": {"text": sarif(" ".join(text))},
+        "locations": [_location(finding, report, base)],
+        "partialFingerprints": {"syncscope/v1": terminal(finding.fingerprint)},
+        "occurrenceCount": max(finding.count, 1),
+        "properties": {name: _plain(getattr(finding, name)) for name in FIGURES},
+    }
+    result["properties"]["traces"] = [terminal(report.traces[one.trace].path) for one in group]
+    calls = [_frame(frame, base) for frame in finding.chain]
+    if len(calls) > 1:
+        result["relatedLocations"] = [
+            {"id": number, "message": {"text": "called from here"}, **call} for number, call in enumerate(calls[:-1], 1)
+        ]
+    if finding.status != "unexpected":
+        result["suppressions"] = [_suppression(finding)]
+    return result
+
+
+def _rule(code: str, index: dict[str, int]) -> dict[str, Any]:
+    return {"ruleId": terminal(code)} | ({"ruleIndex": index[code]} if code in index else {})
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _plain(value: Any) -> Any:
+    return terminal(value) if isinstance(value, str) else value
+
+
+def _suppression(finding: Finding) -> dict[str, Any]:
+    reason = finding.reason or ("in the baseline" if finding.status == "baseline" else None)
+    return {"kind": "external", "status": "accepted"} | ({"justification": terminal(reason)} if reason else {})
+
+
+def _location(finding: Finding, report: Report, base: str) -> dict[str, Any]:
+    if finding.site is not None:
+        return _frame(finding.site, base)
+    trace = as_uri(terminal(PurePath(report.traces[finding.trace].path).name) or "trace")
+    # GitHub wants a line of every location.
+    return {"physicalLocation": {"artifactLocation": {"uri": trace}, "region": {"startLine": 1}}}
+
+
+def _frame(frame: Frame, base: str) -> dict[str, Any]:
+    """Where a frame is: its file and line, and the function by name."""
+    path = in_repository(terminal(frame.file), base)
+    artifact = {"uri": as_uri(path), "uriBaseId": ROOT} if path else {"uri": as_uri(terminal(frame.file)) or "unknown"}
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": artifact, "region": _region(frame)}}
+    if function := terminal(frame.function):
+        location["logicalLocations"] = [{"fullyQualifiedName": function, "kind": "function"}]
+    return location
+
+
+def _region(frame: Frame) -> dict[str, Any]:
+    region: dict[str, Any] = {"startLine": max(frame.line or 1, 1)}
+    if isinstance(frame, Site) and frame.column is not None:
+        region["startColumn"] = max(frame.column, 1)
+        if frame.end_column is not None and frame.end_column >= region["startColumn"]:
+            region |= {"endLine": region["startLine"], "endColumn": frame.end_column}
+    return region
+
+
+def _invocation(report: Report, verdict: Verdict | None, index: dict[str, int], base: str) -> dict[str, Any]:
+    """How the analysis went. It was not successful when a gated rule or a budget could not be judged."""
+    gated = verdict.not_checked if verdict else ()
+    # What several traces say alike stands once.
+    entries = {(entry.rule, entry.why, entry.partial): entry for entry in (*report.not_checked, *gated)}
+    unseen = [_unseen(entry, index, entry in gated) for entry in entries.values()]
+    warned = [_notice("trace-warning", "warning", text) for info in report.traces for text in info.warnings]
+    budgets = (*verdict.exceeded, *verdict.not_judged) if verdict else ()
+    over = [_notice("budget", "error", f"{budget.name}: {budget.message}") for budget in budgets]
+    stale = [_notice("stale-expectation", "error", f"{one.where}: {stale_sentence(one)}") for one in report.stale]
+    return {
+        "executionSuccessful": verdict is None or not verdict.blind,
+        "toolExecutionNotifications": [*unseen, *warned, *over],
+        "toolConfigurationNotifications": stale,
+    }
+
+
+def _unseen(entry: NotChecked, index: dict[str, int], gated: bool) -> dict[str, Any]:
+    level = "error" if gated else "note" if entry.partial else "warning"
+    label = "checked in part" if entry.partial else "not checked"
+    rule = {"id": terminal(entry.rule)} | ({"index": index[entry.rule]} if entry.rule in index else {})
+    return _notice("not-checked", level, f"{entry.rule} {label}: {entry.why}") | {"associatedRule": rule}
+
+
+def _notice(name: str, level: str, text: str) -> dict[str, Any]:
+    number = list(NOTIFICATIONS).index(name)
+    return {"descriptor": {"id": name, "index": number}, "level": level, "message": {"text": sarif(text)}}

@@ -1,0 +1,166 @@
+"""What several outputs say in the same words: counts, weights, places, and how a verdict ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from syncscope.diff import Change, Diff, Kind
+from syncscope.findings import SEVERITIES, Finding, Frame, NotChecked, Report, Stale, TraceInfo, Verdict
+from syncscope.report.page import milliseconds
+from syncscope.tally import say_count
+
+
+def alike(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """The same place on several traces stands once, under the heaviest; two findings of one trace stay two."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    seen: Counter[tuple[object, ...]] = Counter()
+    for finding in findings:
+        key = (finding.rule, finding.fingerprint, finding.at)
+        groups.setdefault((*key, seen[(*key, finding.trace)]), []).append(finding)
+        seen[(*key, finding.trace)] += 1
+    return list(groups.values())
+
+
+def weights(finding: Finding) -> str:
+    """How often, how long blocked or exposed, and what it is worth: a figure that is missing is left out."""
+    if finding.per_step == 0:
+        return "outside the steps"
+    if finding.per_step is None:
+        prefix, number, stall = "in all: ", float(finding.count), finding.stall_ms
+    else:
+        prefix, number, stall = "a step: ", finding.per_step, finding.stall_ms_per_step
+    facts = [f"{number:.4g} ×"]
+    for label, ms in (
+        ("blocked", stall),
+        ("exposed", finding.exposed_ms_per_step),
+        ("worth", finding.saving_ms_per_step),
+    ):
+        if ms is not None:
+            facts.append(f"{label} {milliseconds(ms)}")
+    return prefix + ", ".join(facts)
+
+
+def where(frame: Frame | None) -> str:
+    """``train.py:21``, as it stands in the report: not escaped."""
+    if frame is None:
+        return "line unknown"
+    return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
+
+
+def labels(traces: Sequence[TraceInfo]) -> list[str]:
+    """Ranks where they tell the traces apart, else numbers."""
+    ranks = [info.rank for info in traces]
+    if None not in ranks and len(set(ranks)) == len(ranks):
+        return [f"rank {rank}" for rank in ranks]
+    return [f"#{number}" for number in range(1, len(traces) + 1)]
+
+
+def conclusion(verdict: Verdict, report: Report) -> str:
+    """How a gate ended, in one line: ``failed: 1 unexpected finding · 20 in the baseline``."""
+    against = [
+        count(number, noun) + ending
+        for number, noun, ending in (
+            (len(alike(verdict.unexpected)), "unexpected finding", ""),
+            (len(verdict.stale), "stale expectation", ""),
+            (len({budget.name for budget in verdict.exceeded}), "budget", " exceeded"),
+            (len({entry.rule for entry in verdict.not_checked}), "rule", " not checked"),
+            (len({budget.name for budget in verdict.not_judged}), "budget", " not judged"),
+        )
+        if number
+    ]
+    let_pass = [
+        f"{number} {ending}"
+        for number, ending in (
+            (len(alike(verdict.within_budget)), "within the budget"),
+            (_with_status(report, "expected"), "expected"),
+            (_with_status(report, "baseline"), "in the baseline"),
+        )
+        if number
+    ]
+    first = f"failed: {', '.join(against)}" if against else f"passed: {', '.join(verdict.gate) or 'no rule is gated'}"
+    return " · ".join([first, *let_pass])
+
+
+def tally(report: Report) -> str:
+    """What a report holds, in one line: ``3 findings: 1 error, 2 warnings · 1 expected``."""
+    unexpected = [group[0] for group in alike(f for f in report.findings if f.status == "unexpected")]
+    if unexpected:
+        counts = [count(n, name) for name in SEVERITIES if (n := sum(f.severity == name for f in unexpected))]
+        facts = [f"{count(len(unexpected), 'finding')}: {', '.join(counts)}"]
+    else:
+        facts = ["no findings"]
+    for status, ending in (("expected", "expected"), ("baseline", "in the baseline")):
+        if number := _with_status(report, status):
+            facts.append(f"{number} {ending}")
+    if report.saving_all_ms_per_step is not None:
+        facts.append(f"all fixed together: worth {milliseconds(report.saving_all_ms_per_step)} a step")
+    return " · ".join(facts)
+
+
+def _with_status(report: Report, status: str) -> int:
+    return len(alike(finding for finding in report.findings if finding.status == status))
+
+
+def stale_sentence(entry: Stale) -> str:
+    """What is wrong with a stale expectation and what to do; not escaped."""
+    reason = f' (it says "{entry.reason}")' if entry.reason else ""
+    return f"{entry.rule} matches nothing; delete it{reason}"
+
+
+def by_reason(entries: Iterable[NotChecked]) -> dict[tuple[str, bool], list[str]]:
+    """The rules that could not look, or (``True``) not everywhere, for each reason."""
+    reasons: dict[tuple[str, bool], list[str]] = {}
+    for entry in entries:
+        rules = reasons.setdefault((entry.why, entry.partial), [])
+        if entry.rule not in rules:
+            rules.append(entry.rule)
+    return reasons
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def size(number: int) -> str:
+    """``12 B``, ``4 MiB``: three digits in the unit that suits."""
+    value, unit = float(number), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1000 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.3g} {unit}"
+
+
+def difference(diff: Diff) -> str:
+    """What changed, in one line: ``1 new, 2 fixed, 17 the same``."""
+    words: tuple[tuple[Kind, str], ...] = (
+        ("new", "new"),
+        ("more", "more often"),
+        ("unclear", "unclear"),
+        ("fewer", "less often"),
+        ("fixed", "fixed"),
+    )
+    told = [f"{number} {word}" for kind, word in words if (number := len(diff.of(kind)))]
+    return ", ".join([*(told or ["nothing changed"]), f"{diff.same} the same"])
+
+
+def counted(change: Change) -> str:
+    """How often a step: ``0 → 1 ×``."""
+    before, after = ("?" if count is None else say_count(count) for count in (change.before, change.after))
+    return f"{before} → {after} × a step"
+
+
+def candidates(change: Change) -> str:
+    """Which lines a new one among equal ones may be, ``""`` where there is only one."""
+    return f"any of the lines {', '.join(map(str, change.lines))} may be the new one" if change.lines else ""
+
+
+def step_time(diff: Diff) -> str:
+    """``14.5 ms → 14.2 ms (-2.1 %), bare``, or that it is not known."""
+    step = diff.step
+    if step is None:
+        return "not measured in the same way in both"
+    share = f" ({100 * (step.after - step.before) / step.before:+.1f} %)" if step.before else ""
+    how = "without a profiler" if step.measured == "bare" else "under the profiler"
+    return f"{milliseconds(step.before)} → {milliseconds(step.after)}{share}, {how}"
