@@ -70,7 +70,9 @@ class Paths:
         return tuple(sorted(name for name in names if not name.startswith("<")))
 
     def is_user(self, file: str) -> bool:
-        """Outside site-packages, the standard library and generated code, or in an own package."""
+        """Outside site-packages, the standard library, generated code and syncscope, or in an own package."""
+        if file.startswith(OURS):
+            return False  # also where syncscope runs from its sources
         if file.startswith("<"):
             return file.startswith("<ipython-input") or file == "<stdin>"
         name = self.normalise(file)

@@ -61,8 +61,9 @@ class Wrappers:
         self._copying()
         for name in SILENT:
             self._always(torch.linalg, name, f"torch.linalg.{name}")
-        # Both of these sort with thrust, which waits without PyTorch.
+        # All of these sort with thrust, which waits without PyTorch.
         self._always(torch._VF, "unique_dim", "torch.unique")
+        self._always(torch._VF, "unique_consecutive", "torch.unique_consecutive")
         self._always(torch.Tensor, "coalesce", "Tensor.coalesce")
         self._always(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", "DataLoader")
         self._collectives()

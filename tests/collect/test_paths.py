@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from syncscope.collect.paths import Paths, project_root
+from syncscope.collect.paths import OURS, Paths, project_root
 
 
 def test_project_files_are_relative_to_the_root(tmp_path: Path) -> None:
@@ -31,6 +31,11 @@ def test_libraries_and_the_standard_library_are_not_the_users(tmp_path: Path) ->
     assert not paths.is_user(json.__file__)
     assert not paths.is_user("<frozen runpy>")
     assert not paths.is_user("<string>")
+
+
+def test_syncscopes_own_files_are_never_the_users(tmp_path: Path) -> None:
+    assert not Paths(tmp_path).is_user(OURS + "collect/wrap.py")
+    assert not Paths(Path(OURS).parent).is_user(OURS + "collect/wrap.py")
 
 
 def test_an_own_package_is_the_users_although_installed(tmp_path: Path) -> None:
