@@ -2,12 +2,14 @@
 
 Every folder of ``fixtures/traces`` says in ``labels.json`` what must be found in its recordings, and nothing else may
 be. A label names the rule and the line (``null``: none); optionally the file (``workload.py`` unless it says so), the
-occurrences a step, the rank, the severity (a ``note`` must then be there; other notes are not counted: they say what
-cannot be helped), and words that the message must hold: the ``missing`` requirement, the ``cause``.
+occurrences a step, the rank (without one it holds for each of the case's ``ranks``), the severity (a ``note`` must then
+be there; other notes are not counted: they say what cannot be helped), and what the message must name: the ``missing``
+requirement, the first ``cause``.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections import defaultdict
@@ -38,6 +40,11 @@ class Label(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     severity: str | None = None
     missing: str = ""
     cause: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the message must hold."""
+        return (*([self.missing] if self.missing else ()), *([f"): {self.cause} "] if self.cause else ()))
 
     def asks_for(self, finding: Finding) -> bool:
         """Whether ``finding`` is of the label's kind, wherever it is."""
@@ -81,7 +88,13 @@ class Score:
 
 
 def labels_of(case: str) -> list[Label]:
-    return msgspec.convert(json.loads((TRACES / case / "labels.json").read_text())["labels"], list[Label])
+    """The labels of a case, one for each rank that it holds for."""
+    document = json.loads((TRACES / case / "labels.json").read_text())
+    labels, ranks = msgspec.convert(document["labels"], list[Label]), document.get("ranks", 1)
+    if ranks == 1:
+        return labels
+    each = itertools.product(labels, range(ranks))
+    return [msgspec.structs.replace(label, rank=rank) for label, rank in each if label.rank in (None, rank)]
 
 
 def recordings(case: str, mode: str) -> list[Path]:
@@ -138,7 +151,7 @@ def _details(label: Label, findings: list[Finding]) -> list[str]:
         counted = sum(finding.per_step or 0 for finding in mine)
         if label.per_step is not None and abs(counted - label.per_step) > TOLERANCE:
             short.append(f"{label} is counted {counted:g} a step instead of {label.per_step:g}")
-        for words in (label.missing, label.cause):
+        for words in label.words:
             short += [f"{label} does not say {words!r}: {f.message}" for f in mine if words not in f.message]
     return short
 

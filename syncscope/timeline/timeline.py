@@ -265,8 +265,10 @@ class Timeline:
     def _device_name(self) -> str | None:
         """ROCm may list devices under other numbers than it uses: then the one name that all of them have."""
         names = {device.id: device.name for device in self.trace.devices}
+        if self.device in names:
+            return names[self.device]
         every = set(names.values())
-        return names.get(self.device, every.pop() if len(every) == 1 else None)  # type: ignore[arg-type]
+        return every.pop() if len(every) == 1 else None
 
     def _step_figures(self) -> Steps:
         bare = self.trace.recording.bare if self.trace.recording else None

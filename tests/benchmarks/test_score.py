@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from benchmarks.score import Label, judge
+from benchmarks.score import Label, judge, labels_of
 from syncscope.findings import Coverage, Report, Steps, Tool, TraceInfo
 from tests.report.sample import finding
 
@@ -40,6 +40,7 @@ def test_what_answers_to_its_labels_in_full_falls_short_of_nothing():
         ([label(None)], [READ], "SYN102 is found at train.py:42"),
         ([label(per_step=1)], [READ], "SYN102 at train.py:42 is counted 2 a step instead of 1"),
         ([label(missing="pinned")], [READ], f"SYN102 at train.py:42 does not say 'pinned': {READ.message}"),
+        ([label(cause="wait")], [READ], f"SYN102 at train.py:42 does not say '): wait ': {READ.message}"),
         ([label(rank=1)], [], "SYN102 at train.py:42 on rank 1 is missed"),
         ([label(severity="note")], [], "SYN102 at train.py:42 is missed"),
     ],
@@ -82,3 +83,11 @@ def test_a_wait_without_a_line_falls_short():
 def test_an_unknown_key_of_a_label_is_refused():
     with pytest.raises(msgspec.ValidationError, match="colour"):
         msgspec.convert({"rule": "SYN102", "line": 1, "colour": "red"}, Label)
+
+
+def test_a_label_without_a_rank_holds_for_each_rank(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.score.TRACES", tmp_path)
+    (tmp_path / "case").mkdir()
+    labels = {"ranks": 2, "labels": [{"rule": "OVL302", "line": 21}, {"rule": "DST601", "line": 22, "rank": 1}]}
+    (tmp_path / "case" / "labels.json").write_bytes(msgspec.json.encode(labels))
+    assert [(label.rule, label.rank) for label in labels_of("case")] == [("OVL302", 0), ("OVL302", 1), ("DST601", 1)]
