@@ -4,10 +4,13 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from syncscope import __version__
+from syncscope.cli import app
 from syncscope.rules import RULES, check
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -65,3 +68,26 @@ def test_the_rules_table_says_what_is_not_checked_in_foreign_traces(column: int,
 def test_the_newest_entry_of_the_changelog_is_this_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## \[(\d[^]]*)\]", changelog, re.MULTILINE)[0] == __version__
+
+
+def documented_commands() -> list[list[str]]:
+    """The words of every ``syncscope …`` line in the documentation's blocks."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "README.md", ROOT / "docs" / "ci.md")]
+    blocks = [block for text in texts for block in re.findall(r"```(?:sh|console)\n(.*?)```", text, re.DOTALL)]
+    lines = [line.partition("#")[0] for block in blocks for line in block.splitlines()]
+    found = [re.search(r"(?:^|/)syncscope ((?:profile|analyze|check|report|rules|diff)\b.*)", line) for line in lines]
+    return [match[1].split() for match in found if match]
+
+
+@pytest.mark.parametrize("words", documented_commands(), ids=" ".join)
+def test_documented_commands_have_the_options_they_name(words: list[str]) -> None:
+    command: Any = typer.main.get_command(app).commands[words[0]]  # type: ignore[attr-defined]
+    known = {option for parameter in command.params for option in parameter.opts}
+    script = next((number for number, word in enumerate(words) if word.endswith(".py")), len(words))
+    assert {word for word in words[:script] if word.startswith("-")} <= known
+
+
+def test_links_in_the_documentation_lead_somewhere() -> None:
+    for file in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "ci.md"):
+        for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", file.read_text(encoding="utf-8")):
+            assert (file.parent / target).exists(), f"{file.name}: {target}"

@@ -6,12 +6,13 @@ import ast
 import logging
 import threading
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ContextDecorator
 from types import FrameType, TracebackType
 from typing import Any, Literal, get_args
 
 from syncscope.collect.dynamo import skip
+from syncscope.collect.live import Blocks
 from syncscope.collect.stacks import Expressions, Position, positions
 from syncscope.collect.warn import waits
 
@@ -41,8 +42,9 @@ _FIXES = {
     "masked_select": "avoid shapes that depend on values: torch.where with three arguments keeps the shape",
     "unique": "avoid shapes that depend on values inside the step",
     "repeat_interleave": "pass output_size",
+    "synchronize": "leave it out, since PyTorch orders its own work, or let one stream wait for another",
 }
-_FIX = "keep the value on the device, or allow this wait with syncscope.guard(allow=…)"
+_FIX = "keep the value on the device"
 
 
 class guard(ContextDecorator):
@@ -68,13 +70,13 @@ class guard(ContextDecorator):
         self.allow = frozenset(allow)
 
     def __enter__(self) -> guard:
-        _watch.enter(self)
+        _guards.enter(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _watch.leave()
+        _guards.leave()
 
     def caught(self, frame: FrameType) -> None:
         """A wait at ``frame`` returned."""
@@ -84,7 +86,8 @@ class guard(ContextDecorator):
             return
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         what = f"{text or 'an operation'} waited for the device ({direction})"
-        message = f"{place}: {what}; {_FIXES.get(name or '', _FIX)}"
+        otherwise = "" if name in _FIXES else ", or allow this wait with syncscope.guard(allow=…)"
+        message = f"{place}: {what}; {fix_for(name)}{otherwise}"
         if self.action == "raise":
             raise SyncError(message)
         if self.action == "log":
@@ -98,94 +101,77 @@ def waiting_call(frame: FrameType) -> tuple[str | None, str | None]:
     places = list(positions(frame.f_code))
     position: Position | None = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else None
     text = Expressions().text(frame.f_code.co_filename, position) if position else None
-    if text is None:
-        return None, None
+    return text, called(text) if text else None
+
+
+def called(expression: str) -> str | None:
+    """The method or function that an expression calls, ``None`` where it is no call."""
     try:
-        node = ast.parse(text, mode="eval").body
+        node = ast.parse(expression, mode="eval").body
     except SyntaxError:
-        return text, None
-    if isinstance(node, ast.Call):
-        called = node.func
-        return text, called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
-    return text, None
+        return None
+    if not isinstance(node, ast.Call):
+        return None
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+
+
+def fix_for(*names: str | None) -> str:
+    """A way out of a wait in a call of the first of ``names`` that we know."""
+    return next((_FIXES[name] for name in names if name in _FIXES), _FIX)
 
 
 def direction_of(name: str | None) -> Direction:
     """Which way the data of a waiting call went, where its entry point tells."""
     if name in ("to", "cuda", "copy_"):
-        return _watch.last_copy()
+        return last_copy()
     return "device-to-host" if name in _TO_HOST else "unknown"
 
 
-class _Watch:
-    """Listens for the process while any thread is guarded, and keeps each thread's guards."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open = 0
-        self._local = threading.local()
-        self._undo: list[Callable[[], None]] = []
-
-    def enter(self, entered: guard) -> None:
-        with self._lock:
-            self._open += 1
-            if self._open == 1:
-                self._begin()
-        self._guards().append(entered)
-
-    def leave(self) -> None:
-        self._guards().pop()
-        with self._lock:
-            self._open -= 1
-            if self._open == 0:
-                while self._undo:
-                    self._undo.pop()()
-
-    def last_copy(self) -> Direction:
-        """The direction of the copy this thread is in, ``unknown`` outside of one."""
-        return getattr(self._local, "copy", "unknown")
-
-    def _guards(self) -> list[guard]:
-        if not hasattr(self._local, "guards"):
-            self._local.guards = []
-        return self._local.guards  # type: ignore[no-any-return]
-
-    def _begin(self) -> None:
-        import torch
-
-        if not torch.cuda.is_available():
-            return  # nothing to wait for
-        torch.cuda.init()
-        waits.listen(torch, self._seen)
-        self._undo.append(lambda: waits.unlisten(self._seen))
-        for name in ("to", "cuda", "copy_"):
-            self._note_direction(torch, name)
-
-    def _seen(self, frame: FrameType) -> None:
-        guards = self._guards()
-        if guards:
-            guards[-1].caught(frame)
-
-    def _note_direction(self, torch: Any, name: str) -> None:
-        """While ``Tensor.<name>`` runs, this thread's copies go where its tensor is not."""
-        original = getattr(torch.Tensor, name)
-        local, compiling = self._local, torch.compiler.is_compiling
-
-        def method(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            if compiling():
-                return original(tensor, *args, **kwargs)
-            to_device = tensor.is_cuda if name == "copy_" else not tensor.is_cuda
-            local.copy = "host-to-device" if to_device else "device-to-host"
-            try:
-                return original(tensor, *args, **kwargs)
-            finally:
-                del local.copy
-
-        shadowed = vars(torch.Tensor).get(name)
-        setattr(torch.Tensor, name, skip(torch, method))
-        restore = setattr if shadowed is not None else lambda owner, name, _: delattr(owner, name)
-        self._undo.append(lambda: restore(torch.Tensor, name, shadowed))
+_copying = threading.local()
 
 
-_watch = _Watch()
+def last_copy() -> Direction:
+    """The direction of the copy this thread is in, ``unknown`` outside of one."""
+    return getattr(_copying, "direction", "unknown")
+
+
+def _begin() -> Iterator[Callable[[], None]]:
+    import torch
+
+    if not torch.cuda.is_available():
+        return  # nothing to wait for
+    torch.cuda.init()
+    waits.listen(torch, _seen)
+    yield lambda: waits.unlisten(_seen)
+    for name in ("to", "cuda", "copy_"):
+        yield _note_direction(torch, name)
+
+
+def _seen(frame: FrameType) -> None:
+    if _guards.here:
+        _guards.here[-1].caught(frame)
+
+
+def _note_direction(torch: Any, name: str) -> Callable[[], None]:
+    """From now on this thread's copies go, while ``Tensor.<name>`` runs, where its tensor is not; what undoes it."""
+    original = getattr(torch.Tensor, name)
+    compiling = torch.compiler.is_compiling
+
+    def method(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        if compiling():
+            return original(tensor, *args, **kwargs)
+        to_device = tensor.is_cuda if name == "copy_" else not tensor.is_cuda
+        outer, _copying.direction = last_copy(), "host-to-device" if to_device else "device-to-host"
+        try:
+            return original(tensor, *args, **kwargs)
+        finally:
+            _copying.direction = outer
+
+    shadowed = vars(torch.Tensor).get(name)
+    setattr(torch.Tensor, name, skip(torch, method))
+    restore = setattr if shadowed is not None else lambda owner, name, _: delattr(owner, name)
+    return lambda: restore(torch.Tensor, name, shadowed)
+
+
+_guards: Blocks[guard] = Blocks(_begin)
 ALL: tuple[Direction, ...] = get_args(Direction)

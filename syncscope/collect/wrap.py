@@ -20,6 +20,9 @@ from syncscope.collect.warn import WaitWarnings
 Record = Callable[[str, int, Any], None]
 """``record(name, start_ns, frame)`` when a call has returned; its end is now."""
 
+EXPLICIT = frozenset({"torch.cuda.synchronize", "torch.accelerator.synchronize", "Event.synchronize"})
+"""Recorded names of the calls that surely wait."""
+
 _MISSING: Any = object()
 
 SILENT = ("eig", "eigvals", "eigh", "eigvalsh", "ldl_factor", "ldl_factor_ex", "ldl_solve")
@@ -51,10 +54,8 @@ class Wrappers:
 
     def open(self) -> None:
         torch = self._torch
-        self._always(torch._C, "_cuda_synchronize", "torch.cuda.synchronize")
-        self._always(torch._C, "_accelerator_synchronizeDevice", "torch.accelerator.synchronize")
+        self.open_waits()
         self._always(torch._C, "_cuda_emptyCache", "torch.cuda.empty_cache")
-        self._always(torch.cuda.Event, "synchronize", "Event.synchronize")
         self._always(torch.Tensor, "pin_memory", "Tensor.pin_memory")
         for name in ("to", "cuda", "cpu"):
             self._crossing(name)
@@ -67,6 +68,13 @@ class Wrappers:
         self._always(torch.Tensor, "coalesce", "Tensor.coalesce")
         self._always(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", "DataLoader")
         self._collectives()
+
+    def open_waits(self) -> None:
+        """Only the calls that wait without a warning: ``EXPLICIT``, and operators."""
+        torch = self._torch
+        self._always(torch._C, "_cuda_synchronize", "torch.cuda.synchronize")
+        self._always(torch._C, "_accelerator_synchronizeDevice", "torch.accelerator.synchronize")
+        self._always(torch.cuda.Event, "synchronize", "Event.synchronize")
         self._operator(torch._ops.OpOverload, "__call__")
         self._operator(torch._ops.OpOverloadPacket, "__call__")
         self._operator(torch._C.ScriptFunction, "__call__")

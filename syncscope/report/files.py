@@ -20,5 +20,7 @@ def in_repository(file: str, base: str) -> str | None:
 
 
 def as_uri(path: str) -> str:
-    """A relative reference: every character that is not plain is percent-encoded, so nothing in it is a scheme."""
-    return quote(path, safe="/", errors="replace")
+    """A relative reference, of an absolute path a ``file:`` URI. Every character that is not plain is percent-encoded,
+    so nothing in a name is a scheme, a query or a host."""
+    encoded = quote(path, safe="/", errors="replace")
+    return f"file:///{encoded.lstrip('/')}" if encoded.startswith("/") else encoded

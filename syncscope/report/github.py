@@ -13,14 +13,29 @@ from typing import Literal
 from syncscope.findings import Finding, Report, Severity, Verdict
 from syncscope.report.escape import command, command_property, terminal
 from syncscope.report.files import in_repository
-from syncscope.report.wording import alike, by_reason, conclusion, labels, stale_sentence, tally, weights, where
+from syncscope.report.wording import (
+    alike,
+    by_reason,
+    conclusion,
+    how_to_allow,
+    labels,
+    ratchet,
+    said_of,
+    stale_sentence,
+    tally,
+    weights,
+    where,
+)
 
 Level = Literal["error", "warning", "notice"]
 LEVELS: dict[Severity, Level] = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(report: Report, verdict: Verdict | None = None, *, base: str = "") -> str:
-    """The commands, and in the last line how it ended. ``base`` is the project's folder in the repository."""
+    """The commands, and below them what to do next and how it ended.
+
+    ``base`` is the project's folder in the repository.
+    """
     lines = _found(report, base) if verdict is None else _against(verdict, report, base)
     names = labels(report.traces)
     warnings = (
@@ -28,8 +43,14 @@ def render(report: Report, verdict: Verdict | None = None, *, base: str = "") ->
         for number, info in enumerate(report.traces)
         for text in info.warnings
     )
-    ending = terminal(tally(report) if verdict is None else conclusion(verdict, report))
-    return "\n".join([*lines, *warnings, f"syncscope: {ending}"]) + "\n"
+    endings = [tally(report)] if verdict is None else _endings(verdict, report)
+    return "\n".join([*lines, *warnings, *(f"syncscope: {terminal(text)}" for text in endings)]) + "\n"
+
+
+def _endings(verdict: Verdict, report: Report) -> list[str]:
+    allow = [how_to_allow(verdict)] if verdict.unexpected else []
+    told = [text for text in (ratchet(verdict),) if text]
+    return [*told, *allow, conclusion(verdict, report)]
 
 
 def _found(report: Report, base: str) -> Iterator[str]:
@@ -57,7 +78,8 @@ def _finding(group: list[Finding], level: Level, report: Report, base: str) -> s
     facts = weights(finding)
     if len(group) > 1:
         facts += f"; on {len(group)} of {len(report.traces)} traces"
-    said = [f"{finding.message} ({facts})", *([finding.exceeds] if finding.exceeds else []), f"Fix: {finding.fix}"]
+    message, *more = said_of(finding)
+    said = [f"{message} ({facts})", *more, f"Fix: {finding.fix}"]
     place = {}
     if site is None or file is None or site.line is None:
         said.insert(0, f"{where(site)}:" if site else "line unknown:")

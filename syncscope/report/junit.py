@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from syncscope.findings import Budget, Finding, NotChecked, Report, Stale, Verdict
 from syncscope.report.escape import log_line, terminal
 from syncscope.report.page import trace_labels
-from syncscope.report.wording import alike, count, stale_sentence, weights, where
+from syncscope.report.wording import alike, count, said_of, stale_sentence, weights, where
 from syncscope.rules import RULES
 
 COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
@@ -87,8 +87,7 @@ def _text(found: Iterable[Finding]) -> str:
     lines = []
     for finding in found:
         expression = f"  {finding.site.expression}" if finding.site and finding.site.expression else ""
-        lines += [f"{where(finding.site)}{expression}", weights(finding), finding.message]
-        lines += [*([finding.exceeds] if finding.exceeds else []), f"fix: {finding.fix}", ""]
+        lines += [f"{where(finding.site)}{expression}", weights(finding), *said_of(finding), f"fix: {finding.fix}", ""]
     return "\n".join(log_line(terminal(line)) for line in lines)
 
 

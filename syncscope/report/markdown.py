@@ -7,10 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from syncscope.findings import Finding, NotChecked, Report, TraceInfo, Verdict
+from syncscope.findings import Finding, NotChecked, Report, Stale, TraceInfo, Verdict
 from syncscope.report.escape import code, markdown
 from syncscope.report.page import milliseconds, trace_labels
-from syncscope.report.wording import alike, by_reason, conclusion, stale_sentence, tally, weights, where
+from syncscope.report.wording import (
+    alike,
+    by_reason,
+    conclusion,
+    how_to_allow,
+    ratchet,
+    said_of,
+    stale_sentence,
+    tally,
+    weights,
+    where,
+)
 
 MOST_ROWS = 100
 """Findings shown; a job's summary may have 1 MiB in all."""
@@ -27,9 +38,7 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
     parts = [
         [f"### syncscope: {markdown(headline)}"],
         list(_findings(findings, report)),
-        [f"- stale expectation {code(entry.where)}: {markdown(stale_sentence(entry))}" for entry in report.stale],
-        list(_budgets(verdict)),
-        list(_not_checked(not_checked)),
+        [*_stale(report.stale), *_budgets(verdict), *_not_checked(not_checked), *_next(verdict)],
         list(_traces(report.traces)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
@@ -57,10 +66,22 @@ def _cells(group: list[Finding], report: Report) -> list[str]:
     often = markdown(weights(finding))
     if len(group) > 1:
         often += f"<br>on {len(group)} of {len(report.traces)} traces"
-    if finding.exceeds:
-        often += f"<br>{markdown(finding.exceeds)}"
     rule = f"{finding.severity}<br>**{markdown(finding.rule)}** {markdown(finding.name)}"
-    return [rule, place, often, f"{markdown(finding.message)}<br>**Fix:** {markdown(finding.fix)}"]
+    said = "<br>".join([*map(markdown, said_of(finding)), f"**Fix:** {markdown(finding.fix)}"])
+    return [rule, place, often, said]
+
+
+def _next(verdict: Verdict | None) -> Iterator[str]:
+    if verdict is not None:
+        if told := ratchet(verdict):
+            yield f"- {markdown(told)}"
+        if verdict.unexpected:
+            yield f"- {markdown(how_to_allow(verdict))}"
+
+
+def _stale(entries: Iterable[Stale]) -> Iterator[str]:
+    for entry in entries:
+        yield f"- stale expectation {code(entry.where)}: {markdown(stale_sentence(entry))}"
 
 
 def _budgets(verdict: Verdict | None) -> Iterator[str]:

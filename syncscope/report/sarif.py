@@ -17,7 +17,7 @@ from syncscope.findings import Finding, Frame, NotChecked, Report, Site, Verdict
 from syncscope.report.escape import sarif, terminal
 from syncscope.report.files import as_uri, in_repository
 from syncscope.report.rulebook import descriptors
-from syncscope.report.wording import alike, stale_sentence
+from syncscope.report.wording import alike, said_of, stale_sentence
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "SRCROOT"
@@ -61,22 +61,25 @@ def _result(
 ) -> dict[str, Any]:
     finding = group[0]
     stands = verdict is not None and finding in verdict.unexpected
-    text = [_sentence(finding.message), *([_sentence(finding.exceeds)] if finding.exceeds else []), finding.fix]
+    said = _sentence("; ".join(said_of(finding)))
     result: dict[str, Any] = {
         **_rule(finding.rule, index),
         "level": "error" if stands else finding.severity,
-        "message": {"text": sarif(" ".join(text))},
+        "message": {"text": sarif(f"{said} {finding.fix}")},
         "locations": [_location(finding, report, base)],
         "partialFingerprints": {"syncscope/v1": terminal(finding.fingerprint)},
-        "occurrenceCount": max(finding.count, 1),
         "properties": {name: _plain(getattr(finding, name)) for name in FIGURES},
     }
     result["properties"]["traces"] = [terminal(report.traces[one.trace].path) for one in group]
-    calls = [_frame(frame, base) for frame in finding.chain]
-    if len(calls) > 1:
+    related = [("called from here", frame) for frame in finding.chain[:-1]]
+    related += [("may still run when this is reached", frame) for frame in finding.earlier]
+    if related:
         result["relatedLocations"] = [
-            {"id": number, "message": {"text": "called from here"}, **call} for number, call in enumerate(calls[:-1], 1)
+            {"id": number, "message": {"text": text}, **_frame(frame, base)}
+            for number, (text, frame) in enumerate(related, 1)
         ]
+    if finding.count > 0:  # 0 is none inside the steps, and no figure that SARIF takes
+        result["occurrenceCount"] = finding.count
     if finding.status != "unexpected":
         result["suppressions"] = [_suppression(finding)]
     return result

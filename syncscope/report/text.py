@@ -6,7 +6,6 @@ Foreign names go through ``terminal`` into ``rich.text.Text``, which reads no ma
 from __future__ import annotations
 
 import io
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -19,7 +18,6 @@ from syncscope.findings import (
     Finding,
     Frame,
     NotChecked,
-    Ratchet,
     Report,
     Severity,
     Stale,
@@ -30,7 +28,7 @@ from syncscope.report.escape import terminal
 from syncscope.report.page import cause_label, milliseconds
 from syncscope.report.printed import line as _line
 from syncscope.report.printed import place as _place
-from syncscope.report.wording import conclusion
+from syncscope.report.wording import alike, conclusion, count, how_to_allow, labels, ratchet, size, tally, weights
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not judged": "bold yellow"}
@@ -58,7 +56,7 @@ def render(report: Report, console: Console) -> None:
     _traces(report.traces, console)
     unexpected = [finding for finding in report.findings if finding.status == "unexpected"]
     _findings(unexpected, report, console)
-    _line(console, Text(_tally(report), style="bold"))
+    _line(console, Text(tally(report), style="bold"))
     _stale(report.stale, console)
     _not_checked(report.not_checked, report.traces, console)
 
@@ -70,10 +68,10 @@ def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
     _stale(verdict.stale, console)
     _budgets(verdict.budgets, report.traces, console)
     _not_checked(verdict.not_checked, report.traces, console)
-    if verdict.baseline is not None:
-        _ratchet(verdict.baseline, console, worse=bool(verdict.unexpected))
+    if told := ratchet(verdict):
+        _line(console, Text(terminal(told)), hang=INDENT)
     if verdict.unexpected:
-        _line(console, Text(_how_to_allow(verdict), style="dim"), hang=INDENT)
+        _line(console, Text(terminal(how_to_allow(verdict)), style="dim"), hang=INDENT)
     style = "bold red" if verdict.exit_code else "bold green"
     _line(console, Text(conclusion(verdict, report), style=style))
 
@@ -83,7 +81,7 @@ def _traces(traces: Sequence[TraceInfo], console: Console) -> None:
         _one_trace(traces[0], console)
     else:
         _many_traces(traces, console)
-    for info, label in zip(traces, _labels(traces), strict=True):
+    for info, label in zip(traces, labels(traces), strict=True):
         for warning in info.warnings:
             where = f"{label}: " if len(traces) > 1 else ""
             _line(console, Text.assemble(("warning: ", "yellow"), where + terminal(warning)), hang=9)
@@ -107,7 +105,7 @@ def _steps(info: TraceInfo) -> list[str]:
     steps = info.steps
     if not steps.count:
         return ["no steps"]
-    facts = [_count(steps.count, "step")]
+    facts = [count(steps.count, "step")]
     if steps.bare_ms is not None:
         facts.append(f"{milliseconds(steps.bare_ms)} a step")
     if steps.profiled_ms is not None:
@@ -121,7 +119,7 @@ def _coverage(info: TraceInfo) -> str:
     waits, lines = info.coverage.waits, info.coverage.with_line
     if not waits:
         return "no waits" + (" inside the steps" if info.steps.count else "")
-    return f"{lines} of {_count(waits, 'wait')} {'has' if waits == 1 else 'have'} a line"
+    return f"{lines} of {count(waits, 'wait')} {'has' if waits == 1 else 'have'} a line"
 
 
 def _device_time(info: TraceInfo) -> list[str]:
@@ -147,14 +145,14 @@ def _many_traces(traces: Sequence[TraceInfo], console: Console) -> None:
     """One row a trace, what they share above; paths below where ranks do not name them."""
     devices = sorted({terminal(info.device) for info in traces if info.device})
     builds = sorted({f"torch {terminal(info.torch)}" for info in traces if info.torch})
-    title = " · ".join([_count(len(traces), "trace"), *devices, *builds])
+    title = " · ".join([count(len(traces), "trace"), *devices, *builds])
     _line(console, Text(title, style="bold"), hang=INDENT)
     table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=True, header_style="dim")
     table.add_column("")
     for heading in ("steps", "step", "waits", "with line", "idle", "copies exposed"):
         table.add_column(heading, justify="right")
-    labels = _labels(traces)
-    for info, label in zip(traces, labels, strict=True):
+    names = labels(traces)
+    for info, label in zip(traces, names, strict=True):
         steps, overlap = info.steps, info.overlap
         length = steps.bare_ms if steps.bare_ms is not None else steps.profiled_ms
         table.add_row(
@@ -167,33 +165,14 @@ def _many_traces(traces: Sequence[TraceInfo], console: Console) -> None:
             _figure(overlap.copy_exposed_ms if overlap else None),
         )
     console.print(table)
-    for info, label in zip(traces, labels, strict=True):
+    for info, label in zip(traces, names, strict=True):
         if not label.startswith("rank"):
             _line(console, Text(f"{label} {terminal(info.path)}"), INDENT, hang=len(label) + 1)
 
 
-def _labels(traces: Sequence[TraceInfo]) -> list[str]:
-    """Ranks where they tell the traces apart, else numbers."""
-    ranks = [info.rank for info in traces]
-    if None not in ranks and len(set(ranks)) == len(ranks):
-        return [f"rank {rank}" for rank in ranks]
-    return [f"#{number}" for number in range(1, len(traces) + 1)]
-
-
 def _findings(findings: Iterable[Finding], report: Report, console: Console) -> None:
-    for group in _alike(findings):
+    for group in alike(findings):
         _finding(group, report, console)
-
-
-def _alike(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The same place on several traces stands once, under the heaviest; two findings of one trace stay two."""
-    groups: dict[tuple[object, ...], list[Finding]] = {}
-    seen: Counter[tuple[object, ...]] = Counter()
-    for finding in findings:
-        key = (finding.rule, finding.fingerprint, finding.at)
-        groups.setdefault((*key, seen[(*key, finding.trace)]), []).append(finding)
-        seen[(*key, finding.trace)] += 1
-    return list(groups.values())
 
 
 def _finding(group: list[Finding], report: Report, console: Console) -> None:
@@ -201,7 +180,7 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     heading = Text.assemble(
         (finding.severity, STYLES[finding.severity]), f" {terminal(finding.rule)} ", (terminal(finding.name), "bold")
     )
-    heading.append(f" · {_weights(finding)}")
+    heading.append(f" · {weights(finding)}")
     _line(console, heading, hang=INDENT)
     if finding.site is not None:
         place = _place(finding.site, finding.site.expression, "bold cyan")
@@ -218,7 +197,7 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     if finding.bytes is not None:
         detail.append(f"{size(finding.bytes)} in all")
     if len(group) > 1:
-        heaviest = _labels(report.traces)[finding.trace]
+        heaviest = labels(report.traces)[finding.trace]
         detail.append(f"on {len(group)} of {len(report.traces)} traces, {heaviest} shown")
     if detail:
         _line(console, Text(" · ".join(detail), style="dim"), INDENT, hang=INDENT)
@@ -227,43 +206,8 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     console.print()
 
 
-def _weights(finding: Finding) -> str:
-    """How often, how long blocked or exposed, and what it is worth: a figure that is missing is left out."""
-    if finding.per_step == 0:
-        return "outside the steps"
-    if finding.per_step is None:
-        prefix, number, stall = "in all: ", float(finding.count), finding.stall_ms
-    else:
-        prefix, number, stall = "a step: ", finding.per_step, finding.stall_ms_per_step
-    facts = [f"{number:.4g} ×"]
-    for label, ms in (
-        ("blocked", stall),
-        ("exposed", finding.exposed_ms_per_step),
-        ("worth", finding.saving_ms_per_step),
-    ):
-        if ms is not None:
-            facts.append(f"{label} {milliseconds(ms)}")
-    return prefix + ", ".join(facts)
-
-
 def _differs(at: Frame, site: Frame | None) -> bool:
     return site is None or (at.file, at.line, at.function) != (site.file, site.line, site.function)
-
-
-def _tally(report: Report) -> str:
-    unexpected = [group[0] for group in _alike(f for f in report.findings if f.status == "unexpected")]
-    if unexpected:
-        counts = [_count(n, name) for name in STYLES if (n := sum(f.severity == name for f in unexpected))]
-        text = f"{_count(len(unexpected), 'finding')}: {', '.join(counts)}"
-    else:
-        text = "no findings"
-    for status in ("expected", "baseline"):
-        number = len(_alike(finding for finding in report.findings if finding.status == status))
-        if number:
-            text += f" · {number} {'expected' if status == 'expected' else 'in the baseline'}"
-    if report.saving_all_ms_per_step is not None:
-        text += f" · all fixed together: worth {milliseconds(report.saving_all_ms_per_step)} a step"
-    return text
 
 
 def _stale(stale: Iterable[Stale], console: Console) -> None:
@@ -282,42 +226,24 @@ def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Co
         known = worst.setdefault((budget.outcome, budget.name), budget)
         if (budget.found or 0) > (known.found or 0):
             worst[budget.outcome, budget.name] = budget
-    labels = _labels(traces)
+    names = labels(traces)
     for budget in worst.values():
-        where = f" ({labels[budget.trace]})" if len(traces) > 1 else ""
+        where = f" ({names[budget.trace]})" if len(traces) > 1 else ""
         text = Text.assemble((f"budget {budget.outcome} ", BUDGET_STYLES[budget.outcome]), f"{terminal(budget.name)}: ")
         _line(console, text.append(f"{terminal(budget.message)}{where}"), hang=INDENT)
-
-
-def _how_to_allow(verdict: Verdict) -> str:
-    """What to write where a wait is meant; the rule is that of the first."""
-    one = f"to let one pass: # syncscope: expect {terminal(verdict.unexpected[0].rule)} -- reason, on its line"
-    return one if verdict.baseline else f"{one}; to begin with all of them: --baseline FILE"
-
-
-def _ratchet(baseline: Ratchet, console: Console, *, worse: bool) -> None:
-    fixed = _count(baseline.fixed, "entry", "entries") + " fixed"
-    told = {
-        "written": f" written: {_count(baseline.covered, 'finding')} may stay, what is new fails; commit it",
-        "tightened": f" tightened: {fixed}, {baseline.covered} left",
-        "not written": " not touched" if worse else " not written: not every gated rule could be checked",
-        "held": f": {fixed}" + ("" if worse else "; run with --update to tighten it") if baseline.fixed else "",
-    }[baseline.outcome]
-    if told:
-        _line(console, Text(f"baseline {terminal(baseline.path)}{told}"), hang=INDENT)
 
 
 def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], console: Console) -> None:
     """Rules that could not look, or not everywhere; those with one reason on one line."""
     reasons: dict[str, dict[str, None]] = {}
     where: dict[str, dict[str, None]] = {}
-    labels = _labels(traces)
+    names = labels(traces)
     partial: set[str] = set()
     for entry in entries:
         if entry.partial:
             partial.add(entry.why)
         reasons.setdefault(entry.why, {})[terminal(entry.rule)] = None
-        where.setdefault(entry.why, {})[labels[entry.trace]] = None
+        where.setdefault(entry.why, {})[names[entry.trace]] = None
     for why, rules in reasons.items():
         on = f" (on {', '.join(where[why])})" if len(where[why]) < len(traces) else ""
         label = ("checked in part ", "dim") if why in partial else ("not checked ", "bold yellow")
@@ -325,19 +251,5 @@ def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], con
         _line(console, text, hang=INDENT)
 
 
-def size(number: int) -> str:
-    """``12 B``, ``4 MiB``: three digits in the unit that suits."""
-    value, unit = float(number), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1000 or unit == "TiB":
-            break
-        value /= 1024
-    return f"{value:.3g} {unit}"
-
-
 def _figure(ms: float | None) -> str:
     return "–" if ms is None else milliseconds(ms)
-
-
-def _count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"

@@ -48,6 +48,12 @@ def where(frame: Frame | None) -> str:
     return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
 
 
+def said_of(finding: Finding) -> list[str]:
+    """What happens at a finding's line, and what must be known of it; one sentence each, without what to do."""
+    caveat = ["the line is that of the def"] if finding.site is not None and finding.site_source == "stack" else []
+    return [finding.message, *([finding.exceeds] if finding.exceeds else []), *caveat]
+
+
 def labels(traces: Sequence[TraceInfo]) -> list[str]:
     """Ranks where they tell the traces apart, else numbers."""
     ranks = [info.rank for info in traces]
@@ -108,6 +114,29 @@ def stale_sentence(entry: Stale) -> str:
     return f"{entry.rule} matches nothing; delete it{reason}"
 
 
+def how_to_allow(verdict: Verdict) -> str:
+    """What to write where a wait is meant; the rule is that of the first. Not escaped."""
+    one = f"to let one pass: # syncscope: expect {verdict.unexpected[0].rule} -- reason, on its line"
+    return one if verdict.baseline else f"{one}; to begin with all of them: --baseline FILE"
+
+
+def ratchet(verdict: Verdict) -> str:
+    """What became of the baseline, ``""`` where there is none or nothing to say. Not escaped."""
+    baseline = verdict.baseline
+    if baseline is None:
+        return ""
+    fixed = f"{count(baseline.fixed, 'entry', 'entries')} fixed"
+    told = {
+        "written": f" written: {count(baseline.covered, 'finding')} may stay, what is new fails; commit it",
+        "tightened": f" tightened: {fixed}, {baseline.covered} left",
+        "not written": " not touched" if verdict.unexpected else " not written: not every gated rule could be checked",
+        "held": f": {fixed}" + ("" if verdict.unexpected else "; run with --update to tighten it")
+        if baseline.fixed
+        else "",
+    }[baseline.outcome]
+    return told and f"baseline {baseline.path}{told}"
+
+
 def by_reason(entries: Iterable[NotChecked]) -> dict[tuple[str, bool], list[str]]:
     """The rules that could not look, or (``True``) not everywhere, for each reason."""
     reasons: dict[tuple[str, bool], list[str]] = {}
@@ -118,8 +147,8 @@ def by_reason(entries: Iterable[NotChecked]) -> dict[tuple[str, bool], list[str]
     return reasons
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
 def size(number: int) -> str:

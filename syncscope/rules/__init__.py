@@ -7,31 +7,43 @@ from collections.abc import Sequence
 import msgspec
 
 from syncscope.findings import Finding, NotChecked
+from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.blocking_copy import BlockingCopy
+from syncscope.rules.collective_wait import CollectiveWait
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.rules.cross_stream_race import CrossStreamRace
 from syncscope.rules.device_starved import DeviceStarved
 from syncscope.rules.dynamic_shape import DynamicShape
 from syncscope.rules.explicit_sync import ExplicitSync
+from syncscope.rules.launch_blocking import LaunchBlocking
+from syncscope.rules.launch_queue_full import LaunchQueueFull
 from syncscope.rules.library_sync import LibrarySync
 from syncscope.rules.overwrite_in_flight import OverwriteInFlight
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.rules.read_before_arrival import ReadBeforeArrival
+from syncscope.rules.round_trip import RoundTrip
 from syncscope.rules.rule import Case, Rule, related
 from syncscope.rules.scalar_read import ScalarRead
+from syncscope.rules.small_copies import SmallCopies
 from syncscope.rules.tensor_print import TensorPrint
 from syncscope.timeline import Timeline
 
 RULES: tuple[Rule, ...] = (
     TensorPrint(),
+    CollectiveWait(),
+    AllocatorSync(),
     ExplicitSync(),
     DynamicShape(),
     ScalarRead(),
     BlockingCopy(),
     LibrarySync(),
+    LaunchBlocking(),
+    LaunchQueueFull(),
     PageableCopy(),
     PinThenCopy(),
+    SmallCopies(),
+    RoundTrip(),
     CopyNotOverlapped(),
     DeviceStarved(),
     ReadBeforeArrival(),
@@ -40,6 +52,12 @@ RULES: tuple[Rule, ...] = (
 )
 
 __all__ = ["RULES", "Rule", "check", "select"]
+
+
+SIDE_BY_SIDE = ("OVL", "LCH")
+"""Beginnings of the codes of rules about what host and device do at the same time."""
+
+SERIAL = "every launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1), so nothing can run side by side"
 
 
 def select(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:
@@ -61,6 +79,9 @@ def check(timeline: Timeline, rules: Sequence[Rule] = RULES) -> tuple[list[Findi
     """
     case, blind = Case(timeline), []
     for rule in RULES:
+        if timeline.launch_blocking and rule.code.startswith(SIDE_BY_SIDE):
+            blind.append(NotChecked(rule=rule.code, why=SERIAL, rank=timeline.trace.rank))
+            continue
         if why := rule.blind(timeline):
             blind.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank))
         if why := rule.unseen(timeline):

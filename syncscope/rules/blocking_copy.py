@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from syncscope.rules.chains import INDEXING, in_library, matching, only_copies
+from syncscope.rules.chains import in_library, matching, only_copies
 from syncscope.rules.grouping import Group
 from syncscope.rules.rule import WaitRule
 from syncscope.timeline import Timeline
@@ -51,18 +51,6 @@ class BlockingCopy(WaitRule):
         source = f" ({memory} memory)" if memory else ""
         untold = "; the trace does not say which op did it" if not group.ops and group.place.site is None else ""
         return f"{group.what} copies{route}{source} and waits for the copy and all work queued before it{untold}"
-
-    def fix(self, group: Group) -> str:
-        kind, memory = copy_kind(group)
-        if not INDEXING.isdisjoint(group.ops):
-            return "Keep the index on the device (move it once, before the loop), or index with Python ints and slices."
-        if "tensor(" in group.what or "aten::lift_fresh" in group.ops:
-            return "Make it on the device (torch.full, torch.arange with device=), or once outside the loop."
-        if kind == "DtoH":
-            return "Copy with .to('cpu', non_blocking=True) and wait on an event just before the values are read."
-        if memory == "pinned":
-            return "Pass non_blocking=True: the source is pinned already."
-        return "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True."
 
 
 def copy_kind(group: Group) -> tuple[str, str]:

@@ -24,7 +24,7 @@ SCALAR_READS = frozenset({"aten::_local_scalar_dense", "aten::item", "aten::is_n
 DYNAMIC_SHAPES = frozenset({
     "aten::nonzero", "aten::nonzero_numpy", "aten::argwhere", "aten::masked_select", "aten::masked_select_backward",
     "aten::unique", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive",
-    "aten::unique_dim_consecutive", "aten::repeat_interleave",
+    "aten::unique_dim_consecutive", "aten::repeat_interleave", "aten::bincount",
 })  # fmt: skip
 """Ops whose result's size depends on values."""
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from syncscope.rules.grouping import Group
-from syncscope.rules.rule import WaitRule
+from syncscope.rules.rule import WaitRule, waited_for_nothing
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools
 
@@ -32,6 +32,8 @@ class ExplicitSync(WaitRule):
     Fine:
         torch.cuda.synchronize()         # once, around a benchmark
         done.synchronize()               # before the host reads what a non_blocking copy brought
+
+    A wait that finds nothing queued costs no more than its call: it is a note.
     """
 
     code = "SYN105"
@@ -50,13 +52,8 @@ class ExplicitSync(WaitRule):
     def message(self, group: Group) -> str:
         first = group.rows["wait"].iloc[0]
         kind = group.timeline.waits["kind"].iloc[first]
-        return f"{group.what} makes the host wait for {TARGETS.get(kind, 'the device')}"
-
-    def fix(self, group: Group) -> str:
-        return (
-            "Remove it: PyTorch orders its work by itself. To time, record events and read them at the end; to order "
-            "streams, let the device wait (stream.wait_stream, stream.wait_event)."
-        )
+        nothing = ", but nothing was queued: it costs no more than its call" if waited_for_nothing(group) else ""
+        return f"{group.what} makes the host wait for {TARGETS.get(kind, 'the device')}{nothing}"
 
 
 def asks(place: Place) -> bool:

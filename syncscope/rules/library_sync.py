@@ -39,12 +39,6 @@ class LibrarySync(WaitRule):
         where = f" inside {_outermost(group)}" if _outermost(group) != group.what else ""
         return f"{group.what} waits for the device{where}, in code of its own"
 
-    def fix(self, group: Group) -> str:
-        return (
-            f"Call {_outermost(group)} less often (batched, or outside the loop), or look for a form of it that does "
-            "not wait; if it must wait, expect it with a reason."
-        )
-
 
 def _outermost(group: Group) -> str:
     ops = ops_of(group.ops)

@@ -7,7 +7,7 @@ from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
 from syncscope.timeline import Timeline
 from syncscope.timeline.timeline import HOST_COPIES
 
-PART_OF_A_READ = frozenset({"SYN102", "SYN103", "SYN104", "SYN109"})
+PART_OF_A_READ = frozenset({"SYN102", "SYN103", "SYN104", "SYN109", "SYN110"})
 """Rules whose waits come with a small copy that is no copy of the program's own."""
 
 
@@ -58,13 +58,3 @@ class PageableCopy(Rule):
         alone = group.timeline.copies["wait"].iloc[group.rows["copy"].iloc[0]] < 0
         blocks = ": it looks asynchronous, but the host sits in the call until the copy is staged" if alone else ""
         return f"{group.what} copies {route}{blocks}"
-
-    def fix(self, group: Group) -> str:
-        if group.timeline.copies["direction"].iloc[group.rows["copy"].iloc[0]] == "HtoD":
-            return (
-                "Pin the source where that costs nothing: DataLoader(pin_memory=True), or a buffer pinned once and "
-                "reused; then pass non_blocking=True. Pinning each batch in this thread only moves the cost."
-            )
-        return (
-            "Copy into a buffer pinned once, buffer.copy_(t, non_blocking=True), and wait on an event before reading."
-        )

@@ -51,9 +51,3 @@ class PinThenCopy(Rule):
 
     def message(self, group: Group) -> str:
         return f"{group.what} pins memory in the thread that launches, only to copy it to the device at once"
-
-    def fix(self, group: Group) -> str:
-        return (
-            "Leave the pinning out, or move it off this thread: DataLoader(pin_memory=True), or a buffer pinned once "
-            "that the loading code fills."
-        )

@@ -12,13 +12,20 @@ import numpy as np
 import pandas as pd
 
 from syncscope.findings import Finding, Severity
+from syncscope.rules import fixes
 from syncscope.rules.grouping import Group, groups
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.places import NOWHERE
+from syncscope.timeline.steps import step_of
 
 Intervention = Literal["remove the wait", "remove the host work", "change the copy", "none"]
 """What the saving of a finding means: the step without the wait; without all host work, calls and kernels under the
 site; with the copy asynchronous, pinned and on a stream of its own; or nothing that a replay could try."""
+
+
+CALL_NS = 50_000
+"""Nanoseconds that the call of a wait takes at most when there is nothing to wait for."""
 
 
 @dataclass(frozen=True)
@@ -113,13 +120,13 @@ class Rule(ABC):
 
     def fix(self, group: Group) -> str:
         """What to write instead."""
-        raise NotImplementedError
+        return fixes.fix(self.code, group)
 
 
 class WaitRule(Rule):
     """A rule that takes waits. The first rule that takes a wait keeps it."""
 
-    severity = "error"
+    severity: ClassVar[Severity] = "error"
     intervention: ClassVar[Intervention] = "remove the wait"
 
     @abstractmethod
@@ -132,6 +139,9 @@ class WaitRule(Rule):
         mine = waits[case.free(waits) & self.takes(waits, timeline)]
         case.wait_rule.update(dict.fromkeys(mine.index.tolist(), self.code))
         return self.hits(case, self.occurrences(mine, timeline))
+
+    def severity_of(self, group: Group) -> Severity:
+        return "note" if waited_for_nothing(group) else self.severity
 
     def occurrences(self, waits: pd.DataFrame, timeline: Timeline) -> pd.DataFrame:
         copy = waits["copy"].to_numpy(np.int64)
@@ -152,6 +162,13 @@ class WaitRule(Rule):
         return why
 
 
+def waited_for_nothing(group: Group) -> bool:
+    """Whether every wait found the queue empty and returned at once, completing no copy of its own."""
+    waits = group.timeline.waits.loc[group.rows["wait"]]
+    nothing = (waits["pending"] == 0) & (waits["copy_call"] < 0) & (waits["stall"] <= CALL_NS)
+    return bool(nothing.all())
+
+
 def unexplained(timeline: Timeline) -> bool:
     """Whether the trace holds waits but neither ops nor an attribution window to explain them."""
     if {"cpu_op", "attribution"} & set(timeline.has):
@@ -161,16 +178,34 @@ def unexplained(timeline: Timeline) -> bool:
 
 def copy_occurrences(copies: pd.DataFrame, timeline: Timeline) -> pd.DataFrame:
     """Occurrences of ``copies`` (rows of ``Timeline.copies``); a copy that a wait completes leaves it the stall."""
-    alone = (copies["wait"] < 0) & (copies["launch"] >= 0)
+    wait = copies["wait"].to_numpy(np.int64)
+    alone = (wait < 0) & (copies["launch"] >= 0).to_numpy(bool)
+    # Where ops are known of the waits only, the wait that completes a copy tells them.
+    waited = pd.Series([*timeline.waits["ops"], ()], dtype=object).iloc[wait].tolist()
+    ops = [known or others for known, others in zip(copies["ops"], waited, strict=True)]
     call = np.append(timeline.calls["name"].astype(object).to_numpy(), "")[copies["launch"].to_numpy(np.int64)]
     found: pd.DataFrame = pd.DataFrame({
         "ts": np.where(copies["launch"] >= 0, copies["launch_ts"], copies["ts"]), "tid": copies["tid"],
         "step": copies["step"],
         "place": pd.Series([timeline.places[i] for i in copies["place"]], index=copies.index, dtype=object),
-        "ops": copies["ops"], "call": call, "stall": np.where(alone, copies["launch_dur"], -1),
+        "ops": pd.Series(ops, index=copies.index, dtype=object), "call": call,
+        "stall": np.where(alone, copies["launch_dur"], -1),
         "bytes": copies["bytes"], "exposed": copies["exposed"],
         "sort": sorts(copies.index.to_numpy(np.int64), pd.Series("", copies.index), timeline),
         "wait": -1, "copy": copies.index, "unit": copies.index,
+    })  # fmt: skip
+    return found
+
+
+def call_occurrences(rows: Ints, timeline: Timeline) -> pd.DataFrame:
+    """Occurrences of ``rows`` of ``Timeline.calls``, all in one place: what they are about is no line's doing."""
+    calls = timeline.calls.iloc[rows]
+    found: pd.DataFrame = pd.DataFrame({
+        "ts": calls["ts"], "tid": calls["tid"], "step": step_of(timeline.steps, calls["ts"].to_numpy(np.int64)),
+        "place": pd.Series([NOWHERE] * len(rows), index=calls.index, dtype=object),
+        "ops": pd.Series([()] * len(rows), index=calls.index, dtype=object),
+        "call": calls["name"].astype(object), "stall": calls["dur"],
+        "bytes": -1, "exposed": -1, "sort": "", "wait": -1, "copy": -1, "unit": rows,
     })  # fmt: skip
     return found
 

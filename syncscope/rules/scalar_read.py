@@ -45,25 +45,3 @@ class ScalarRead(WaitRule):
         outer = ops_of(group.ops)[:1]
         inside = f" inside {outer[0]}" if outer and not reads_scalar(outer) else ""
         return f"{group.what} reads one value from the device{inside} and waits for all work queued before it"
-
-    def fix(self, group: Group) -> str:
-        at = group.place.at
-        where = " ".join((*group.ops, at.file if at else "", at.function if at else "", group.what))
-        return next((fix for key, fix in FIXES.items() if key in where), READ)
-
-
-READ = (
-    "Keep it on the device (sum loss.detach()) and read it every so many steps, or copy it with "
-    ".to('cpu', non_blocking=True) and read it a step later, behind an event."
-)
-FIXES = {
-    "grad_scaler": "Use the optimiser's fused=True, which checks for inf on the device, or bfloat16 without a scaler.",
-    "clip_grad": "Pass error_if_nonfinite=False, and look at the returned norm now and then.",
-    "one_hot": "Pass num_classes.",
-    "aten::linalg_": "Use the _ex variant (torch.linalg.cholesky_ex, inv_ex …) and look at its info later.",
-    "aten::bincount": "Count into a tensor of known size with scatter_add_.",
-    "aten::equal": "Compare on the device, (a == b).all(), and read the answer later.",
-    "aten::allclose": "Compare on the device, torch.isclose(a, b).all(), and read the answer later.",
-    "aten::is_nonzero": "Decide on the device (torch.where, or multiply by the condition), or look at it now and then.",
-}
-"""By a part of an op, of the file or function, or of the expression, the first that fits."""

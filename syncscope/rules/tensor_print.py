@@ -55,6 +55,3 @@ class TensorPrint(WaitRule):
     def message(self, group: Group) -> str:
         prints, waits = group.rows["unit"].nunique(), len(group.rows)
         return f"{group.what} formats a tensor on the device: {waits / prints:.3g} waits a print"
-
-    def fix(self, group: Group) -> str:
-        return "Print a copy on the host (t.cpu(): one wait), print rarely, or print its shape and dtype only."

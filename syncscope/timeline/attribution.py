@@ -87,24 +87,36 @@ def fill_ops(waits: pd.DataFrame, copies: pd.DataFrame, places: tuple[Place, ...
     copies["ops"] = pd.Series(copy_ops, dtype=object)
 
 
-@lru_cache(maxsize=4096)
 def ops_of_expression(text: str | None) -> Chain | None:
     """The ops behind a wait whose expression leaves no doubt, else ``None``.
 
     A name, a comparison or ``not`` can only wait because its truth was asked for.
     """
-    try:
-        tree = ast.parse(text or "", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    tree = _parsed(text)
     if isinstance(tree, (ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp)):
         return ("aten::is_nonzero", *READ)
     if not isinstance(tree, ast.Call):
         return None
-    function = tree.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if operator := _OPERATOR.fullmatch(ast.unparse(function)):
+    if operator := _OPERATOR.fullmatch(ast.unparse(tree.func)):
         return (f"{operator[1]}::{operator[2]}",)
-    if name == "where" and len(tree.args) + isinstance(function, ast.Attribute) <= 2 and not tree.keywords:
+    name = called(text)
+    if name == "where" and len(tree.args) + isinstance(tree.func, ast.Attribute) <= 2 and not tree.keywords:
         return ("aten::where", "aten::nonzero")
     return BY_METHOD.get(name)
+
+
+def called(text: str | None) -> str:
+    """The name of the function or method that an expression calls, ``[]`` where it takes a part, else ``""``."""
+    tree = _parsed(text)
+    if isinstance(tree, ast.Subscript):
+        return "[]"
+    function = tree.func if isinstance(tree, ast.Call) else None
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str | None) -> ast.expr | None:
+    try:
+        return ast.parse(text or "", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

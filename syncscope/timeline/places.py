@@ -103,6 +103,21 @@ class Places:
         rows = self._stacks.nesting.innermost(tid, ts, end)
         return np.array([self._frame(int(row)) for row in rows], dtype=np.int64)
 
+    def of_backward(self, ts: Ints, end: Ints) -> Ints:
+        """Places of the calls of backward around intervals, whatever their thread: autograd has threads of its own,
+        without Python. 0 where there is none."""
+        calls = self._calls[(self._calls["name"] == "backward").to_numpy(bool)]
+        rows = np.flatnonzero(self._stacks.named(BACKWARD))
+        found = np.zeros(len(ts), dtype=np.int64)
+        for table, places in (
+            (self._stacks.times.iloc[rows], [self._frame(int(row)) for row in rows]),
+            (calls, [self._event(int(event)) for event in calls["event"]]),
+        ):
+            slot = np.searchsorted(table["ts"].to_numpy(np.int64), ts, side="right") - 1
+            inside = (slot >= 0) & (np.append(table["end"].to_numpy(np.int64), 0)[slot] >= end)
+            found = np.where(inside, np.append(np.array(places, dtype=np.int64), 0)[slot], found)
+        return found
+
     def _recorded_calls(self) -> pd.DataFrame:
         sites = self._recording.sites if self._recording else ()
         rows = [(e.start_ns, e.end_ns, e.tid, e.name, number) for number, e in enumerate(sites) if e.kind == "call"]

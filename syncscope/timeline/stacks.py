@@ -26,12 +26,19 @@ class PythonStacks:
 
     def __init__(self, frames: pd.DataFrame) -> None:
         self.nesting = Nesting(frames)
+        self.times = frames[["ts", "end"]]
         files, functions = frames["file"].astype("category").cat, frames["function"].astype("category").cat
         self._files = [str(name) for name in files.categories]
         self._file = files.codes.to_numpy()
         self._line = frames["line"].to_numpy(np.int64)
         self._functions = [str(name) for name in functions.categories]
         self._function = functions.codes.to_numpy()
+
+    def named(self, functions: tuple[str, ...]) -> Bools:
+        """Which rows are one of these functions."""
+        wanted = np.array([name in functions for name in self._functions] or [False])
+        found: Bools = wanted[self._function]
+        return found
 
     def chain(self, row: int) -> tuple[Frame, ...]:
         """The stack that ends at a row, outermost first; built-in functions and module markers are left out."""

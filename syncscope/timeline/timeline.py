@@ -20,6 +20,7 @@ from syncscope.timeline.overlap import busiest, compute_unions, is_compute, over
 from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places, located
 from syncscope.timeline.prints import find_prints
+from syncscope.timeline.queue import every_launch_waits, queued
 from syncscope.timeline.stacks import PythonStacks
 from syncscope.timeline.steps import span, step_of
 from syncscope.timeline.waits import (
@@ -57,6 +58,17 @@ class Timeline:
     def launch(self) -> Ints:
         """For each row of ``trace.device``, the row of ``calls`` that launched it, −1 none."""
         return launches(self.trace.device, self.calls)
+
+    @cached_property
+    def queued(self) -> Ints:
+        """For each of ``calls``, how many calls before it the device was still behind (``queue.queued``)."""
+        return queued(self.calls, self.launch, self.trace.device)
+
+    @cached_property
+    def launch_blocking(self) -> bool:
+        """Whether every launch waits for its kernel (``queue.every_launch_waits``)."""
+        said = self.trace.recording is not None and self.trace.recording.launch_blocking
+        return every_launch_waits(self.calls, self.launch, self.trace.device, said)
 
     @cached_property
     def ops(self) -> OpIndex:
@@ -227,7 +239,14 @@ class Timeline:
         warned = np.flatnonzero(waits["kind"].isin(["stream", "copy"]).to_numpy(bool))
         place = np.zeros(len(waits), dtype=np.int64)
         place[warned] = self._places.of_warnings(ts[warned], end[warned], tid[warned], in_backward[warned])
-        return located(place, self._around(ts, end, tid))
+        # A thread without Python that waits during backward is autograd's.
+        backward = np.where(np.isin(tid, self._python_threads), 0, self._places.of_backward(ts, end))
+        return located(place, self._around(ts, end, tid), backward)
+
+    @property
+    def _python_threads(self) -> list[int]:
+        recording = self.trace.recording
+        return [*self.stacks.nesting.threads(), *map(int, recording.thread_names if recording else ())]
 
     def _profilers_own(self, waits: pd.DataFrame) -> Bools:
         ts, end, tid = (waits[c].to_numpy(np.int64) for c in ("ts", "end", "tid"))

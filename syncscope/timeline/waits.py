@@ -18,7 +18,9 @@ KINDS = {
     "event-sync": "event",
     "copy-sync": "copy",
     "device-alloc": "alloc",
+    "host-alloc": "alloc",
     "device-free": "free",
+    "host-free": "free",
 }
 
 WAITS = {
@@ -27,7 +29,7 @@ WAITS = {
     "stall": "int64",  # ns blocked: end − begin
     "call": "int64",  # row in Timeline.calls
     "name": "object",  # the runtime call
-    "kind": "object",  # stream | device | event | copy (a copy that blocks by itself) | alloc | free
+    "kind": "object",  # stream | device | event | copy (a copy that blocks by itself) | alloc | free (of memory)
     "tid": "int64",
     "step": "int64",  # row in Timeline.steps, −1 outside
     "correlation": "int64",  # −1 none

@@ -69,7 +69,7 @@ def _trace(document: Document, path: str, warnings: list[str]) -> Trace:
         world_size = recording.world_size if world_size is None else world_size
         names |= {integer(tid): name for tid, name in recording.thread_names.items()}
     return Trace(
-        path=path,
+        path=path.encode(errors="replace").decode(),  # a name's bytes may be no text
         base_ns=base_ns,
         ops=frames.ops,
         runtime=frames.runtime,

@@ -200,3 +200,11 @@ def test_a_hostile_path_is_inert_in_an_error(run: Run) -> None:
     done = run("analyze", "\x1b[31m[bold]none.json")
     assert "[bold]none.json: " in done.err
     assert "\x1b" not in done.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are bytes on POSIX")
+def test_a_file_whose_name_is_no_text_can_be_reported_on(run: Run, folder: Path) -> None:
+    os.rename("waiting.json.gz", b"bad\xff.json.gz")
+    done = run("analyze", Path(os.fsdecode(b"bad\xff.json.gz")), "--format", "json", "-o", "x.sarif", "-o", "x.html")
+    assert done.code == 0
+    assert json.loads(done.out)["traces"][0]["path"] == "bad?.json.gz"

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from syncscope.collect.warn import DEFAULT, ERROR, MESSAGE, NOTICES, WARN, WaitWarnings
+from syncscope.collect.warn import DEFAULT, ERROR, MESSAGE, NOTICES, WARN, WaitWarnings, _threads
 
 
 def c_warning(text: str = MESSAGE) -> None:
@@ -235,7 +235,11 @@ def test_it_survives_on_every_python(python: str, flags: list[str]) -> None:
     assert done.stdout.strip().endswith(" 7")
 
 
-def test_the_mode_is_hushed_only_where_nobody_could_miss_a_warning(torch: Torch) -> None:
+def test_the_mode_is_hushed_only_where_nobody_could_miss_a_warning(
+    torch: Torch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: dict[int, object] = {1: "this one"}
+    monkeypatch.setattr("syncscope.collect.warn._threads", threads)
     waits, listeners = WaitWarnings(), [lambda frame: None, lambda frame: None]
     waits.listen(torch, listeners[0])
     assert waits.hush() and torch._C.mode == DEFAULT
@@ -244,14 +248,21 @@ def test_the_mode_is_hushed_only_where_nobody_could_miss_a_warning(torch: Torch)
     waits.listen(torch, listeners[1])
     assert not waits.hush() and torch._C.mode == WARN
     waits.unlisten(listeners[1])
+    threads[2] = "another"
+    assert not waits.hush() and torch._C.mode == WARN
+    del threads[2]
+    torch._C._cuda_set_sync_debug_mode(WARN)
+    assert not waits.hush()
+    waits.unlisten(listeners[0])
+
+
+def test_the_threads_counted_are_those_alive() -> None:
     stop = threading.Event()
     other = threading.Thread(target=stop.wait)
     other.start()
     try:
-        assert not waits.hush() and torch._C.mode == WARN
+        assert _threads[other.ident or 0] is other
     finally:
         stop.set()
         other.join()
-    torch._C._cuda_set_sync_debug_mode(WARN)
-    assert not waits.hush()
-    waits.unlisten(listeners[0])
+    assert _threads.get(other.ident or 0) is not other

@@ -190,3 +190,16 @@ def test_compiled_code_that_calls_linalg_still_compiles_whole(log: Log) -> None:
     torch._dynamo.reset()
     compiled = torch.compile(lambda x: torch.linalg.eigh(x).eigenvalues, backend="eager", fullgraph=True)
     assert compiled(torch.eye(3)).sum() == 3
+
+
+def test_only_the_calls_that_wait_can_be_wrapped_alone() -> None:
+    log = Log()
+    before = {name: getattr(torch.Tensor, name) for name in NAMES}
+    log.wrappers.open_waits()
+    try:
+        assert {name: getattr(torch.Tensor, name) for name in NAMES} == before
+        torch.ops.aten.relu(torch.ones(3))
+    finally:
+        log.wrappers.close()
+    assert [name for name, _ in log.calls] == ["torch.ops"]
+    assert log.modes == ["quiet", "loud"]

@@ -17,7 +17,8 @@ from syncscope.findings import (
     Verdict,
 )
 from syncscope.merge import merge
-from syncscope.report.text import render, render_verdict, size, to_text
+from syncscope.report.text import render, render_verdict, to_text
+from syncscope.report.wording import size
 from tests.report import sample
 
 HOSTILE = "\x1b[31m[bold red]x[/bold red]\x1b]0;t\x07\u202e\n::error::"

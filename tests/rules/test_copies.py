@@ -6,7 +6,7 @@ import pytest
 
 from syncscope.findings import Finding
 from tests.builders import TraceBuilder
-from tests.rules.scenes import blind, chain, findings, line, lines_of
+from tests.rules.scenes import blind, chain, findings, line, lines_of, waiting
 
 COPY = line(17, "x.to(device, non_blocking=True)")
 
@@ -56,6 +56,113 @@ class TestPinThenCopy:
 
     def test_without_ops_and_records_it_cannot_see(self):
         assert "CPY202" in blind(TraceBuilder().copy("HtoD", call=(220, 5), runs=(230, 60)))
+
+
+class TestSmallCopies:
+    def scene(self, many: int, *, size: int = 1024, steps: int = 2, lines: int = 1) -> TraceBuilder:
+        """Steps of 2 ms with ``many`` pinned copies each, spread over ``lines`` lines."""
+        builder = TraceBuilder().recording(*(2000 * i for i in range(steps + 1)))
+        for start in range(0, 2000 * steps, 2000):
+            for number in range(many):
+                at = start + 20 * number
+                builder.entry("Tensor.to", at, at + 18, line(13 + number % lines, "x.to('cuda', non_blocking=True)"))
+                builder.copy("HtoD", call=(at + 2, 5), runs=(at + 9, 2), bytes=size)
+        return builder
+
+    def test_eight_a_step_at_one_line_are_one_finding(self):
+        found = findings(self.scene(8), "CPY203")
+        assert lines_of(found) == [13]
+        assert (found[0].count, found[0].per_step, found[0].bytes) == (16, 8, 16 * 1024)
+        assert "8 copies a step of 1,024 bytes" in found[0].message
+        assert "Stack them" in found[0].fix
+
+    @pytest.mark.parametrize(
+        "scene",
+        [{"many": 7}, {"many": 8, "size": 1 << 17}, {"many": 14, "lines": 2}],
+        ids=["few", "large", "two lines"],
+    )
+    def test_others_are_not(self, scene: dict[str, int]):
+        assert findings(self.scene(**scene), "CPY203") == []
+
+    def test_reads_of_values_are_no_copies_of_the_programs(self):
+        builder = TraceBuilder().recording(0, 2000)
+        for number in range(10):
+            at = 10 + 100 * number
+            waiting(builder, at, "aten::item").warning(at + 70, line(9, "x.item()"))
+        assert findings(builder, "CPY203") == []
+
+    def test_it_says_when_lines_or_steps_are_missing(self):
+        assert "no lines" in blind(chain("aten::to", "aten::copy_", copy="HtoD"))["CPY203"]
+        assert "no steps" in blind(TraceBuilder().recording().copy("HtoD", call=(2, 5), runs=(9, 2)))["CPY203"]
+
+
+class TestRoundTrip:
+    OUT = line(13, "x[0].cpu()")
+    BACK = line(15, "row.to('cuda')")
+
+    def scene(
+        self, *, there: int = 32768, back: int = 32768, steps: int = 2, trips: int | None = None, swapped: bool = False
+    ) -> TraceBuilder:
+        """Steps of 1 ms with a copy to the host and one to the device, the first ``trips`` of them (all)."""
+        builder = TraceBuilder().recording(*(1000 * i for i in range(steps + 1)))
+        out, into = (self.BACK, self.OUT) if swapped else (self.OUT, self.BACK)
+        for step in range(steps if trips is None else trips):
+            start = 1000 * step
+            builder.op("aten::copy_", start + 8, 60).warning(start + 70, out)
+            builder.copy("DtoH", call=(start + 10, 40), runs=(start + 40, 8), memory="pageable", bytes=there)
+            builder.stream_sync(start + 52, 5)
+            builder.op("aten::copy_", start + 108, 60).warning(start + 170, into)
+            builder.copy("HtoD", call=(start + 110, 40), runs=(start + 140, 8), memory="pageable", bytes=back)
+            builder.stream_sync(start + 152, 5)
+        return builder
+
+    def test_what_leaves_and_comes_back_every_step_is_one_finding_where_it_leaves(self):
+        found = findings(self.scene(), "CPY204")
+        assert lines_of(found) == [13]
+        assert (found[0].count, found[0].per_step) == (2, 1)
+        assert "32,768 bytes" in found[0].message
+        assert "row.to('cuda') (train.py:15) takes as many back" in found[0].message
+
+    def test_it_is_related_to_the_waits_of_both_copies(self):
+        found = findings(self.scene(), "CPY204", "SYN101")
+        trip = next(finding for finding in found if finding.rule == "CPY204")
+        assert {finding.fingerprint for finding in found if finding.rule == "SYN101"} <= set(trip.related)
+
+    @pytest.mark.parametrize(
+        "scene",
+        [{"back": 16384}, {"there": 512, "back": 512}, {"swapped": True}, {"steps": 4, "trips": 2}],
+        ids=["another size", "a value", "the next round of a loop", "now and then"],
+    )
+    def test_others_are_none(self, scene: dict[str, int]):
+        assert findings(self.scene(**scene), "CPY204") == []  # type: ignore[arg-type]
+
+    def test_of_two_that_leave_the_one_that_comes_back_is_meant(self):
+        builder = self.scene()
+        for start in (0, 1000):
+            builder.op("aten::copy_", start, 7).warning(start + 7.5, line(11, "logged.cpu()"))
+            builder.copy("DtoH", call=(start + 1, 2), runs=(start + 2, 1), memory="pageable", bytes=32768)
+            builder.stream_sync(start + 4, 2)
+        assert lines_of(findings(builder, "CPY204")) == [13]
+
+    def test_a_batch_from_pinned_memory_is_no_return(self):
+        builder = self.scene(back=1)
+        for start in (0, 1000):
+            builder.entry("Tensor.to", start + 300, start + 330, self.BACK)
+            builder.copy("HtoD", call=(start + 305, 5), runs=(start + 320, 8), memory="pinned", bytes=32768)
+        assert findings(builder, "CPY204") == []
+
+    def test_a_step_between_makes_it_another_step_s_data(self):
+        builder = TraceBuilder().recording(0, 100, 200, 300)
+        for start in (0, 100):
+            builder.op("aten::copy_", start + 8, 60).warning(start + 70, self.OUT)
+            builder.copy("DtoH", call=(start + 10, 40), runs=(start + 40, 8), memory="pageable", bytes=4096)
+            builder.stream_sync(start + 52, 5).op("aten::copy_", start + 108, 30).warning(start + 139, self.BACK)
+            builder.copy("HtoD", call=(start + 110, 20), runs=(start + 120, 8), memory="pageable", bytes=4096)
+            builder.stream_sync(start + 132, 5)
+        assert findings(builder, "CPY204") == []
+
+    def test_without_lines_it_cannot_tell(self):
+        assert "no exact lines" in blind(chain("aten::to", "aten::copy_", copy="HtoD"))["CPY204"]
 
 
 def quadrant(*, pinned: bool, side: bool, blocking: bool = False, compute_us: float = 300) -> list[Finding]:

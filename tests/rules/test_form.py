@@ -8,6 +8,7 @@ import pytest
 
 from syncscope.findings import SEVERITIES
 from syncscope.rules import RULES, Rule, select
+from syncscope.rules.rule import WaitRule
 
 EACH = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 
@@ -52,8 +53,11 @@ def test_a_rule_holds_no_state(rule: Rule):
 
 
 def test_print_comes_first_and_library_last_of_the_waits():
-    waits = [rule.code for rule in RULES if rule.code.startswith("SYN")]
-    assert waits == ["SYN104", "SYN105", "SYN103", "SYN102", "SYN101", "SYN109"]
+    waits = [rule.code for rule in RULES if isinstance(rule, WaitRule)]
+    assert waits == ["SYN104", "SYN110", "SYN106", "SYN105", "SYN103", "SYN102", "SYN101", "SYN109"]
+
+
+COPIES = {"CPY201", "CPY202", "CPY203", "CPY204"}
 
 
 class TestSelect:
@@ -61,7 +65,13 @@ class TestSelect:
         assert select() == RULES
 
     def test_prefixes_and_codes(self):
-        assert {rule.code for rule in select(["CPY", "SYN102"], [])} == {"CPY201", "CPY202", "SYN102"}
+        assert {rule.code for rule in select(["CPY", "SYN102"], [])} == {
+            "CPY201",
+            "CPY202",
+            "CPY203",
+            "CPY204",
+            "SYN102",
+        }
 
     def test_ignore_wins(self):
         assert "SYN102" not in {rule.code for rule in select(["SYN"], ["SYN102"])}

@@ -166,10 +166,25 @@ class TestExplicitSync:
         builder = TraceBuilder().recording(0, 300).stream_sync(10, 10).warning(50, line(9, "compiled(x)"))
         assert codes(builder) == ["SYN109"]
 
-    def test_what_empty_cache_waits_for_is_not_asked_for(self):
-        builder = TraceBuilder().recording(0, 900)
-        builder.entry("torch.cuda.empty_cache", 8, 52, line(30, "torch.cuda.empty_cache()")).event_sync(10, 20)
-        assert codes(builder) == ["SYN109"]
+    def test_a_wait_on_an_empty_queue_is_a_note(self):
+        builder = TraceBuilder().recording(0, 900).launch("k", call=(1, 2), runs=(4, 30))
+        for start, length in ((10, 30), (60, 5)):
+            stack = line(start, "torch.cuda.synchronize()")
+            builder.entry("torch.cuda.synchronize", start - 1, start + length + 1, stack).device_sync(start, length)
+        found = {lines_of([finding])[0]: finding for finding in findings(builder, "SYN105")}
+        assert {number: finding.severity for number, finding in found.items()} == {10: "error", 60: "note"}
+        assert "nothing was queued" in found[60].message
+        assert found[60].per_step == 1  # a note by what it costs, and still one more wait
+
+    def test_a_long_wait_for_nothing_that_is_known_stays_an_error(self):
+        builder = TraceBuilder().recording(0, 900).launch("k", call=(1, 2), runs=(4, 5))
+        builder.entry("torch.cuda.synchronize", 19, 401, line(9, "torch.cuda.synchronize()")).device_sync(20, 380)
+        assert findings(builder, "SYN105")[0].severity == "error"
+
+    def test_a_copy_on_an_empty_queue_still_costs_the_copy(self):
+        assert (
+            findings(chain("aten::to", "aten::copy_", copy="HtoD", memory="pageable"), "SYN101")[0].severity == "error"
+        )
 
 
 class TestLibrarySync:
@@ -182,7 +197,11 @@ class TestLibrarySync:
     def test_what_an_operator_of_another_library_does_inside_is_its_own(self, inner: str):
         found = findings(chain("torchvision::nms", inner), "SYN101", "SYN102", "SYN103", "SYN109")
         assert [finding.rule for finding in found] == ["SYN109"]
-        assert "torchvision::nms" in found[0].fix
+        assert "torchvision::nms" in found[0].message
+        assert "batched_nms" in found[0].fix
+
+    def test_an_operator_that_nobody_knows_is_named_in_what_to_do(self):
+        assert "Call mylib::op less often" in findings(chain("mylib::op", "aten::item"), "SYN109")[0].fix
 
     def test_an_operator_called_from_python_is_known_by_its_call_where_ops_are_missing(self):
         builder = TraceBuilder().recording(0, 300).copy("DtoH", call=(10, 4), runs=(16, 2)).stream_sync(16, 10)
@@ -197,7 +216,7 @@ class TestWithoutOps:
     def test_a_wait_behind_a_copy_is_a_blocking_copy_and_the_others_say_they_cannot_see(self):
         builder = TraceBuilder().copy("DtoH", call=(10, 4), runs=(16, 2)).stream_sync(18, 10)
         assert codes(builder) == ["SYN101"]
-        assert {"SYN102", "SYN103", "SYN104", "SYN109"} <= set(blind(builder))
+        assert {"SYN102", "SYN103", "SYN104", "SYN109", "SYN110"} <= set(blind(builder))
         assert {"SYN101", "SYN105"}.isdisjoint(blind(builder))
 
     def test_a_trace_without_waits_is_clean(self):

@@ -43,8 +43,9 @@ def test_polling_and_device_side_waits_are_no_waits():
 
 
 def test_allocation_calls_are_kept_apart_from_waits_and_out_of_coverage():
-    view = timeline(TraceBuilder().step(0, 100).call("cudaMalloc", 10, 5).call("cudaFree", 20, 5).stream_sync(40, 5))
-    assert view.waits["kind"].tolist() == ["alloc", "free", "stream"]
+    builder = TraceBuilder().step(0, 100).call("cudaMalloc", 10, 5).call("cudaFree", 20, 5).stream_sync(40, 5)
+    view = timeline(builder.call("cudaHostAlloc", 50, 5).call("cudaFreeHost", 60, 5))
+    assert view.waits["kind"].tolist() == ["alloc", "free", "stream", "alloc", "free"]
     assert view.info().coverage.waits == 1
 
 

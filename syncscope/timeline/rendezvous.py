@@ -1,0 +1,110 @@
+"""Which waits belong to a collective, and to which call of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from syncscope.timeline.calls import last_before
+from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.places import BACKWARD, Place
+from syncscope.timeline.stacks import is_user
+from syncscope.timeline.waits import OpIndex
+
+FILE = "torch/distributed/distributed_c10d.py"
+"""Where PyTorch's collectives are written."""
+
+AROUND = (FILE, "torch/distributed/c10d_logger.py")
+"""That file, and what is wrapped around its functions."""
+
+BARRIER = "c10d::barrier"
+NAMESPACE = "c10d::"
+
+ENTRIES = ("ProcessGroup.",)
+"""Beginnings of the entry points under which the collector records collectives."""
+
+ENTRY = "backward"
+"""The entry point under which it records backward, in programs of several ranks."""
+
+UNUSED = "torch.distributed.ddp.reducer::search_unused_parameters"
+"""What DDP runs in forward to find the parameters that this rank leaves out."""
+
+CALLBACK = ("aten::copy_",)
+"""The ops of its question whether another rank used them: a copy made when backward is over, inside no function of
+backward, on the thread that autograd has for the device."""
+
+
+def in_collectives(waits: pd.DataFrame, places: tuple[Place, ...], table: pd.DataFrame, ops: OpIndex) -> Bools:
+    """Which waits (n,) are inside a collective: by the Python frames, by the ops around them, or by the op just before
+    (older versions wait for a barrier behind its op). ``table`` are the rows of ``ops``."""
+    seen = [places[place] for place in waits["place"]]
+    times, threads = (table[column].to_numpy(np.int64) for column in ("ts", "tid"))
+    searching = set(threads[np.array([name == UNUSED for name in ops.names], dtype=bool)].tolist())
+    known = [
+        _entered(place) >= 0
+        or place.entry.startswith(ENTRIES)
+        or any(op.startswith(NAMESPACE) for op in chain)
+        or asks_for_unused(chain, place)
+        or (chain == CALLBACK and bool(searching) and tid not in searching)
+        for place, chain, tid in zip(seen, waits["ops"], waits["tid"], strict=True)
+    ]
+    found: Bools = np.array(known, dtype=bool)
+    bare = np.flatnonzero((waits["kind"] == "stream").to_numpy(bool) & (waits["op"] < 0).to_numpy(bool))
+    ts, tid = (waits[column].to_numpy(np.int64)[bare] for column in ("ts", "tid"))
+    before = last_before(ts, tid, np.arange(len(table)), times, threads)
+    found[bare] |= np.array([BARRIER in ops.chain(int(row)) for row in before], dtype=bool)
+    return found
+
+
+def _entered(place: Place) -> int:
+    """Position in the chain where the program, or a library it uses, enters PyTorch's collectives; −1 nowhere."""
+    users = [number for number, frame in enumerate(place.chain) if is_user(frame.file)]
+    below = range(users[-1] + 1 if users else 0, len(place.chain))
+    if not any(place.chain[number].file.endswith(FILE) for number in below):
+        return -1
+    return next(number for number in below if place.chain[number].file.endswith(AROUND))
+
+
+def asks_for_unused(ops: tuple[str, ...], place: Place) -> bool:
+    """Whether it is DDP's question: of what backward does, what it does outside of its functions. Where ops are
+    unknown, that is what PyTorch did not warn of, so that only the recorded call of backward gave it its place."""
+    at = place.at
+    called = place.entry == ENTRY
+    warned = at is not None and at.function in BACKWARD and "torch/autograd/" in at.file
+    return (ops == CALLBACK and (called or warned)) or (not ops and called)
+
+
+def outside(place: Place) -> Place:
+    """The place of a collective seen from outside, with the collective's name as its entry."""
+    number = _entered(place)
+    if number < 1:
+        return place
+    name = next(frame.function for frame in place.chain[number:] if frame.file.endswith(FILE))
+    chain = place.chain[:number]
+    return replace(place, chain=chain, at=chain[-1], entry=name, running=None, stack=-1)
+
+
+def down_to_collective(ops: tuple[str, ...], place: Place) -> tuple[str, ...]:
+    """A chain of ops up to the collective in it, without what it is made of."""
+    if ops == CALLBACK or asks_for_unused(ops, place):
+        return (UNUSED,)
+    inside = [number for number, op in enumerate(ops) if op.startswith(NAMESPACE)]
+    return ops[: inside[0] + 1] if inside else ops
+
+
+def number_calls(places: list[Place]) -> Ints:
+    """For each of the waits of one thread (n,), in order of time, the number of the collective's call it belongs to.
+
+    A call runs down its function, so a line further up, the same wait once more, or another place begins the next.
+    """
+    found = np.zeros(len(places), dtype=np.int64)
+    before: tuple[Place, list[int]] | None = None
+    number = -1
+    for row, place in enumerate(places):
+        here = outside(place), [frame.line or 0 for frame in place.chain if frame.file.endswith(FILE)]
+        goes_on = before is not None and here[0] == before[0] and here[1] != before[1] and here[1][:1] >= before[1][:1]
+        number += not goes_on
+        found[row], before = number, here
+    return found
