@@ -10,19 +10,18 @@ import jsonschema
 import msgspec
 import pytest
 
-from syncscope.analysis import analyze
 from syncscope.findings import SEVERITIES, Budget, Finding, Frame, NotChecked, Report, Site, Verdict
 from syncscope.merge import merge
 from syncscope.policy import Policy, verdict
 from syncscope.report.rulebook import as_markdown, descriptors
 from syncscope.report.sarif import NOTIFICATIONS, render
 from syncscope.rules import RULES
+from tests.fixtures.cases import CASES
+from tests.fixtures.cases import report as recorded
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled, spoiled_verdict
 
 HERE = Path(__file__).parent
-TRACES = HERE.parents[1] / "fixtures" / "traces"
-CASES = sorted(case.name for case in TRACES.iterdir())
 SCHEMA = json.loads((HERE / "schemas" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
 
 
@@ -68,7 +67,7 @@ def scalar_read(**changed: Any) -> Finding:
 
 @pytest.mark.parametrize("case", CASES)
 def test_real_traces_are_valid(case: str) -> None:
-    report = analyze(TRACES / case / "trace.json.gz")
+    report = recorded(case, "windows")
     run = run_of(report, verdict(report, Policy()))
     assert len(run["results"]) == len(report.findings)
 
