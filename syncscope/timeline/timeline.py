@@ -205,13 +205,11 @@ class Timeline:
     def info(self) -> TraceInfo:
         """The trace in the report."""
         trace, recording = self.trace, self.trace.recording
-        names = {device.id: device.name for device in trace.devices}
-        name = names.get(self.device) if self.device is not None else next(iter(names.values()), None)
         notes = recording.notes if recording else ()
         return TraceInfo(
             path=trace.path,
             rank=trace.rank,
-            device=name or (recording.device if recording else None),
+            device=self._device_name() or (recording.device if recording else None),
             torch=recording.torch if recording else None,
             has=self.has,
             steps=self.step_figures,
@@ -357,6 +355,14 @@ class Timeline:
         mine = self.collectives[(self.collectives["device"] == self.device).to_numpy(bool)]
         behind = places_behind(self.idle, self.waits, self.loads)
         return find_meetings(mine, self.idle, behind, self.steps["number"].to_numpy(np.int64), self.places)
+
+    def _device_name(self) -> str | None:
+        """ROCm may list devices under other numbers than it uses: then the one name that all of them have."""
+        names = {device.id: device.name for device in self.trace.devices}
+        if self.device in names:
+            return names[self.device]
+        every = set(names.values())
+        return every.pop() if len(every) == 1 else None
 
     def _step_ms(self) -> float | None:
         """Mean length of a recorded step: where the device was seen to drain, until then, as bare steps are timed."""

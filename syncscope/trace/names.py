@@ -273,8 +273,9 @@ _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bcross_device_reduce"), "allreduce"),
     (re.compile(r"\b(?:multimem|one_shot|two_shot)_(all_?reduce|all_?gather|reduce_?scatter)", re.I), ""),
     (re.compile(r"\bmscclKernel|\bmscclpp"), "collective"),
-    (re.compile(r"\b(?:deep_)?ep::(?:\w+::)*(?:cached_)?(?:notify_)?(?:dispatch|combine)\b"), "all_to_all"),
-)
+    (re.compile(r"\b(?:deep_)?ep::(?:\w+::)*(?:(?:cached_)?notify(?:_dispatch|_combine)?|dispatch|combine)\b"),
+     "all_to_all"),
+)  # fmt: skip
 _COLLECTIVES = {
     "allreduce": "allreduce",
     "allgather": "allgather",
