@@ -10,14 +10,14 @@ import jsonschema
 import msgspec
 import pytest
 
+from benchmarks.score import CASES, recordings
+from syncscope.analysis import analyze
 from syncscope.findings import SEVERITIES, Budget, Finding, Frame, NotChecked, Report, Site, Verdict
 from syncscope.merge import merge
 from syncscope.policy import Policy, verdict
 from syncscope.report.rulebook import as_markdown, descriptors
 from syncscope.report.sarif import NOTIFICATIONS, render
 from syncscope.rules import RULES
-from tests.fixtures.cases import CASES
-from tests.fixtures.cases import report as recorded
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled, spoiled_verdict
 
@@ -67,7 +67,7 @@ def scalar_read(**changed: Any) -> Finding:
 
 @pytest.mark.parametrize("case", CASES)
 def test_real_traces_are_valid(case: str) -> None:
-    report = recorded(case, "windows")
+    report = analyze(*recordings(case, "windows"))
     run = run_of(report, verdict(report, Policy()))
     assert sum(len(result["properties"]["traces"]) for result in run["results"]) == len(report.findings)
 

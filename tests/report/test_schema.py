@@ -14,9 +14,10 @@ import jsonschema
 import msgspec
 import pytest
 
+from benchmarks.score import recordings
 from syncscope import report
+from syncscope.analysis import analyze
 from syncscope.findings import SCHEMA_VERSION, Report
-from tests.fixtures.cases import report as recorded
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled
 
@@ -48,7 +49,7 @@ def test_it_is_a_schema() -> None:
 
 @pytest.mark.parametrize("case", ["item_logging", "library_sync", "generate", "ddp_straggler"])
 def test_reports_on_real_traces_keep_to_it(case: str) -> None:
-    validate(recorded(case, "windows").to_json())
+    validate(analyze(*recordings(case, "windows")).to_json())
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
