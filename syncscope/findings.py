@@ -8,6 +8,7 @@ Times are milliseconds per recorded step unless the name says otherwise; sizes a
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -22,6 +23,7 @@ BudgetOutcome = Literal["kept", "exceeded", "not judged"]
 RatchetOutcome = Literal["written", "held", "tightened", "not written"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
@@ -316,3 +318,27 @@ def fingerprint(rule: str, file: str, function: str, expression: str | None, ord
     text = " ".join((expression or "").split())
     digest = hashlib.sha256("\x00".join((rule, file, function, text, str(ordinal))).encode()).hexdigest()
     return digest[:16]
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Unexpected first, then by severity, then by what it is worth; where that is unknown, by what it blocks."""
+    return tuple(sorted(findings, key=_place))
+
+
+def _place(finding: Finding) -> tuple[int, int, float, int, str, str, int]:
+    weights = (
+        finding.saving_ms_per_step,
+        finding.stall_ms_per_step,
+        finding.exposed_ms_per_step,
+        finding.stall_ms,
+    )
+    weight = next((weight for weight in weights if weight is not None), 0.0)
+    return (
+        STATUSES.index(finding.status),
+        SEVERITIES.index(finding.severity),
+        -weight,
+        finding.trace,
+        finding.rule,
+        finding.site.file if finding.site else "",
+        finding.site.line or 0 if finding.site else 0,
+    )

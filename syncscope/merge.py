@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from syncscope.findings import SEVERITIES, Finding, NotChecked, Report, Stale, Status
+from syncscope.findings import Finding, NotChecked, Report, Stale, ordered
 from syncscope.rules.straggling_sync import StragglingSync, stragglers
 
 STRAGGLING = StragglingSync.code
-STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 
 
 def merge(reports: Iterable[Report]) -> Report:
@@ -46,30 +45,6 @@ def merge(reports: Iterable[Report]) -> Report:
         saving_all_ms_per_step=parts[0].saving_all_ms_per_step if len(parts) == 1 else None,
         not_checked=(*(one for one in not_checked if one.rule != STRAGGLING or not traces[one.trace].meetings), *alone),
         stale=_stale_everywhere(parts),
-    )
-
-
-def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Unexpected first, then by severity, then by what it is worth; where that is unknown, by what it blocks."""
-    return tuple(sorted(findings, key=_place))
-
-
-def _place(finding: Finding) -> tuple[int, int, float, int, str, str, int]:
-    weights = (
-        finding.saving_ms_per_step,
-        finding.stall_ms_per_step,
-        finding.exposed_ms_per_step,
-        finding.stall_ms,
-    )
-    weight = next((weight for weight in weights if weight is not None), 0.0)
-    return (
-        STATUSES.index(finding.status),
-        SEVERITIES.index(finding.severity),
-        -weight,
-        finding.trace,
-        finding.rule,
-        finding.site.file if finding.site else "",
-        finding.site.line or 0 if finding.site else 0,
     )
 
 

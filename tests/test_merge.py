@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncscope.findings import Collective, Delay, Meetings, NotChecked, Report, Stale
-from syncscope.merge import merge, ordered
+from syncscope.findings import Collective, Delay, Meetings, NotChecked, Report, Stale, ordered
+from syncscope.merge import merge
 from tests.report import sample
 
 
