@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.score import CASES, TRACES, recordings
 from syncscope.trace import Trace, TraceError, load, model
 from tests.foreign import EXTRA, RUNTIME, index, raw_events
 
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "traces"
-CASES = sorted(path.parent for path in FIXTURES.glob("*/trace.json*"))
+FILES = [file for case in CASES for file in recordings(case, "windows")]
 
 WAITS = re.compile(r"(cuda|hip)(Stream|Device|Event)Synchronize|hipMemcpyWithStream")
 
@@ -47,14 +47,13 @@ def check_against_raw(trace: Trace, path: Path) -> Counter[str]:
 # ------------------------------------------------------------------------------------------------- fixtures
 
 
-@pytest.mark.skipif(not CASES, reason="no fixture is recorded yet")
-def test_every_case_has_its_trace():
-    assert {path.parent.name for path in FIXTURES.glob("*/workload.py")} == {case.name for case in CASES}
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_has_its_trace(case):
+    assert recordings(case, "windows")
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_fixture_has_as_many_calls_and_waits_in_the_trace_as_in_its_json(case):
-    (path,) = case.glob("trace.json*")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TRACES)))
+def test_a_fixture_has_as_many_calls_and_waits_in_the_trace_as_in_its_json(path):
     trace = load(path)
     check_contract(trace)
     assert sum(check_against_raw(trace, path).values()) > 0  # at least the profiler's own
