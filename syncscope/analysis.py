@@ -16,6 +16,7 @@ from syncscope import policy as policies
 from syncscope.estimate import estimate
 from syncscope.findings import Report, Tool
 from syncscope.merge import merge
+from syncscope.rules.straggling_sync import StragglingSync
 from syncscope.timeline import Timeline
 from syncscope.timeline.lanes import Lanes, lanes
 from syncscope.trace import TraceError, load
@@ -101,8 +102,12 @@ def _report(timeline: Timeline, codes: frozenset[str], bare_ms: float | None) ->
 
 def only(report: Report, codes: frozenset[str]) -> Report:
     """The report on the rules with these codes. Done last, so that no expectation turns stale by being left out."""
+    traces = report.traces
+    if StragglingSync.code not in codes:
+        traces = tuple(msgspec.structs.replace(info, meetings=None) for info in traces)
     return msgspec.structs.replace(
         report,
+        traces=traces,
         findings=tuple(finding for finding in report.findings if finding.rule in codes),
         not_checked=tuple(entry for entry in report.not_checked if entry.rule in codes),
         stale=tuple(entry for entry in report.stale if any(code.startswith(entry.rule) for code in codes)),

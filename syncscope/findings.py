@@ -8,6 +8,7 @@ Times are milliseconds per recorded step unless the name says otherwise; sizes a
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -22,6 +23,7 @@ BudgetOutcome = Literal["kept", "exceeded", "not judged"]
 RatchetOutcome = Literal["written", "held", "tightened", "not written"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,6 +153,44 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     before: Sketch | None = None
 
 
+class Delay(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device was idle for: the greatest part of a bubble, and where, when a wait or a loader is behind it."""
+
+    cause: str
+    """As in ``Overlap.idle_by_cause``."""
+    site: Site | None = None
+    at: Frame | None = None
+    chain: tuple[Frame, ...] = ()
+    site_source: SiteSource = "op"
+    ordinal: int = 0
+    """Of the site's expression among equal ones of its function."""
+
+
+class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A collective of a rank, or several in a row: where it meets the other ranks. They end it together, so who came
+    last ran it for the shortest time. There are many: in JSON each is a list of its fields."""
+
+    step: int
+    """The number of the step."""
+    name: str
+    """Of what it is, and of its process group where the trace says so."""
+    end_ms: float
+    """When it ended, since the trace's base."""
+    ms: float
+    exposed_ms: float
+    idle_ms: tuple[float, ...] = ()
+    """How long the device was idle between the end of the one before and the begin of this one, ..."""
+    delays: tuple[int, ...] = ()
+    """... and for what: indices into ``Meetings.delays``, the longest first."""
+
+
+class Meetings(msgspec.Struct, frozen=True, kw_only=True):
+    """The collectives of a rank in the order that it ran them, to be compared with those of the others."""
+
+    collectives: tuple[Collective, ...]
+    delays: tuple[Delay, ...]
+
+
 class EachStep(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds of every recorded step, in order: what a spread is judged by."""
 
@@ -181,6 +221,8 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The program's own files, as recorded; ``None`` where the recording does not list them."""
     warnings: tuple[str, ...] = ()
     """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
+    meetings: Meetings | None = None
+    """``None`` without collectives, and in a program of one rank."""
 
 
 class NotChecked(msgspec.Struct, frozen=True, kw_only=True):
@@ -312,3 +354,26 @@ def fingerprint(rule: str, file: str, function: str, expression: str | None, ord
     text = " ".join((expression or "").split())
     digest = hashlib.sha256("\x00".join((rule, file, function, text, str(ordinal))).encode()).hexdigest()
     return digest[:16]
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Unexpected first, notes last; then by what fixing is worth, where that is unknown by severity and what it
+    blocks."""
+    return tuple(sorted(findings, key=_place))
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    blocked = (finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.stall_ms)
+    saving = finding.saving_ms_per_step if finding.saving_ms_per_step is not None else finding.saving_high_ms_per_step
+    return (
+        STATUSES.index(finding.status),
+        finding.severity == "note",
+        saving is None,
+        -(saving or 0.0),
+        SEVERITIES.index(finding.severity),
+        -next((ms for ms in blocked if ms is not None), 0.0),
+        finding.trace,
+        finding.rule,
+        finding.site.file if finding.site else "",
+        finding.site.line or 0 if finding.site else 0,
+    )

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from syncscope.findings import SEVERITIES, Finding, NotChecked, Report, Stale, Status
+from syncscope.findings import Finding, NotChecked, Report, Stale, ordered
+from syncscope.rules.straggling_sync import StragglingSync, stragglers
 
-STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
+STRAGGLING = StragglingSync.code
 
 
 def merge(reports: Iterable[Report]) -> Report:
@@ -24,43 +25,28 @@ def merge(reports: Iterable[Report]) -> Report:
         raise ValueError("no reports to merge")
     findings: list[Finding] = []
     not_checked: list[NotChecked] = []
-    offset, alone = 0, len(parts) == 1
+    offset, single = 0, len(parts) == 1
     for part in parts:
         findings += [msgspec.structs.replace(finding, trace=finding.trace + offset) for finding in part.findings]
         not_checked += [msgspec.structs.replace(entry, trace=entry.trace + offset) for entry in part.not_checked]
         offset += len(part.traces)
+    traces = tuple(info for part in parts for info in part.traces)
+    # Who comes late shows only between ranks: what was said of some of them is said anew of all.
+    judged = {(one.trace, one.fingerprint): (one.status, one.reason) for one in findings if one.rule == STRAGGLING}
+    findings = [finding for finding in findings if finding.rule != STRAGGLING]
+    late, alone = stragglers(traces, findings)
+    for one in late:
+        status, reason = judged.get((one.trace, one.fingerprint), (one.status, one.reason))
+        findings.append(msgspec.structs.replace(one, status=status, reason=reason))
     return Report(
         tool=parts[0].tool,
-        traces=tuple(info for part in parts for info in part.traces),
+        traces=traces,
         findings=ordered(findings),
-        saving_all_ms_per_step=parts[0].saving_all_ms_per_step if alone else None,
-        saving_all_low_ms_per_step=parts[0].saving_all_low_ms_per_step if alone else None,
-        saving_all_high_ms_per_step=parts[0].saving_all_high_ms_per_step if alone else None,
-        not_checked=tuple(not_checked),
+        saving_all_ms_per_step=parts[0].saving_all_ms_per_step if single else None,
+        saving_all_low_ms_per_step=parts[0].saving_all_low_ms_per_step if single else None,
+        saving_all_high_ms_per_step=parts[0].saving_all_high_ms_per_step if single else None,
+        not_checked=(*(one for one in not_checked if one.rule != STRAGGLING or not traces[one.trace].meetings), *alone),
         stale=_stale_everywhere(parts),
-    )
-
-
-def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Unexpected first, notes last; then by what fixing is worth, where that is unknown by severity and what it
-    blocks."""
-    return tuple(sorted(findings, key=_place))
-
-
-def _place(finding: Finding) -> tuple[object, ...]:
-    blocked = (finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.stall_ms)
-    saving = finding.saving_ms_per_step if finding.saving_ms_per_step is not None else finding.saving_high_ms_per_step
-    return (
-        STATUSES.index(finding.status),
-        finding.severity == "note",
-        saving is None,
-        -(saving or 0.0),
-        SEVERITIES.index(finding.severity),
-        -next((ms for ms in blocked if ms is not None), 0.0),
-        finding.trace,
-        finding.rule,
-        finding.site.file if finding.site else "",
-        finding.site.line or 0 if finding.site else 0,
     )
 
 

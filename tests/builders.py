@@ -134,10 +134,19 @@ class TraceBuilder:
 
     # ----------------------------------------------------------------------------------------------- device
 
-    def launch(self, kernel: str, *, call: Span, runs: Span, stream: int = 7, device: int = 0) -> TraceBuilder:
+    def launch(
+        self,
+        kernel: str,
+        *,
+        call: Span,
+        runs: Span,
+        stream: int = 7,
+        device: int = 0,
+        args: dict[str, Any] | None = None,
+    ) -> TraceBuilder:
         """A kernel and the call that launched it."""
         self.call(f"{self._vendor}LaunchKernel", *call)
-        return self.kernel(kernel, *runs, stream=stream, device=device, correlation=self._correlation)
+        return self.kernel(kernel, *runs, stream=stream, device=device, correlation=self._correlation, args=args)
 
     def kernel(
         self,

@@ -26,6 +26,11 @@ def test_saying_that_a_step_ended_loads_no_analysis() -> None:
     assert loaded_after("import syncscope\nsyncscope.step()").isdisjoint({"pandas", "numpy", "plotly", "torch"})
 
 
+def test_what_runs_before_the_program_loads_no_analysis() -> None:
+    asked = "import syncscope.cli.profile, syncscope.collect.collector, syncscope.session\nimport syncscope.policy"
+    assert loaded_after(asked).isdisjoint({"pandas", "numpy", "plotly", "torch"})
+
+
 def test_analysis_loads_no_torch() -> None:
     modules = loaded_after("import syncscope\nsyncscope.analyze, syncscope.load\nimport syncscope.report.html")
     assert "pandas" in modules

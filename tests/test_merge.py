@@ -5,9 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from syncscope.findings import NotChecked, Report, Stale
-from syncscope.merge import merge, ordered
+from syncscope.findings import Collective, Delay, Meetings, NotChecked, Report, Stale, ordered
+from syncscope.merge import merge
 from tests.report import sample
 
 
@@ -31,6 +33,60 @@ def test_findings_point_at_their_trace_in_the_joined_list() -> None:
 def test_grouping_does_not_matter() -> None:
     a, b, c = rank(0), rank(1), rank(2)
     assert merge([merge([a, b]), c]) == merge([a, merge([b, c])]) == merge([a, b, c])
+
+
+RANK_SETS = st.lists(
+    st.tuples(
+        st.one_of(st.none(), st.integers(0, 3)),  # rank
+        st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["allreduce", "broadcast"]), st.integers(0, 20))),
+    ),
+    min_size=1,
+    max_size=5,
+)
+"""Traces as their rank and their meetings: step, kind and milliseconds; each ends on the whole second of its step."""
+
+
+def met(number: int | None, meetings: list[tuple[int, str, int]]) -> Report:
+    """A report of one rank that was idle before each collective for as long as the others would have to wait."""
+    collectives = tuple(
+        Collective(step=step, name=name, end_ms=1000.0 * step, ms=ms, exposed_ms=ms, idle_ms=(20 - ms,), delays=(0,))
+        for step, name, ms in sorted(meetings)
+    )
+    delay = Delay(cause="wait", site=sample.findings()[0].site)
+    base = sample.report([sample.trace_info("run/rank.json.gz", number)], sample.findings(rank=number))
+    info = msgspec.structs.replace(base.traces[0], meetings=Meetings(collectives=collectives, delays=(delay,)))
+    return msgspec.structs.replace(base, traces=(info,))
+
+
+@given(RANK_SETS, st.data())
+def test_grouping_does_not_matter_to_who_comes_late(ranks: list[Any], data: st.DataObject) -> None:
+    reports = [met(*rank) for rank in ranks]
+    cut = data.draw(st.integers(0, len(reports)))
+    parts = [part for part in (reports[:cut], reports[cut:]) if part]
+    whole = merge(reports)
+    assert merge([merge(part) for part in parts]) == merge([merge([one]) for one in reports]) == whole
+
+
+def test_who_comes_late_is_said_of_all_ranks_together() -> None:
+    late, early = [(step, "allreduce", 2) for step in range(3)], [(step, "allreduce", 12) for step in range(3)]
+    alone = merge([met(0, early)])
+    assert "DST601" in {entry.rule for entry in alone.not_checked}
+    both = merge([alone, met(1, late)])
+    assert "DST601" not in {entry.rule for entry in both.not_checked}
+    (found,) = [finding for finding in both.findings if finding.rule == "DST601"]
+    assert (found.rank, found.trace, found.exposed_ms_per_step) == (1, 1, 10.0)
+    later = merge([both, met(2, [(step, "allreduce", 1) for step in range(3)])])
+    assert [finding.rank for finding in later.findings if finding.rule == "DST601"] == [2]
+
+
+def test_a_straggler_that_was_expected_stays_so() -> None:
+    late, early = [(step, "allreduce", 2) for step in range(3)], [(step, "allreduce", 12) for step in range(3)]
+    both = merge([met(0, early), met(1, late)])
+    marked = [
+        msgspec.structs.replace(f, status="expected", reason="logs") if f.rule == "DST601" else f for f in both.findings
+    ]
+    again = merge([msgspec.structs.replace(both, findings=tuple(marked)), met(2, early)])
+    assert [(f.status, f.reason) for f in again.findings if f.rule == "DST601"] == [("expected", "logs")]
 
 
 def test_the_parts_are_left_alone() -> None:

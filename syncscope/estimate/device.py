@@ -15,7 +15,6 @@ ACTIVITIES = {
     "device": "int64", "kind": "int64",  # of the first row: 0 kernel, 1 memcpy, 2 memset; −1 none
     "engine": "int64",  # 0 a copy to the device, 1 a copy to the host, 2 a collective, −1 none of them
     "kernel": "bool", "pageable": "bool",
-    "collective": "object",  # its name, "" for what is none
     "alone": "bool",  # a kernel beside which no other stream computed
     "blocks": "bool",  # the launching call returns only when the activity is done
 }  # fmt: skip
@@ -74,16 +73,14 @@ def _by_item(timeline: Timeline, host: pd.DataFrame) -> pd.DataFrame:
         "device": device["device"], "kind": device["kind"].cat.codes,
         "engine": np.select([device["direction"] == "HtoD", device["direction"] == "DtoH", collective], [0, 1, 2], -1),
         "kernel": (device["kind"] == "kernel").to_numpy(bool) & ~collective,
-        "collective": device["collective"].astype(object),
         "pageable": (device["memory"] == "pageable").to_numpy(bool),
     })  # fmt: skip
-    how = dict.fromkeys(("stream", "device", "kind", "engine", "collective"), "first")
+    how = dict.fromkeys(("stream", "device", "kind", "engine"), "first")
     how |= {"starts": "min", "ends": "max", "kernel": "any", "pageable": "any"}
     found: pd.DataFrame = rows[rows["item"] >= 0].groupby("item").agg(how).reindex(host.index)
     whole, flags = ["stream", "device", "kind", "engine"], ["kernel", "pageable"]
     found[whole] = found[whole].fillna(-1).astype("int64")
     found[flags] = found[flags] == True  # noqa: E712 (missing is no)
-    found["collective"] = found["collective"].where(found["collective"].notna(), "")
     return found
 
 

@@ -29,7 +29,6 @@ UNTRIED = {
     "HAZ401": "a wait is missing there, not one too many",
     "HAZ402": "a wait is missing there, not one too many",
     "HAZ403": "a wait is missing there, not one too many",
-    "DST601": "what it costs the other ranks is not in this rank's trace",
 }
 """Why there is nothing to replay, by rule."""
 OUTSIDE = "it happens only outside the recorded steps"

@@ -60,16 +60,12 @@ def find_loading(timeline: Timeline, host: pd.DataFrame) -> Loading:
 
 def _batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
     """When the steps' thread got its batches (ns since the first step began), and the names that the trace has for it:
-    from the collector's records, else from annotations."""
-    trace = timeline.trace
-    base = int(timeline.steps["ts"].min())
-    notes = trace.annotations
-    mine = notes[notes["name"].astype(str).str.contains(f"{WORKERS}|{ALONE}").to_numpy(bool)]
-    names = set(mine["name"].astype(str))
-    sites = trace.recording.sites if trace.recording else ()
-    spans = [(e.start_ns, e.end_ns) for e in sites if e.kind == "call" and e.name == RECORDED]
-    if not spans:
-        spans = [(ts + trace.base_ns, end + trace.base_ns) for ts, end in zip(mine["ts"], mine["end"], strict=True)]
-    times = np.array(spans, dtype=np.int64).reshape(-1, 2) - trace.base_ns - base
-    inside = times[(times[:, 1] > 0) & (times[:, 1] <= int(timeline.steps["end"].max()) - base)]
-    return inside[:, 0].astype(float), inside[:, 1].astype(float), names
+    the collector's record, where there is one, and the annotation of the loader."""
+    base, last = int(timeline.steps["ts"].min()), int(timeline.steps["end"].max())
+    loads = timeline.loads
+    recorded = (loads["name"] == RECORDED).to_numpy(bool)
+    noted = loads["name"].astype(str).str.contains(f"{WORKERS}|{ALONE}").to_numpy(bool)
+    end = loads["end"].to_numpy(np.int64)
+    mine = (recorded if recorded.any() else noted) & (end > base) & (end <= last)
+    begin = loads["ts"].to_numpy(np.int64)
+    return (begin[mine] - base).astype(float), (end[mine] - base).astype(float), set(loads["name"][noted].astype(str))

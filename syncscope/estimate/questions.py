@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from syncscope.estimate.edits import Edit, Question
-from syncscope.estimate.graphs import stretches
 from syncscope.estimate.program import Program
 from syncscope.estimate.rates import Rate, pinned_rate
 from syncscope.rules import RULES
@@ -198,23 +197,26 @@ def without_allocation(study: Study, hit: Hit) -> Question:
 
 def as_graphs(study: Study, hit: Hit) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph."""
+    launching, items = study.timeline.launching, study.program.items
+    work, chain = (items["pre"] + items["own"]).to_numpy(), items["chain"].to_numpy(np.int64)
     found: Question = {}
-    items = study.program.items
-    for stretch in stretches(study.timeline, study.program):
-        work = items["pre"].to_numpy()[stretch] + items["own"].to_numpy()[stretch]
-        for item, cost in zip(stretch[1:].tolist(), work[1:].tolist(), strict=True):
-            share = min(1.0, GRAPH_NODE / max(cost, 1.0))
-            found[item] = Edit(pre=share, own=share, gap=GRAPH_GAP)
+    for graph in launching.graphs or () if launching else ():
+        launches = study.items(graph.tolist())
+        for item in range(launches[0] + 1, launches[-1] + 1) if launches else ():
+            if chain[item] == chain[launches[0]]:
+                share = min(1.0, GRAPH_NODE / max(float(work[item]), 1.0))
+                found[item] = Edit(pre=share, own=share, gap=GRAPH_GAP)
     return found
 
 
 def overlapped(study: Study, hit: Hit) -> Question:
-    """Collectives run beside what follows them, until the step ends."""
-    items = study.program.items
-    collective = items["collective"].to_numpy(object)
-    mine = collective == hit.finding.op if (collective == hit.finding.op).any() else collective != ""
-    found = {int(item): Edit(early=True) for item in np.flatnonzero(mine)}
-    return found | {int(item): Edit(joins=True) for item in np.flatnonzero(items["mark"].to_numpy(bool))}
+    """The collectives that a finding speaks of run beside what follows them, until the step ends."""
+    table, places, one = study.timeline.collectives, study.timeline.places, hit.finding
+    mine = [places[place].site == one.site and places[place].at == one.at for place in table["place"]]
+    launches = table["launch"].to_numpy(np.int64)[np.array(mine, dtype=bool)]
+    found = {item: Edit(early=True) for item in study.items(launches[launches >= 0].tolist())}
+    marks = np.flatnonzero(study.program.items["mark"].to_numpy(bool)).tolist()
+    return found | {item: Edit(joins=True) for item in marks} if found else {}
 
 
 def asynchronous_launches(study: Study, hit: Hit) -> Question:

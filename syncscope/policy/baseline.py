@@ -16,8 +16,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from syncscope.findings import Finding, Report
-from syncscope.merge import ordered
+from syncscope.findings import Finding, Report, ordered
 from syncscope.policy.gate import standing, unseen
 from syncscope.policy.policy import Policy
 from syncscope.tally import DIGITS, Family, family, family_of, most_per_step, say_count, tallied

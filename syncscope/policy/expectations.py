@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from syncscope.findings import Finding, Report, Stale
-from syncscope.merge import ordered
+from syncscope.findings import Finding, Report, Stale, ordered
 from syncscope.policy.inline import comments
 from syncscope.policy.policy import Expectation, Policy
 

@@ -22,6 +22,8 @@ BECAUSE = {
     "data loading": "the host was loading data",
     "allocation": "the host was allocating memory",
     "pageable copy": "the host was inside copies of pageable memory",
+    "collective": "the host was starting collectives, or the device went from one to the next",
+    "launching": "the host launched small pieces of work one by one",
     "host work": "the host was busy between launches",
     "launch latency": "launches were on their way to the device",
     "queued on device": "work was queued, and the device held it back",

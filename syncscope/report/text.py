@@ -209,9 +209,10 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     detail = [terminal(finding.op)] if finding.op else []
     if finding.bytes is not None:
         detail.append(f"{size(finding.bytes)} in all")
-    if len(group) > 1:
-        heaviest = labels(report.traces)[finding.trace]
-        detail.append(f"on {len(group)} of {len(report.traces)} traces, {heaviest} shown")
+    if len(report.traces) > 1:
+        shown = labels(report.traces)[finding.trace]
+        several = f"{len(group)} of {len(report.traces)} traces, {shown} shown"
+        detail.append(f"on {several if len(group) > 1 else shown}")
     if detail:
         _line(console, Text(" · ".join(detail), style="dim"), INDENT, hang=INDENT)
     _line(console, Text(terminal(finding.message)), INDENT)

@@ -11,12 +11,15 @@ from syncscope.findings import Finding, NotChecked
 from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.collective_wait import CollectiveWait
+from syncscope.rules.comm_not_overlapped import CommNotOverlapped
+from syncscope.rules.copies_serialised import CopiesSerialised
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.rules.cross_stream_race import CrossStreamRace
 from syncscope.rules.device_starved import DeviceStarved
 from syncscope.rules.dynamic_shape import DynamicShape
 from syncscope.rules.explicit_sync import ExplicitSync
 from syncscope.rules.launch_blocking import LaunchBlocking
+from syncscope.rules.launch_bound import LaunchBound
 from syncscope.rules.launch_queue_full import LaunchQueueFull
 from syncscope.rules.library_sync import LibrarySync
 from syncscope.rules.overwrite_in_flight import OverwriteInFlight
@@ -27,6 +30,7 @@ from syncscope.rules.round_trip import RoundTrip
 from syncscope.rules.rule import Case, Hit, Rule, related
 from syncscope.rules.scalar_read import ScalarRead
 from syncscope.rules.small_copies import SmallCopies
+from syncscope.rules.straggling_sync import StragglingSync
 from syncscope.rules.tensor_print import TensorPrint
 from syncscope.timeline import Timeline
 
@@ -46,10 +50,14 @@ RULES: tuple[Rule, ...] = (
     SmallCopies(),
     RoundTrip(),
     CopyNotOverlapped(),
+    CommNotOverlapped(),
+    CopiesSerialised(),
+    LaunchBound(),
     DeviceStarved(),
     ReadBeforeArrival(),
     OverwriteInFlight(),
     CrossStreamRace(),
+    StragglingSync(),
 )
 
 __all__ = ["RULES", "Hit", "Rule", "check", "hits", "select"]

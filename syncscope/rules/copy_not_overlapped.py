@@ -1,22 +1,29 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
 import numpy as np
 
 from syncscope.findings import Severity
 from syncscope.rules.grouping import Group, say_ms, to_ms
 from syncscope.rules.pageable_copy import PART_OF_A_READ
-from syncscope.rules.requirements import ENGINE, FIXES, HOST, MISSING, NOTHING, PAGEABLE, STREAM, missing
+from syncscope.rules.requirements import (
+    FIXES,
+    MISSING,
+    NOTHING,
+    REQUIREMENTS,
+    WAIT,
+    missing,
+    prevented_by,
+    worth_saying,
+)
 from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
+from syncscope.timeline.intervals import Ints
 from syncscope.timeline.timeline import HOST_COPIES
-
-LEAST_SHARE = 0.01
-"""Exposed copy time of a site, as a share of the step, below which it is not spoken of."""
 
 LEAST_EXPOSED = 0.1
 """Exposed share of the copies' own time below which they count as hidden."""
-
-LEAST_NS = 20_000
-"""Exposed copy time of a site in ns per step below which it is not spoken of."""
 
 
 class CopyNotOverlapped(Rule):
@@ -24,8 +31,8 @@ class CopyNotOverlapped(Rule):
 
     Why it costs: a device has copy engines beside its compute units, so a copy can be free. Three things are needed,
     and the finding names the first that is missing: pinned host memory; a stream of its own, with a host that does
-    not wait; and a copy engine that no other copy in that direction holds. Where all three are there, nothing was
-    computing that the copy could have run beside.
+    not wait; and a copy engine that no other copy in that direction holds. Where all three are there, either the host
+    sat in a wait meanwhile, which the finding names, or nothing was computing that the copy could have run beside.
 
     Bad:
         x = x.to("cuda", non_blocking=True)          # pinned, but on the stream that computes
@@ -54,17 +61,18 @@ class CopyNotOverlapped(Rule):
         copies = case.timeline.copies
         crosses = copies["direction"].isin(HOST_COPIES).to_numpy(bool)
         small = case.taken_by(copies["wait"].to_numpy(np.int64), PART_OF_A_READ)
-        occurrences = copy_occurrences(copies[crosses & ~small], case.timeline)
-        return self.hits(case, occurrences.assign(stall=-1))
+        prevented = prevented_by(case.timeline)
+        lacks = missing(case.timeline, prevented)
+        prevented = np.where(lacks == WAIT, prevented, -1)
+        mine = crosses & ~small
+        occurrences = copy_occurrences(copies[mine], case.timeline)
+        hits = self.hits(case, occurrences.assign(stall=-1, lacks=lacks[mine], prevented=prevented[mine]))
+        return [_with_the_waits(case, hit, prevented[sorted(hit.copies)]) for hit in hits]
 
     def worth(self, group: Group) -> bool:
-        span, steps = group.timeline.span, max(len(group.timeline.steps), 1)
-        exposed = group.total("exposed")
-        if exposed is None or span is None:
-            return False
-        copied = int(group.timeline.copies["dur"].loc[group.inside["copy"]].sum())
-        step = (span[1] - span[0]) / steps
-        return exposed / steps >= max(LEAST_NS, LEAST_SHARE * step) and exposed >= LEAST_EXPOSED * copied
+        exposed, copies = group.total("exposed") or 0, group.timeline.copies
+        copied = int(copies["dur"].loc[group.inside["copy"]].sum())
+        return worth_saying(exposed, group.timeline) and exposed >= LEAST_EXPOSED * copied
 
     def severity_of(self, group: Group) -> Severity:
         return "note" if _requirement(group) == NOTHING else self.severity
@@ -73,7 +81,9 @@ class CopyNotOverlapped(Rule):
         total = group.total("exposed") or 0
         steps = len(group.timeline.steps)
         time = say_ms(to_ms(total, max(steps, 1))) + (" ms a step" if steps else " ms in all")
-        return f"{group.what} copies for {time} with no compute beside it: {MISSING[_requirement(group)]}"
+        lacks = _requirement(group)
+        why = MISSING[lacks].replace("a wait", _wait(group)) if lacks == WAIT else MISSING[lacks]
+        return f"{group.what} copies for {time} with no compute beside it: {why}"
 
     def fix(self, group: Group) -> str:
         return FIXES[_requirement(group)]
@@ -81,8 +91,21 @@ class CopyNotOverlapped(Rule):
 
 def _requirement(group: Group) -> str:
     """What most of the exposed time lacks."""
-    rows = group.rows["copy"].to_numpy(np.int64)
-    lacks = missing(group.timeline)[rows]
-    exposed = group.rows["exposed"].to_numpy(np.int64)
-    time = {name: int(exposed[lacks == name].sum()) for name in (PAGEABLE, HOST, STREAM, ENGINE, NOTHING)}
-    return max(time, key=lambda name: time[name])
+    time = group.rows.groupby("lacks")["exposed"].sum()
+    return max(REQUIREMENTS, key=lambda name: int(time.get(name, 0)))
+
+
+def _wait(group: Group) -> str:
+    """The first wait that keeps the group's copies from overlapping, and its line where it is known."""
+    timeline, rows = group.timeline, group.rows
+    first = timeline.waits.loc[rows["prevented"][(rows["prevented"] >= 0).to_numpy(bool)].iloc[0]]
+    place = timeline.places[first["place"]]
+    if place.site is None or place.source != "hook":
+        return str(first["name"])
+    return f"{place.site.expression or place.entry} ({place.site.file}:{place.site.line})"
+
+
+def _with_the_waits(case: Case, hit: Hit, waits: Ints) -> Hit:
+    """The finding, related to those of the waits that keep its copies from overlapping."""
+    others = [other.finding.fingerprint for other in case.hits if not other.waits.isdisjoint(waits.tolist())]
+    return replace(hit, finding=msgspec.structs.replace(hit.finding, related=tuple(dict.fromkeys(others))))

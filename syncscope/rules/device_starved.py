@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from syncscope.findings import Finding, fingerprint
-from syncscope.rules.grouping import SAVING_NULL_WHY, say_ms
+from syncscope.findings import Finding
+from syncscope.rules.grouping import say_ms
 from syncscope.rules.rule import Case, Hit, Rule
-from syncscope.rules.starvation import FIXES, culprits_of
+from syncscope.rules.starvation import FIXES, culprits_of, loader
 from syncscope.timeline import Timeline
+from syncscope.timeline.places import NOWHERE
 
 LEAST_SHARE = 0.1
 """Idle share of the span from which on the device counts as starved."""
@@ -20,8 +21,9 @@ class DeviceStarved(Rule):
     """The device is idle for a tenth of the step or more.
 
     Why it costs: a device that has nothing queued is paid for and does nothing. Either a wait emptied the queue and
-    the host had to start filling it again, or the host is too slow at launching: Python, data loading, allocation.
-    One finding a trace, with the idle time by cause and the waits that caused the most of it.
+    the host had to start filling it again; or the host did something else than launch: loading data, allocating, a
+    collective, work of its own; or it launched one small thing after the other (see LCH501). One finding a trace, with
+    the idle time by cause, at the wait or the loader that caused the most of it.
 
     Bad:
         for x, y in DataLoader(data, num_workers=0):   # the device waits for the next batch
@@ -62,36 +64,29 @@ class DeviceStarved(Rule):
         assert overlap is not None
         idle_ms, causes = overlap.idle_ms, overlap.idle_by_cause
         culprits = [culprit for culprit in culprits_of(case) if culprit.caused_ms >= MAIN_SHARE * idle_ms]
-        first = culprits[0].finding if culprits and culprits[0].behind_ms >= SITE_SHARE * idle_ms else None
-        site, at, chain = (first.site, first.at, first.chain) if first else (None, None, ())
-        key = (site.file, site.function, site.expression) if site else ("", "", None)
+        loading = causes.get("data loading", 0.0) >= SITE_SHARE * idle_ms
+        place = loader(timeline) if loading else culprits[0].place(SITE_SHARE * idle_ms) if culprits else NOWHERE
+        bound = [hit.finding.fingerprint for hit in case.hits if hit.finding.rule == "LCH501"]
+        behind = [culprit.finding.fingerprint for culprit in culprits]
         parts = ", ".join(f"{cause} {say_ms(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
-        return Finding(
-            rule=self.code,
-            name=self.name,
-            severity=self.severity,
-            site=site,
-            at=at,
-            chain=chain,
-            site_source=first.site_source if first else "op",
-            related=tuple(dict.fromkeys(culprit.finding.fingerprint for culprit in culprits)),
+        return self.finding(
+            place,
+            related=tuple(dict.fromkeys([*behind, *bound])),
             rank=timeline.trace.rank,
             count=len(timeline.idle),
             per_step=len(timeline.idle) / steps if steps else None,
-            saving_null_why=SAVING_NULL_WHY,
             first_ns=int(timeline.idle["ts"].min()),
             message=f"the device is idle for {say_ms(idle_ms)} of {say_ms(span_ms)} ms {per} "
             f"({idle_ms / span_ms:.0%}): {parts} ms{where}",
             fix=FIXES[next(iter(causes), "unknown")],
-            fingerprint=fingerprint(self.code, *key),
         )
 
 
 def _inflation(timeline: Timeline) -> float:
     """Milliseconds a step that the profiler itself makes the host, and so the device's idle time, longer."""
-    steps = timeline.info().steps
+    steps = timeline.step_figures
     if steps.profiled_ms is None or steps.bare_ms is None:
         return 0.0
     return max(0.0, steps.profiled_ms - steps.bare_ms)

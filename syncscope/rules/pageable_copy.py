@@ -10,6 +10,9 @@ from syncscope.timeline.timeline import HOST_COPIES
 PART_OF_A_READ = frozenset({"SYN102", "SYN103", "SYN104", "SYN109", "SYN110"})
 """Rules whose waits come with a small copy that is no copy of the program's own."""
 
+HELD = ": it looks asynchronous, but the host sits in the call until the copy is staged"
+AT_ONCE = "; the driver took the bytes at once, so the host was not held here; by larger ones it is"
+
 
 class PageableCopy(Rule):
     """A copy from or to pageable host memory, also when `non_blocking=True` makes it look asynchronous.
@@ -31,6 +34,8 @@ class PageableCopy(Rule):
     Fine:
         weights = torch.load(path).cuda()               # once
 
+    Of a small one (up to 1 MiB on an H200) on its way to the device the driver takes the bytes at once: with
+    `non_blocking=True` it holds nobody up until it grows. The message says which it was.
     `x.pin_memory().to("cuda")` in the main thread costs the host a copy of its own (see CPY202).
     """
 
@@ -56,5 +61,12 @@ class PageableCopy(Rule):
         to_device = group.timeline.copies["direction"].iloc[group.rows["copy"].iloc[0]] == "HtoD"
         route = "from pageable memory to the device" if to_device else "from the device into pageable memory"
         alone = group.timeline.copies["wait"].iloc[group.rows["copy"].iloc[0]] < 0
-        blocks = ": it looks asynchronous, but the host sits in the call until the copy is staged" if alone else ""
+        blocks = HELD if alone and not _returned_at_once(group) else AT_ONCE if alone else ""
         return f"{group.what} copies {route}{blocks}"
+
+
+def _returned_at_once(group: Group) -> bool:
+    """Whether no wait completes the copies, and the call of each returned before the device began it."""
+    copies = group.timeline.copies.iloc[group.rows["copy"].to_numpy(np.int64)]
+    alone = (copies["wait"] < 0) & (copies["launch"] >= 0)
+    return bool((alone & (copies["launch_end"] <= copies["ts"])).all())

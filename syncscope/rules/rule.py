@@ -6,15 +6,15 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Finding, Severity
+from syncscope.findings import Finding, Severity, fingerprint
 from syncscope.rules import fixes
-from syncscope.rules.grouping import Group, groups
-from syncscope.timeline import Timeline
+from syncscope.rules.grouping import SAVING_NULL_WHY, Group, groups
+from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.steps import step_of
@@ -106,6 +106,16 @@ class Rule(ABC):
             for group in groups(case.timeline, occurrences)
             if self.worth(group)
         ]
+
+    def finding(self, place: Place, **fields: Any) -> Finding:
+        """A finding at one place that is more than a group of occurrences; ``fields`` are the rest of ``Finding``."""
+        site = place.site
+        key = (site.file, site.function, site.expression) if site else ("", "", None)
+        return Finding(
+            rule=self.code, name=self.name, severity=self.severity, site=site, at=place.at, chain=place.chain,
+            site_source=place.source, fingerprint=fingerprint(self.code, *key, place.ordinal),
+            **{"saving_null_why": SAVING_NULL_WHY, **fields},
+        )  # fmt: skip
 
     def worth(self, group: Group) -> bool:
         """Whether a group is large enough to speak of."""

@@ -62,7 +62,7 @@ def find_copies(
         "memory": pd.Series(table["memory"].astype(object).to_numpy(), dtype=object),
         "device": where, "stream": table["stream"].to_numpy(np.int64),
         "op": op, "ops": pd.Series([chains[int(row)] for row in op], dtype=object),
-        "exposed": exposed, "with_compute": _on_compute_streams(table, device),
+        "exposed": exposed, "with_compute": compute_streams(table, device),
     })  # fmt: skip
     return found
 
@@ -79,7 +79,8 @@ def _directions(table: pd.DataFrame, copy_kind: Ints) -> list[str]:
     return [HIP_COPY_KINDS.get(int(kind), name) for kind, name in zip(copy_kind, stated, strict=True)]
 
 
-def _on_compute_streams(table: pd.DataFrame, device: pd.DataFrame) -> list[bool]:
+def compute_streams(table: pd.DataFrame, device: pd.DataFrame) -> list[bool]:
+    """Which rows of ``table`` are on a stream that computes."""
     compute = device[is_compute(device)]
     time = compute.groupby(["device", "stream"])["dur"].sum()
     share = time / time.groupby("device").transform("sum").clip(lower=1)

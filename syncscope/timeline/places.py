@@ -6,7 +6,9 @@ and the line of its ``def``), else none: then only the chain of ops tells places
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,13 +22,17 @@ from syncscope.timeline.stacks import PythonStacks, is_user
 BACKWARD = ("_engine_run_backward", "run_backward")
 """Functions of torch/autograd that replay, when C++ backward has ended, the warnings of all threads it used."""
 
+PACKAGES = "<site-packages>/"
+
+AnyFrame = TypeVar("AnyFrame", Frame, RecordedFrame)
+
 
 @dataclass(frozen=True)
 class Place:
     """Where in the program something happened."""
 
     site: Site | None = None
-    """The user's line: the innermost user frame, else the outermost frame. With ``source`` *stack* its line is
+    """The user's line: the innermost user frame, else the outermost of a library. With ``source`` *stack* its line is
     that of the ``def``."""
     at: Frame | None = None
     """The innermost frame."""
@@ -156,7 +162,7 @@ def recorded_place(recording: Recording | None, stack: int, entry: str, expected
     # What is outside of the user's first frame is the launcher's: a test runner, a command line.
     frames = frames[next((i for i, f in enumerate(frames) if f.user), 0) :]
     chain = tuple(Frame(file=f.file, line=f.line, function=f.function) for f in frames)
-    mine = next((f for f in reversed(frames) if f.user), frames[0])
+    mine = next((f for f in reversed(frames) if f.user), None) or outermost(frames)
     return Place(
         site=recorded_site(mine), at=chain[-1], chain=chain, source="hook", expected=expected,
         ordinal=mine.ordinal, entry=entry, running=frames[-1].expression, stack=stack,
@@ -175,9 +181,15 @@ def recorded_site(frame: RecordedFrame) -> Site:
 
 def stack_place(chain: tuple[Frame, ...], entry: str) -> Place:
     """The place of a stack from the trace's Python frames."""
-    mine = next((frame for frame in reversed(chain) if is_user(frame.file)), chain[0])
+    mine = next((frame for frame in reversed(chain) if is_user(frame.file)), None) or outermost(chain)
     site = Site(file=mine.file, line=mine.line, function=mine.function)
     return Place(site=site, at=chain[-1], chain=chain, source="stack", entry=entry)
+
+
+def outermost(frames: Sequence[AnyFrame]) -> AnyFrame:
+    """Of frames that are all a library's, the outermost that is neither PyTorch's nor Python's, else the outermost."""
+    others = (f for f in frames if f.file.startswith(PACKAGES) and not f.file.startswith(PACKAGES + "torch/"))
+    return next(others, frames[0])
 
 
 def located(*choices: Ints) -> Ints:

@@ -7,21 +7,24 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Coverage, EachStep, Overlap, Steps, StepSource, TraceInfo
+from syncscope.findings import Coverage, EachStep, Meetings, Overlap, Steps, StepSource, TraceInfo
 from syncscope.recording import Attributed
 from syncscope.timeline.attribution import attributed, fill_ops, occurrences
 from syncscope.timeline.calls import launches, runtime_calls
+from syncscope.timeline.collectives import find_collectives, named
 from syncscope.timeline.copies import find_copies
 from syncscope.timeline.each_step import blocked, copy_exposed
 from syncscope.timeline.idle import IDLE, by_cause, find_idle
 from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.launching import LAUNCHES, Launching, find_launching
+from syncscope.timeline.meetings import find_meetings, places_behind
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.overlap import busiest, compute_unions, is_compute, overlap, union_of
 from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places, located
 from syncscope.timeline.prints import find_prints
 from syncscope.timeline.queue import every_launch_waits, queued
-from syncscope.timeline.stacks import PythonStacks
+from syncscope.timeline.stacks import PythonStacks, is_user
 from syncscope.timeline.steps import span, step_of
 from syncscope.timeline.waits import (
     ALL_STREAMS,
@@ -36,6 +39,7 @@ from syncscope.trace.model import Trace
 
 HOST_COPIES = ("HtoD", "DtoH")
 DATA_LOADING = r"DataLoader|DataPipe"
+COLLECTIVE = r"^(?:nccl:|gloo:|mpi:|ucc:|xccl:|ProcessGroup\.)"
 
 
 class Timeline:
@@ -91,11 +95,36 @@ class Timeline:
         return self._located[1]
 
     @cached_property
+    def collectives(self) -> pd.DataFrame:
+        """The collectives (``collectives.COLLECTIVES``)."""
+        device = self.trace.device
+        found = find_collectives(device, self.launch, self.calls, self.ops, compute_unions(device))
+        asked = np.where(found["launch"] >= 0, found["launch_ts"], found["ts"])
+        found["step"] = step_of(self.steps, asked)
+        launch = [found[c].to_numpy(np.int64) for c in ("launch_ts", "launch_end", "tid")]
+        own, backward = self._around(*launch), self._places.of_backward(*launch[:2])
+        # What starts a collective in a thread of autograd is no line of the user's: his is the call of backward.
+        sites = [place.site for place in self._places.all]
+        mine = np.array([site is not None and is_user(site.file) for site in sites], dtype=bool)[own]
+        place = np.where(mine | (backward == 0), own, backward)
+        found["place"] = np.where(found["launch"] >= 0, place, 0)
+        entries = [self._places.all[number].entry for number in found["place"]]
+        found["name"] = pd.Series(named(found["name"], found["ops"], entries), dtype=object)
+        return found
+
+    @cached_property
     def pins(self) -> pd.DataFrame:
         """Pinnings of host memory (``pins.PINS``)."""
         found = find_pins(self.trace.ops, self.ops, self._places.calls)
         found["step"] = step_of(self.steps, found["ts"].to_numpy(np.int64))
         found["copy"] = fed_copies(found, self.calls, self.copies)
+        found["place"] = self._around(*(found[c].to_numpy(np.int64) for c in ("ts", "end", "tid")))
+        return found
+
+    @cached_property
+    def loads(self) -> pd.DataFrame:
+        """The fetches of a next batch: ``ts``, ``end`` (ns), ``tid``, ``name``, ``place``."""
+        found = self._marked(DATA_LOADING)
         found["place"] = self._around(*(found[c].to_numpy(np.int64) for c in ("ts", "end", "tid")))
         return found
 
@@ -111,7 +140,7 @@ class Timeline:
     @property
     def places(self) -> tuple[Place, ...]:
         """The places that the other tables name by index; the first is nowhere."""
-        _ = self._located, self.pins
+        _ = self._located, self.pins, self.loads, self.collectives
         return self._places.all
 
     @cached_property
@@ -138,12 +167,36 @@ class Timeline:
         return find_idle(rows, self.launch[mine], self.calls, self.span, drains, self._host_activities())
 
     @cached_property
+    def launching(self) -> Launching | None:
+        """How the launches of the steps keep up with ``device`` (``launching.Launching``); ``None`` without any."""
+        if self.device is None or self.span is None:
+            return None
+        waits, steps = self.waits[is_wait(self.waits["kind"])], self.steps
+        blocked = pd.concat([waits[["begin", "end", "tid"]].set_axis(["ts", "end", "tid"], axis=1), self._staged])
+        host = (int(steps["ts"].min()), int(steps["end"].max())) if len(steps) else self.span
+        mine = self._on_device
+        step = step_of(steps, self.calls["ts"].to_numpy(np.int64))
+        return find_launching(self.calls, self.trace.device[mine], self.launch[mine], step, blocked, host)
+
+    @cached_property
     def overlap(self) -> Overlap | None:
         """Where the time of ``device`` goes; ``None`` without device activity."""
         if self.device is None or self.span is None:
             return None
         causes = by_cause(self.idle, len(self.steps))
         return overlap(self.trace.device[self._on_device], self.span, causes, len(self.steps))
+
+    @cached_property
+    def step_figures(self) -> Steps:
+        """How many steps there are and how long they take, bare and profiled."""
+        bare = self.trace.recording.bare if self.trace.recording else None
+        source: StepSource = self.trace.step_source  # type: ignore[assignment]
+        return Steps(
+            count=len(self.steps),
+            profiled_ms=self._step_ms(),
+            bare_ms=round(sum(bare.steps_ns) / len(bare.steps_ns) * 1e-6, 6) if bare and bare.steps_ns else None,
+            source=source,
+        )
 
     def thread_name(self, tid: int) -> str | None:
         """What the program calls a thread."""
@@ -152,21 +205,20 @@ class Timeline:
     def info(self) -> TraceInfo:
         """The trace in the report."""
         trace, recording = self.trace, self.trace.recording
-        names = {device.id: device.name for device in trace.devices}
-        name = names.get(self.device) if self.device is not None else next(iter(names.values()), None)
         notes = recording.notes if recording else ()
         return TraceInfo(
             path=trace.path,
             rank=trace.rank,
-            device=name or (recording.device if recording else None),
+            device=self._device_name() or (recording.device if recording else None),
             torch=recording.torch if recording else None,
             has=self.has,
-            steps=self._step_figures(),
+            steps=self.step_figures,
             coverage=self._coverage(),
             overlap=self.overlap,
             each_step=self._each_step(),
             files=recording.files if recording else None,
             warnings=tuple(dict.fromkeys((*trace.warnings, *notes))),
+            meetings=self._meetings(),
         )
 
     @cached_property
@@ -273,25 +325,44 @@ class Timeline:
         return np.where(kind == "device", ALL_STREAMS, np.where(np.isin(kind, ["stream", "copy"]), found, NO_STREAM))
 
     def _host_activities(self) -> dict[str, Union]:
-        annotations, copies, waits = self.trace.annotations, self.copies, self.waits
-        loading = annotations["name"].astype(str).str.contains(DATA_LOADING).to_numpy(bool)
-        memory = waits[~is_wait(waits["kind"])]
-        blocked = copies[(copies["memory"] == "pageable") & (copies["launch"] >= 0)]
+        memory = self.waits[~is_wait(self.waits["kind"])]
+        launching = self.calls["tid"][self.calls["role"].isin(LAUNCHES).to_numpy(bool)].unique()
         return {
-            "data loading": _union(annotations[loading], "ts", "end"),
+            "data loading": _union(self.loads[self.loads["tid"].isin(launching)], "ts", "end"),
             "allocation": _union(memory, "ts", "end"),
-            "pageable copy": _union(blocked, "launch_ts", "launch_end"),
+            "pageable copy": _union(self._staged, "ts", "end"),
+            "collective": _union(self._marked(COLLECTIVE), "ts", "end"),
         }
 
-    def _step_figures(self) -> Steps:
-        bare = self.trace.recording.bare if self.trace.recording else None
-        source: StepSource = self.trace.step_source  # type: ignore[assignment]
-        return Steps(
-            count=len(self.steps),
-            profiled_ms=self._step_ms(),
-            bare_ms=round(sum(bare.steps_ns) / len(bare.steps_ns) * 1e-6, 6) if bare and bare.steps_ns else None,
-            source=source,
-        )
+    @cached_property
+    def _staged(self) -> pd.DataFrame:
+        """When threads sat in the call of a copy from or to pageable memory: ``ts``, ``end``, ``tid``."""
+        copies = self.copies
+        mine = copies[((copies["memory"] == "pageable") & (copies["launch"] >= 0)).to_numpy(bool)]
+        found: pd.DataFrame = mine[["launch_ts", "launch_end", "tid"]].set_axis(["ts", "end", "tid"], axis=1)
+        return found
+
+    def _marked(self, pattern: str) -> pd.DataFrame:
+        """Recorded calls and annotations (``ts``, ``end``, ``tid``) whose name fits ``pattern``."""
+        columns = ["ts", "end", "tid", "name"]
+        found: pd.DataFrame = pd.concat([self._places.calls[columns], self.trace.annotations[columns]])
+        return found[found["name"].astype(str).str.contains(pattern).to_numpy(bool)].reset_index(drop=True)
+
+    def _meetings(self) -> Meetings | None:
+        """Where the rank meets the others, on ``device``; ``None`` in a program of one rank."""
+        if self.trace.world_size == 1:
+            return None
+        mine = self.collectives[(self.collectives["device"] == self.device).to_numpy(bool)]
+        behind = places_behind(self.idle, self.waits, self.loads)
+        return find_meetings(mine, self.idle, behind, self.steps["number"].to_numpy(np.int64), self.places)
+
+    def _device_name(self) -> str | None:
+        """ROCm may list devices under other numbers than it uses: then the one name that all of them have."""
+        names = {device.id: device.name for device in self.trace.devices}
+        if self.device in names:
+            return names[self.device]
+        every = set(names.values())
+        return every.pop() if len(every) == 1 else None
 
     def _step_ms(self) -> float | None:
         """Mean length of a recorded step: where the device was seen to drain, until then, as bare steps are timed."""

@@ -30,6 +30,10 @@ class Args(msgspec.Struct, gc=False):
     source_kind: Any = field(default=None, name="src kind")
     target_kind: Any = field(default=None, name="dst kind")
     collective: Any = field(default=None, name="Collective name")
+    group: Any = field(default=None, name="Process Group Name")
+    dtype: Any = None  # of a collective
+    elements_in: Any = field(default=None, name="In msg nelems")
+    elements_out: Any = field(default=None, name="Out msg nelems")
     graph: Any = field(default=None, name="graph id")
     wait_on_stream: Any = None
     wait_on_event: Any = field(default=None, name="wait_on_cuda_event_record_corr_id")

@@ -29,10 +29,11 @@ DEVICE = {
     "kind": "category",  # kernel | memcpy | memset
     "device": "int64", "stream": "int64",  # −1 unknown
     "correlation": "int64", "external_id": "int64",  # −1 none
-    "bytes": "int64",  # memcpy and memset; −1 none
+    "bytes": "int64",  # memcpy, memset, and a collective that says so: the larger of what goes in and out; −1 none
     "direction": "category",  # memcpy: HtoD | DtoH | DtoD | HtoH | PtoP | "" (unknown, or not a copy)
     "memory": "category",  # memcpy, the host side: pageable | pinned | "" (unknown, or no host side)
     "collective": "category",  # kernels of a collective: its name ("allreduce", …), else ""
+    "group": "category",  # the process group of a collective, "" unknown
     "graph": "int64",  # CUDA graph id, −1 none
 }  # fmt: skip
 """What the device ran."""

@@ -273,8 +273,9 @@ _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bcross_device_reduce"), "allreduce"),
     (re.compile(r"\b(?:multimem|one_shot|two_shot)_(all_?reduce|all_?gather|reduce_?scatter)", re.I), ""),
     (re.compile(r"\bmscclKernel|\bmscclpp"), "collective"),
-    (re.compile(r"\b(?:deep_)?ep::(?:\w+::)*(?:cached_)?(?:notify_)?(?:dispatch|combine)\b"), "all_to_all"),
-)
+    (re.compile(r"\b(?:deep_)?ep::(?:\w+::)*(?:(?:cached_)?notify(?:_dispatch|_combine)?|dispatch|combine)\b"),
+     "all_to_all"),
+)  # fmt: skip
 _COLLECTIVES = {
     "allreduce": "allreduce",
     "allgather": "allgather",
@@ -311,7 +312,28 @@ def collective_of(kernel: str, argument: str = "") -> str:
     return ""
 
 
+def collective_asked(call: str) -> str:
+    """The collective that an op or a process group's method starts (``c10d::alltoall_base_``,
+    ``ProcessGroup.allreduce``), ``""`` for any other."""
+    return _plain(re.split(r"::|\.", call)[-1]) if call.startswith(("c10d::", "ProcessGroup.")) else ""
+
+
+# c10::ScalarType, as the arguments of collectives spell it.
+_ITEM_SIZES = {
+    **dict.fromkeys(("Byte", "Char", "Bool", "Float8_e4m3fn", "Float8_e5m2"), 1),
+    **dict.fromkeys(("Short", "Half", "BFloat16"), 2),
+    **dict.fromkeys(("Int", "Float"), 4),
+    **dict.fromkeys(("Long", "Double", "ComplexFloat"), 8),
+    "ComplexDouble": 16,
+}
+
+
+def item_size(dtype: str) -> int:
+    """Bytes of one element of ``dtype`` (``Float``, ``BFloat16``), −1 for one that this table does not hold."""
+    return _ITEM_SIZES.get(dtype, -1)
+
+
 def _plain(name: str) -> str:
     """``_reduce_scatter_base``, ``ReduceScatter`` and ``reduce_scatter_tensor_coalesced`` are one collective."""
-    word = re.sub(r"_(?:base|into_tensor|tensor|coalesced)", "", name.lower()).replace("_", "")
+    word = re.sub(r"_(?:base|into_tensor|tensor|coalesced|single)", "", name.lower()).replace("_", "")
     return _COLLECTIVES.get(word, "")

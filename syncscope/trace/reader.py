@@ -79,7 +79,7 @@ def _trace(document: Document, path: str, warnings: list[str]) -> Trace:
         annotations=frames.annotations,
         steps=steps,
         step_source=step_source,
-        devices=_devices(document.devices),
+        devices=_devices(document.devices, recording),
         rank=rank,
         world_size=world_size,
         pid=pid,
@@ -220,13 +220,15 @@ def _check(recording: Recording) -> None:
         raise ValueError("a site names a stack that is not there")
 
 
-def _devices(properties: object) -> tuple[Device, ...]:
+def _devices(properties: object, recording: Recording | None) -> tuple[Device, ...]:
     found = []
+    recorded = recording.copy_engines if recording else None
     for row in properties if isinstance(properties, list) else ():
         if isinstance(row, dict) and isinstance(row.get("name"), str):
             device_id, engines, memory = (
                 _count(row.get(name)) for name in ("id", "asyncEngineCount", "totalGlobalMem")
             )
+            engines = recorded if engines is None else engines
             found.append(Device(-1 if device_id is None else device_id, row["name"], engines, memory))
     return tuple(found)
 

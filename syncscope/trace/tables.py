@@ -15,7 +15,7 @@ from syncscope.trace import model
 from syncscope.trace.columns import Int, category, integer, integers, interned, is_time, nanoseconds
 from syncscope.trace.events import NO_ARGS, Args, Event
 from syncscope.trace.frames import python_name
-from syncscope.trace.names import HIP_COPY_KINDS, collective_of, copy_of
+from syncscope.trace.names import HIP_COPY_KINDS, collective_of, copy_of, item_size
 
 # What each category of event is, in lower case; before torch 1.12 they were capitalised and called otherwise.
 _TABLES = {
@@ -39,6 +39,9 @@ _TABLES = {
 
 _ANNOTATION_NAMES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")
 """Before torch 1.12 annotations were operators, and only their names tell."""
+
+MOST_ELEMENTS = 1 << 58
+"""Elements of a message from which on their bytes would overflow."""
 
 _THREAD = re.compile(r"thread -?\d+ \((.*)\)")
 """Kineto's name of a thread: its id and the system's own name."""
@@ -168,7 +171,7 @@ def device_rows(rows: Rows, launches: pd.DataFrame) -> pd.DataFrame:
     names = interned([e.name for e in events])
     graph = integers([a.graph for a in args])
     direction, memory = _copies(names, is_copy, args)
-    size = integers([a.bytes for a in args])
+    size = _first(integers([a.bytes for a in args]), _message_bytes(args))
     _trust_hip_calls(launches, correlation, is_copy, direction, size)
     columns = _times(events) | {
         "name": names,
@@ -181,6 +184,7 @@ def device_rows(rows: Rows, launches: pd.DataFrame) -> pd.DataFrame:
         "direction": pd.Categorical(direction, categories=["HtoD", "DtoH", "DtoD", "HtoH", "PtoP", ""]),
         "memory": pd.Categorical(memory, categories=["pageable", "pinned", ""]),
         "collective": _collectives(names, counts[0], args),
+        "group": interned(["" if a.group is None else str(a.group) for a in args]),
         "graph": np.where(graph == 0, -1, graph),  # 0 is no graph
     }
     return _table(columns, model.DEVICE)
@@ -312,6 +316,14 @@ def _trust_hip_calls(
     for kind, name in HIP_COPY_KINDS.items():
         direction[copies[kinds == kind]] = name
     size[copies] = _first(size[copies], sizes)
+
+
+def _message_bytes(args: Sequence[Args]) -> Int:
+    """Bytes of the messages of collectives, −1 where a row does not say."""
+    elements = np.maximum(integers([a.elements_in for a in args]), integers([a.elements_out for a in args]))
+    each = np.array([item_size(str(a.dtype)) if a.dtype else -1 for a in args], dtype=np.int64)
+    sane = (elements >= 0) & (elements < MOST_ELEMENTS) & (each > 0)
+    return np.where(sane, np.where(sane, elements, 0) * each, -1)
 
 
 def _collectives(names: pd.Categorical, kernels: int, args: list[Args]) -> pd.Categorical:

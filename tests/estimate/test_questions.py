@@ -223,7 +223,7 @@ def test_collectives_run_beside_what_follows_them() -> None:
         builder.launch("gemm", call=(here + 20, 5), runs=(at + 617, 397))
 
     one = study(each_step(draw), step=50)
-    assert saved_us(one, asked(one, "OVL302", copies=frozenset())) == pytest.approx(301, abs=5)
+    assert saved_us(one, asked(one, "OVL302")) == pytest.approx(301, abs=5)
 
 
 def test_what_happens_outside_the_steps_changes_nothing() -> None:

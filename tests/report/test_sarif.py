@@ -10,6 +10,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from benchmarks.score import CASES, recordings
 from syncscope.analysis import analyze
 from syncscope.findings import SEVERITIES, Budget, Finding, Frame, NotChecked, Report, Site, Verdict
 from syncscope.merge import merge
@@ -21,8 +22,6 @@ from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled, spoiled_verdict
 
 HERE = Path(__file__).parent
-TRACES = HERE.parents[1] / "fixtures" / "traces"
-CASES = sorted(case.name for case in TRACES.iterdir())
 SCHEMA = json.loads((HERE / "schemas" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
 
 
@@ -68,9 +67,9 @@ def scalar_read(**changed: Any) -> Finding:
 
 @pytest.mark.parametrize("case", CASES)
 def test_real_traces_are_valid(case: str) -> None:
-    report = analyze(TRACES / case / "trace.json.gz")
+    report = analyze(*recordings(case, "windows"))
     run = run_of(report, verdict(report, Policy()))
-    assert len(run["results"]) == len(report.findings)
+    assert sum(len(result["properties"]["traces"]) for result in run["results"]) == len(report.findings)
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)

@@ -14,6 +14,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from benchmarks.score import recordings
 from syncscope import report
 from syncscope.analysis import analyze
 from syncscope.findings import SCHEMA_VERSION, Report
@@ -21,7 +22,6 @@ from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled
 
 FILE = files(report).joinpath("report.schema.json")
-TRACES = Path(__file__).parents[2] / "fixtures" / "traces"
 
 
 def made() -> dict[str, Any]:
@@ -47,9 +47,9 @@ def test_it_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(made())
 
 
-@pytest.mark.parametrize("case", ["item_logging", "library_sync", "generate"])
+@pytest.mark.parametrize("case", ["item_logging", "library_sync", "generate", "ddp_straggler"])
 def test_reports_on_real_traces_keep_to_it(case: str) -> None:
-    validate(analyze(TRACES / case / "trace.json.gz").to_json())
+    validate(analyze(*recordings(case, "windows")).to_json())
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)

@@ -206,6 +206,13 @@ def test_several_traces_have_a_row_each() -> None:
     assert ["rank", "1", "3", "5.1", "ms", "9", "6", "1.6", "ms", "0.4", "ms"] in rows
 
 
+def test_a_finding_of_one_of_several_traces_says_of_which() -> None:
+    ranks = [sample.report([sample.trace_info(f"rank{rank}.json.gz", rank)], []) for rank in (0, 1)]
+    ranks[1] = msgspec.structs.replace(ranks[1], findings=tuple(sample.findings(rank=1)))
+    text = shown(merge(ranks))
+    assert "on rank 1\n" in text and " traces, " not in text
+
+
 def test_traces_without_ranks_are_numbered_and_named() -> None:
     infos = [sample.trace_info("a/trace.json"), sample.trace_info("b/trace.json")]
     text = shown(merge([sample.report([info]) for info in infos]))

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from syncscope.report.page import BECAUSE
 from syncscope.rules import check
+from syncscope.rules.starvation import FIXES
 from syncscope.timeline import Timeline
-from tests.builders import TraceBuilder
+from syncscope.timeline.idle import CAUSES
+from tests.builders import FrameSpec, TraceBuilder
 from tests.rules.scenes import findings, line
 
 
@@ -24,7 +27,7 @@ def test_a_device_idle_for_a_tenth_is_starved():
     found = findings(loop(40, wait=False), "OVL303")
     assert len(found) == 1
     assert "40%" in found[0].message or "41%" in found[0].message
-    assert "host work" in found[0].message
+    assert "): launching " in found[0].message
     assert found[0].site is None
 
 
@@ -42,6 +45,30 @@ def test_the_wait_behind_most_of_it_lends_its_line_and_is_related():
     assert "train.py:12" in starved.message
 
 
+def slow_loader(*frames: FrameSpec) -> TraceBuilder:
+    """A step of 1000 µs, of which the next batch takes 700."""
+    builder = TraceBuilder().recording(0, 1000).launch("k", call=(0, 1), runs=(2, 100))
+    if frames:
+        builder.entry("DataLoader", 150, 850, *frames)
+    return builder.launch("k", call=(900, 1), runs=(903, 90))
+
+
+def test_a_loader_that_the_device_waits_for_lends_its_line():
+    loop, library = line(8, "DataLoader(data)"), ("<site-packages>/lib/loaders.py", 3, "__next__")
+    (found,) = findings(slow_loader(loop, library), "OVL303")
+    assert found.site is not None and found.at is not None
+    assert (found.site.line, found.at.line, found.site_source) == (8, 3, "hook")
+    assert "): data loading 0.7, host work" in found.message
+    assert "DataLoader workers" in found.fix
+
+
+def test_a_loader_in_a_thread_that_launches_nothing_is_not_blamed():
+    builder = slow_loader().on(9, "prefetch").entry("DataLoader", 150, 850, line(8, "DataLoader(data)"))
+    (found,) = findings(builder, "OVL303")
+    assert found.site is None
+    assert "data loading" not in found.message
+
+
 def test_the_fix_fits_the_greatest_cause():
     builder = TraceBuilder().step(0, 200).launch("k", call=(0, 1), runs=(1, 50))
     builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 60, 100)
@@ -53,3 +80,7 @@ def test_without_device_activity_it_cannot_see(builder: TraceBuilder):
     found, blind = check(Timeline(builder.trace()))
     assert "OVL303" in {entry.rule for entry in blind}
     assert "OVL303" not in {finding.rule for finding in found}
+
+
+def test_every_cause_has_its_fix_and_its_sentence():
+    assert set(FIXES) == set(BECAUSE) == set(CAUSES)

@@ -6,7 +6,7 @@ import pytest
 
 from syncscope.timeline import Timeline
 from syncscope.timeline.idle import CAUSES
-from tests.builders import TraceBuilder
+from tests.builders import TID, TraceBuilder
 
 US = 1000
 
@@ -19,31 +19,49 @@ def gap(builder: TraceBuilder, at: float) -> dict[str, Any]:
 
 
 def base() -> TraceBuilder:
-    """A kernel until 100 µs; the next begins at 200 µs, launched at 180 µs."""
-    return TraceBuilder().launch("a", call=(0, 5), runs=(10, 90)).launch("b", call=(180, 10), runs=(200, 100))
+    """A kernel until 100 µs; the next begins at 400 µs, launched at 380 µs."""
+    return TraceBuilder().launch("a", call=(0, 5), runs=(10, 90)).launch("b", call=(380, 10), runs=(400, 100))
 
 
 def test_the_gaps_of_the_span_are_the_devices_idle_time():
-    view = Timeline(base().step(0, 320).trace())
-    assert view.idle[["ts", "end"]].to_numpy().tolist() == [[0, 10 * US], [100 * US, 200 * US], [300 * US, 320 * US]]
+    view = Timeline(base().step(0, 520).trace())
+    assert view.idle[["ts", "end"]].to_numpy().tolist() == [[0, 10 * US], [100 * US, 400 * US], [500 * US, 520 * US]]
     assert view.overlap is not None
-    assert view.overlap.idle_ms == pytest.approx(0.130)
+    assert view.overlap.idle_ms == pytest.approx(0.330)
     assert (view.idle[list(CAUSES)].sum(axis=1) == view.idle["dur"]).all()
 
 
 def test_host_work_between_launches_is_the_hosts():
-    assert gap(base(), 100) == {"host work": 90, "launch latency": 10, "wait row": -1}
+    assert gap(base(), 100) == {"host work": 290, "launch latency": 10, "wait row": -1}
+
+
+def test_one_launch_right_behind_the_other_is_launching():
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).launch("b", call=(70, 10), runs=(85, 20))
+    assert gap(builder, 30) == {"launching": 50, "launch latency": 5, "wait row": -1}
+
+
+def test_a_launch_behind_a_wait_is_not_launching():
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).stream_sync(28, 4, record=True)
+    assert gap(builder.launch("b", call=(70, 10), runs=(85, 20)), 30) == {
+        "wait": 6, "host work": 44, "launch latency": 5, "wait row": 0,
+    }  # fmt: skip
+
+
+def test_a_wait_of_another_thread_does_not_interrupt_launching():
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).on(9).event_sync(40, 4)
+    builder.on(TID).launch("b", call=(70, 10), runs=(85, 20))
+    assert gap(builder, 30)["launching"] == 50
 
 
 def test_a_wait_answers_for_what_it_blocked_the_host():
-    # Blocked for 102 µs, so without it the host would have been ready in time.
-    assert gap(base().stream_sync(6, 96, record=True), 100) == {"wait": 90, "launch latency": 10, "wait row": 0}
+    # Blocked for 302 µs, so without it the host would have been ready in time.
+    assert gap(base().stream_sync(6, 302, record=True), 100) == {"wait": 290, "launch latency": 10, "wait row": 0}
 
 
 def test_a_short_wait_does_not_answer_for_long_host_work_after_it():
-    # It blocked 20 µs; of the 90 µs until the launch it can have cost 20 and what it lasted into the gap.
+    # It blocked 20 µs; of the 290 µs until the launch it can have cost 20 and what it lasted into the gap.
     assert gap(base().stream_sync(85, 20, record=True), 100) == {
-        "wait": 25, "host work": 65, "launch latency": 10, "wait row": 0,
+        "wait": 25, "host work": 265, "launch latency": 10, "wait row": 0,
     }  # fmt: skip
 
 
@@ -55,8 +73,30 @@ def test_data_loading_and_allocation_are_named():
     builder = base().annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 105, 40)
     builder.call("cudaMalloc", 150, 20)
     assert gap(builder, 100) == {
-        "data loading": 40, "allocation": 20, "host work": 30, "launch latency": 10, "wait row": -1,
+        "data loading": 40, "allocation": 20, "host work": 230, "launch latency": 10, "wait row": -1,
     }  # fmt: skip
+
+
+def test_a_recorded_fetch_of_the_next_batch_is_data_loading():
+    loop = ("train.py", 12, "main", "DataLoader(data)")
+    builder = base().recording(0, 500).entry("DataLoader", 105, 345, loop)
+    assert gap(builder, 100) == {"data loading": 240, "host work": 50, "launch latency": 10, "wait row": -1}
+    assert Timeline(builder.trace()).loads["name"].tolist() == ["DataLoader"]
+
+
+@pytest.mark.parametrize("name", ["nccl:all_reduce", "gloo:broadcast"])
+def test_a_host_inside_the_call_of_a_collective_is_named(name: str):
+    assert gap(base().annotation(name, 105, 40), 100) == {
+        "collective": 40, "host work": 250, "launch latency": 10, "wait row": -1,
+    }  # fmt: skip
+
+
+def test_what_passes_between_compute_and_a_collective_is_the_collectives():
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 90))
+    builder.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", call=(20, 5), runs=(110, 40), stream=13)
+    builder.launch("b", call=(30, 5), runs=(160, 20))
+    assert gap(builder, 100) == {"collective": 10, "wait row": -1}
+    assert gap(builder, 150) == {"collective": 10, "wait row": -1}
 
 
 def test_a_device_that_holds_what_was_launched_long_before_is_not_the_hosts_fault():
@@ -64,17 +104,27 @@ def test_a_device_that_holds_what_was_launched_long_before_is_not_the_hosts_faul
     assert gap(builder, 100) == {"queued on device": 100, "wait row": -1}
 
 
-def test_a_launch_that_the_trace_lost_leaves_the_cause_unknown():
-    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 90)).kernel("b", 200, 50)
-    assert gap(builder, 100) == {"unknown": 100, "wait row": -1}
+def test_a_launch_that_the_trace_lost_came_before_the_next_one_in_number():
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 90)).kernel("b", 400, 50)
+    builder.launch("c", call=(330, 5), runs=(460, 10))
+    assert gap(builder, 100) == {"host work": 230, "queued on device": 70, "wait row": -1}
+
+
+def test_a_launch_before_the_trace_began_was_queued():
+    builder = TraceBuilder().kernel("before", 10, 90).kernel("too", 120, 10).launch("a", call=(130, 5), runs=(140, 5))
+    assert gap(builder, 100) == {"queued on device": 20, "wait row": -1}
+
+
+def test_without_runtime_calls_the_cause_is_unknown():
+    assert gap(TraceBuilder().kernel("a", 10, 90).kernel("b", 120, 10), 100) == {"unknown": 20, "wait row": -1}
 
 
 def test_a_host_that_stages_a_pageable_copy_is_named():
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 90))
-    builder.copy("HtoD", call=(110, 100), runs=(200, 20), memory="pageable")
-    assert gap(builder, 100) == {"pageable copy": 90, "host work": 10, "wait row": -1}
+    builder.copy("HtoD", call=(310, 100), runs=(400, 20), memory="pageable")
+    assert gap(builder, 100) == {"pageable copy": 90, "host work": 210, "wait row": -1}
 
 
 def test_activity_of_another_device_does_not_fill_the_gap():
     builder = base().launch("other", call=(1, 2), runs=(100, 100), device=1)
-    assert gap(builder, 100)["host work"] == 90
+    assert gap(builder, 100)["host work"] == 290

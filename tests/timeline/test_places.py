@@ -43,6 +43,20 @@ def test_a_stack_of_library_code_has_its_outermost_frame_as_site():
     assert place.site.file == "<site-packages>/lib/cli.py"
 
 
+def test_torchs_own_frames_are_a_librarys_site_only_where_there_are_no_others():
+    torch = ("<site-packages>/torch/utils/_contextlib.py", 117, "decorate_context")
+    python = ("<python>/threading.py", 900, "run")
+    builder = TraceBuilder().recording().stream_sync(10, 10).warning(40, python, torch, LIBRARY)
+    (within,) = wait_places(builder)
+    (alone,) = wait_places(TraceBuilder().recording().stream_sync(10, 10).warning(40, python, torch))
+    assert within.site is not None and alone.site is not None
+    assert (within.site.file, alone.site.file) == (LIBRARY[0], python[0])
+    framed = TraceBuilder().frame(*torch, 0, 50).frame(*LIBRARY[:3], 2, 40).stream_sync(10, 10)
+    (place,) = wait_places(framed)
+    assert place.site is not None
+    assert place.site.file == LIBRARY[0]
+
+
 def test_a_recorded_call_covers_its_wait():
     builder = TraceBuilder().recording(0, 100).entry("torch.cuda.synchronize", 8, 32, STEP).device_sync(10, 20)
     place = wait_places(builder)[0]

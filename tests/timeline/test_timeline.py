@@ -139,3 +139,12 @@ class TestOpsOfAWindowWithoutOps:
 )
 def test_an_expression_names_its_op_only_where_there_is_no_doubt(expression: str | None, op: str | None):
     assert (ops_of_expression(expression) or (None,))[0] == op
+
+
+@pytest.mark.parametrize(
+    ("listed", "name"), [({0: "MI300X"}, "MI300X"), ({0: "A", 3: "B"}, "B"), ({0: "A", 1: "B"}, None), ({}, None)]
+)
+def test_a_device_listed_under_another_number_has_the_name_that_all_have(listed, name):
+    builder = TraceBuilder().launch("gemm", call=(5, 5), runs=(12, 50), device=3)
+    builder.top["deviceProperties"] = [{"id": number, "name": name} for number, name in listed.items()]
+    assert Timeline(builder.trace()).info().device == name

@@ -31,6 +31,13 @@ def test_every_role_with_a_cuda_spelling_has_a_hip_one():
     assert [role for role, vendors in CALLS.items() if vendors.cuda and not vendors.hip] == []
 
 
+def test_a_hip_call_has_the_role_of_its_cuda_twin():
+    twins = [
+        (name, f"{prefix}{name[3:]}") for vendors in CALLS.values() for name in vendors.hip for prefix in ("cu", "cuda")
+    ]
+    assert [name for name, twin in twins if role(twin) not in ("", role(name))] == []
+
+
 def test_names_of_the_table_are_canonical():
     names = [name for vendors in CALLS.values() for spellings in vendors for name in spellings]
     assert [name for name in names if canonical(name + "_ptsz") != name] == []
@@ -85,6 +92,9 @@ def test_names_of_copies_give_direction_and_host_memory(name, copy):
         ("void ncclDevKernel_Generic_1<false>(ncclDevKernelArgsStorage<4096ul>)", "collective"),
         ("void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*)", "allreduce"),
         ("void deep_ep::intranode::dispatch<8, 768>(int4*, float*)", "all_to_all"),
+        ("void deep_ep::internode::cached_notify<false>(int, int)", "all_to_all"),
+        ("void deep_ep::intranode::cached_notify_combine<8>(void**)", "all_to_all"),
+        ("void deep_ep::layout::get_dispatch_layout<256, 32, 8>(long const*)", ""),
         ("void at::native::reduce_kernel<512, 1>(at::native::ReduceOp)", ""),
         ("void cub::DeviceReduceByKeyKernel<cub::DispatchReduceByKey<long*>>", ""),
         ("_scatter_gather_elementwise_kernel", ""),

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
-import os
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from benchmarks.score import CASES, TRACES, recordings
 from syncscope.trace import Trace, TraceError, load, model
+from tests.foreign import EXTRA, RUNTIME, index, raw_events
 
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "traces"
-CASES = sorted(path.parent for path in FIXTURES.glob("*/trace.json*"))
-EXTRA = os.environ.get("SYNCSCOPE_EXTRA_TRACES")
+FILES = [file for case in CASES for file in recordings(case, "windows")]
 
 WAITS = re.compile(r"(cuda|hip)(Stream|Device|Event)Synchronize|hipMemcpyWithStream")
-RUNTIME = {"cuda_runtime", "cuda_driver", "runtime"}
-
-
-def raw_events(path: Path) -> list[dict]:
-    data = path.read_bytes()
-    text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode("utf-8", "replace")
-    document = json.loads(text, strict=False)
-    events = document if isinstance(document, list) else document["traceEvents"]
-    return [event for event in events if event.get("ph") == "X"]
 
 
 def check_contract(trace: Trace) -> None:
@@ -60,14 +47,13 @@ def check_against_raw(trace: Trace, path: Path) -> Counter[str]:
 # ------------------------------------------------------------------------------------------------- fixtures
 
 
-@pytest.mark.skipif(not CASES, reason="no fixture is recorded yet")
-def test_every_case_has_its_trace():
-    assert {path.parent.name for path in FIXTURES.glob("*/workload.py")} == {case.name for case in CASES}
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_has_its_trace(case):
+    assert recordings(case, "windows")
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_fixture_has_as_many_calls_and_waits_in_the_trace_as_in_its_json(case):
-    (path,) = case.glob("trace.json*")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TRACES)))
+def test_a_fixture_has_as_many_calls_and_waits_in_the_trace_as_in_its_json(path):
     trace = load(path)
     check_contract(trace)
     assert sum(check_against_raw(trace, path).values()) > 0  # at least the profiler's own
@@ -85,13 +71,6 @@ REFUSED = {
     "MTIA": "holds activity of a device that is not supported (mtia_ccp_events, mtia_runtime)",
     "CPU-only": "holds no ",
 }
-
-
-def index() -> list[dict[str, str]]:
-    if EXTRA is None:
-        return []
-    with (Path(EXTRA) / "INDEX.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def count(row: dict[str, str], column: str) -> int:

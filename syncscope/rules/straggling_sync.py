@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from syncscope.findings import Finding, NotChecked, TraceInfo
+from syncscope.rules.grouping import say_ms
+from syncscope.rules.lateness import Late, compare
+from syncscope.rules.rule import Case, Hit, Rule
+from syncscope.timeline import Place
+
+LEAST_SHARE = 0.02
+"""Share of its step that a rank holds the others, from which on it is spoken of."""
+
+LEAST_MS = 0.05
+"""Milliseconds a step that a rank holds the others, from which on it is spoken of."""
+
+MAIN_SHARE = 0.1
+"""Share of that time from which on a kind of collective is named."""
+
+EXPLAINED = 0.5
+"""Share of the time that the others are held which the rank's own device must be idle for: else it had more to do."""
+
+ALONE = "the trace of one rank alone does not say who comes late to a collective"
+APART = "no trace of another rank has the same collectives of the same steps"
+BECAUSE = {
+    "wait": "behind a wait",
+    "host work": "while the host does something else than launch",
+    "launching": "while the host launches one small thing after the other",
+    "data loading": "while the host loads data",
+    "allocation": "while the host allocates memory",
+    "pageable copy": "while the host stages a copy of pageable memory",
+}
+"""Causes of idle time, to end a sentence."""
+
+
+class StragglingSync(Rule):
+    """One rank waits for its device, or works on the host, and all others wait for that rank in a collective.
+
+    Why it costs: a collective ends when the last rank has come, so what one rank loses between two collectives, every
+    rank loses. A wait on rank 0 alone, to log or to save something, costs as much as the same wait on all of them.
+
+    Bad:
+        if rank == 0:
+            print(loss.item())                       # all ranks meet again at the next all-reduce
+
+    Good:
+        if rank == 0 and step % 100 == 0:
+            print(loss.item())                       # rarely
+        losses.append(loss.detach())                 # or kept on the device, and read after the last step
+
+    Fine:
+        if rank == 0:
+            save(model)                              # after the loop, or every few thousand steps
+
+    Needs the traces of two ranks or more, of the same steps. Ranks are compared collective by collective, in the order
+    of each kind and process group: all end it together, so the one that ran it for the shortest time came last, and no
+    common clock is needed. Named is what its device was idle for before that, more than the others'. A rank whose
+    device simply had more to compute is no finding. Profilers start apart, so the first of three steps and more is left
+    out.
+    """
+
+    code = "DST601"
+    name = "straggling-sync"
+    severity = "warning"
+    needs = ("runtime", "device")
+    intervention = "none"
+
+    def run(self, case: Case) -> list[Hit]:
+        return []  # one rank alone shows nothing: see ``stragglers``
+
+
+FIX = (
+    "Take the wait or the work off this rank's way to the collective: do it on the device, every so many steps, in a "
+    "thread of its own, or after the last step."
+)
+
+
+def stragglers(traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> tuple[list[Finding], list[NotChecked]]:
+    """The findings on ranks that hold the others, related to ``findings``; and the ranks that could not be compared."""
+    ranks = {number: info for number, info in enumerate(traces) if info.meetings is not None}
+    distinct = {info.rank for info in ranks.values()} - {None}
+    steps, late = compare(ranks) if len(distinct) == len(ranks) > 1 else (0, {})
+    if not steps:
+        why = APART if len(ranks) > 1 else ALONE
+        return [], [NotChecked(rule=StragglingSync.code, why=why, trace=n, rank=i.rank) for n, i in ranks.items()]
+    found = []
+    for number, one in sorted(late.items()):
+        step_ms = ranks[number].steps.profiled_ms or 0.0
+        if one.held / steps >= max(LEAST_MS, LEAST_SHARE * step_ms) and one.idle >= EXPLAINED * one.held:
+            found.append(_finding(number, ranks[number], one, steps, findings))
+    return found, []
+
+
+def _finding(number: int, info: TraceInfo, late: Late, steps: int, findings: Sequence[Finding]) -> Finding:
+    ((delay, _),) = late.delays.most_common(1)
+    site = delay.site
+    place = Place(site=site, at=delay.at, chain=delay.chain, source=delay.site_source, ordinal=delay.ordinal)
+    related = [
+        other.fingerprint
+        for other in findings
+        if (other.trace == number and site is not None and other.site == site)
+        or (other.trace in late.held_traces and other.rule == "OVL302")
+    ]
+    names = ", ".join(name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
+    where = f", at {site.file}:{site.line}" if site else ""
+    return StragglingSync().finding(
+        place,
+        related=tuple(sorted(set(related))),
+        trace=number,
+        rank=info.rank,
+        count=late.times,
+        per_step=late.times / steps,
+        exposed_ms_per_step=round(late.held / steps, 6),
+        message=f"rank {info.rank} comes last to {names} and holds the others for {say_ms(late.held / steps)} ms a "
+        f"step: its device is idle for {say_ms(late.idle / steps)} ms before, {BECAUSE.get(delay.cause, delay.cause)}"
+        f"{where}",
+        fix=FIX,
+        saving_null_why="what it holds up is the others: nothing of this rank's own step",
+    )

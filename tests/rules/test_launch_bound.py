@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from syncscope.findings import Finding
+from tests.builders import TraceBuilder
+from tests.rules.scenes import findings
+
+
+def loop(*, runs: float, every: float = 20, bare: float | None = 400, many: int = 20) -> TraceBuilder:
+    """Three steps of ``many`` launches, one ``every`` so many µs; the kernels run one after the other."""
+    length = every * many
+    builder = TraceBuilder().recording(*(length * i for i in range(4)), bare_us=None if bare is None else [bare])
+    free = 0.0
+    for i in range(3 * many):
+        at = every * i
+        free = max(at + 6, free)
+        builder.launch("tiny", call=(at, 5), runs=(free, runs))
+        free += runs
+    return builder
+
+
+def bound(builder: TraceBuilder) -> list[Finding]:
+    return findings(builder, "LCH501")
+
+
+def test_kernels_smaller_than_their_launch_are_bound_by_launches():
+    found = bound(loop(runs=3))
+    assert len(found) == 1
+    assert (found[0].count, found[0].per_step, found[0].severity, found[0].site) == (60, 20, "warning", None)
+    assert "takes 0.4 ms a step for 20 launches that run for 0.06 ms" in found[0].message
+    assert "within 6 µs" in found[0].message
+    assert "19 of them (95%)" in found[0].message
+
+
+def test_a_device_that_is_busy_for_longer_than_the_host_is_not():
+    assert bound(loop(runs=25)) == []
+
+
+def test_kernels_nearly_as_long_as_their_launch_are_not():
+    assert bound(loop(runs=19)) == []
+
+
+def test_a_handful_of_launches_is_not():
+    assert bound(loop(runs=3, many=9, bare=180)) == []
+    assert bound(loop(runs=3, many=10, bare=200)) != []
+
+
+def test_pauses_of_the_host_are_not_launches():
+    assert bound(loop(runs=3, every=400, bare=8000)) == []
+
+
+def test_a_wait_behind_every_kernel_is_the_waits_fault():
+    builder = TraceBuilder().recording(0, 400, 800, bare_us=[400])
+    for i in range(40):
+        builder.launch("k", call=(20 * i, 3), runs=(20 * i + 4, 3)).stream_sync(20 * i + 5, 3, record=True)
+    assert bound(builder) == []
+
+
+def test_waits_that_empty_the_queue_of_a_busy_device_are_no_sign_of_it():
+    # The device computes for 300 of 400 µs; the host launches for 100 and waits for the rest.
+    builder = TraceBuilder().recording(0, 400, 800, bare_us=[400])
+    for start in (0, 400):
+        for i in range(9):
+            builder.launch("small", call=(start + 10 * i, 4), runs=(start + 10 * i + 5, 2))
+        builder.launch("large", call=(start + 91, 4), runs=(start + 96, 300)).device_sync(start + 96, 301)
+    assert bound(builder) == []
+
+
+def test_what_the_profiler_adds_is_no_launch_time():
+    # Profiled the host takes 400 µs a step, bare 130; the device works for 120.
+    assert bound(loop(runs=6, bare=130)) == []
+
+
+def test_without_bare_steps_the_profilers_share_is_assumed_and_said():
+    found = bound(loop(runs=3, bare=None))
+    assert "assumed" in found[0].message
+    assert "takes 0.267 ms" in found[0].message
+    assert bound(loop(runs=12, bare=None)) == []
+
+
+def test_launches_that_no_other_step_repeats_get_another_fix_than_graphs():
+    assert "Replay" in bound(loop(runs=3))[0].fix
+    changing = loop(runs=3)
+    for number, event in enumerate(changing.events):
+        if event["cat"] == "kernel":
+            event["name"] = f"k{number}"
+    found = bound(changing)[0]
+    assert "0 of them (0%)" in found.message
+    assert "Replay" not in found.fix
+
+
+def test_the_idle_finding_points_to_it():
+    starved, launches = findings(loop(runs=3), "OVL303")[0], bound(loop(runs=3))[0]
+    assert launches.fingerprint in starved.related
+    assert "launching" in starved.message

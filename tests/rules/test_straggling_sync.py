@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import pytest
+
+from syncscope.analysis import analyze_timelines
+from syncscope.findings import Finding, Report
+from syncscope.timeline import Timeline
+from tests.builders import TraceBuilder
+from tests.rules.scenes import line
+
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+READ = line(22, "loss.item()")
+
+
+def rank(
+    number: int | None,
+    *late: float,
+    wait: bool = True,
+    works: bool = False,
+    ends: tuple[float, ...] = (1000, 1000, 1000),
+    clock: float = 0,
+    first: int = 0,
+    group: str = "0",
+) -> TraceBuilder:
+    """Steps of 2000 µs, in each of which the ranks meet in an all-reduce that ends at ``ends``. One comes to it at 410
+    and ``late``, after 100 of compute, a gap of ``late`` (behind a wait, or one in which it ``works`` on), and 300 of
+    compute. The clock of the rank is ahead by ``clock``; its first recorded step has number ``first``."""
+    builder = TraceBuilder(rank=number, world_size=2)
+    builder.recording(*(2000 * i + clock for i in range(len(late) + 1)), first=first)
+    for step, (more, end) in enumerate(zip(late, ends, strict=False)):
+        at = 2000.0 * step + clock
+        comes = at + 410 + more
+        builder.launch("forward", call=(at + 1, 4), runs=(at + 10, 100 + (more if works else 0)))
+        if more and wait and not works:
+            builder.op("aten::item", at + 6, 130).copy("DtoH", call=(at + 8, 2), runs=(at + 110, 1))
+            builder.stream_sync(at + 11, 101).warning(at + 140, READ)
+        builder.launch("backward", call=(comes - 305, 3), runs=(comes - 300, 300))
+        builder.launch(
+            ALL_REDUCE,
+            call=(comes - 290, 3),
+            runs=(comes, at + end - comes),
+            stream=13,
+            args={"Process Group Name": group},
+        )
+    return builder
+
+
+def joined(*builders: TraceBuilder) -> Report:
+    return analyze_timelines([Timeline(builder.trace(f"rank{i}.json")) for i, builder in enumerate(builders)])
+
+
+def stragglers(*builders: TraceBuilder) -> list[Finding]:
+    return [finding for finding in joined(*builders).findings if finding.rule == "DST601"]
+
+
+def unchecked(*builders: TraceBuilder) -> list[str]:
+    return [entry.why for entry in joined(*builders).not_checked if entry.rule == "DST601"]
+
+
+EARLY = rank(0, 0, 0, 0)
+SILENT = TraceBuilder(rank=1, world_size=2).launch("k", call=(0, 1), runs=(2, 5))
+
+
+def test_the_rank_whose_wait_holds_the_others_is_found_at_the_line_of_the_wait():
+    report = joined(EARLY, rank(1, 500, 500, 500))
+    (found,) = [finding for finding in report.findings if finding.rule == "DST601"]
+    assert found.site is not None
+    assert (found.rank, found.trace, found.site.line, found.severity) == (1, 1, 22, "warning")
+    assert found.exposed_ms_per_step == pytest.approx(0.5)
+    assert "rank 1 comes last to allreduce of group 0 and holds the others for 0.5 ms a step" in found.message
+    assert "train.py:22" in found.message
+    rules = {finding.fingerprint: finding.rule for finding in report.findings}
+    assert {rules[key] for key in found.related} >= {"SYN102", "OVL302"}
+    assert unchecked(EARLY, rank(1, 500, 500, 500)) == []
+
+
+def test_work_of_the_host_alone_is_found_without_a_line():
+    (found,) = stragglers(EARLY, rank(1, 500, 500, 500, wait=False))
+    assert found.site is None
+    assert "something else than launch" in found.message
+
+
+def test_a_rank_whose_device_computes_for_longer_is_no_straggler():
+    assert stragglers(EARLY, rank(1, 500, 500, 500, works=True)) == []
+
+
+def test_what_all_ranks_are_idle_for_is_no_reason():
+    # Both are idle for a millisecond at the end of each step; only the wait in the middle tells them apart.
+    (found,) = stragglers(EARLY, rank(1, 500, 500, 500))
+    assert "idle for 0.499 ms before" in found.message
+
+
+def test_ranks_that_come_nearly_together_are_clean():
+    assert stragglers(EARLY, rank(1, 20, 20, 20)) == []
+
+
+def test_no_common_clock_is_needed():
+    (found,) = stragglers(EARLY, rank(1, 500, 500, 500, clock=31_415))
+    assert (found.rank, found.exposed_ms_per_step) == (1, pytest.approx(0.5))
+
+
+def test_of_three_steps_the_first_is_left_out():
+    assert stragglers(EARLY, rank(1, 500, 0, 0)) == []
+    assert stragglers(rank(0, 0, 0), rank(1, 500, 0)) != []
+
+
+def test_several_ranks_can_hold_each_other_in_turn():
+    found = stragglers(rank(0, 0, 500, 0), rank(1, 0, 0, 500))
+    assert {(finding.rank, finding.exposed_ms_per_step) for finding in found} == {(0, 0.25), (1, 0.25)}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        (),
+        (rank(0, 500, 500, 500),),
+        (rank(None, 500, 500, 500),),
+        (rank(1, 500, 500, 500, first=7),),
+        (rank(1, 500, 500, 500, ends=(1000, 1900, 1300)),),
+        (rank(1, 500, 500, 500, group="7"),),
+        (SILENT,),
+    ],
+    ids=["alone", "the same rank", "no rank", "other steps", "other ends", "another group", "no collective"],
+)
+def test_what_cannot_be_compared_is_not_checked(others: tuple[TraceBuilder, ...]):
+    assert stragglers(EARLY, *others) == []
+    assert unchecked(EARLY, *others)
+
+
+def test_without_collectives_there_is_nothing_to_check():
+    assert unchecked(SILENT) == []
+
+
+def test_a_program_of_one_rank_has_nobody_to_wait_for():
+    alone = TraceBuilder(rank=0, world_size=1).recording(0, 100)
+    assert unchecked(alone.launch(ALL_REDUCE, call=(1, 2), runs=(5, 20))) == []
+
+
+def test_a_thousand_collectives_a_step_leave_a_short_table():
+    builder = TraceBuilder(rank=0, world_size=2).recording(0, 50_000)
+    for i in range(1000):
+        builder.launch(ALL_REDUCE, call=(40 * i, 2), runs=(40 * i + 5, 20), stream=13)
+    meetings = Timeline(builder.trace()).info().meetings
+    assert meetings is not None
+    assert len(meetings.collectives) == 8
+    assert sum(one.ms for one in meetings.collectives) == pytest.approx(20.0)
+
+
+def test_the_table_survives_the_json_report():
+    report = joined(EARLY, rank(1, 500, 500, 500))
+    assert Report.from_json(report.to_json()) == report
+
+
+def test_a_trace_without_runtime_calls_stays_unchecked_beside_others():
+    blind = TraceBuilder(rank=2, world_size=3).kernel("k", 0, 5)
+    assert unchecked(EARLY, rank(1, 500, 500, 500), blind) == [
+        "the trace holds no runtime calls (was ProfilerActivity.CUDA on?)"
+    ]
+
+
+def test_a_selection_without_it_drops_the_table_too():
+    views = [Timeline(builder.trace()) for builder in (EARLY, rank(1, 500, 500, 500))]
+    report = analyze_timelines(views, select=["SYN"])
+    assert all(info.meetings is None for info in report.traces)

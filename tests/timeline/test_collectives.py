@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from syncscope.timeline import Timeline
+from syncscope.timeline.collectives import HELD, SAME_STREAM, UNQUEUED
+from tests.builders import TID, TraceBuilder
+
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+BACKWARD = (("train.py", 31, "step", "loss.backward()"), ("<site-packages>/torch/_tensor.py", 9, "backward"))
+US = 1000
+
+
+def only(builder: TraceBuilder) -> dict[str, Any]:
+    """The one collective of a trace, with its place."""
+    view = Timeline(builder.trace())
+    (row,) = view.collectives.to_dict("records")
+    return {**{str(column): value for column, value in row.items()}, "at": view.places[row["place"]]}
+
+
+def reduced(args: dict[str, Any] | None = None, *, stream: int = 13) -> TraceBuilder:
+    """A kernel for 50 µs, and an all-reduce launched while it runs, of 40 µs of which 20 are beside it."""
+    builder = TraceBuilder().recording(0, 200).launch("gemm", call=(0, 5), runs=(10, 50))
+    return builder.launch(ALL_REDUCE, call=(20, 5), runs=(40, 40), stream=stream, args=args)
+
+
+def test_what_nothing_computes_beside_is_exposed():
+    found = only(reduced())
+    assert (found["name"], found["dur"], found["exposed"], found["step"]) == ("allreduce", 40 * US, 20 * US, 0)
+
+
+def test_size_and_group_are_the_traces_own():
+    arguments = {"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "dtype": "BFloat16"}
+    said = only(reduced({**arguments, "Process Group Name": "3"}))
+    assert (said["bytes"], said["group"]) == (2000, "3")
+    assert (only(reduced())["bytes"], only(reduced())["group"]) == (-1, "")
+
+
+@pytest.mark.parametrize("arguments", [{"dtype": "Strange"}, {"dtype": "Float", "In msg nelems": 1 << 62}])
+def test_a_size_that_makes_no_sense_is_unknown(arguments: dict[str, Any]):
+    assert only(reduced({"In msg nelems": 10, "Out msg nelems": 10, **arguments}))["bytes"] == -1
+
+
+def test_the_line_is_that_of_the_call_of_the_process_group():
+    line = ("train.py", 19, "step", "dist.all_reduce(x)")
+    found = only(reduced().entry("ProcessGroup.allreduce", 18, 27, line))
+    assert (found["at"].site.line, found["at"].entry) == (19, "ProcessGroup.allreduce")
+
+
+def test_in_a_thread_of_autograd_the_line_is_that_of_backward():
+    builder = TraceBuilder().recording(0, 200).entry("backward", 10, 150, *BACKWARD)
+    builder.on(TID + 1).launch(ALL_REDUCE, call=(20, 5), runs=(40, 40), stream=13)
+    assert only(builder)["at"].site.line == 31
+
+
+def test_a_librarys_hook_in_backward_is_at_the_line_of_backward_too():
+    builder = TraceBuilder().recording(0, 200).entry("backward", 10, 150, *BACKWARD).on(TID + 1)
+    builder.launch(ALL_REDUCE, call=(20, 5), runs=(40, 40), stream=13)
+    hook = ("<site-packages>/torch/distributed/fsdp/_hooks.py", 7, "post_backward")
+    assert only(builder.entry("ProcessGroup.allreduce", 18, 27, hook))["at"].site.line == 31
+
+
+def test_the_frames_of_a_foreign_trace_give_the_function_that_called_backward():
+    builder = TraceBuilder().frame("train.py", 30, "step", 0, 190)
+    builder.frame("/x/site-packages/torch/autograd/graph.py", 820, "_engine_run_backward", 10, 140)
+    builder.on(TID + 1).launch(ALL_REDUCE, call=(20, 5), runs=(40, 40), stream=13)
+    assert (only(builder)["at"].site.function, only(builder)["at"].source) == ("step", "stack")
+
+
+@pytest.mark.parametrize(
+    ("op", "name"), [("c10d::alltoall_base_", "all_to_all"), ("c10d::send", "send"), ("aten::gather", "send_recv")]
+)
+def test_a_kernel_that_serves_several_collectives_is_named_after_the_op(op: str, name: str):
+    builder = TraceBuilder().op(op, 0, 50).launch(SEND_RECV, call=(20, 5), runs=(40, 40), stream=13)
+    assert only(builder)["name"] == name
+
+
+def test_without_ops_it_is_named_after_the_recorded_call():
+    builder = TraceBuilder().recording(0, 100).entry("ProcessGroup.alltoall_base", 15, 30, ("train.py", 3, "step"))
+    assert only(builder.launch(SEND_RECV, call=(20, 5), runs=(40, 40), stream=13))["name"] == "all_to_all"
+
+
+def test_why_nothing_computes_beside_it():
+    assert only(reduced(stream=7))["beside"] == SAME_STREAM
+    assert only(reduced().launch("sgd", call=(30, 5), runs=(85, 5)))["beside"] == HELD
+    assert only(reduced().launch("sgd", call=(90, 5), runs=(98, 5)))["beside"] == UNQUEUED
+    assert only(reduced())["beside"] == UNQUEUED
