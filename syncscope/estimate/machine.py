@@ -278,8 +278,8 @@ class _Machine:
         return end
 
     def _apart_from(self, item: _Item, change: Change, step: int, launched: Floats) -> Floats:
-        """When a copy or a collective could begin on a stream of its own: a step early, as soon as the step before began
-        or what it needs is there; beside its stream, as soon as that is held no longer."""
+        """When a copy or a collective could begin on a stream of its own: early, as soon as the step before began or
+        what it needs is there; beside its stream, as soon as that is held no longer."""
         ready = np.maximum(self._stream[item.stream], launched)
         early = self._begins[max(step - 1, 0)] + item.lat if item.engine == TO_DEVICE else ready
         beside = np.maximum(self._held[item.stream], launched)
