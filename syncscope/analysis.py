@@ -13,6 +13,7 @@ import msgspec
 
 from syncscope import __version__, rules
 from syncscope import policy as policies
+from syncscope.estimate import estimate
 from syncscope.findings import Report, Tool
 from syncscope.merge import merge
 from syncscope.rules.straggling_sync import StragglingSync
@@ -36,16 +37,19 @@ def analyze(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     policy: policies.Policy | None = None,
+    bare_ms: float | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """The findings of one or several traces, in one report.
 
     A folder stands for every chrome trace in it and below. ``select`` and ``ignore`` take rule codes or prefixes and
-    restrict what is reported. With a ``policy``, expected findings are marked and stale expectations listed.
+    restrict what is reported, and what ``saving_all_ms_per_step`` is the saving of. With a ``policy``, expected
+    findings are marked and stale expectations listed. ``bare_ms`` is the mean length of a step with no profiler, for
+    traces that do not hold it.
 
     Raises ``TraceError`` for a file that cannot be read and ``ValueError`` for an unknown rule.
     """
-    return analyze_timelines(_each(paths, progress), select=select, ignore=ignore, policy=policy)
+    return analyze_timelines(_each(paths, progress), select=select, ignore=ignore, policy=policy, bare_ms=bare_ms)
 
 
 def analyze_timelines(
@@ -54,10 +58,11 @@ def analyze_timelines(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     policy: policies.Policy | None = None,
+    bare_ms: float | None = None,
 ) -> Report:
     """``analyze`` of traces already read. Takes one at a time, so an iterator need not hold them all."""
     wanted = frozenset(rule.code for rule in rules.select(select, ignore))
-    report = merge(_report(timeline) for timeline in timelines)
+    report = merge(_report(timeline, wanted, bare_ms) for timeline in timelines)
     if policy is not None:
         report = policies.apply(report, policy)
     return only(report, wanted)
@@ -78,12 +83,19 @@ def _each(paths: Sequence[str | os.PathLike[str]], progress: Progress | None) ->
         progress(str(files[-1]), len(files), len(files))
 
 
-def _report(timeline: Timeline) -> Report:
-    findings, not_checked = rules.check(timeline)
+def _report(timeline: Timeline, codes: frozenset[str], bare_ms: float | None) -> Report:
+    """The report on a trace. Savings are told of the rules with these codes alone, and of them together."""
+    hits, not_checked = rules.hits(timeline)
+    wanted = [hit for hit in hits if hit.finding.rule in codes]
+    worth = estimate(timeline, wanted, bare_ms)
+    others = tuple(hit.finding for hit in hits if hit.finding.rule not in codes)
     return Report(
         tool=Tool(name="syncscope", version=__version__),
-        traces=(timeline.info(),),
-        findings=tuple(findings),
+        traces=(msgspec.structs.replace(timeline.info(), replay=worth.replay),),
+        findings=(*worth.findings, *others),
+        saving_all_ms_per_step=worth.every.ms,
+        saving_all_low_ms_per_step=worth.every.low,
+        saving_all_high_ms_per_step=worth.every.high,
         not_checked=tuple(not_checked),
     )
 

@@ -44,6 +44,21 @@ class Site(Frame, frozen=True, kw_only=True):
     """Just after its last character; ``None`` also where it ends on another line."""
 
 
+class SketchLane(msgspec.Struct, frozen=True, kw_only=True):
+    """The host or a stream in a picture of one step."""
+
+    label: str
+    busy: str
+    """One digit a bin, 0 to 9 ninths of it taken; all bins of a report's pictures are of one length."""
+
+
+class Sketch(msgspec.Struct, frozen=True, kw_only=True):
+    """A step as it was replayed."""
+
+    step_ms: float
+    lanes: tuple[SketchLane, ...]
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One cause: every occurrence of a rule at one site and one ``at``."""
 
@@ -83,6 +98,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     saving_low_ms_per_step: float | None = None
     saving_high_ms_per_step: float | None = None
     saving_null_why: str | None = None
+    """Why there is no saving, or only its bounds."""
+    after: Sketch | None = None
+    """The step with this fixed; before it is that of the trace's ``Replay``."""
     stall_ms: float | None = None
     """Milliseconds blocked by all occurrences together; set also where the trace has no steps."""
     first_ns: int | None = None
@@ -119,6 +137,20 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     comm_exposed_ms: float
     idle_ms: float
     idle_by_cause: dict[str, float]
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """The replay behind the savings of a trace."""
+
+    misfit: float | None = None
+    """Share of the traced step by which the replay of the unchanged steps misses it."""
+    host_scale: float | None = None
+    """What the host's work, the profiler's cost taken off, was multiplied with to meet the bare step."""
+    null_why: str | None = None
+    """Why no saving of the trace could be told."""
+    assumptions: tuple[str, ...] = ()
+    """What was taken for granted where the trace does not show it, one sentence each."""
+    before: Sketch | None = None
 
 
 class Delay(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,6 +214,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Coverage
     overlap: Overlap | None
     """``None`` when the trace holds no device activity."""
+    replay: Replay | None = None
     each_step: EachStep | None = None
     """``None`` where the trace has no steps."""
     files: tuple[str, ...] | None = None
@@ -222,6 +255,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     traces: tuple[TraceInfo, ...]
     findings: tuple[Finding, ...]
     saving_all_ms_per_step: float | None = None
+    """Of all findings of the report's one trace together; they do not add up."""
+    saving_all_low_ms_per_step: float | None = None
+    saving_all_high_ms_per_step: float | None = None
     not_checked: tuple[NotChecked, ...] = ()
     stale: tuple[Stale, ...] = ()
 
@@ -321,22 +357,21 @@ def fingerprint(rule: str, file: str, function: str, expression: str | None, ord
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Unexpected first, then by severity, then by what it is worth; where that is unknown, by what it blocks."""
+    """Unexpected first, notes last; then by what fixing is worth, where that is unknown by severity and what it
+    blocks."""
     return tuple(sorted(findings, key=_place))
 
 
-def _place(finding: Finding) -> tuple[int, int, float, int, str, str, int]:
-    weights = (
-        finding.saving_ms_per_step,
-        finding.stall_ms_per_step,
-        finding.exposed_ms_per_step,
-        finding.stall_ms,
-    )
-    weight = next((weight for weight in weights if weight is not None), 0.0)
+def _place(finding: Finding) -> tuple[object, ...]:
+    blocked = (finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.stall_ms)
+    saving = finding.saving_ms_per_step if finding.saving_ms_per_step is not None else finding.saving_high_ms_per_step
     return (
         STATUSES.index(finding.status),
+        finding.severity == "note",
+        saving is None,
+        -(saving or 0.0),
         SEVERITIES.index(finding.severity),
-        -weight,
+        -next((ms for ms in blocked if ms is not None), 0.0),
         finding.trace,
         finding.rule,
         finding.site.file if finding.site else "",

@@ -25,7 +25,7 @@ def merge(reports: Iterable[Report]) -> Report:
         raise ValueError("no reports to merge")
     findings: list[Finding] = []
     not_checked: list[NotChecked] = []
-    offset = 0
+    offset, single = 0, len(parts) == 1
     for part in parts:
         findings += [msgspec.structs.replace(finding, trace=finding.trace + offset) for finding in part.findings]
         not_checked += [msgspec.structs.replace(entry, trace=entry.trace + offset) for entry in part.not_checked]
@@ -42,7 +42,9 @@ def merge(reports: Iterable[Report]) -> Report:
         tool=parts[0].tool,
         traces=traces,
         findings=ordered(findings),
-        saving_all_ms_per_step=parts[0].saving_all_ms_per_step if len(parts) == 1 else None,
+        saving_all_ms_per_step=parts[0].saving_all_ms_per_step if single else None,
+        saving_all_low_ms_per_step=parts[0].saving_all_low_ms_per_step if single else None,
+        saving_all_high_ms_per_step=parts[0].saving_all_high_ms_per_step if single else None,
         not_checked=(*(one for one in not_checked if one.rule != STRAGGLING or not traces[one.trace].meetings), *alone),
         stale=_stale_everywhere(parts),
     )

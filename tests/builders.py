@@ -220,11 +220,15 @@ class TraceBuilder:
         source: str = "user",
         first: int = 0,
         bare_us: Sequence[float] | None = None,
+        drained: float | None = None,
         **fields: Any,
     ) -> TraceBuilder:
-        """Our collector's own key, with n + 1 step boundaries; ``fields`` are those of :class:`Recording`."""
+        """Our collector's own key, with n + 1 step boundaries; ``drained`` is when the device had finished them,
+        ``fields`` are those of :class:`Recording`."""
         self._boundaries = list(boundaries)
-        self._steps = msgspec.convert({"source": source, "first": first, "tid": self._tid}, RecordedSteps)
+        done = None if drained is None else epoch_ns(drained)
+        steps = {"source": source, "first": first, "tid": self._tid, "drained_ns": done}
+        self._steps = msgspec.convert(steps, RecordedSteps)
         bare = None if bare_us is None else Bare(steps_ns=tuple(round(length * 1000) for length in bare_us))
         self._recording = {"version": "0.0", "torch": "2.11.0", "bare": bare, **fields}
         return self

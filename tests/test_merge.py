@@ -110,17 +110,19 @@ def test_nothing_to_join_is_an_error() -> None:
         merge([])
 
 
-def test_order_is_status_then_severity_then_saving_or_stall() -> None:
+def test_order_is_status_then_saving_and_by_stall_where_that_is_unknown() -> None:
     base = sample.findings()[0]
     differences: tuple[dict[str, Any], ...] = (
-        {"severity": "error", "saving_ms_per_step": 0.2, "op": "a"},
-        {"severity": "error", "saving_ms_per_step": 0.1, "stall_ms_per_step": 9.0, "op": "b"},
-        {"severity": "warning", "saving_ms_per_step": None, "stall_ms_per_step": 5.0, "op": "c"},
-        {"severity": "warning", "saving_ms_per_step": 3.0, "stall_ms_per_step": 5.0, "op": "d"},
-        {"severity": "note", "saving_ms_per_step": 7.0, "op": "e"},
-        {"severity": "error", "status": "baseline", "saving_ms_per_step": 7.0, "op": "f"},
-        {"severity": "error", "status": "expected", "saving_ms_per_step": 8.0, "op": "g"},
+        {"severity": "warning", "saving_ms_per_step": 3.0, "stall_ms_per_step": 5.0, "op": "a"},
+        {"severity": "error", "saving_ms_per_step": None, "saving_high_ms_per_step": 2.0, "op": "b"},
+        {"severity": "error", "saving_ms_per_step": 0.1, "stall_ms_per_step": 9.0, "op": "c"},
+        {"severity": "error", "saving_ms_per_step": None, "stall_ms_per_step": 1.0, "op": "d"},
+        {"severity": "warning", "saving_ms_per_step": None, "stall_ms_per_step": 5.0, "op": "e"},
+        {"severity": "note", "saving_ms_per_step": 7.0, "op": "f"},
+        {"severity": "error", "status": "baseline", "saving_ms_per_step": 7.0, "op": "g"},
+        {"severity": "error", "status": "expected", "saving_ms_per_step": 8.0, "op": "h"},
     )
-    wanted = [msgspec.structs.replace(base, **changes) for changes in differences]
-    for shuffled in itertools.islice(itertools.permutations(wanted), 0, 5040, 97):
-        assert [finding.op for finding in ordered(shuffled)] == list("abcdefg")
+    unknown = dict.fromkeys(("saving_low_ms_per_step", "saving_high_ms_per_step"))
+    wanted = [msgspec.structs.replace(base, **{**unknown, **changes}) for changes in differences]
+    for shuffled in itertools.islice(itertools.permutations(wanted), 0, 40_320, 797):
+        assert [finding.op for finding in ordered(shuffled)] == list("abcdefgh")

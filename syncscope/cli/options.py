@@ -46,6 +46,16 @@ Ignore = Annotated[
     list[str] | None,
     typer.Option("--ignore", metavar="RULES", help="Not these rules: codes or prefixes.", show_default=False),
 ]
+BareMs = Annotated[
+    float | None,
+    typer.Option(
+        "--bare-ms",
+        metavar="MS",
+        min=0.001,
+        help="Mean length of a step with no profiler, for savings from traces that do not hold it.",
+        show_default=False,
+    ),
+]
 Config = Annotated[
     Path | None,
     typer.Option(

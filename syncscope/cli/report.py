@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syncscope.cli.options import Config, Output
+from syncscope.cli.options import BareMs, Config, Output
 from syncscope.cli.saved import is_report, read_report
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def report(
         ),
     ],
     output: Output,
+    bare_ms: BareMs = None,
     config: Config = None,
 ) -> None:
     """Write the HTML report, from a trace or from a saved JSON report.
@@ -42,7 +43,7 @@ def report(
     from syncscope.policy import load_policy
 
     if not is_report(source):
-        found, lanes, wanted = study([source], output, load_policy(Path.cwd(), config))
+        found, lanes, wanted = study([source], output, load_policy(Path.cwd(), config), bare_ms=bare_ms)
         deliver(wanted, Content(found, lanes))
         return
     wanted = targets(output, [source])

@@ -23,6 +23,7 @@ def study(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     untouched: Sequence[Path] = (),
+    bare_ms: float | None = None,
 ) -> tuple[Report, list[Lanes], list[Target]]:
     """The report on the traces, their pictures where an output shows them, and the outputs to write: none over an input
     or over one of ``untouched``."""
@@ -34,9 +35,10 @@ def study(
     check_codes(select, ignore)
     with progress(files) as bar:
         if not needs_picture(wanted):  # one trace in memory at a time
-            return analyze(*files, select=select, ignore=ignore, policy=policy, progress=bar), [], wanted
+            report = analyze(*files, select=select, ignore=ignore, policy=policy, bare_ms=bare_ms, progress=bar)
+            return report, [], wanted
         read = timelines(*files, progress=bar)
-        report = analyze_timelines(read, select=select, ignore=ignore, policy=policy)
+        report = analyze_timelines(read, select=select, ignore=ignore, policy=policy, bare_ms=bare_ms)
         return report, [lanes(timeline) for timeline in read], wanted
 
 

@@ -22,7 +22,10 @@ from syncscope.findings import Report
 from syncscope.report.page import RuleDoc, View, rule_docs, views
 from syncscope.timeline.lanes import Lanes
 
-SCRIPTS = ("dom.js", "overview.js", "findings.js", "picture.js", "inspector.js", "chart.js", "timeline.js", "main.js")
+SCRIPTS = (
+    "dom.js", "overview.js", "sketch.js", "findings.js", "picture.js", "inspector.js", "chart.js", "timeline.js",
+    "main.js",
+)  # fmt: skip
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 

@@ -228,6 +228,12 @@ def milliseconds(ms: float) -> str:
     return f"{ms:.0f} ms" if ms >= 1000 else f"{ms:.3g} ms"
 
 
+def between(low: float, high: float) -> str:
+    """``0.1 to 0.4 ms``: the unit once where it is the same."""
+    (start, unit), end = milliseconds(low).split(" "), milliseconds(high)
+    return f"{start} to {end}" if end.endswith(f" {unit}") else f"{milliseconds(low)} to {end}"
+
+
 def percent(part: float, whole: float | None) -> str:
     """``27 %``; a dash when there is no whole."""
     if not whole:

@@ -97,7 +97,7 @@ def _one_trace(info: TraceInfo, console: Console) -> None:
         facts.append(f"rank {info.rank}")
     _line(console, Text(" · ".join([*facts, *_steps(info)])), INDENT)
     _line(console, Text(_coverage(info)), INDENT)
-    for line in _device_time(info):
+    for line in (*_device_time(info), *_savings(info)):
         _line(console, Text(line), INDENT, hang=INDENT)
 
 
@@ -139,6 +139,19 @@ def _device_time(info: TraceInfo) -> list[str]:
     told = ", ".join(f"{terminal(cause_label(cause))} {milliseconds(ms)}" for cause, ms in causes if ms > 0)
     lines.append(f"device idle {milliseconds(overlap.idle_ms)}{a_step}" + (f": {told}" if told else ""))
     return lines
+
+
+def _savings(info: TraceInfo) -> list[str]:
+    """What stands behind the savings, or why there are none."""
+    replay = info.replay
+    if replay is None:
+        return []
+    if replay.null_why is not None:
+        return [f"no savings: {terminal(replay.null_why)}"]
+    known = replay.host_scale is not None
+    bare = f", host work × {replay.host_scale:.3g} to meet the bare step" if known else "; no bare step: only ranges"
+    assumed = [f"assumed: {terminal(text)}" for text in replay.assumptions]
+    return [f"savings: from a replay that meets the traced step within {abs(replay.misfit or 0.0):.1%}{bare}", *assumed]
 
 
 def _many_traces(traces: Sequence[TraceInfo], console: Console) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from syncscope.diff import Change, Diff, Kind
 from syncscope.findings import SEVERITIES, Finding, Frame, NotChecked, Report, Stale, TraceInfo, Verdict
-from syncscope.report.page import milliseconds
+from syncscope.report.page import between, milliseconds
 from syncscope.tally import say_count
 
 
@@ -31,14 +31,18 @@ def weights(finding: Finding) -> str:
     else:
         prefix, number, stall = "a step: ", finding.per_step, finding.stall_ms_per_step
     facts = [f"{number:.4g} ×"]
-    for label, ms in (
-        ("blocked", stall),
-        ("exposed", finding.exposed_ms_per_step),
-        ("worth", finding.saving_ms_per_step),
-    ):
+    for label, ms in (("blocked", stall), ("exposed", finding.exposed_ms_per_step)):
         if ms is not None:
             facts.append(f"{label} {milliseconds(ms)}")
-    return prefix + ", ".join(facts)
+    saving = worth(finding.saving_ms_per_step, finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)
+    return prefix + " · ".join([*facts, *saving])
+
+
+def worth(ms: float | None, low: float | None, high: float | None) -> list[str]:
+    """``worth 0.3 ms``, or its bounds where only they are known; nothing where neither is."""
+    if ms is not None:
+        return [f"worth {milliseconds(ms)}"]
+    return [] if low is None or high is None else [f"worth {between(low, high)}"]
 
 
 def where(frame: Frame | None) -> str:
@@ -99,8 +103,8 @@ def tally(report: Report) -> str:
     for status, ending in (("expected", "expected"), ("baseline", "in the baseline")):
         if number := _with_status(report, status):
             facts.append(f"{number} {ending}")
-    if report.saving_all_ms_per_step is not None:
-        facts.append(f"all fixed together: worth {milliseconds(report.saving_all_ms_per_step)} a step")
+    every = (report.saving_all_ms_per_step, report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step)
+    facts += [f"all fixed together: {saving} a step" for saving in worth(*every)]
     return " · ".join(facts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -26,7 +27,7 @@ from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.rules.read_before_arrival import ReadBeforeArrival
 from syncscope.rules.round_trip import RoundTrip
-from syncscope.rules.rule import Case, Rule, related
+from syncscope.rules.rule import Case, Hit, Rule, related
 from syncscope.rules.scalar_read import ScalarRead
 from syncscope.rules.small_copies import SmallCopies
 from syncscope.rules.straggling_sync import StragglingSync
@@ -59,7 +60,7 @@ RULES: tuple[Rule, ...] = (
     StragglingSync(),
 )
 
-__all__ = ["RULES", "Rule", "check", "select"]
+__all__ = ["RULES", "Hit", "Rule", "check", "hits", "select"]
 
 
 SIDE_BY_SIDE = ("OVL", "LCH")
@@ -81,7 +82,13 @@ def select(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule
 
 
 def check(timeline: Timeline, rules: Sequence[Rule] = RULES) -> tuple[list[Finding], list[NotChecked]]:
-    """What ``rules`` find, and which of them could not see.
+    """What ``rules`` find, and which of them could not see."""
+    found, blind = hits(timeline, rules)
+    return [hit.finding for hit in found], blind
+
+
+def hits(timeline: Timeline, rules: Sequence[Rule] = RULES) -> tuple[list[Hit], list[NotChecked]]:
+    """What ``rules`` find, with the rows that each finding speaks of, and which rules could not see.
 
     All rules run, in order, whatever is asked for: which rule takes a wait does not depend on the selection.
     """
@@ -96,6 +103,9 @@ def check(timeline: Timeline, rules: Sequence[Rule] = RULES) -> tuple[list[Findi
             blind.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, partial=True))
         case.hits += rule.run(case)
     codes = {rule.code for rule in rules}
-    linked = ((hit.finding, others) for hit, others in related(case.hits) if hit.finding.rule in codes)
-    findings = [msgspec.structs.replace(finding, related=others) for finding, others in linked]
-    return findings, [entry for entry in blind if entry.rule in codes]
+    linked = [
+        replace(hit, finding=msgspec.structs.replace(hit.finding, related=others))
+        for hit, others in related(case.hits)
+        if hit.finding.rule in codes
+    ]
+    return linked, [entry for entry in blind if entry.rule in codes]

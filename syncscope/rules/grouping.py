@@ -12,7 +12,7 @@ from syncscope.findings import Finding, Severity, fingerprint
 from syncscope.rules.chains import ops_of
 from syncscope.timeline import Place, Timeline
 
-SAVING_NULL_WHY = "stalls were measured, savings not yet estimated"
+SAVING_NULL_WHY = "only the rules were run: no saving was estimated"
 
 OCCURRENCES = {
     "ts": "int64",  # ns

@@ -113,8 +113,8 @@ class Rule(ABC):
         key = (site.file, site.function, site.expression) if site else ("", "", None)
         return Finding(
             rule=self.code, name=self.name, severity=self.severity, site=site, at=place.at, chain=place.chain,
-            site_source=place.source, saving_null_why=SAVING_NULL_WHY,
-            fingerprint=fingerprint(self.code, *key, place.ordinal), **fields,
+            site_source=place.source, fingerprint=fingerprint(self.code, *key, place.ordinal),
+            **{"saving_null_why": SAVING_NULL_WHY, **fields},
         )  # fmt: skip
 
     def worth(self, group: Group) -> bool:

@@ -115,4 +115,5 @@ def _finding(number: int, info: TraceInfo, late: Late, steps: int, findings: Seq
         f"step: its device is idle for {say_ms(late.idle / steps)} ms before, {BECAUSE.get(delay.cause, delay.cause)}"
         f"{where}",
         fix=FIX,
+        saving_null_why="what it holds up is the others: nothing of this rank's own step",
     )

@@ -31,9 +31,14 @@ class Launching:
     """Median time from the begin of such a call to the begin of its first kernel: a few µs where the queue is empty."""
     busy_ns: int
     """Time that the kernels run, one by one."""
-    replayable: int | None
-    """Launches that are gone if every stretch without a wait, a host copy or an allocation that all steps repeat is
-    one graph; ``None`` with fewer than two steps to compare."""
+    graphs: tuple[Ints, ...] | None
+    """Launches (rows of ``Timeline.calls``) of each stretch without a wait, a host copy or an allocation that all steps
+    repeat, in every step: what could be one graph. ``None`` with fewer than two steps to compare."""
+
+    @property
+    def replayable(self) -> int | None:
+        """Launches that are gone if every such stretch is one graph."""
+        return None if self.graphs is None else sum(len(stretch) - 1 for stretch in self.graphs)
 
 
 def find_launching(
@@ -57,12 +62,15 @@ def find_launching(
         own_ns=span[1] - span[0] - away,
         delay_ns=int(np.median(delay)) if len(delay) else 0,
         busy_ns=int(device["dur"].to_numpy(np.int64)[rows].sum()),
-        replayable=_replayable(calls, device, launch, step),
+        graphs=_graphs(calls, device, launch, step),
     )
 
 
-def _replayable(calls: pd.DataFrame, device: pd.DataFrame, launch: Ints, step: Ints) -> int | None:
+def _graphs(calls: pd.DataFrame, device: pd.DataFrame, launch: Ints, step: Ints) -> tuple[Ints, ...] | None:
     """See :class:`Launching`. A stretch is known by the names of what it launches."""
+    numbers = np.unique(step[step >= 0]).tolist()
+    if len(numbers) < 2:
+        return None
     known = np.flatnonzero(launch >= 0)[::-1]
     ran = np.full(len(calls), -1, dtype=np.int64)
     ran[launch[known]] = device["name"].cat.codes.to_numpy()[known]
@@ -70,12 +78,21 @@ def _replayable(calls: pd.DataFrame, device: pd.DataFrame, launch: Ints, step: I
     crosses[launch[known]] = device["direction"].isin(HOST_SIDES).to_numpy(bool)[known]
     role = calls["role"].to_numpy(object)
     breaks = np.isin(role, ["graph-launch", *SYNC_ROLES, *MEMORY_ROLES]) | crosses
-    inside = (role == "launch") & (step >= 0)
-    table = pd.DataFrame({"step": step, "stretch": np.cumsum(breaks), "ran": ran})[inside]
-    stretches = table.groupby(["step", "stretch"])["ran"].agg(tuple)
-    steps = [Counter(names) for _, names in stretches.groupby(level="step")]
-    many = len(np.unique(step[step >= 0]))
-    if many < 2:
-        return None
-    repeated = reduce(and_, steps) if len(steps) == many else Counter[tuple[int, ...]]()
-    return many * sum((len(names) - 1) * times for names, times in repeated.items())
+    inside = np.flatnonzero((role == "launch") & (step >= 0))
+    table = pd.DataFrame({"step": step[inside], "stretch": np.cumsum(breaks)[inside], "row": inside})
+    found = []
+    of_step: dict[int, Counter[tuple[int, ...]]] = {number: Counter() for number in numbers}
+    for _, rows in table.groupby(["step", "stretch"]):
+        number, stretch = int(rows["step"].iloc[0]), rows["row"].to_numpy(np.int64)
+        names = tuple(ran[stretch].tolist())
+        of_step[number][names] += 1
+        found.append((number, names, stretch))
+    # As often as in the step that has the fewest of it.
+    common = reduce(and_, of_step.values())
+    left = {number: Counter(common) for number in numbers}
+    graphs = []
+    for number, names, stretch in found:
+        if left[number][names]:
+            left[number][names] -= 1
+            graphs.append(stretch)
+    return tuple(graphs)

@@ -151,7 +151,7 @@ class Timeline:
     @cached_property
     def span(self) -> tuple[int, int] | None:
         """Begin and end of what is looked at, in ns (``steps.span``)."""
-        return span(self.steps, self.trace.device, self._drained)
+        return span(self.steps, self.trace.device, self.drained)
 
     @cached_property
     def idle(self) -> pd.DataFrame:
@@ -368,7 +368,7 @@ class Timeline:
         """Mean length of a recorded step: where the device was seen to drain, until then, as bare steps are timed."""
         if not len(self.steps):
             return None
-        if self._drained is None or self.span is None:
+        if self.drained is None or self.span is None:
             return round(float(self.steps["dur"].mean()) * 1e-6, 6)
         return round((self.span[1] - self.span[0]) * 1e-6 / len(self.steps), 6)
 
@@ -386,7 +386,8 @@ class Timeline:
         )
 
     @cached_property
-    def _drained(self) -> int | None:
+    def drained(self) -> int | None:
+        """When the device had finished the last step's work, ns; ``None`` where nobody looked."""
         recording = self.trace.recording
         if recording is None or recording.steps.drained_ns is None or not len(self.steps):
             return None

@@ -34,7 +34,7 @@ def alone(finding: Finding, **how: Any) -> str:
 def test_an_unexpected_wait_is_an_error_at_its_line() -> None:
     assert alone(scalar_read()) == (
         "::error file=train.py,line=42,title=SYN102 scalar-read::The host waits for everything queued before it. "
-        "(a step: 1 ×, blocked 1.63 ms, worth 0.19 ms)%0AFix: Keep the value on the device and read it once an epoch."
+        "(a step: 1 × · blocked 1.63 ms · worth 0.19 ms)%0AFix: Keep the value on the device and read it once an epoch."
     )
 
 

@@ -1,6 +1,7 @@
 """The terminal summary: what stands in it, that it fits, and that foreign names stay inert."""
 
 import io
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from syncscope.findings import (
     NotChecked,
     Ratchet,
     RatchetOutcome,
+    Replay,
     Report,
     Verdict,
 )
@@ -52,7 +54,7 @@ def hostile_report() -> Report:
 
 def test_a_finding_shows_rule_place_weight_op_and_fix() -> None:
     text = shown(sample.report())
-    assert "error SYN102 scalar-read · a step: 1 ×, blocked 1.63 ms, worth 0.19 ms\n" in text
+    assert "error SYN102 scalar-read · a step: 1 × · blocked 1.63 ms · worth 0.19 ms\n" in text
     assert "  train.py:42  loss.item()  in train_step\n" in text
     assert "  at <site-packages>/lib/metrics.py:88  in Meter.update\n" in text
     assert "  aten::item · 12 B in all\n" in text
@@ -91,6 +93,9 @@ def test_a_finding_without_a_line_says_so() -> None:
     assert "  at <site-packages>/lib/metrics.py:88" in text
 
 
+NO_SAVING = dict.fromkeys(f"saving_{name}ms_per_step" for name in ("", "low_", "high_"))
+
+
 def test_what_has_neither_line_nor_op_is_about_the_whole_device() -> None:
     assert "line unknown" not in shown(one(site=None, op=None))
 
@@ -108,14 +113,37 @@ def test_findings_of_one_trace_at_one_place_stay_apart() -> None:
 
 
 def test_missing_figures_are_left_out_and_never_zero() -> None:
-    text = shown(one(stall_ms_per_step=None, saving_ms_per_step=None, bytes=None))
+    text = shown(one(stall_ms_per_step=None, bytes=None, **NO_SAVING))
     assert "error SYN102 scalar-read · a step: 1 ×\n" in text
     assert " 0 B" not in text
 
 
 def test_without_steps_the_weight_is_that_of_the_whole_trace() -> None:
-    text = shown(one(per_step=None, count=3, saving_ms_per_step=None))
-    assert "error SYN102 scalar-read · in all: 3 ×, blocked 4.89 ms\n" in text
+    text = shown(one(per_step=None, count=3, **NO_SAVING))
+    assert "error SYN102 scalar-read · in all: 3 × · blocked 4.89 ms\n" in text
+
+
+def test_without_a_bare_step_the_worth_is_a_range() -> None:
+    text = shown(one(saving_ms_per_step=None, saving_low_ms_per_step=0.21, saving_high_ms_per_step=1.5))
+    assert "a step: 1 × · blocked 1.63 ms · worth 0.21 to 1.5 ms\n" in text
+    text = shown(one(saving_ms_per_step=None, saving_low_ms_per_step=0.0124, saving_high_ms_per_step=0.15), width=120)
+    assert "worth 12.4 µs to 0.15 ms\n" in text
+
+
+def replayed(**fields: Any) -> str:
+    info = msgspec.structs.replace(sample.trace_info(), replay=Replay(**fields))
+    return shown(sample.report([info]), width=120)
+
+
+def test_what_stands_behind_the_savings_is_told() -> None:
+    text = replayed(misfit=-0.0012, host_scale=0.93, assumptions=("copies are fast",))
+    assert "savings: from a replay that meets the traced step within 0.1%, host work × 0.93 to meet the bare" in text
+    assert "assumed: copies are fast" in text
+    assert "no bare step: only ranges" in replayed(misfit=0.0)
+
+
+def test_why_there_are_no_savings_is_told() -> None:
+    assert "  no savings: the trace has no steps to replay\n" in replayed(null_why="the trace has no steps to replay")
 
 
 def test_waits_outside_the_steps_say_so_and_have_no_weight() -> None:

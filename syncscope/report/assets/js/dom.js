@@ -44,6 +44,12 @@ function ms(value) {
   return Math.abs(value) < 0.1 && value !== 0 ? `${digits(value * 1000)} µs` : `${digits(value)} ms`;
 }
 
+/** From one time to another, the unit said once where it is the same. */
+function between(low, high) {
+  const [from, unit] = ms(low).split(" ");
+  return ms(high).endsWith(` ${unit}`) || low === 0 ? `${from} to ${ms(high)}` : `${ms(low)} to ${ms(high)}`;
+}
+
 const ns = (value) => ms(value / 1e6);
 
 function share(value) {

@@ -64,6 +64,8 @@ function costs(finding, info) {
   const [time, what] = cost(finding);
   const step = info.steps.profiled_ms;
   const saving = finding.saving_ms_per_step;
+  const [low, high] = [finding.saving_low_ms_per_step, finding.saving_high_ms_per_step];
+  const range = saving === null && low !== null && high !== null ? between(low, high) : null;
   const width = (value, whole) => `width: ${Math.min(100, (100 * value) / whole).toFixed(2)}%`;
   const meter =
     step && time !== null && what.endsWith("a step")
@@ -80,9 +82,9 @@ function costs(finding, info) {
     el("span", {}, el("b", {}, ms(time)), what),
     el(
       "span",
-      { class: saving === null ? "worth none" : "worth" },
-      el("b", {}, ms(saving)),
-      saving === null ? "worth" : "worth a step",
+      { class: saving === null && range === null ? "worth none" : "worth" },
+      el("b", {}, range || ms(saving)),
+      saving === null && range === null ? "worth" : "worth a step",
     ),
     meter,
   );
@@ -91,7 +93,7 @@ function costs(finding, info) {
 function mainFacts(finding, data) {
   const range =
     finding.saving_low_ms_per_step !== null && finding.saving_high_ms_per_step !== null
-      ? `${ms(finding.saving_low_ms_per_step)} to ${ms(finding.saving_high_ms_per_step)}`
+      ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} a step`
       : null;
   const info = data.report.traces[finding.trace];
   const perStep = finding.per_step === null ? "" : `, ${digits(finding.per_step)} a step`;
@@ -100,7 +102,8 @@ function mainFacts(finding, data) {
     ["Occurrences", `${finding.count}${info.steps.count ? ` in ${count(info.steps.count, "step")}` : ""}${perStep}`],
     ["Copied", finding.bytes === null ? null : bytes(finding.bytes)],
     ["Exposed", finding.exposed_ms_per_step === null ? null : `${ms(finding.exposed_ms_per_step)} a step`],
-    ["Worth", range || finding.saving_null_why],
+    ["Worth", range],
+    [range ? "Only a range" : "Worth unknown", finding.saving_null_why],
     [
       "Waits at",
       finding.at && (!finding.site || place(finding.at) !== place(finding.site))
@@ -191,6 +194,7 @@ function card(finding, n, data, show) {
         el("p", {}, finding.message),
         el("p", { class: "fix" }, el("b", {}, "Fix "), finding.fix),
         allowance(finding),
+        sketches(finding, info),
         snippet(finding, lanes ? lanes.sources : {}),
         callChain(finding),
         relatedLinks(finding, data),

@@ -233,12 +233,25 @@ function drawLimits(data, current) {
         : "no waits inside steps",
     ],
   ];
+  const replay = info.replay;
+  const savings = !replay
+    ? []
+    : replay.null_why
+      ? [`No savings: ${replay.null_why}.`]
+      : [
+          `Savings come from a replay that misses the traced step by ${(100 * Math.abs(replay.misfit)).toFixed(1)} %` +
+            (replay.host_scale === null
+              ? "; how far the profiler slows the host is not known, so they are ranges."
+              : `; the host's work, without the profiler's, is taken ${digits(replay.host_scale)} times to meet the bare step.`),
+          ...replay.assumptions.map((text) => `Assumed: ${text}.`),
+        ];
   fill(
     "limits-body",
     list(
       "Warnings",
       info.warnings.map((text) => text),
     ),
+    list("Savings", savings),
     list("Rules that could not be checked", byReason(unchecked.filter((entry) => !entry.partial))),
     list("Rules that were checked in part", byReason(unchecked.filter((entry) => entry.partial))),
     list(

@@ -1,0 +1,88 @@
+"""How long the savings take: ``python -m benchmarks.replay [TRACE] [CALLS] [QUESTIONS]``.
+
+The recorded steps of a real trace are repeated until they hold 100,000 runtime calls, and thirty questions are asked,
+each about another thirtieth of the waits and launches. Needs no GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from syncscope.estimate.answers import answer
+from syncscope.estimate.costs import MEASURED
+from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.machine import Scenario
+from syncscope.estimate.program import Program, compile_program
+from syncscope.estimate.scale import fit
+from syncscope.timeline import Timeline
+from syncscope.trace import Trace, load
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "traces"
+TRACES = (FIXTURES / "generate" / "trace.json.gz", FIXTURES / "small_copies" / "trace.json.gz")
+"""One that launches much and waits little, one with a wait for every three calls."""
+
+
+SCENARIOS = (Scenario(0.95), Scenario(0.85), Scenario(1.05))
+"""Where a trace does not fit, its questions are asked all the same."""
+
+
+def repeated(trace: Trace, calls: int) -> Trace:
+    """The trace's steps over and over, until they hold as many runtime calls."""
+    begin, end = int(trace.steps["ts"].min()), int(trace.steps["end"].max())
+    parts = {name: _inside(getattr(trace, name), begin, end) for name in ("runtime", "device", "steps")}
+    times = -(-calls // len(parts["runtime"]))
+    length = max(end, int(parts["device"]["end"].max())) - begin
+    names = int(trace.runtime["correlation"].max()) + 1
+    return replace(trace, **{name: _tiled(table, times, length, names) for name, table in parts.items()})
+
+
+def _inside(table: pd.DataFrame, begin: int, end: int) -> pd.DataFrame:
+    return table[((table["ts"] >= begin) & (table["ts"] < end)).to_numpy(bool)]
+
+
+def _tiled(table: pd.DataFrame, times: int, length: int, names: int) -> pd.DataFrame:
+    found = pd.concat([table] * times, ignore_index=True)
+    number = np.repeat(np.arange(times), len(table))
+    for column in ("ts", "end"):
+        found[column] += number * length
+    if "correlation" in found:
+        found["correlation"] += np.where(found["correlation"] >= 0, number * names, 0)
+    return found.sort_values("ts", kind="stable", ignore_index=True)
+
+
+def shares(program: Program, many: int) -> list[Question]:
+    """``many`` questions that share out the waits, or the launches where there are fewer waits than questions."""
+    items = program.items
+    chosen = np.flatnonzero(items["wait"].to_numpy(bool))
+    if len(chosen) < many:
+        chosen = np.flatnonzero((items["stream"] >= 0).to_numpy(bool))
+    return [{int(item): Edit(free=True, gone=True) for item in part} for part in np.array_split(chosen, many)]
+
+
+def main(path: Path, calls: int = 100_000, many: int = 30) -> None:
+    timeline = Timeline(repeated(load(path), calls))
+    calls_, steps, waits = (len(table) for table in (timeline.calls, timeline.steps, timeline.waits))
+    print(f"{path.parent.name}: {calls_:,} calls, {steps:,} steps, {waits:,} waits")
+    bare = timeline.trace.recording.bare if timeline.trace.recording else None
+    begin = time.perf_counter()
+    program = compile_program(timeline, MEASURED)
+    assert program is not None
+    compiled = time.perf_counter()
+    found = fit(program, bare.steps_ns if bare else ())
+    found = replace(found, scenarios=found.scenarios or SCENARIOS)
+    fitted = time.perf_counter()
+    answer(program, shares(program, many), found)
+    end = time.perf_counter()
+    parts = (("compile", compiled - begin), ("fit", fitted - compiled), (f"{many} questions", end - fitted))
+    print("  " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts) + f"; in all {end - begin:.2f} s")
+
+
+if __name__ == "__main__":
+    for trace in [Path(argument) for argument in sys.argv[1:2]] or TRACES:
+        main(trace, *map(int, sys.argv[2:4]))

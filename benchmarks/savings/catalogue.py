@@ -1,0 +1,93 @@
+"""The pairs: each program of ``pairs/`` at each of its sizes. Read without running them, so without PyTorch."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+from syncscope import Finding
+
+PROGRAMS = Path(__file__).parent / "pairs"
+SHARED = "parts"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A finding that a fix answers."""
+
+    rule: str
+    """A code or the beginning of one."""
+    expression: str
+    """A part of the expression at its site; empty for a finding anywhere."""
+    function: str = ""
+    """Where it is in a library, the function."""
+
+    def fits(self, finding: Finding) -> bool:
+        expression = (finding.site.expression if finding.site else None) or ""
+        return (
+            finding.rule.startswith(self.rule)
+            and self.expression in expression
+            and (not self.function or (finding.at is not None and finding.at.function == self.function))
+        )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One program at one size."""
+
+    program: str
+    size: str
+    sizes: tuple[int, ...]
+    """What ``before`` and ``after`` are called with."""
+    question: str
+    kind: str
+    """``wait`` where the fix removes waits, ``transform`` where it changes what is done."""
+    findings: tuple[Named, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.program}.{self.size}"
+
+    @property
+    def script(self) -> Path:
+        return PROGRAMS / f"{self.program}.py"
+
+    def load(self) -> ModuleType:
+        """The program as a module; needs PyTorch and what else it imports."""
+        with mock.patch.object(sys, "path", [str(PROGRAMS), *sys.path]):
+            return importlib.import_module(self.program)
+
+    def answered(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        """Those of a report's findings that the fix answers."""
+        return tuple(finding for finding in findings if any(named.fits(finding) for named in self.findings))
+
+
+def pairs() -> list[Pair]:
+    """All of them, by name."""
+    found: list[Pair] = []
+    for script in sorted(PROGRAMS.glob("*.py")):
+        if script.stem != SHARED:
+            told = _constants(script)
+            fix, named = told["FIX"], tuple(Named(*entry) for entry in told["FIX"]["findings"])
+            found += [
+                Pair(script.stem, size, sizes, fix["question"], fix["kind"], named)
+                for size, sizes in told["SIZES"].items()
+            ]
+    return found
+
+
+def _constants(script: Path) -> dict[str, Any]:
+    """The literals that a program assigns at its top."""
+    constants = {}
+    for statement in ast.parse(script.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            name = statement.targets[0].id
+            if name in ("SIZES", "FIX"):
+                constants[name] = ast.literal_eval(statement.value)
+    return constants

@@ -1,0 +1,78 @@
+"""The pairs without a GPU: both versions of each, small, a few steps on the CPU.
+
+``python -m benchmarks.savings.dry`` says where a program does not run, or where its two versions do not return the
+same. It says nothing about time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from benchmarks.savings.catalogue import Pair, pairs
+
+LARGEST = 32
+"""Every size is at most this."""
+STEPS = 4
+
+
+class OnCpu(TorchFunctionMode):  # type: ignore[misc]
+    """What is asked for on the GPU, or in pinned memory, is made on the CPU."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        asked = {name: _cpu(value) for name, value in (kwargs or {}).items() if name != "pin_memory"}
+        return func(*map(_cpu, args), **asked)
+
+
+def _cpu(value: Any) -> Any:
+    return "cpu" if isinstance(value, (str, torch.device)) and str(value).startswith("cuda") else value
+
+
+@contextlib.contextmanager
+def without_gpu() -> Iterator[None]:
+    """``torch.cuda``'s streams, events and graphs do nothing, and every tensor is on the CPU."""
+    nothing: dict[str, Any] = {
+        name: mock.MagicMock() for name in ("Stream", "Event", "CUDAGraph", "synchronize", "current_stream")
+    }
+    scopes: dict[str, Any] = {name: lambda *_: contextlib.nullcontext() for name in ("stream", "graph")}
+    tensors: dict[str, Any] = {"pin_memory": lambda tensor: tensor, "record_stream": lambda tensor, stream: None}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.multiple(torch.cuda, **nothing, **scopes))
+        stack.enter_context(mock.patch.multiple(torch.Tensor, **tensors))  # in every thread, as OnCpu is not
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # that there is no GPU
+        stack.enter_context(OnCpu())
+        yield
+
+
+def results(pair: Pair, version: str) -> list[Any]:
+    """What the last of a few steps returns, as plain numbers."""
+    step = getattr(pair.load(), version)(*(min(size, LARGEST) for size in pair.sizes))
+    for _ in range(STEPS):
+        result = step()
+    return torch.as_tensor(result).detach().flatten().tolist()  # type: ignore[no-any-return]
+
+
+def main() -> int:
+    failed = 0
+    with without_gpu():
+        for pair in pairs():
+            try:
+                before, after = results(pair, "before"), results(pair, "after")
+                said = "the same" if before == after else f"before {before[:3]}, after {after[:3]}"
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}"
+            failed += said != "the same"
+            print(f"{pair.name:28} {said}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

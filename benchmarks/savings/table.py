@@ -1,0 +1,77 @@
+"""Predicted against measured savings: ``python -m benchmarks.savings.table``, from the recordings, without a GPU.
+
+Prints one table and the scores, and draws ``savings.svg`` beside the recordings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.savings.scatter import draw
+from benchmarks.savings.scores import RECORDINGS, Row, Score, rows, score
+
+HEAD = (
+    f"{'pair':26} {'mode':7} {'bound by':8} {'step':>7} {'measured':>8} {'95 % interval':>16} {'predicted':>9} "
+    f"{'low – high':>16} {'off %':>6} {'blocked':>8} {'idle':>7}  rules"
+)
+
+
+def ms(value: float | None, width: int = 8) -> str:
+    return f"{'–':>{width}}" if value is None else f"{value:{width}.3f}"
+
+
+def between(low: float | None, high: float | None) -> str:
+    return f"{ms(low, 0)} – {ms(high, 0)}".rjust(16)
+
+
+def line(row: Row) -> str:
+    measured, predicted = row.measured, row.predicted
+    off = "–" if row.off is None else f"{100 * row.off:.1f}"
+    marks = "" if measured.scored else "  not scored: the interval is too wide"
+    marks += "  over twice" if row.overpromised else ""
+    marks += "  not held" if row.pair.kind == "transform" and not row.held else ""
+    marks += f"  {predicted.why}" if predicted.why else ""
+    return (
+        f"{row.pair.name:26} {row.mode:7} {row.regime:8} {measured.step:7.3f} {measured.saving:8.3f} "
+        f"{between(measured.low, measured.high)} {ms(predicted.saving, 9)} {between(predicted.low, predicted.high)} "
+        f"{off:>6} {ms(predicted.blocked)} {ms(predicted.idle, 7)}  {'+'.join(predicted.rules)}{marks}"
+    )
+
+
+def summary(kind: str, mode: str, result: Score) -> str:
+    def percent(values: tuple[float, float]) -> str:
+        return f"median {100 * values[0]:.1f} %, worst {100 * values[1]:.1f} %"
+
+    return (
+        f"{kind:10} {mode:8} {result.rows:3d} scored, {result.unanswered} without an answer: "
+        f"off by {percent((result.median, result.worst))} of the step; {result.overpromised} over twice; "
+        f"range holds {100 * result.held:.0f} %, at most {100 * result.widest:.1f} % wide | "
+        f"blocked time: {percent(result.blocked)} | idle time: {percent(result.idle)}"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recordings", type=Path, nargs="?", default=RECORDINGS)
+    options = parser.parse_args()
+    every = rows(options.recordings)
+    if not every:
+        print(
+            f"{options.recordings}: no recordings; make them with python -m benchmarks.savings.record", file=sys.stderr
+        )
+        return 3
+    print(HEAD)
+    for row in sorted(every, key=lambda row: (row.pair.kind, row.pair.question, row.pair.name)):
+        print(line(row))
+    print()
+    for kind in ("wait", "transform"):
+        for mode in ("windows", "full"):
+            print(summary(kind, mode, score([row for row in every if row.mode == mode], kind)))
+    (options.recordings / "savings.svg").write_text(draw(every), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""One fresh process of ``record``: time a pair, both versions in turn, then record the one before the fix.
+
+``python -m benchmarks.savings.worker PAIR MODE FOLDER`` imports all it needs, says ``ready`` and begins when a line
+comes on standard input: imports disturb nobody's timing.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+import syncscope.analysis  # all that a recording needs at its end
+import syncscope.cli
+from benchmarks.savings.catalogue import Pair, pairs
+
+BLOCKS = 20
+WARM = 2
+"""Steps at the beginning of a block that are not timed."""
+BLOCK_MS = 50
+"""Time of a block, within ``FEWEST`` to ``MOST`` steps."""
+FEWEST, MOST = 8, 40
+
+
+def block_ms(step: Any, count: int) -> float:
+    """Milliseconds a step, from the end of the warm steps' work on the device to the end of the last step's.
+
+    Timed by the device, so that neither the first launches nor the last wait of a block counts.
+    """
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    for _ in range(WARM):
+        step()
+    begin.record()
+    for _ in range(count):
+        step()
+    end.record()
+    torch.cuda.synchronize()
+    return float(begin.elapsed_time(end)) / count
+
+
+def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
+    """Both versions in turn, in random order within each block."""
+    versions = {"before": program.before(*pair.sizes), "after": program.after(*pair.sizes)}
+    for step in versions.values():  # the first steps load kernels and fill the allocator
+        block_ms(step, FEWEST)
+    count = min(max(round(BLOCK_MS / block_ms(versions["before"], FEWEST)), FEWEST), MOST)
+    blocks: dict[str, list[float]] = {name: [] for name in versions}
+    order = random.Random(0)
+    for _ in range(BLOCKS):
+        for name in order.sample(list(versions), 2):
+            blocks[name].append(round(block_ms(versions[name], count), 5))
+    return {"steps_a_block": count, "before_ms": blocks["before"], "after_ms": blocks["after"]}
+
+
+def main() -> None:
+    name, mode, folder = sys.argv[1:]
+    pair = next(pair for pair in pairs() if pair.name == name)
+    program = pair.load()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a program prints goes nowhere
+    figures = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, **timings(program, pair)}
+    (Path(folder) / "timings.json").write_text(json.dumps(figures))
+    gc.collect()
+    torch.cuda.empty_cache()
+    sys.argv = ["syncscope", "profile", "--stop", "--mode", mode, "-o", folder, str(pair.script), pair.size]
+    syncscope.cli.main()
+
+
+if __name__ == "__main__":
+    main()

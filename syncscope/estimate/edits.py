@@ -1,0 +1,97 @@
+"""What a question changes about a program, item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from syncscope.timeline.intervals import Bools, Floats
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What is different about one item. Nothing makes a step longer."""
+
+    pre: float = 1.0
+    """Share of the host's work before the call that stays."""
+    own: float = 1.0
+    """Share of the host's work inside the call that stays."""
+    free: bool = False
+    """The host does not wait here."""
+    joins: bool = False
+    """The device waits here instead: nothing launched later begins before what the host waited for is done."""
+    gone: bool = False
+    """The activity does not run."""
+    dur: float = np.inf
+    """Nanoseconds that the activity takes, at most."""
+    gap: float = np.inf
+    """Nanoseconds between it and the activity before, at most."""
+    early: bool = False
+    """The copy has a stream of its own: to the device it starts a step earlier, from it it runs beside what follows."""
+
+    def also(self, other: Edit) -> Edit:
+        """Both."""
+        return Edit(
+            min(self.pre, other.pre), min(self.own, other.own), self.free or other.free, self.joins and other.joins,
+            self.gone or other.gone, min(self.dur, other.dur), min(self.gap, other.gap), self.early or other.early,
+        )  # fmt: skip
+
+
+Question = dict[int, Edit]
+"""What is different, by item."""
+
+
+def together(questions: Iterable[Question]) -> Question:
+    """Everything that several questions change, changed at once."""
+    found: Question = {}
+    for question in questions:
+        for item, edit in question.items():
+            found[item] = found[item].also(edit) if item in found else edit
+    return found
+
+
+class Change:
+    """An item's edits of all columns, each (columns,)."""
+
+    def __init__(self, edits: Sequence[tuple[int, Edit]], questions: int, scale: Floats) -> None:
+        """``scale`` (columns,) is that of the host's work."""
+        columns = {name: np.full(questions, value) for name, value in vars(Edit()).items()}
+        for number, edit in edits:
+            for name, column in columns.items():
+                column[number] = getattr(edit, name)
+        across = {name: np.repeat(column, len(scale) // questions) for name, column in columns.items()}
+        self.edited = bool(edits)
+        self.pre: Floats = across["pre"] * scale
+        self.own: Floats = across["own"] * scale
+        """What the host's work before and inside the call is multiplied with."""
+        self.free: Bools = across["free"]
+        self.gone: Bools = across["gone"]
+        self.dur: Floats = across["dur"]
+        self.gap: Floats = across["gap"]
+        self.early: Bools | None = across["early"] if across["early"].any() else None
+        self.joins: Bools | None = across["joins"] if across["joins"].any() else None
+
+
+class Changes:
+    """The edits of all questions by item; a column is a question at a scale, scales side by side."""
+
+    def __init__(self, questions: Sequence[Question], scale: Floats) -> None:
+        """``scale`` (columns,) is the scale of the host's work of each column."""
+        edits: dict[int, tuple[tuple[int, Edit], ...]] = {}
+        for number, question in enumerate(questions):
+            for item, edit in question.items():
+                edits[item] = (*edits.get(item, ()), (number, edit))
+        # Most items are changed in one of a few ways: each way is spread out over the columns once.
+        made = {way: Change(way, len(questions), scale) for way in set(edits.values())}
+        self._of = {item: made[way] for item, way in edits.items()}
+        self._none = Change((), len(questions), scale)
+
+    @property
+    def items(self) -> frozenset[int]:
+        """Items that some question changes."""
+        return frozenset(self._of)
+
+    def of(self, item: int) -> Change:
+        return self._of.get(item, self._none)

@@ -1,0 +1,310 @@
+"""Runs a program again, as it was or changed in many ways at once.
+
+Everything happens as early as what it needs allows: the host goes from call to call; an activity begins when it is
+launched, the one before it in its stream is done, and so is what else it waits for; a wait returns when its targets
+are done. Each of these times is a maximum of sums, so one run answers any number of questions: every time is a row
+of numbers, one a column, and a column is one question in one scenario.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from syncscope.estimate.edits import Change, Changes, Question
+from syncscope.estimate.program import QUEUE, Program
+from syncscope.estimate.runs import Run, find_runs
+from syncscope.estimate.targets import NOW, Target
+from syncscope.timeline.intervals import Bools, Floats
+
+LEAST_LEFT = 0.25
+"""Share of an item's host work that stays, however much the profiler is said to cost."""
+
+HOLDS_ENGINE = 20_000
+"""Nanoseconds from which on a copy keeps copies of other streams waiting."""
+
+
+HOST = -1
+"""In place of a stream: the host, blocked."""
+
+TO_DEVICE = 0
+"""The engine of copies to the device."""
+
+
+class Stretch(NamedTuple):
+    """Something that took time in the last step; times in ns since the first step began, (columns,)."""
+
+    stream: int
+    """Or ``HOST``."""
+    begin: Floats
+    end: Floats
+    busy: Floats
+    """Of it really taken: between activities there are gaps."""
+
+
+class Scenario(NamedTuple):
+    """What is taken for true where the trace cannot tell."""
+
+    host: float = 1.0
+    """By what the host's work, the profiler's share taken off, is multiplied."""
+    pageable: float = 1.0
+    """By what the time of copies from and to pageable memory is multiplied."""
+    paced: float = 0.0
+    """1 when batches come at the pace of worker processes, 0 when loading one is the host's own work."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Times in ns since the first step began, (steps, questions, scenarios)."""
+
+    host: Floats
+    """When the host ended each step."""
+    device: Floats
+    """When the device was done with all that had been launched by then."""
+    last: tuple[Stretch, ...]
+    """What took time in the last step; columns are questions, and within each the scenarios."""
+
+    @property
+    def ends(self) -> Floats:
+        """When each step was over."""
+        found: Floats = np.maximum(self.host, self.device)
+        return found
+
+
+def replay(
+    program: Program,
+    questions: Sequence[Question],
+    scenarios: Sequence[Scenario],
+    steps: Sequence[int] | None = None,
+    *,
+    taxed: bool = True,
+) -> Replayed:
+    """Run ``steps`` (the recorded ones once), from an idle device.
+
+    The profiler's share is taken off the host's work first where ``taxed``.
+    """
+    order = range(program.steps) if steps is None else steps
+    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), taxed)
+    for number, step in enumerate(order):
+        machine.watching = number == len(order) - 1
+        machine.step(number, step)
+    shape = (len(order), len(questions), len(scenarios))
+    host, device = (np.array(times).reshape(shape) for times in (machine.hosts, machine.devices))
+    return Replayed(host, device, tuple(machine.seen))
+
+
+class _Item(NamedTuple):
+    """What a replay reads of an item, as in ``program.ITEMS``, with the profiler's share taken off ``pre`` and ``own``
+    where it is to be."""
+
+    pre: float
+    own: float
+    chain: int
+    mark: bool
+    follows: bool
+    wait: bool
+    back: float
+    stream: int
+    lat: float
+    gap: float
+    dur: float
+    hop: float
+    engine: int
+    alone: bool
+    blocks: bool
+    pageable: bool
+    loading: float
+    period: float
+
+
+class _Machine:
+    """The state of one replay: for each chain, stream and engine the time until which it is taken."""
+
+    def __init__(self, program: Program, questions: Sequence[Question], scenarios: Floats, taxed: bool) -> None:
+        """``scenarios`` (scenarios, 3): host, pageable, paced."""
+        items = host_work(program.items) if taxed else program.items
+        self._scale = np.tile(scenarios[:, 0], len(questions))
+        self._pageable = np.tile(scenarios[:, 1], len(questions))
+        self._paced = np.tile(scenarios[:, 2] > 0, len(questions))
+        self._which = np.tile(np.arange(len(scenarios)), len(questions))
+        self._targets, self._remembered = program.targets, program.targets.remembered()
+        self._changes = Changes(questions, self._scale)
+        self._item = [_Item(*row) for row in zip(*(items[name].tolist() for name in _Item._fields), strict=True)]
+        work = (items["pre"] + items["own"]).to_numpy()
+        self._steps = find_runs(items, work, self._apart(items), scenarios[:, 0])
+        self._shared = items.loc[items["alone"], "stream"].nunique() > 1
+        self._contended = [*(_one_by_one(items[items["engine"] == side]) for side in (0, 1)), False]
+        zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
+        self._host, self._stream = [zero] * program.chains, [zero] * len(program.streams)
+        self._engine, self._compute = [zero] * 3, zero
+        self._ends: dict[Target, Floats] = {}
+        self._queue: list[deque[tuple[int, Floats]]] = [deque() for _ in program.streams]
+        self._launched = [0] * len(program.streams)
+        self._begins = [zero]
+        self._batch: Floats | None = None
+        self.hosts: list[Floats] = []
+        self.devices: list[Floats] = []
+        self.watching = False
+        self.seen: list[Stretch] = []
+
+    def _apart(self, items: pd.DataFrame) -> Bools:
+        """Items that no stretch may hold."""
+        special = items["mark"] | items["wait"] | items["blocks"] | items["follows"] | (items["chain"] < 0)
+        special |= items["loading"] > 0
+        special |= (items["engine"] >= 0) & (items["dur"] >= HOLDS_ENGINE)
+        found: Bools = special.to_numpy(bool, copy=True)
+        found[sorted({*self._changes.items, *self._targets.holds, *self._remembered})] = True
+        return found
+
+    def step(self, number: int, step: int) -> None:
+        """Run a recorded step as the ``number``-th."""
+        for part in self._steps[step]:
+            if isinstance(part, Run):
+                self._run(part)
+            else:
+                self._one(part, number)
+
+    def _run(self, run: Run) -> None:
+        host = self._host[run.chain]
+        after = host + run.work * self._scale
+        if run.stream >= 0:
+            exclusive = self._shared and run.alone
+            ready = self._stream[run.stream]
+            ready = np.maximum(ready, self._compute) if exclusive else ready
+            end = self._stream[run.stream] = np.maximum(ready + run.busy, host + run.behind[self._which])
+            self._compute = end if exclusive else self._compute
+            self._see(run.stream, np.maximum(ready, host), end, run.busy)
+            after = self._queued(run.stream, run.launches, after, run.work)
+        self._host[run.chain] = after
+
+    def _queued(self, stream: int, launches: int, host: Floats, work: float = 0.0) -> Floats:
+        """The host after launches that took it some ``work``, held while the stream's queue is full."""
+        queue = self._queue[stream]
+        self._launched[stream] += launches
+        queue.append((self._launched[stream], self._stream[stream]))
+        full = self._launched[stream] - QUEUE
+        while len(queue) > 1 and queue[1][0] <= full:
+            queue.popleft()
+        done, end = queue[0]
+        if done > full:
+            return host
+        # Held was the launch that needed the place; the rest of the work came behind it.
+        behind = min(full - done, launches - 1) / launches
+        return np.maximum(host, end + behind * work * self._scale)
+
+    def _one(self, number: int, step: int) -> None:
+        item, change = self._item[number], self._changes.of(number)
+        if item.chain < 0:
+            self._activity(number, step, self._never)
+        else:
+            host = self._host[item.chain]
+            host = np.maximum(host, self._host[0]) if item.follows else host
+            begin = self._loaded(item, change, host) if item.loading > 0 else host + item.pre * change.pre
+            self._host[item.chain] = self._call(number, step, begin)
+        for target in self._remembered.get(number, ()):
+            self._ends[target] = self._stream[target.stream]
+        if item.mark:
+            self._end_step(change)
+
+    def _loaded(self, item: _Item, change: Change, host: Floats) -> Floats:
+        """When the host has its next batch and has done what else lies before an item's call."""
+        loaded = host + item.loading * change.pre
+        if self._batch is not None:
+            loaded = np.where(self._paced, np.maximum(host, self._batch + item.period), loaded)
+        self._batch = loaded
+        return loaded + max(item.pre - item.loading, 0.0) * change.pre
+
+    def _call(self, number: int, step: int, begin: Floats) -> Floats:
+        """Make an item's call; when it returns."""
+        item, change = self._item[number], self._changes.of(number)
+        after = begin + item.own * change.own
+        if item.wait:
+            done = self._done(self._targets.waits[number])
+            after = np.maximum(after, done + item.back)
+            after = np.where(change.free, begin, after) if change.edited else after
+            self._see(HOST, begin, after)
+            if change.joins is not None:
+                self._stream = [np.where(change.joins, np.maximum(end, done), end) for end in self._stream]
+        elif item.stream >= 0:
+            end = self._activity(number, step, (begin if item.blocks else after) + item.lat)
+            if item.blocks:
+                blocked = np.maximum(after, end + item.back)
+                free = change.free | change.gone
+                self._see(HOST, begin, blocked, gone=free)
+                after = np.where(free, after, blocked) if change.edited else blocked
+            after = self._queued(item.stream, 1, after)
+        return after
+
+    def _activity(self, number: int, step: int, launched: Floats) -> Floats:
+        """Put an item's activity on its stream; when it ends."""
+        item, change = self._item[number], self._changes.of(number)
+        exclusive, before = self._shared and item.alone, self._stream[item.stream]
+        gap = np.minimum(item.gap, change.gap) if change.edited else item.gap
+        start = np.maximum(before + gap, launched)
+        if number in self._targets.holds:
+            start = np.maximum(start, self._done(self._targets.holds[number]) + item.hop)
+        if item.engine >= 0 and self._contended[item.engine]:
+            start = np.maximum(start, self._engine[item.engine])
+        start = np.maximum(start, self._compute) if exclusive else start
+        dur = item.dur * self._pageable if item.pageable else item.dur
+        dur = np.minimum(dur, change.dur) if change.edited else dur
+        end = start + dur
+        taken = np.where(change.gone, before, end) if change.edited else end
+        if change.early is not None:
+            own = self._beside(item, step, np.maximum(before, launched)) + dur
+            end = np.where(change.early, own, end)
+            # What follows on the stream needs what came in, but nothing of what goes out.
+            taken = np.where(change.early, np.maximum(before, own) if item.engine == TO_DEVICE else before, taken)
+        if item.engine >= 0 and item.dur >= HOLDS_ENGINE:
+            engine = self._engine[item.engine]
+            used = np.maximum(engine, end)
+            self._engine[item.engine] = np.where(change.gone, engine, used) if change.edited else used
+        self._compute = np.maximum(self._compute, taken) if exclusive else self._compute
+        self._stream[item.stream] = taken
+        self._see(item.stream, end - dur, end, gone=change.gone)
+        return end
+
+    def _beside(self, item: _Item, step: int, ready: Floats) -> Floats:
+        """When a copy or a collective could begin on a stream of its own: a copy to the device as soon as the step
+        before began, anything else when it is ``ready``."""
+        earliest = self._begins[max(step - 1, 0)] + item.lat if item.engine == TO_DEVICE else ready
+        return np.maximum(self._engine[item.engine], earliest)
+
+    def _end_step(self, change: Change) -> None:
+        done = np.maximum.reduce([*self._stream, *self._engine])
+        if change.joins is not None:
+            self._stream = [np.where(change.joins, done, end) for end in self._stream]
+        self.hosts.append(self._host[0])
+        self.devices.append(done)
+        self._begins.append(self._host[0])
+
+    def _see(self, stream: int, begin: Floats, end: Floats, busy: float = np.inf, gone: Bools | None = None) -> None:
+        """Keep what takes time in the last step; nothing of it where it is ``gone``."""
+        if self.watching:
+            end = end if gone is None else np.where(gone, begin, end)
+            self.seen.append(Stretch(stream, begin, end, np.minimum(busy, end - begin)))
+
+    def _done(self, targets: tuple[Target, ...]) -> Floats:
+        """When everything that is waited for is done."""
+        times = [self._stream[t.stream] if t.item == NOW else self._ends.get(t, self._never) for t in targets]
+        return times[0] if len(times) == 1 else np.maximum.reduce(times)
+
+
+def _one_by_one(copies: pd.DataFrame) -> bool:
+    """Whether copies of several streams share one engine: there are some, and each began when those launched before
+    it were done."""
+    starts, ends = copies["starts"].to_numpy(), copies["ends"].to_numpy()
+    sooner = starts[1:] < np.maximum.accumulate(ends)[:-1]
+    return bool(copies["stream"].nunique() > 1 and not sooner.any())
+
+
+def host_work(items: pd.DataFrame) -> pd.DataFrame:
+    """The items without the profiler's share of the host's work: it comes off what lies before the call first."""
+    pre, own, tax = (items[name].to_numpy() for name in ("pre", "own", "tax"))
+    less = np.minimum(tax, (1 - LEAST_LEFT) * pre)
+    return items.assign(pre=pre - less, own=np.maximum(own - (tax - less), LEAST_LEFT * own))

@@ -1,0 +1,45 @@
+"""How fast copies are when they are pinned: from the trace where it holds such copies, else measured by device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from syncscope.timeline import Timeline
+
+MEASURED = {"H200": 55.0, "H100": 55.0, "B200": 55.0, "A100": 25.0, "L40": 25.0, "L4": 12.0, "T4": 12.0, "V100": 12.0}
+"""GB/s between pinned memory and a device, by a part of its name: what its PCIe link carries."""
+
+ANY_DEVICE = 25.0
+START = 1_500.0
+"""Nanoseconds that a copy takes however small it is."""
+
+LARGE = 1_000_000
+"""Bytes from which on a copy shows the rate of its link."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Of copies from or to pinned memory."""
+
+    bytes_per_ns: float
+    assumed: str | None
+    """What was taken for granted where the trace shows no such copy; ``None`` where it does."""
+
+    def ns(self, size: int) -> float:
+        """How long a copy of ``size`` bytes takes."""
+        return START + size / self.bytes_per_ns
+
+
+def pinned_rate(timeline: Timeline, direction: str) -> Rate:
+    """The rate of a direction (``HtoD``, ``DtoH``)."""
+    copies = timeline.copies
+    shown = copies[(copies["direction"] == direction) & (copies["memory"] == "pinned") & (copies["bytes"] >= LARGE)]
+    if len(shown):
+        rates = shown["bytes"].to_numpy() / np.maximum(shown["dur"].to_numpy() - START, 1.0)
+        return Rate(float(np.median(rates)), None)
+    name = timeline.info().device or ""
+    known = next((rate for part, rate in MEASURED.items() if part in name), None)
+    what = f"pinned copies are taken to run at {known or ANY_DEVICE:.0f} GB/s"
+    return Rate(known or ANY_DEVICE, f"{what}, as measured on {name}" if known else f"{what}, since the trace has none")

@@ -1,0 +1,130 @@
+"""Does the program fit its trace, and by what is the host's work to be scaled for it to fit the bare step?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from syncscope.estimate.machine import Scenario, replay
+from syncscope.estimate.program import Program
+from syncscope.timeline.intervals import Floats
+
+MISFIT = 0.03
+"""Share of the step by which a replay may miss it."""
+
+LEAST, MOST = 0.6, 1.05
+"""Between these the host's work may be scaled."""
+
+USUAL, SPREAD = 0.95, 0.1
+"""The scale where the step's length does not tell, and how far from it one must be ready to go."""
+
+PAGEABLE = 0.1
+"""Share by which the time of pageable copies differs from one window, and one process, to the next: it depends on where
+the pages lie."""
+
+PAGEABLE_MOST = 0.2
+"""Share by which it may differ from the trace's before the model does not fit."""
+
+NOISE = 0.005
+"""Share of the step by which two windows of steps differ, at least."""
+
+COARSE_HOST, COARSE_COPIES = 0.05, 0.2
+"""Scales that are replayed lie this far apart, ..."""
+
+FINER = 8
+"""... and this many times closer those that are compared."""
+
+WARM = 6
+"""Steps that fill the queues before any is counted, and as many at least are counted."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a program fits."""
+
+    misfit: float
+    """Share by which its replay misses the traced steps."""
+    scenarios: tuple[Scenario, ...] = ()
+    """The likely one, then pairs of what else may be true. Empty when the model does not fit."""
+    why: str | None = None
+    """Why it does not."""
+    ranged: bool = False
+    """No bare step is known: the likely scenario is a guess."""
+
+
+def steady(steps: int) -> list[int]:
+    """Which recorded steps to replay: ``WARM`` of them first, then whole rounds."""
+    rounds = -(-WARM // steps)
+    return [number % steps for number in range(-WARM, rounds * steps)]
+
+
+def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None) -> Fit:
+    """Compare with the trace and with the bare steps: their lengths, idle device to idle device, or only ``bare_ms``,
+    the mean of many."""
+    traced = replay(program, [{}], [Scenario()], taxed=False)
+    ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
+    misfit = max((float(end) - 1 for end in ends), key=abs)
+    if abs(misfit) > MISFIT:
+        return Fit(misfit, why=f"the model does not fit this trace: its replay misses the traced step by {misfit:+.1%}")
+    if bare_ms is None and not bare_ns:
+        return Fit(misfit, _around(program, Scenario(USUAL, paced=_paced(program)), LEAST, 1.0), ranged=True)
+    if bare_ms is not None:
+        wanted, order = bare_ms * 1e6, steady(program.steps)
+    else:
+        wanted, order = sum(bare_ns) / len(bare_ns), [number % program.steps for number in range(len(bare_ns))]
+    skipped = WARM if bare_ms is not None else 0
+    return _nearest(program, misfit, lambda scenarios: _step_ns(program, scenarios, order, skipped) / wanted - 1)
+
+
+def _step_ns(program: Program, scenarios: list[Scenario], order: list[int], skipped: int) -> Floats:
+    """Mean length of a step in each scenario, without the first ``skipped``."""
+    ends = replay(program, [{}], scenarios, order).ends[:, 0]
+    begin = ends[skipped - 1] if skipped else 0.0
+    found: Floats = (ends[-1] - begin) / (len(order) - skipped)
+    return found
+
+
+def _grid(program: Program, host: float, copies: float) -> tuple[Floats, Floats]:
+    """Scales of the host's work, ``host`` apart, and of the time of pageable copies, where there are any."""
+    hosts = np.linspace(LEAST, MOST, round((MOST - LEAST) / host) + 1)
+    many = round(2 * PAGEABLE_MOST / copies) + 1 if program.items["pageable"].any() else 1
+    return hosts, 1 + np.linspace(-PAGEABLE_MOST, PAGEABLE_MOST, many) if many > 1 else np.ones(1)
+
+
+def _paced(program: Program) -> float:
+    """A loader has workers where nothing says that it has none."""
+    return float(program.workers is not False)
+
+
+def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats]) -> Fit:
+    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters; ``off_at``
+    tells by what share it misses in some scenarios."""
+    paced = _paced(program)
+    hosts, copies = _grid(program, COARSE_HOST, COARSE_COPIES)
+    coarse = [Scenario(host, copy, paced) for copy in copies for host in hosts]
+    off = off_at(coarse).reshape(len(copies), len(hosts))
+    # A step's length is made of sums and maxima of what is scaled, so between two scales it is close to straight.
+    fine, fine_copies = _grid(program, COARSE_HOST / FINER, COARSE_COPIES / FINER)
+    off = np.array([np.interp(fine, hosts, row) for row in off])
+    off = np.array([np.interp(fine_copies, copies, column) for column in off.T]).T
+    doubt = (off / NOISE) ** 2 + ((fine - USUAL) / SPREAD) ** 2 + ((fine_copies[:, None] - 1) / PAGEABLE) ** 2
+    at_copy, at_host = np.unravel_index(np.argmin(doubt), doubt.shape)
+    missed = float(off[at_copy, at_host])
+    if abs(missed) > MISFIT:
+        why = f"with the host's work scaled by {LEAST} to {MOST}, it misses the bare step by {missed:+.1%} or more"
+        return Fit(misfit, why=f"the model does not fit this trace: {why}")
+    likely = fine[doubt[at_copy] <= doubt[at_copy, at_host] + 4]
+    best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), paced)
+    return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max())))
+
+
+def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:
+    """The likely scenario, and for each thing in doubt what else it may be: two more."""
+    found = [likely, likely._replace(host=least), likely._replace(host=most)]
+    if program.items["pageable"].any():
+        found += [likely._replace(pageable=likely.pageable + doubt) for doubt in (-PAGEABLE, PAGEABLE)]
+    if program.workers is None and (program.items["loading"] > 0).any():
+        found += [likely._replace(paced=0.0)] * 2
+    return tuple(found)

@@ -1,0 +1,99 @@
+"""Savings are sane, whatever the loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from syncscope.estimate.answers import DRIFT, Answers, answer
+from syncscope.estimate.costs import MEASURED
+from syncscope.estimate.edits import Edit
+from syncscope.estimate.machine import Scenario
+from syncscope.estimate.program import Program, compile_program
+from syncscope.estimate.scale import Fit
+from syncscope.timeline import Timeline
+from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, trace
+from tests.estimate.test_machine import loops, usually
+
+SCENARIOS = (Scenario(0.9), Scenario(0.7), Scenario(1.0))
+FIT = Fit(0.0, SCENARIOS)
+
+
+def program(loop: list[Op], steps: int = 3) -> Program:
+    found = compile_program(Timeline(trace([loop] * steps).trace()), MEASURED)
+    assert found is not None
+    return found
+
+
+def each_wait(compiled: Program) -> list[dict[int, Edit]]:
+    """One question a wait or blocking copy of the step."""
+    items = compiled.items
+    waits = np.flatnonzero((items["wait"] | items["blocks"]).to_numpy(bool))
+    return [{int(item): Edit(free=True)} for item in waits]
+
+
+def ask(compiled: Program, fit: Fit = FIT) -> Answers:
+    return answer(compiled, each_wait(compiled), fit)
+
+
+@given(loops)
+@usually
+def test_no_saving_is_negative_or_more_than_the_step_and_all_are_worth_at_least_each(loop: list[Op]) -> None:
+    found = ask(program(loop))
+    for saving in (*found.each, found.all):
+        assert saving.ms is not None and saving.low is not None and saving.high is not None
+        assert 0 <= saving.low <= saving.ms + 1e-6 <= saving.high + 2e-6
+        assert saving.high <= found.step_ms + 1e-6
+        assert found.all.ms is not None and saving.ms <= found.all.ms
+
+
+@given(loops)
+@usually
+def test_all_waits_removed_leave_no_less_than_the_device_is_busy(loop: list[Op]) -> None:
+    found = ask(program(loop))
+    busy: dict[object, float] = {}
+    for op in loop:
+        if isinstance(op, Launch | Blocking):
+            busy[op.stream] = busy.get(op.stream, 0.0) + op.length / 1000
+    assert found.all.ms is not None
+    assert found.step_ms - found.all.ms >= max(busy.values()) - 1e-6
+
+
+def test_what_changes_nothing_saves_nothing() -> None:
+    (saving,) = answer(program([Work(50), Launch(100), Wait()]), [{0: Edit()}], Fit(0.0, SCENARIOS)).each
+    assert (saving.ms, saving.low) == (0.0, 0.0)
+
+
+def test_savings_do_not_add_up() -> None:
+    found = ask(program([Work(50), Launch(300), Wait(), Work(20), Wait(), Launch(10)]))
+    assert found.all.ms is not None
+    assert found.all.ms > sum(saving.ms or 0.0 for saving in found.each) + 0.03, "one wait stands in for the other"
+
+
+def test_bounds_hold_the_doubt_of_scenarios_and_of_windows() -> None:
+    compiled = program([Work(300), Launch(900), Wait(), Work(100)])
+    sure, unsure = (ask(compiled, Fit(0.0, scenarios)) for scenarios in (SCENARIOS[:1], SCENARIOS))
+    narrow, wide = sure.all, unsure.all
+    assert narrow.ms == wide.ms
+    assert narrow.high == pytest.approx((narrow.ms or 0.0) + DRIFT * sure.step_ms, abs=1e-5)
+    assert (wide.high or 0.0) > (narrow.high or 0.0)
+
+
+def test_steps_that_differ_widen_the_bounds() -> None:
+    alike: list[list[Op]] = [[Work(300), Launch(400), Wait(), Work(200)]] * 4
+    differing: list[list[Op]] = [
+        [Work(300), Launch(400), Wait(), Work(200 + 150 * (number % 2))] for number in range(4)
+    ]
+    widths = []
+    for steps in (alike, differing):
+        compiled = compile_program(Timeline(trace(steps).trace()), MEASURED)
+        assert compiled is not None
+        whole = ask(compiled, Fit(0.0, SCENARIOS[:1])).all
+        widths.append((whole.high or 0.0) - (whole.low or 0.0))
+    assert widths[1] > 2 * widths[0]
+
+
+def test_where_the_bare_step_is_a_guess_only_bounds_are_told() -> None:
+    found = ask(program([Work(50), Launch(300), Wait()]), Fit(0.0, SCENARIOS, ranged=True))
+    assert found.all.ms is None and found.all.high is not None

@@ -1,0 +1,134 @@
+"""The replay against a simulation that knows nothing of traces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from syncscope.estimate.costs import MEASURED
+from syncscope.estimate.edits import Edit
+from syncscope.estimate.machine import Scenario, replay
+from syncscope.estimate.program import QUEUE, Program, compile_program
+from syncscope.timeline import Timeline
+from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, simulate, trace
+
+LOOP: list[Op] = [Work(40), Launch(200), Launch(100), Wait(), Work(60), Launch(50)]
+
+
+def program(steps: list[list[Op]]) -> Program:
+    found = compile_program(Timeline(trace(steps).trace()), MEASURED)
+    assert found is not None
+    return found
+
+
+def waits(compiled: Program) -> list[int]:
+    return np.flatnonzero(compiled.items["wait"].to_numpy(bool)).tolist()
+
+
+def ends_us(compiled: Program, *questions: dict[int, Edit]) -> list[list[float]]:
+    """Ends of the steps for each question, as they were traced."""
+    ends = replay(compiled, questions, [Scenario()], taxed=False).ends[:, :, 0] / 1000
+    return ends.T.tolist()
+
+
+def test_the_unchanged_steps_end_as_they_did() -> None:
+    steps = [LOOP] * 3
+    assert ends_us(program(steps), {}) == [pytest.approx(simulate(steps).ends)]
+
+
+def test_without_its_wait_the_host_runs_ahead() -> None:
+    compiled = program([LOOP] * 3)
+    without = {item: Edit(free=True) for item in waits(compiled)}
+    assert ends_us(compiled, without) == [pytest.approx(simulate([LOOP] * 3, without=["wait"]).ends)]
+
+
+def test_questions_are_answered_side_by_side_as_each_by_itself() -> None:
+    compiled = program([LOOP] * 4)
+    questions = [{item: Edit(free=True)} for item in waits(compiled)]
+    assert ends_us(compiled, *questions) == [ends_us(compiled, question)[0] for question in questions]
+
+
+def test_a_copy_from_pageable_memory_blocks_the_host_until_it_is_done() -> None:
+    steps: list[list[Op]] = [[Launch(300), Blocking(100), Work(20), Launch(50)]] * 3
+    assert ends_us(program(steps), {}) == [pytest.approx(simulate(steps).ends)]
+
+
+def test_streams_run_beside_each_other_until_a_wait_for_all() -> None:
+    steps: list[list[Op]] = [[Launch(300), Launch(200, 20, "HtoD"), Work(10), Wait(None), Work(30)]] * 3
+    assert ends_us(program(steps), {}) == [pytest.approx(simulate(steps).ends)]
+
+
+def test_kernels_of_two_streams_do_not_share_the_device_for_free() -> None:
+    steps: list[list[Op]] = [[Launch(300), Wait(), Launch(200, 20), Wait(20)]] * 3
+    compiled = program(steps)
+    without = {item: Edit(free=True) for item in waits(compiled)}
+    assert ends_us(compiled, without)[0][-1] >= 3 * 500
+
+
+def test_a_copy_of_its_own_stream_starts_a_step_early() -> None:
+    steps: list[list[Op]] = [[Launch(100, 7, "HtoD"), Launch(300), Work(5)]] * 6
+    compiled = program(steps)
+    copies = np.flatnonzero((compiled.items["engine"] == 0).to_numpy(bool))
+    ends = ends_us(compiled, {}, {int(item): Edit(early=True) for item in copies})
+    assert np.diff(ends[0])[-1] == pytest.approx(402)
+    assert np.diff(ends[1])[-1] == pytest.approx(301)
+
+
+def test_a_full_queue_holds_the_host() -> None:
+    steps: list[list[Op]] = [[Launch(50)] * 400] * 4
+    compiled = program(steps)
+    replayed = replay(compiled, [{}], [Scenario()], [0, 1, 2, 3] * 2, taxed=False)
+    behind = (replayed.device - replayed.host)[-1, 0, 0] / 51_000
+    assert QUEUE - 130 <= behind <= QUEUE + 130
+
+
+def test_later_launches_wait_on_the_device_where_the_host_does_not_any_more() -> None:
+    steps: list[list[Op]] = [[Launch(300, 20, "HtoD"), Wait(20), Launch(100)]] * 2
+    compiled = program(steps)
+    gone, joined = ({item: Edit(free=True, joins=joins) for item in waits(compiled)} for joins in (False, True))
+    free, held = ends_us(compiled, gone, joined)
+    assert free[0] == pytest.approx(305)
+    assert held[0] == pytest.approx(305 + 1 + 100)
+
+
+ops = st.one_of(
+    st.builds(Work, st.integers(1, 300)),
+    st.builds(Launch, st.integers(6, 400), st.just(7), st.just("")),
+    st.builds(Launch, st.integers(6, 400), st.just(20), st.sampled_from(["HtoD", "DtoH"])),
+    st.builds(Blocking, st.integers(30, 200), st.just(7)),
+    st.builds(Wait, st.sampled_from([7, 20, None]), st.just("wait")),
+)
+loops = st.lists(ops, min_size=1, max_size=12).filter(lambda loop: any(isinstance(op, Launch) for op in loop))
+usually = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@given(loops, st.integers(2, 4))
+@usually
+def test_any_loop_replays_as_it_ran(loop: list[Op], many: int) -> None:
+    steps = [loop] * many
+    assert ends_us(program(steps), {})[0] == pytest.approx(simulate(steps).ends)
+
+
+@given(loops, st.integers(2, 4))
+@usually
+def test_without_waits_no_step_beats_the_device(loop: list[Op], many: int) -> None:
+    compiled = program([loop] * many)
+    (ends,) = ends_us(compiled, {item: Edit(free=True) for item in waits(compiled)})
+    busy: dict[object, int] = {}
+    for op in loop:
+        if isinstance(op, Launch | Blocking):
+            busy[op.stream] = busy.get(op.stream, 0) + op.length
+    assert ends[-1] >= many * max(busy.values())
+
+
+@given(loops, st.integers(2, 4))
+@usually
+def test_no_change_makes_a_step_longer(loop: list[Op], many: int) -> None:
+    compiled = program([loop] * many)
+    n = len(compiled.items)
+    changed = [dict.fromkeys(range(n), edit) for edit in (Edit(free=True), Edit(gone=True), Edit(pre=0.5, own=0.5))]
+    unchanged, *others = ends_us(compiled, {}, *changed)
+    for ends in others:
+        assert (np.array(ends) <= np.array(unchanged) + 1e-6).all()

@@ -1,0 +1,245 @@
+"""What each rule's fix changes, asked of traces that hold just that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from syncscope import rules
+from syncscope.estimate.costs import Costs
+from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.machine import Scenario, replay
+from syncscope.estimate.program import compile_program
+from syncscope.estimate.questions import BY_FAMILY, BY_RULE, STACKED, Study, question
+from syncscope.rules.rule import Hit
+from syncscope.timeline import Timeline
+from tests.builders import TraceBuilder
+from tests.report.sample import finding
+from tests.rules.scenes import line
+
+FREE = Costs(*[0.0] * 6)
+STEPS = 4
+MIB = 1 << 20
+
+
+def study(builder: TraceBuilder, step: float = 1000, **recording: object) -> Study:
+    """The study of a trace of ``STEPS`` steps of ``step`` µs."""
+    builder.recording(*(step * number for number in range(STEPS + 1)), drained=1000 * STEPS + 50, **recording)  # type: ignore[arg-type]
+    timeline = Timeline(builder.trace())
+    program = compile_program(timeline, FREE)
+    assert program is not None
+    return Study(timeline, program)
+
+
+def asked(one: Study, code: str, **rows: object) -> Question:
+    """The question of the rule's finding; of several the first."""
+    if rows:
+        return question(one, Hit(finding(code, "made-up", 1, "x"), **rows))  # type: ignore[arg-type]
+    return question(one, next(hit for hit in rules.hits(one.timeline)[0] if hit.finding.rule == code))
+
+
+def saved_us(one: Study, changes: Question) -> float:
+    """What a question saves a step in steady state, as traced."""
+    order = [number % STEPS for number in range(4 * STEPS)]
+    ends = replay(one.program, [{}, changes], [Scenario()], order, taxed=False).ends[:, :, 0]
+    before, after = (ends[-1] - ends[2 * STEPS - 1]) / (2 * STEPS)
+    return float(before - after) / 1000
+
+
+def each_step(draw) -> TraceBuilder:
+    builder = TraceBuilder()
+    for number in range(STEPS):
+        draw(builder, 1000 * number)
+    return builder
+
+
+def reading(builder: TraceBuilder, at: float) -> None:
+    """700 µs on the device, of which one value is read; then 100 µs of host work to the step's end."""
+    builder.launch("gemm", call=(at + 190, 5), runs=(at + 200, 690))
+    builder.op("aten::item", at + 195, 715)
+    builder.copy("DtoH", call=(at + 200, 5), runs=(at + 891, 2), memory="pinned", bytes=4)
+    builder.stream_sync(at + 206, 694)
+
+
+def test_a_scalar_read_goes_with_its_copy() -> None:
+    one = study(each_step(reading))
+    changes = asked(one, "SYN102")
+    assert {edit.gone for edit in changes.values()} == {True, False}
+    assert saved_us(one, changes) == pytest.approx(1000 - 691, abs=3)
+
+
+def test_an_explicit_wait_becomes_a_wait_of_the_device() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.copy("HtoD", call=(at + 10, 5), runs=(at + 20, 400), stream=20, bytes=20 * MIB)
+        builder.call("cudaEventRecord", at + 16, 1).event_sync(at + 20, 404, stream=20)
+        builder.launch("gemm", call=(at + 600, 5), runs=(at + 610, 380), stream=7)
+
+    one = study(each_step(draw))
+    changes = asked(one, "SYN105", waits=frozenset(range(STEPS)))
+    assert {edit.joins for edit in changes.values()} == {True}
+    assert saved_us(one, changes) == pytest.approx(404, abs=3)
+
+
+def blocking(memory: str):
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.op("aten::copy_", at + 10, 420)
+        call = (at + 20, 400) if memory == "pageable" else (at + 20, 5)
+        builder.copy("HtoD", call=call, runs=(at + 30, 385), memory=memory, bytes=11 * MIB)
+        builder.stream_sync(at + 421, 5)
+        builder.launch("gemm", call=(at + 500, 5), runs=(at + 520, 470))
+
+    return draw
+
+
+def test_a_copy_from_pageable_memory_is_made_from_pinned_memory_and_not_waited_for() -> None:
+    one = study(each_step(blocking("pageable")))
+    (copy,) = {edit for edit in asked(one, "SYN101").values() if np.isfinite(edit.dur)}
+    assert copy.free
+    assert copy.dur == pytest.approx(1_500 + 11 * MIB / 55)
+    assert asked(one, "CPY201") == asked(one, "SYN101")
+    assert "55 GB/s, as measured on NVIDIA H200" in one.assumptions[0]
+
+
+def test_a_trace_with_pinned_copies_tells_their_rate() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        blocking("pageable")(builder, at)
+        builder.copy("HtoD", call=(at + 600, 5), runs=(at + 991, 6.5), memory="pinned", bytes=100_000_000)
+
+    one = study(each_step(draw))
+    asked(one, "CPY201")
+    assert one.rate("HtoD").bytes_per_ns == pytest.approx(20_000)
+    assert one.assumptions == ()
+
+
+def test_a_copy_in_line_with_compute_is_fetched_a_step_early() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.copy("HtoD", call=(at / 20 + 5, 5), runs=(at + 20, 300), bytes=16 * MIB)
+        builder.launch("gemm", call=(at / 20 + 12, 5), runs=(at + 321, 698))
+
+    one = study(each_step(draw), step=50)
+    assert saved_us(one, asked(one, "OVL301")) == pytest.approx(301, abs=5)
+
+
+def test_many_small_copies_become_one() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        for number in range(20):
+            here = at + 40 * number
+            builder.copy("HtoD", call=(here + 10, 5), runs=(here + 17, 1), memory="pageable", bytes=4096)
+            builder.stream_sync(here + 16, 6).entry("Tensor.to", here + 5, here + 24, line(3, "x.to('cuda')"))
+        builder.launch("gemm", call=(at + 810, 5), runs=(at + 820, 100))
+
+    one = study(each_step(draw))
+    changes = asked(one, "CPY203")
+    assert sum(edit.gone for edit in changes.values()) == 19 * STEPS
+    assert saved_us(one, changes) == pytest.approx(19 * (40 - STACKED / 1000), rel=0.05)
+
+
+def test_a_round_trip_stays_on_the_device() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.launch("gemm", call=(at + 5, 5), runs=(at + 20, 500))
+        builder.copy("DtoH", call=(at + 12, 520), runs=(at + 521, 10), memory="pageable", bytes=MIB)
+        builder.copy("HtoD", call=(at + 540, 60), runs=(at + 550, 45), memory="pageable", bytes=MIB)
+        builder.launch("gemm", call=(at + 605, 5), runs=(at + 612, 380))
+
+    one = study(each_step(draw))
+    changes = asked(one, "CPY204", copies=frozenset(range(2 * STEPS)))
+    assert sum(edit.gone for edit in changes.values()) == 2 * STEPS
+    assert saved_us(one, changes) == pytest.approx(1000 - 882, abs=15)
+
+
+def test_a_print_goes_with_its_kernels_and_its_host_work() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.launch("gemm", call=(at + 5, 5), runs=(at + 20, 300))
+        for number in range(7):
+            builder.launch("format", call=(at + 60 + 8 * number, 5), runs=(at + 321 + 3 * number, 2))
+        builder.stream_sync(at + 120, 230).stream_sync(at + 600, 5)
+        builder.launch("gemm", call=(at + 650, 5), runs=(at + 660, 300))
+
+    one = study(each_step(draw))
+    one.timeline.__dict__["prints"] = np.repeat(np.arange(STEPS), 2)
+    changes = asked(one, "SYN104", waits=frozenset(range(2 * STEPS)))
+    assert sum(edit.gone for edit in changes.values()) == 9 * STEPS
+    assert saved_us(one, changes) == pytest.approx(1000 - 602, abs=60)
+
+
+def test_pinning_goes_and_its_copy_stays() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.entry("Tensor.pin_memory", at + 10, at + 510, line(3, "x.pin_memory()"))
+        builder.copy("HtoD", call=(at + 520, 5), runs=(at + 530, 100), bytes=5 * MIB)
+        builder.launch("gemm", call=(at + 540, 5), runs=(at + 631, 200))
+
+    one = study(each_step(draw))
+    changes = asked(one, "CPY202")
+    assert not any(edit.gone for edit in changes.values())
+    assert saved_us(one, changes) == pytest.approx(500, abs=5)
+
+
+def test_memory_is_neither_asked_for_nor_given_back() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.call("cudaMalloc", at + 10, 100).launch("gemm", call=(at + 120, 5), runs=(at + 130, 500))
+        builder.call("cudaFree", at + 140, 495)
+
+    one = study(each_step(draw))
+    kinds = one.timeline.waits["kind"].tolist()
+    assert set(kinds) == {"alloc", "free"}
+    changes = asked(one, "SYN106", waits=frozenset(range(len(kinds))))
+    assert saved_us(one, changes) == pytest.approx(1000 - 501, abs=5)
+
+
+def test_launches_that_all_wait_return_at_once() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        for number in range(5):
+            builder.launch("gemm", call=(at + 10 + 190 * number, 120), runs=(at + 15 + 190 * number, 110))
+
+    one = study(each_step(draw), launch_blocking=True)
+    assert saved_us(one, asked(one, "SYN108", copies=frozenset())) > 400
+
+
+def small_kernels(builder: TraceBuilder, at: float) -> None:
+    for number in range(90):
+        builder.launch("tiny", call=(at + 10 * number + 4, 4), runs=(at + 10 * number + 10, 2))
+
+
+def test_launches_that_every_step_repeats_are_one_graph() -> None:
+    one = study(each_step(small_kernels))
+    changes = asked(one, "LCH501", copies=frozenset())
+    assert len(changes) == 89 * STEPS
+    assert saved_us(one, changes) == pytest.approx(1000 - 120, abs=120)
+
+
+def test_launches_that_differ_from_step_to_step_are_no_graph() -> None:
+    builder = TraceBuilder()
+    for number in range(STEPS):
+        for launch in range(20 + number):
+            builder.launch("tiny", call=(1000 * number + 10 * launch, 4), runs=(1000 * number + 10 * launch + 6, 2))
+    assert asked(study(builder), "LCH501", copies=frozenset()) == {}
+
+
+def test_collectives_run_beside_what_follows_them() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        here = at / 20
+        builder.launch("gemm", call=(here + 5, 5), runs=(at + 15, 300))
+        builder.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", call=(here + 12, 5), runs=(at + 316, 300))
+        builder.launch("gemm", call=(here + 20, 5), runs=(at + 617, 397))
+
+    one = study(each_step(draw), step=50)
+    assert saved_us(one, asked(one, "OVL302")) == pytest.approx(301, abs=5)
+
+
+def test_what_happens_outside_the_steps_changes_nothing() -> None:
+    builder = each_step(reading)
+    builder.copy("DtoH", call=(4100, 5), runs=(4110, 2), memory="pinned", bytes=4).stream_sync(4110, 8)
+    one = study(builder)
+    last = frozenset({len(one.timeline.waits) - 1})
+    assert asked(one, "SYN102", waits=last) == {}
+
+
+def test_every_rule_has_a_question() -> None:
+    codes = {rule.code for rule in rules.RULES}
+    assert all(rule.intervention in BY_FAMILY for rule in rules.RULES)
+    assert {code[:3] for code in BY_RULE} <= {code[:3] for code in codes} | {"LCH"}
+
+
+def test_edits_of_one_item_add_up() -> None:
+    one, other = Edit(own=0.5, dur=10.0, joins=True), Edit(free=True, dur=7.0, joins=True)
+    assert one.also(other) == Edit(own=0.5, free=True, joins=True, dur=7.0)
