@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from types import ModuleType
@@ -154,30 +155,51 @@ def test_picture_shows_each_answered_row_and_escapes_names():
     assert picture.startswith("<svg ") and picture.endswith("</svg>\n")
 
 
-@pytest.mark.skipif(not RECORDINGS.exists(), reason="the pairs have not been recorded")
+SILENT = {"graph.medium"}
+"""Pairs whose before is too little bound by launches for a rule to speak."""
+
+MISFITS = {("library_scaler.medium", "full")}
+"""Recordings whose bare step no scale of the host's work meets."""
+
+
+@pytest.fixture(scope="module")
+def every():
+    return rows()
+
+
 class TestRecordings:
-    @pytest.fixture(scope="class")
-    def every(self):
-        return rows()
+    """The table, from the recordings: what the README says of it is true."""
 
     def test_every_pair_is_there_in_both_modes_with_enough_blocks(self, every):
         assert len(every) == len(PAIRS) * len(MODES)
+        for row in every:
+            timings = json.loads((RECORDINGS / row.pair.name / f"{MODES[row.mode]}.timings.json").read_text())
+            assert len(timings["before_ms"]) == len(timings["after_ms"]) >= 20
+
+    def test_the_recordings_stay_small(self):
+        assert sum(file.stat().st_size for file in RECORDINGS.rglob("*")) < 6_000_000
 
     def test_every_fix_answers_a_finding(self, every):
-        assert [f"{row.pair.name} {row.mode}" for row in every if not row.predicted.rules] == []
+        assert {row.pair.name for row in every if not row.predicted.rules} == SILENT
+
+    def test_what_has_no_answer_says_why(self, every):
+        unanswered = [row for row in every if row.predicted.saving is None and row.predicted.rules]
+        assert {(row.pair.name, row.mode) for row in unanswered} == MISFITS
+        assert all("the model does not fit this trace" in row.predicted.why for row in unanswered)
 
     @pytest.mark.parametrize("mode", MODES)
     def test_fixes_that_remove_waits_are_worth_what_is_said(self, every, mode):
         result = score([row for row in every if row.mode == mode], "wait")
-        assert result.rows >= 12 and result.unanswered == 0
+        assert result.rows >= 20
         assert result.median <= 0.015
         assert result.worst <= 0.08
         assert result.overpromised == 0
-        assert result.median < min(result.blocked[0], result.idle[0])
+        assert 5 * result.median < min(result.blocked[0], result.idle[0])
+        assert 10 * result.worst < min(result.blocked[1], result.idle[1])
 
-    @pytest.mark.parametrize("mode", MODES)
-    def test_fixes_that_change_what_is_done_are_worth_what_is_said(self, every, mode):
-        result = score([row for row in every if row.mode == mode], "transform")
-        assert result.rows >= 8 and result.unanswered == 0
+    def test_fixes_that_change_what_is_done_are_worth_what_is_said(self, every):
+        result = score(every, "transform")
+        assert result.rows >= 18 and result.unanswered == 0
         assert result.held >= 0.9
         assert result.widest <= 0.1
+        assert result.overpromised == 0

@@ -208,3 +208,23 @@ def test_a_file_whose_name_is_no_text_can_be_reported_on(run: Run, folder: Path)
     done = run("analyze", Path(os.fsdecode(b"bad\xff.json.gz")), "--format", "json", "-o", "x.sarif", "-o", "x.html")
     assert done.code == 0
     assert json.loads(done.out)["traces"][0]["path"] == "bad?.json.gz"
+
+
+def test_a_given_bare_step_turns_ranges_into_savings(run: Run, folder: Path) -> None:
+    traces.waiting(bare=False).write(folder / "foreign.json")
+
+    def savings(*arguments: str) -> list[object]:
+        done = run("analyze", "foreign.json", "--select", "SYN102", "--format", "json", *arguments)
+        (finding,) = json.loads(done.out)["findings"]
+        return [finding["saving_ms_per_step"], finding["saving_null_why"]]
+
+    saving, why = savings()
+    assert saving is None and "--bare-ms" in str(why)
+    saving, why = savings("--bare-ms", "0.095")
+    assert isinstance(saving, float) and why is None
+
+
+def test_a_bare_step_of_no_length_is_wrong_usage(run: Run) -> None:
+    done = run("analyze", "waiting.json.gz", "--bare-ms", "0")
+    assert done.code == 2
+    assert "--bare-ms" in done.err

@@ -9,9 +9,9 @@ from tests.builders import FrameSpec, TraceBuilder
 READ: FrameSpec = ("train.py", 21, "train_step", "loss.item()")
 
 
-def waiting(*, rank: int | None = None, frame: FrameSpec = READ) -> TraceBuilder:
-    """Three steps of 100 µs; each launches a kernel of 50 µs and reads its result."""
-    trace = TraceBuilder(rank=rank).recording(0, 100, 200, 300, bare_us=[90, 90, 90])
+def waiting(*, rank: int | None = None, frame: FrameSpec = READ, bare: bool = True) -> TraceBuilder:
+    """Three steps of 100 µs, ``bare`` of 90; each launches a kernel of 50 µs and reads its result."""
+    trace = TraceBuilder(rank=rank).recording(0, 100, 200, 300, bare_us=[90, 90, 90] if bare else None)
     for start in (0, 100, 200):
         trace.launch("gemm", call=(start + 5, 5), runs=(start + 12, 50))
         trace.op("aten::item", start + 20, 55).op("aten::_local_scalar_dense", start + 21, 53)

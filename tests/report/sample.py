@@ -11,9 +11,12 @@ from syncscope.findings import (
     Frame,
     NotChecked,
     Overlap,
+    Replay,
     Report,
     Severity,
     Site,
+    Sketch,
+    SketchLane,
     Stale,
     Status,
     Steps,
@@ -45,6 +48,7 @@ def finding(
     nbytes: int | None = None,
     per_step: float | None = 1.0,
     first_ns: int | None = None,
+    after: Sketch | None = None,
     message: str = "The host waits for everything queued before it.",
     fix: str = "Keep the value on the device and read it once an epoch.",
 ) -> Finding:
@@ -63,7 +67,7 @@ def finding(
         saving_low_ms_per_step=None if saving is None else saving * 0.8,
         saving_high_ms_per_step=None if saving is None else saving * 1.2,
         saving_null_why=None if saving is not None else "no bare step time was recorded",
-        first_ns=first_ns, message=message, fix=fix,
+        first_ns=first_ns, after=after, message=message, fix=fix,
         fingerprint=fingerprint(rule, "train.py", "train_step", expression or op, 0),
     )  # fmt: skip
 
@@ -72,7 +76,7 @@ def findings(rank: int | None = None) -> tuple[Finding, ...]:
     start = 1000 * MS
     return (
         finding("SYN102", "scalar-read", 42, "loss.item()", severity="error", stall=1.63, saving=0.19, rank=rank,
-                first_ns=start + 4 * MS, nbytes=12),
+                first_ns=start + 4 * MS, nbytes=12, after=sketch(4.9, "000000000", "999999999")),
         finding("CPY201", "pageable-copy", 31, "batch.to(device, non_blocking=True)", stall=0.42, op="aten::copy_",
                 nbytes=3 * 4_194_304, rank=rank, first_ns=start + MS // 2,
                 message="4.0 MiB a step are copied from pageable memory, so the host blocks inside the copy.",
@@ -86,6 +90,18 @@ def findings(rank: int | None = None) -> tuple[Finding, ...]:
     )  # fmt: skip
 
 
+def sketch(step_ms: float, *busy: str) -> Sketch:
+    """A step with the host's waits and one stream."""
+    labels = ("host blocked", "stream 7")
+    return Sketch(step_ms=step_ms, lanes=tuple(SketchLane(label=a, busy=b) for a, b in zip(labels, busy, strict=True)))
+
+
+REPLAY = Replay(
+    misfit=0.0012, host_scale=0.93, assumptions=("pinned copies are taken to run at 55 GB/s",),
+    before=sketch(5.1, "0000099000", "0999999990"),
+)  # fmt: skip
+
+
 def trace_info(path: str = "runs/trace.json.gz", rank: int | None = None) -> TraceInfo:
     return TraceInfo(
         path=path, rank=rank, device="NVIDIA H200", torch="2.11.0+cu130",
@@ -96,6 +112,7 @@ def trace_info(path: str = "runs/trace.json.gz", rank: int | None = None) -> Tra
             device_busy_ms=4.4, compute_ms=3.9, copy_ms=0.7, copy_exposed_ms=0.4, comm_ms=0.6, comm_exposed_ms=0.1,
             idle_ms=1.6, idle_by_cause={"wait": 0.9, "host work": 0.7},
         ),
+        replay=REPLAY,
         warnings=("The file was cut short: read up to the last whole event.",),
     )  # fmt: skip
 

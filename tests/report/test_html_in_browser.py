@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.findings import Finding
+from syncscope.findings import Finding, Replay, Sketch, SketchLane
 from syncscope.report.html import render
 from tests.report.conftest import Opened
 from tests.report.sample import HOSTILE, finding, findings, lanes, report, trace_info
@@ -289,3 +289,56 @@ def test_it_has_landmarks_names_and_one_main_heading(show: Show) -> None:
     )
     assert unnamed == []
     assert page.locator("html").get_attribute("lang") == "en"
+
+
+def test_the_step_is_drawn_before_and_after_its_fix(show: Show) -> None:
+    page = show(sample()).page
+    drawn = page.locator("#finding-1 .sketches")
+    assert drawn.locator("dt").all_inner_texts() == ["Step as it is\n5.1 ms", "With this fixed\n4.9 ms"]
+    assert "host blocked, stream 7" in drawn.locator("figcaption").inner_text()
+    # Two bins of ten are blocked before, none after; the stream is busy in both.
+    paths = drawn.locator("path").evaluate_all("paths => paths.map(path => path.getAttribute('d'))")
+    assert [path.count("M") for path in paths] == [2, 8, 0, 9]
+    widths = drawn.locator("rect").evaluate_all("rects => rects.map(rect => rect.getAttribute('width'))")
+    assert widths == ["300", "300", "270", "270"]
+
+
+def test_a_finding_that_was_not_drawn_has_no_picture_of_the_step(show: Show) -> None:
+    page = show(sample()).page
+    page.locator("#finding-2 > summary").click()
+    assert page.locator("#finding-2 .sketches").count() == 0
+
+
+def test_a_range_stands_where_the_worth_is_not_known(show: Show) -> None:
+    only_range = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.1, "saving_null_why": "no bare step"}
+    one = msgspec.structs.replace(findings()[0], **only_range, saving_high_ms_per_step=0.4)
+    page = show(render(report(found=[one]), [lanes()])).page
+    assert page.locator(".finding .cost").inner_text().split("\n")[2:] == ["0.1 to 0.4 ms", "worth a step"]
+    assert "no bare step" in page.locator("#finding-1 .body > .facts").inner_text()
+
+
+def test_what_stands_behind_the_savings_is_told(show: Show) -> None:
+    page = show(sample()).page
+    text = page.locator("#limits-body").text_content()
+    assert "misses the traced step by 0.1 %" in text
+    assert "Assumed: pinned copies are taken to run at 55 GB/s." in text
+
+
+def test_why_a_trace_has_no_savings_is_told(show: Show) -> None:
+    info = msgspec.structs.replace(trace_info(), replay=Replay(null_why=f"it does not fit {HOSTILE}"))
+    made = show(render(report([info]), [lanes()]))
+    assert "No savings: it does not fit </script>" in made.page.locator("#limits-body").text_content()
+    assert made.page.locator("#limits-body b, #limits-body img").count() == 0
+    assert made.errors == []
+
+
+def test_hostile_names_of_lanes_in_the_picture_of_the_step_stay_text(show: Show) -> None:
+    spoiled = msgspec.structs.replace(
+        findings()[0], after=Sketch(step_ms=1.0, lanes=(SketchLane(label=HOSTILE, busy="9x<"),))
+    )
+    before = Sketch(step_ms=2.0, lanes=(SketchLane(label=HOSTILE, busy="909"),))
+    info = msgspec.structs.replace(trace_info(), replay=Replay(before=before))
+    made = show(render(report([info], [spoiled]), [lanes()]))
+    assert made.errors == []
+    assert made.page.locator("#finding-1 .sketches img").count() == 0
+    assert "</script>" in made.page.locator("#finding-1 figcaption").inner_text()
