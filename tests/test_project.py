@@ -43,6 +43,11 @@ def test_scripts_are_executable_and_parse(script: str) -> None:
     subprocess.run(["sh", "-n", ROOT / script], check=True)
 
 
+def test_what_is_recorded_stays_small() -> None:
+    recorded = [*(ROOT / "fixtures").rglob("*.json.gz"), *(ROOT / "benchmarks").rglob("*.json.gz")]
+    assert sum(file.stat().st_size for file in recorded) < 15e6
+
+
 def rules_table() -> list[list[str]]:
     """The cells of each row of the README's table of rules."""
     rows = re.findall(r"^\| ([A-Z]{3}\d{3} \|.*)\|$", README, re.MULTILINE)

@@ -83,6 +83,9 @@ def fill_ops(waits: pd.DataFrame, copies: pd.DataFrame, places: tuple[Place, ...
             wait_ops[wait], known[wait] = ops, True
         elif ops:
             copy_ops[copy] = ops
+    for copy, wait in enumerate(copies["wait"].tolist()):
+        if wait >= 0 and not copy_ops[copy]:
+            copy_ops[copy] = wait_ops[wait]  # both are of one op
     waits["ops"], waits["ops_known"] = pd.Series(wait_ops, dtype=object), known
     copies["ops"] = pd.Series(copy_ops, dtype=object)
 
