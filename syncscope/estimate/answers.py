@@ -10,7 +10,7 @@ import numpy as np
 from syncscope.estimate.edits import Question, together
 from syncscope.estimate.machine import Replayed, replay
 from syncscope.estimate.program import Program
-from syncscope.estimate.scale import WARM, Fit, steady
+from syncscope.estimate.scale import Fit, steady
 from syncscope.timeline.intervals import Floats
 
 DRIFT = 0.01
@@ -41,8 +41,9 @@ class Answers:
 def answer(program: Program, questions: Sequence[Question], fit: Fit) -> Answers:
     """Replay in steady state: nothing changed, each question, and all of them."""
     asked = [{}, *questions, together(questions)]
-    replayed = replay(program, asked, fit.scenarios, steady(program.steps))
-    lengths = np.diff(replayed.ends[WARM - 1 :], axis=0) * 1e-6
+    order, warm = steady(program)
+    replayed = replay(program, asked, fit.scenarios, order)
+    lengths = np.diff(replayed.ends[warm - 1 :], axis=0) * 1e-6
     # By recorded step: each is replayed as often as the others.
     by_step = lengths.reshape(-1, program.steps, *lengths.shape[1:]).mean(axis=0)
     saved = by_step[:, :1] - by_step

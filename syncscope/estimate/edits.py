@@ -29,13 +29,17 @@ class Edit:
     gap: float = np.inf
     """Nanoseconds between it and the activity before, at most."""
     early: bool = False
-    """The copy has a stream of its own: to the device it starts a step earlier, from it it runs beside what follows."""
+    """The copy has a stream of its own, and what needs it waits a step longer: to the device it starts a step earlier,
+    from it, and a collective, it runs beside what follows."""
+    beside: bool = False
+    """The copy has a stream of its own, beside what its stream did before; what follows waits for both."""
 
     def also(self, other: Edit) -> Edit:
         """Both."""
         return Edit(
             min(self.pre, other.pre), min(self.own, other.own), self.free or other.free, self.joins and other.joins,
             self.gone or other.gone, min(self.dur, other.dur), min(self.gap, other.gap), self.early or other.early,
+            self.beside or other.beside,
         )  # fmt: skip
 
 
@@ -70,8 +74,13 @@ class Change:
         self.gone: Bools = across["gone"]
         self.dur: Floats = across["dur"]
         self.gap: Floats = across["gap"]
-        self.early: Bools | None = across["early"] if across["early"].any() else None
-        self.joins: Bools | None = across["joins"] if across["joins"].any() else None
+        self.early: Bools = across["early"]
+        self.apart: Bools | None = _where_any(across["early"] | across["beside"])
+        self.joins: Bools | None = _where_any(across["joins"])
+
+
+def _where_any(column: Bools) -> Bools | None:
+    return column if column.any() else None
 
 
 class Changes:

@@ -35,6 +35,10 @@ HOST = -1
 TO_DEVICE = 0
 """The engine of copies to the device."""
 
+BOTH_WAYS = 1.05
+"""How much longer a copy takes with one in the other direction beside it, measured on an H200. A kernel beside a copy
+is taken to lose nothing: in steps that copy as long as they compute, it cost under 0.3 % of the step."""
+
 
 class Stretch(NamedTuple):
     """Something that took time in the last step; times in ns since the first step began, (columns,)."""
@@ -141,7 +145,9 @@ class _Machine:
         self._contended = [*(_one_by_one(items[items["engine"] == side]) for side in (0, 1)), False]
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
         self._host, self._stream = [zero] * program.chains, [zero] * len(program.streams)
+        self._held = [zero] * len(program.streams)
         self._engine, self._compute = [zero] * 3, zero
+        self._copier = (0, 0, 2) if program.one_engine else (0, 1, 2)
         self._ends: dict[Target, Floats] = {}
         self._queue: list[deque[tuple[int, Floats]]] = [deque() for _ in program.streams]
         self._launched = [0] * len(program.streams)
@@ -247,33 +253,37 @@ class _Machine:
         gap = np.minimum(item.gap, change.gap) if change.edited else item.gap
         start = np.maximum(before + gap, launched)
         if number in self._targets.holds:
-            start = np.maximum(start, self._done(self._targets.holds[number]) + item.hop)
+            self._held[item.stream] = self._done(self._targets.holds[number]) + item.hop
+            start = np.maximum(start, self._held[item.stream])
         if item.engine >= 0 and self._contended[item.engine]:
-            start = np.maximum(start, self._engine[item.engine])
+            start = np.maximum(start, self._engine[self._copier[item.engine]])
         start = np.maximum(start, self._compute) if exclusive else start
         dur = item.dur * self._pageable if item.pageable else item.dur
         dur = np.minimum(dur, change.dur) if change.edited else dur
         end = start + dur
         taken = np.where(change.gone, before, end) if change.edited else end
-        if change.early is not None:
-            own = self._beside(item, step, np.maximum(before, launched)) + dur
-            end = np.where(change.early, own, end)
+        if change.apart is not None:
+            own = self._apart_from(item, change, step, launched) + np.where(change.early, dur, dur * BOTH_WAYS)
+            end = np.where(change.apart, own, end)
             # What follows on the stream needs what came in, but nothing of what goes out.
-            taken = np.where(change.early, np.maximum(before, own) if item.engine == TO_DEVICE else before, taken)
+            passed = change.early & (item.engine != TO_DEVICE)
+            taken = np.where(change.apart, np.where(passed, before, np.maximum(before, own)), taken)
         if item.engine >= 0 and item.dur >= HOLDS_ENGINE:
-            engine = self._engine[item.engine]
-            used = np.maximum(engine, end)
-            self._engine[item.engine] = np.where(change.gone, engine, used) if change.edited else used
+            copier = self._copier[item.engine]
+            used = np.maximum(self._engine[copier], end)
+            self._engine[copier] = np.where(change.gone, self._engine[copier], used) if change.edited else used
         self._compute = np.maximum(self._compute, taken) if exclusive else self._compute
         self._stream[item.stream] = taken
         self._see(item.stream, end - dur, end, gone=change.gone)
         return end
 
-    def _beside(self, item: _Item, step: int, ready: Floats) -> Floats:
-        """When a copy or a collective could begin on a stream of its own: a copy to the device as soon as the step
-        before began, anything else when it is ``ready``."""
-        earliest = self._begins[max(step - 1, 0)] + item.lat if item.engine == TO_DEVICE else ready
-        return np.maximum(self._engine[item.engine], earliest)
+    def _apart_from(self, item: _Item, change: Change, step: int, launched: Floats) -> Floats:
+        """When a copy or a collective could begin on a stream of its own: early, as soon as the step before began or
+        what it needs is there; beside its stream, as soon as that is held no longer."""
+        ready = np.maximum(self._stream[item.stream], launched)
+        early = self._begins[max(step - 1, 0)] + item.lat if item.engine == TO_DEVICE else ready
+        beside = np.maximum(self._held[item.stream], launched)
+        return np.maximum(self._engine[self._copier[item.engine]], np.where(change.early, early, beside))
 
     def _end_step(self, change: Change) -> None:
         done = np.maximum.reduce([*self._stream, *self._engine])

@@ -57,6 +57,8 @@ class Program:
 
     streams: tuple[str, ...]
     """Names by number."""
+    one_engine: bool
+    """The device has one engine for copies in both directions."""
 
     @property
     def chains(self) -> int:
@@ -89,14 +91,18 @@ def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
     item_of = np.full(len(timeline.calls), -1, dtype=np.int64)
     called = items["call"].to_numpy(np.int64)
     item_of[called[called >= 0]] = np.flatnonzero(called >= 0)
+    host_ns, device_ns = float(items["end"][items["mark"]].max()), float(items["ends"].max())
+    if not (host_ns > 0 and device_ns > 0):
+        return None
     return Program(
         items=items,
         targets=targets,
         steps=len(timeline.steps),
         workers=loading.workers,
         item_of=item_of,
-        host_ns=float(items["end"][items["mark"]].max()),
-        device_ns=float(items["ends"].max()),
+        host_ns=host_ns,
+        device_ns=device_ns,
+        one_engine=any(d.id == timeline.device and d.copy_engines == 1 for d in timeline.trace.devices),
         streams=tuple(f"stream {name}" for _, name in stream_numbers(timeline.trace.device)[1]),
     )
 

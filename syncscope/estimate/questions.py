@@ -117,6 +117,11 @@ def prefetched(study: Study, hit: Hit) -> Question:
     return found | {int(item): found[int(item)].also(Edit(early=True)) for item in study.copies(hit)["item"]}
 
 
+def on_two_streams(study: Study, hit: Hit) -> Question:
+    """Copies in one direction have another stream than those in the other."""
+    return {int(item): Edit(beside=True) for item in study.copies(hit)["item"]}
+
+
 def without_host_work(study: Study, hit: Hit) -> Question:
     """Everything that a print or a pinning does, its copy to the device left out."""
     pins = study.timeline.pins
@@ -247,7 +252,7 @@ BY_RULE: dict[str, Ask] = {
     "CPY204": on_device,
     "OVL301": prefetched,
     "OVL302": overlapped,
-    "OVL304": prefetched,
+    "OVL304": on_two_streams,
     "LCH501": as_graphs,
 }
 """Where a rule's fix is more than its family's intervention."""

@@ -39,6 +39,9 @@ FINER = 8
 WARM = 6
 """Steps that fill the queues before any is counted, and as many at least are counted."""
 
+MOST_ITEMS = 100_000
+"""Items that are replayed for that at most, beyond one step."""
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -54,10 +57,13 @@ class Fit:
     """No bare step is known: the likely scenario is a guess."""
 
 
-def steady(steps: int) -> list[int]:
-    """Which recorded steps to replay: ``WARM`` of them first, then whole rounds."""
-    rounds = -(-WARM // steps)
-    return [number % steps for number in range(-WARM, rounds * steps)]
+def steady(program: Program) -> tuple[list[int], int]:
+    """Which recorded steps to replay, and how many of them only fill the queues: ``WARM``, then whole rounds; fewer
+    where steps are huge."""
+    steps = program.steps
+    warm = max(1, min(WARM, MOST_ITEMS * steps // len(program.items)))
+    rounds = -(-warm // steps)
+    return [number % steps for number in range(-warm, rounds * steps)], warm
 
 
 def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None) -> Fit:
@@ -71,10 +77,10 @@ def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None
     if bare_ms is None and not bare_ns:
         return Fit(misfit, _around(program, Scenario(USUAL, paced=_paced(program)), LEAST, 1.0), ranged=True)
     if bare_ms is not None:
-        wanted, order = bare_ms * 1e6, steady(program.steps)
+        wanted, (order, skipped) = bare_ms * 1e6, steady(program)
     else:
-        wanted, order = sum(bare_ns) / len(bare_ns), [number % program.steps for number in range(len(bare_ns))]
-    skipped = WARM if bare_ms is not None else 0
+        wanted, skipped = sum(bare_ns) / len(bare_ns), 0
+        order = [number % program.steps for number in range(len(bare_ns))]
     return _nearest(program, misfit, lambda scenarios: _step_ns(program, scenarios, order, skipped) / wanted - 1)
 
 

@@ -120,6 +120,21 @@ def test_a_copy_in_line_with_compute_is_fetched_a_step_early() -> None:
     assert saved_us(one, asked(one, "OVL301")) == pytest.approx(301, abs=5)
 
 
+def test_copies_out_and_in_run_at_the_same_time() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        here = at / 20
+        builder.call("cudaEventRecord", here + 1, 1).call("cudaStreamWaitEvent", here + 3, 1)
+        builder.copy("DtoH", call=(here + 5, 2), runs=(at + 20, 200), bytes=10 * MIB, stream=20)
+        builder.copy("HtoD", call=(here + 8, 2), runs=(at + 221, 300), bytes=16 * MIB, stream=20)
+        builder.call("cudaEventRecord", here + 12, 1).call("cudaStreamWaitEvent", here + 14, 1)
+        builder.launch("gemm", call=(here + 20, 2), runs=(at + 524, 490))
+
+    one = study(each_step(draw), step=50)
+    changes = asked(one, "OVL304", copies=frozenset(range(1, 2 * STEPS, 2)))
+    assert {edit.beside for edit in changes.values()} == {True}
+    assert saved_us(one, changes) == pytest.approx(201 - 0.05 * 300, abs=8)
+
+
 def test_many_small_copies_become_one() -> None:
     def draw(builder: TraceBuilder, at: float) -> None:
         for number in range(20):

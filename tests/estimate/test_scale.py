@@ -89,8 +89,14 @@ def test_the_time_of_pageable_copies_is_fitted_too() -> None:
 
 
 def test_steady_state_begins_with_the_steps_before_and_counts_whole_rounds() -> None:
-    assert steady(4) == [2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]
-    assert len(steady(9)) == WARM + 9
+    assert steady(program(HOST_BOUND, 4)) == ([2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3], WARM)
+    order, warm = steady(program(HOST_BOUND, 9))
+    assert len(order) == WARM + 9 and warm == WARM
+
+
+def test_huge_steps_are_replayed_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("syncscope.estimate.scale.MOST_ITEMS", 10)
+    assert steady(program(HOST_BOUND, 4)) == ([2, 3, 0, 1, 2, 3], 2)
 
 
 def test_a_loader_of_unknown_kind_is_looked_at_both_ways() -> None:
