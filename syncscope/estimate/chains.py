@@ -43,7 +43,7 @@ def host_rows(timeline: Timeline) -> pd.DataFrame:
     begin = np.concatenate([mine["ts"], ends, device["ts"].to_numpy(np.int64)[orphans]]) - base
     end = np.concatenate([mine["end"], ends, device["ts"].to_numpy(np.int64)[orphans]]) - base
     none = np.full(len(ends) + len(orphans), -1, dtype=np.int64)
-    tid = np.concatenate([mine["tid"], np.full(len(ends), _lead(timeline)), np.full(len(orphans), -1)])
+    tid = np.concatenate([mine["tid"], np.full(len(ends), lead(timeline)), np.full(len(orphans), -1)])
     mark = np.zeros(len(begin), dtype=bool)
     mark[len(inside) : len(inside) + len(ends)] = True
     order = np.lexsort((~mark, begin))
@@ -59,7 +59,7 @@ def host_rows(timeline: Timeline) -> pd.DataFrame:
     return found
 
 
-def _lead(timeline: Timeline) -> int:
+def lead(timeline: Timeline) -> int:
     """The thread of the steps, else the one with the most calls."""
     tids = timeline.calls["tid"]
     stepping = int(timeline.steps["tid"].iloc[0])

@@ -87,7 +87,7 @@ class Changes:
     """The edits of all questions by item; a column is a question at a scale, scales side by side."""
 
     def __init__(self, questions: Sequence[Question], scale: Floats) -> None:
-        """``scale`` (columns,) is the scale of the host's work of each column."""
+        """``scale`` (columns,) is that of the host's work."""
         edits: dict[int, tuple[tuple[int, Edit], ...]] = {}
         for number, question in enumerate(questions):
             for item, edit in question.items():

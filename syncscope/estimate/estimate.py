@@ -31,7 +31,10 @@ UNTRIED = {
     "HAZ403": "a wait is missing there, not one too many",
 }
 """Why there is nothing to replay, by rule."""
+
+UNLIKE = "no stretch of the launches is the same in every step, so nothing can be replayed as a graph"
 OUTSIDE = "it happens only outside the recorded steps"
+UNKNOWN = "the recorded steps hold no calls that its fix would change"
 RANGE = "no bare step time is known (record it, or give --bare-ms): how far the profiler slows the host is a guess"
 
 
@@ -71,7 +74,7 @@ def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = No
         if changes:
             findings.append(_worth(hit.finding, *next(worth), found, answers))
         else:
-            findings.append(_unknown(hit.finding, UNTRIED.get(hit.finding.rule, OUTSIDE)))
+            findings.append(_unknown(hit.finding, _unasked(hit.finding)))
     replay = Replay(
         misfit=round(found.misfit, 6),
         host_scale=None if found.ranged else found.scenarios[0].host,
@@ -79,6 +82,15 @@ def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = No
         before=before,
     )
     return Estimate(tuple(findings), answers.all if any(asked) else Saving(), replay)
+
+
+def _unasked(finding: Finding) -> str:
+    """Why there was nothing to ask of the replay."""
+    if finding.rule in UNTRIED:
+        return UNTRIED[finding.rule]
+    if finding.rule == "LCH501":
+        return UNLIKE
+    return UNKNOWN if finding.count else OUTSIDE
 
 
 def _lacking(timeline: Timeline) -> str:

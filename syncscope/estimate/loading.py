@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from syncscope.estimate.chains import lead
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats
 
@@ -52,10 +53,7 @@ def find_loading(timeline: Timeline, host: pd.DataFrame) -> Loading:
         apart = last - end[number - 1] if number else float(np.median(np.diff(end))) if len(end) > 1 else 0.0
         if inside >= LEAST_SHARE * step and apart > 0:
             length[rows[at]], period[rows[at]] = inside, apart
-    workers = (
-        True if any(WORKERS in name for name in names) else False if any(ALONE in name for name in names) else None
-    )
-    return Loading(length, period, workers)
+    return Loading(length, period, any(WORKERS in name for name in names) if names else None)
 
 
 def _batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
@@ -67,5 +65,6 @@ def _batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
     noted = loads["name"].astype(str).str.contains(f"{WORKERS}|{ALONE}").to_numpy(bool)
     end = loads["end"].to_numpy(np.int64)
     mine = (recorded if recorded.any() else noted) & (end > base) & (end <= last)
+    mine &= (loads["tid"] == lead(timeline)).to_numpy(bool)
     begin = loads["ts"].to_numpy(np.int64)
     return (begin[mine] - base).astype(float), (end[mine] - base).astype(float), set(loads["name"][noted].astype(str))

@@ -28,7 +28,6 @@ LEAST_LEFT = 0.25
 HOLDS_ENGINE = 20_000
 """Nanoseconds from which on a copy keeps copies of other streams waiting."""
 
-
 HOST = -1
 """In place of a stream: the host, blocked."""
 

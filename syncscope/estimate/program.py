@@ -54,7 +54,6 @@ class Program:
     """From the begin of the first step to the end of the last on the host."""
     device_ns: float
     """From the begin of the first step until the device had finished all that the steps launched."""
-
     streams: tuple[str, ...]
     """Names by number."""
     one_engine: bool

@@ -34,6 +34,9 @@ GRAPH_GAP = 250.0
 """Nanoseconds between two nodes of a graph on the device, its beginning and end shared out among them."""
 
 
+PEERS = "the other ranks gain what this one does, so a collective lasts as long as it did"
+
+
 @dataclass(frozen=True)
 class Study:
     """One trace, and what questions about it share."""
@@ -51,7 +54,8 @@ class Study:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What questions took for granted so far."""
-        return tuple(dict.fromkeys(rate.assumed for rate in self._rates.values() if rate.assumed))
+        peers = (PEERS,) if len(self.timeline.collectives) else ()
+        return tuple(dict.fromkeys(rate.assumed for rate in self._rates.values() if rate.assumed)) + peers
 
     def items(self, calls: Iterable[int]) -> list[int]:
         """Items of rows of ``Timeline.calls``, those inside the steps."""
@@ -159,9 +163,9 @@ def _without_print(study: Study, waits: list[int]) -> Question:
     chain = items["chain"].to_numpy(np.int64)
     mine = np.flatnonzero((chain == chain[waits[0]]) & (items["step"] == items["step"].iloc[waits[0]]).to_numpy(bool))
     first = int(np.searchsorted(mine, waits[0]))
-    launches = [slot for slot in range(first) if items["stream"].iloc[mine[slot]] >= 0][-FORMATTER_LAUNCHES - 2 :]
-    pauses = items["pre"].to_numpy()[mine[launches]]
-    began = launches[int(np.argmax(pauses))] if launches else first
+    launched = items["stream"].to_numpy(np.int64)[mine[:first]] >= 0
+    launches = np.flatnonzero(launched)[-FORMATTER_LAUNCHES - 2 :]
+    began = launches[np.argmax(items["pre"].to_numpy()[mine[launches]])] if len(launches) else first
     inside = mine[began : int(np.searchsorted(mine, waits[-1])) + 1].tolist()
     return {int(item): Edit(pre=0.0, own=0.0, free=True, gone=True) for item in inside}
 
@@ -174,18 +178,23 @@ def gathered(study: Study, hit: Hit) -> Question:
     launches = (items["stream"] >= 0).to_numpy(bool)
     chain, work = items["chain"].to_numpy(np.int64), (items["pre"] + items["own"]).to_numpy()
     for _, copies in study.copies(hit).sort_values("launch").groupby("step"):
-        places, last = copies["item"].to_numpy(np.int64), copies.iloc[-1]
-        for place, following in itertools.pairwise(places.tolist()):
-            between = np.flatnonzero(chain[place:following] == chain[place]) + place
-            between = between[1:] if not launches[between[1:]].any() else between[:0]
-            left = STACKED / max(float(work[between].sum() + work[place]), STACKED)
+        last = copies.iloc[-1]
+        for place, following in itertools.pairwise(copies["item"].tolist()):
+            between = np.flatnonzero(chain[place:following] == chain[place])[1:] + place
+            between = between[:0] if launches[between].any() else between
+            left = _share(STACKED, float(work[between].sum() + work[place]))
             found |= {int(item): Edit(pre=left, own=left, free=True) for item in between}
             found[place] = Edit(pre=left, own=left, free=True, gone=True)
         found |= {item: Edit(own=0.0, free=True) for item in study.completing(copies.iloc[:-1]) if item not in found}
-        if last["direction"] in HOST_COPIES:
+        if len(copies) > 1 and last["direction"] in HOST_COPIES:
             whole = study.rate(str(last["direction"])).ns(int(copies["bytes"].sum()))
             found[int(last["item"])] = Edit(pre=left, dur=whole)
     return found
+
+
+def _share(of: float, whole: float) -> float:
+    """What share of the whole a part is, at most all of it; rounded, so that many items are changed alike."""
+    return round(of / max(whole, of), 3)
 
 
 def on_device(study: Study, hit: Hit) -> Question:
@@ -209,7 +218,7 @@ def as_graphs(study: Study, hit: Hit) -> Question:
         launches = study.items(graph.tolist())
         for item in range(launches[0] + 1, launches[-1] + 1) if launches else ():
             if chain[item] == chain[launches[0]]:
-                share = min(1.0, GRAPH_NODE / max(float(work[item]), 1.0))
+                share = _share(GRAPH_NODE, float(work[item]))
                 found[item] = Edit(pre=share, own=share, gap=GRAPH_GAP)
     return found
 
@@ -226,7 +235,9 @@ def overlapped(study: Study, hit: Hit) -> Question:
 
 def asynchronous_launches(study: Study, hit: Hit) -> Question:
     """Every launch returns at once."""
-    return {int(item): Edit(free=True) for item in np.flatnonzero(study.program.items["blocks"].to_numpy(bool))}
+    items = study.program.items
+    launches = (items["blocks"] & ~items["pageable"]).to_numpy(bool)
+    return {int(item): Edit(free=True) for item in np.flatnonzero(launches)}
 
 
 def nothing(study: Study, hit: Hit) -> Question:

@@ -30,8 +30,8 @@ class Rate:
     """What was taken for granted where the trace shows no such copy; ``None`` where it does."""
 
     def ns(self, size: int) -> float:
-        """How long a copy of ``size`` bytes takes."""
-        return START + size / self.bytes_per_ns
+        """How long a copy of ``size`` bytes takes, to a tenth of a microsecond."""
+        return round(START + size / self.bytes_per_ns, -2)
 
 
 def pinned_rate(timeline: Timeline, direction: str) -> Rate:

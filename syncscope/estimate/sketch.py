@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from syncscope.estimate.machine import HOST, Replayed
+from syncscope.estimate.machine import HOST, Replayed, Stretch
 from syncscope.findings import Sketch, SketchLane
 from syncscope.timeline.intervals import Floats
 
@@ -22,32 +22,45 @@ def sketches(replayed: Replayed, names: Sequence[str]) -> list[Sketch]:
     questions, scenarios = replayed.host.shape[1:]
     ends = replayed.ends[:, :, 0]
     # The last step of the host and the last of the device need not be at the same time: the host may run ahead.
-    host, device = replayed.host[-2:, :, 0], replayed.device[-2:, :, 0]
-    length = (ends[-1] - ends[-2]) if len(ends) > 1 else ends[-1]
+    host, device = replayed.host[-2, :, 0], replayed.device[-2, :, 0]
+    length = ends[-1] - ends[-2]
     bin_ns = max(float(length[0]) / BINS, 1.0)
-    busy: dict[int, float] = {}
-    for stretch in replayed.last:
-        busy[stretch.stream] = busy.get(stretch.stream, 0.0) + float(stretch.busy[0])
-    drawn = sorted(sorted((s for s in busy if s >= 0), key=lambda s: -busy[s])[:MOST_STREAMS])
+    lanes = _lanes(replayed.last, scenarios)
+    busiest = sorted((stream for stream in lanes if stream != HOST), key=lambda s: -lanes[s].busy[:, 0].sum())
+    drawn = [HOST, *sorted(busiest[:MOST_STREAMS])]
     found = []
     for number in range(questions):
         many = max(1, min(round(float(length[number]) / bin_ns), BINS))
         edges = np.arange(many + 1, dtype=np.float64) * bin_ns
-        lanes = []
-        for stream in (HOST, *drawn):
-            start = float((host if stream == HOST else device)[0, number])
-            label = "host blocked" if stream == HOST else names[stream]
-            lanes.append(SketchLane(label=label, busy=_digits(replayed, stream, number * scenarios, edges, start)))
-        found.append(Sketch(step_ms=round(float(length[number]) * 1e-6, 6), lanes=tuple(lanes)))
+        shown = tuple(
+            SketchLane(
+                label="host blocked" if stream == HOST else names[stream],
+                busy=_digits(lanes.get(stream), number, edges + (host if stream == HOST else device)[number]),
+            )
+            for stream in drawn
+        )
+        found.append(Sketch(step_ms=round(float(length[number]) * 1e-6, 6), lanes=shown))
     return found
 
 
-def _digits(replayed: Replayed, stream: int, column: int, edges: Floats, start: float) -> str:
-    """How busy each bin between ``edges`` (ns from ``start``) is, in ninths."""
-    taken: Floats = np.zeros(len(edges) - 1)
-    for stretch in replayed.last:
-        begin, end = float(stretch.begin[column]) - start, float(stretch.end[column]) - start
-        if stretch.stream == stream and end > begin:
-            inside = np.maximum(np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin), 0)
-            taken += inside * float(stretch.busy[column]) / (end - begin)
-    return "".join(str(round(9 * min(1.0, share))) for share in (taken / np.diff(edges)).tolist())
+def _lanes(stretches: Sequence[Stretch], scenarios: int) -> dict[int, Stretch]:
+    """By stream all its stretches as one: times (stretches, questions), in the likely scenario."""
+    by_stream: dict[int, list[Stretch]] = {}
+    for stretch in stretches:
+        by_stream.setdefault(stretch.stream, []).append(stretch)
+    return {
+        stream: Stretch(stream, *(np.array([s[part] for s in mine])[:, ::scenarios] for part in (1, 2, 3)))
+        for stream, mine in by_stream.items()
+    }
+
+
+def _digits(lane: Stretch | None, number: int, edges: Floats) -> str:
+    """How busy each bin between ``edges`` (ns) is, in ninths."""
+    if lane is None:
+        return "0" * (len(edges) - 1)
+    # Stretches of a lane follow one another: what was taken by a time grows along each of them, and not in between.
+    times = np.maximum.accumulate(np.stack([lane.begin[:, number], lane.end[:, number]], axis=1).ravel())
+    taken = np.repeat(np.cumsum(lane.busy[:, number]), 2)
+    taken[::2] -= lane.busy[:, number]
+    share = np.diff(np.interp(edges, times, taken)) / np.diff(edges)
+    return "".join(str(round(9 * min(1.0, max(0.0, one)))) for one in share.tolist())

@@ -10,7 +10,7 @@ import syncscope
 from syncscope import rules
 from syncscope.analysis import analyze_timelines
 from syncscope.estimate import Estimate, estimate
-from syncscope.estimate.estimate import NO_CALLS, NO_DEVICE, NO_STEPS, OUTSIDE, RANGE, UNTRIED
+from syncscope.estimate.estimate import NO_CALLS, NO_DEVICE, NO_STEPS, OUTSIDE, RANGE, UNLIKE, UNTRIED
 from syncscope.findings import Finding, Report
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -103,6 +103,16 @@ def test_what_only_happens_outside_the_steps_has_no_saving() -> None:
 
 def test_findings_that_no_change_stands_for_say_why() -> None:
     assert one(estimated(waiting()), "OVL303").saving_null_why == UNTRIED["OVL303"]
+
+
+def test_launches_that_differ_from_step_to_step_say_that_no_graph_can_be_made() -> None:
+    builder, marks = TraceBuilder(), [0]
+    for step in range(4):
+        for number in range(120 + step):
+            builder.launch(f"tiny{step}", call=(marks[-1] + 10 * number, 4), runs=(marks[-1] + 10 * number + 6, 2))
+        marks.append(marks[-1] + 10 * (120 + step))
+    found = one(estimated(builder.recording(*marks, drained=marks[-1] + 5)), "LCH501")
+    assert found.saving_null_why == UNLIKE
 
 
 def test_a_wait_that_is_worth_next_to_nothing_is_no_error() -> None:
