@@ -161,6 +161,9 @@ SILENT = {"graph.medium"}
 MISFITS = {("library_scaler.medium", "full")}
 """Recordings whose bare step no scale of the host's work meets."""
 
+MISSED: dict[str, set[str]] = {"windows": {"pageable_copy.large"}, "full": set()}
+"""Scored pairs whose range does not hold the measured saving, by mode."""
+
 
 @pytest.fixture(scope="module")
 def every():
@@ -197,9 +200,15 @@ class TestRecordings:
         assert 5 * result.median < min(result.blocked[0], result.idle[0])
         assert 10 * result.worst < min(result.blocked[1], result.idle[1])
 
-    def test_fixes_that_change_what_is_done_are_worth_what_is_said(self, every):
-        result = score(every, "transform")
-        assert result.rows >= 18 and result.unanswered == 0
-        assert result.held >= 0.9
+    @pytest.mark.parametrize("mode", MODES)
+    def test_the_ranges_of_fixes_that_change_what_is_done_hold_the_rest(self, every, mode):
+        """Nine of ten are wanted in each mode. By windows it is eight of nine."""
+        mine = [row for row in every if row.mode == mode]
+        result = score(mine, "transform")
+        missed = {
+            row.pair.name for row in mine if row.pair.kind == "transform" and row.measured.scored and not row.held
+        }
+        assert result.rows >= 9 and result.unanswered == 0
+        assert missed == MISSED[mode]
         assert result.widest <= 0.1
         assert result.overpromised == 0
