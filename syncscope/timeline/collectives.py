@@ -8,7 +8,7 @@ import pandas as pd
 
 from syncscope.timeline.copies import compute_streams
 from syncscope.timeline.intervals import Ints, Union
-from syncscope.timeline.overlap import is_compute
+from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.waits import OpIndex
 from syncscope.trace.names import collective_asked
 
@@ -49,10 +49,7 @@ def find_collectives(
     launch_ts, launch_end, tid = (np.append(calls[c].to_numpy(np.int64), -1)[launched] for c in ("ts", "end", "tid"))
     op = np.where(launched >= 0, ops.nesting.innermost(tid, launch_ts, launch_end), -1)
     chains = {int(row): ops.chain(int(row)) for row in np.unique(op)}
-    exposed = end - ts
-    for number, union in compute.items():
-        mine = where == number
-        exposed[mine] -= union.within(ts[mine], end[mine])
+    exposed = exposed_ns(ts, end, where, compute)
     found: pd.DataFrame = pd.DataFrame({
         "ts": ts, "end": end, "dur": end - ts, "row": rows,
         "launch": launched, "launch_ts": launch_ts, "launch_end": launch_end, "tid": tid,

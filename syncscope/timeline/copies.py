@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from syncscope.timeline.intervals import Bools, Ints, Union
-from syncscope.timeline.overlap import is_compute
+from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.waits import OpIndex
 from syncscope.trace.names import HIP_COPY_KINDS
 
@@ -49,10 +49,7 @@ def find_copies(
     launch_ts, launch_end, tid = of_launch("ts"), of_launch("end"), of_launch("tid")
     op = np.where(launch >= 0, ops.nesting.innermost(tid, launch_ts, launch_end), -1)
     chains = {int(row): ops.chain(int(row)) for row in np.unique(op)}
-    exposed = end - ts
-    for number, union in compute.items():
-        mine = where == number
-        exposed[mine] -= union.within(ts[mine], end[mine])
+    exposed = exposed_ns(ts, end, where, compute)
     found: pd.DataFrame = pd.DataFrame({
         "ts": ts, "end": end, "dur": end - ts, "row": rows,
         "launch": launch, "launch_ts": launch_ts, "launch_end": launch_end,

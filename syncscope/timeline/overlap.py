@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from syncscope.findings import Overlap
-from syncscope.timeline.intervals import Bools, Union
+from syncscope.timeline.intervals import Bools, Ints, Union
 
 
 def is_compute(device: pd.DataFrame) -> Bools:
@@ -23,6 +23,15 @@ def compute_unions(device: pd.DataFrame) -> dict[int, Union]:
     """The time each device computes."""
     compute, where = is_compute(device), device["device"].to_numpy(np.int64)
     return {int(number): union_of(device, compute & (where == number)) for number in np.unique(where)}
+
+
+def exposed_ns(ts: Ints, end: Ints, where: Ints, compute: dict[int, Union]) -> Ints:
+    """Of intervals (n,) on devices ``where`` the ns in which their device computes nothing (``compute_unions``)."""
+    found = end - ts
+    for number, union in compute.items():
+        mine = where == number
+        found[mine] -= union.within(ts[mine], end[mine])
+    return found
 
 
 def busiest(device: pd.DataFrame) -> int | None:
