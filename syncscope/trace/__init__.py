@@ -1,7 +1,26 @@
-"""Bytes → :class:`Trace`: typed columns of what a profile recorded. Documented in :mod:`.model`."""
+"""Bytes → :class:`Trace`: typed columns of what a profile recorded. Documented in :mod:`.model`.
 
-from syncscope.trace.model import Device, Trace
-from syncscope.trace.reader import load
-from syncscope.trace.source import TraceError
+The names load on first use: a worker process, which decodes, needs no pandas.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from syncscope.trace.model import Device, Trace
+    from syncscope.trace.reader import load
+    from syncscope.trace.source import TraceError
 
 __all__ = ["Device", "Trace", "TraceError", "load"]
+
+_HOME = {"Device": "model", "Trace": "model", "TraceError": "source", "load": "reader"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value  # the next look-up does not come here
+    return value

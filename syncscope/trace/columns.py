@@ -1,12 +1,10 @@
-"""Lists of odd values become typed columns: int64, nanoseconds, interned names."""
+"""Lists of odd values become typed columns: int64, nanoseconds. Nothing here needs pandas."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 Int = NDArray[np.int64]
@@ -35,38 +33,18 @@ def integer(value: object, missing: int = -1) -> int:
 def integers(values: Sequence[object], missing: int = -1) -> Int:
     """An int64 column; see :func:`integer`."""
     try:
-        column = np.array(values, dtype=np.int64)
+        return np.fromiter(values, np.int64, len(values))  # what is no number raises
     except (TypeError, ValueError, OverflowError):
-        column = None
-    if column is None or column.ndim != 1:
-        plain = [v if type(v) is int and -_INT64 <= v < _INT64 else integer(v, missing) for v in values]
-        column = np.array(plain, dtype=np.int64)
-    return column
+        pass
+    plain = [v if type(v) is int and -_INT64 <= v < _INT64 else integer(v, missing) for v in values]
+    return np.fromiter(plain, np.int64, len(plain))
 
 
-def nanoseconds(microseconds: Sequence[float]) -> Int:
+def nanoseconds(microseconds: NDArray[np.float64] | Sequence[float]) -> Int:
     """µs as int64 ns, exact to the nanosecond below 2^43 µs (101 days) and for whole numbers.
 
     Whole and fraction apart, since their product with 1000 has more than the 53 bits of a float.
     """
-    us = np.array(microseconds, dtype=np.float64)
+    us = np.asarray(microseconds, dtype=np.float64)
     whole = np.floor(us)
     return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)
-
-
-def is_time(value: float) -> bool:
-    """Whether ``value`` µs is a number that int64 nanoseconds hold."""
-    return math.isfinite(value) and abs(value) <= LONGEST_US
-
-
-def category(codes: NDArray[np.intp], names: Sequence[str]) -> pd.Categorical:
-    """A categorical column; ``names`` may repeat (two calls that normalise to one file), the categories do not."""
-    merged, unique = pd.factorize(np.array(names, dtype=object))
-    taken = merged[codes] if len(names) else codes
-    return pd.Categorical.from_codes(taken, categories=pd.Index(list(unique), dtype="str"))
-
-
-def interned(values: Sequence[str]) -> pd.Categorical:
-    """A categorical column of the strings ``values``."""
-    codes, unique = pd.factorize(np.array(values, dtype=object))
-    return pd.Categorical.from_codes(codes, categories=pd.Index(list(unique), dtype="str"))

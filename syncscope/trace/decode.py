@@ -1,4 +1,4 @@
-"""Bytes → events: one typed decode of the whole document, and :mod:`.salvage` for what that cannot read."""
+"""Bytes → events: typed decodes of a document or a piece of its events, and :mod:`.salvage` for what they refuse."""
 
 from __future__ import annotations
 
@@ -7,30 +7,63 @@ import re
 import msgspec
 
 from syncscope.trace.events import Document, Event
-from syncscope.trace.salvage import salvage
-from syncscope.trace.source import TraceError
+from syncscope.trace.salvage import salvage, salvage_events
+from syncscope.trace.source import TraceError, Unclear
 
 _DOCUMENT = msgspec.json.Decoder(Document)
 _EVENTS = msgspec.json.Decoder(list[Event])
-_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*")  # a byte order mark and white space
+_REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+START = re.compile(rb"(?:\xef\xbb\xbf)?\s*")
+"""A byte order mark and white space."""
 
 
 def decode(data: bytes | bytearray, path: str) -> tuple[Document, list[str]]:
     """The document and what was lost on the way, a warning each. Raises :class:`TraceError` when it is no trace."""
-    start = _START.match(data)
+    start = START.match(data)
     view = memoryview(data)[start.end() if start else 0 :]
     if bytes(view[:1]) not in (b"{", b"["):
         raise TraceError(path, "is not JSON")
     warnings: list[str] = []
     try:
         document = _decode_whole(view)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except _REFUSED:
         document, warnings = _decode_damaged(view, path)
     if document.events is None:
         raise TraceError(path, "is JSON but not a trace: it has no list of traceEvents")
     if not document.events:
         raise TraceError(path, "holds no events")
     return document, warnings
+
+
+def decode_piece(events: bytes | bytearray) -> list[Event]:
+    """The events of a JSON list. Raises :class:`Unclear` for anything else than whole events, and for none."""
+    found: list[Event] | None
+    try:
+        found = _EVENTS.decode(events)
+    except _REFUSED:
+        found = _with_loose_numbers(events)
+    if not found:
+        raise Unclear
+    return found
+
+
+def _with_loose_numbers(events: bytes | bytearray) -> list[Event] | None:
+    """Bare ``NaN`` and the like is not JSON, but nothing is lost by it."""
+    try:
+        return salvage_events(events.decode())
+    except (UnicodeDecodeError, RecursionError):
+        return None
+
+
+def decode_frame(text: bytes) -> Document:
+    """The document without its events, whose place holds ``null``. Raises :class:`Unclear` for anything else."""
+    try:
+        document = _DOCUMENT.decode(text)
+    except _REFUSED:
+        raise Unclear from None
+    if document.events is not None:  # the key is there twice
+        raise Unclear
+    return document
 
 
 def _decode_whole(view: memoryview | bytes) -> Document:
@@ -47,7 +80,7 @@ def _decode_damaged(view: memoryview, path: str) -> tuple[Document, list[str]]:
         warnings.append("bytes that are not UTF-8 were replaced")
         try:
             return _decode_whole(text.encode()), warnings
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except _REFUSED:
             pass
     document, lost = salvage(text, path)
     return document, warnings + lost

@@ -11,51 +11,56 @@ import numpy as np
 import pandas as pd
 
 from syncscope.recording import FORMAT, RecordedSteps, Recording
-from syncscope.trace import model, source, tables
+from syncscope.trace import model, remote
+from syncscope.trace.cache import Place
 from syncscope.trace.columns import integer
-from syncscope.trace.decode import decode
 from syncscope.trace.events import Document
 from syncscope.trace.model import Device, Trace
+from syncscope.trace.reading import Contents, read_document, read_file
 from syncscope.trace.source import MAX_BYTES, TraceError, one_line
+from syncscope.trace.tables import RawTables, thread_names
+from syncscope.trace.workers import default_workers
 
 _STEP = re.compile(r"ProfilerStep#(\d{1,18})")
 _OTHER_DEVICE = re.compile(r"(?:mtia|hpu|privateuse1|glow|ipu|npu|tpu)\w{0,40}")
 _YEAR_1973_NS = 10**17
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Trace:
+def load(
+    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, workers: int | None = None, cache: bool = False
+) -> Trace:
     """Read a chrome trace of ``torch.profiler`` or of our own collector, gzipped or not, whatever its suffix.
 
-    ``max_bytes`` limits the document, inflated. What was lost on the way is in ``Trace.warnings``.
+    ``path`` may be a URL that fsspec knows, with the extra ``remote``. ``max_bytes`` limits the document, inflated; a
+    damaged one may be a quarter of it. Beyond some 16 MB, ``workers`` processes take part (by default one for each
+    core, four at most; 1: none). With ``cache``, and the extra of that name, the columns are kept in the user's cache
+    folder and the next time taken from there. What was lost on the way is in ``Trace.warnings``.
 
-    Raises :class:`TraceError` when the file cannot be read, is no trace, or holds nothing of a device.
+    Raises :class:`TraceError` when the file cannot be read, is no trace, or holds nothing of a device, and
+    :class:`.CacheMissing`, an ``ImportError``, for a cache without its extra.
     """
-    name = os.fspath(path)
-    document, warnings = _document(name, max_bytes)
-    return _trace(document, name, warnings)
+    name = remote.on_disk(os.fspath(path))
+    place = Place(name) if cache else None
+    if place is not None and (kept := place.load(remote.shown(name))) is not None:
+        return kept
+    contents = read_file(name, max_bytes, default_workers() if workers is None else workers)
+    trace = trace_of(contents, remote.shown(name))
+    if place is not None:
+        place.keep(trace)
+    return trace
 
 
-def read_bytes(data: bytes, path: str) -> Trace:
+def read_bytes(data: bytes | bytearray, path: str) -> Trace:
     """The trace in the bytes of its JSON; ``path`` names it. Raises :class:`TraceError` as :func:`load` does."""
-    document, warnings = decode(data, path)
-    return _trace(document, path, warnings)
+    return trace_of(read_document(data, path), path)
 
 
-def _document(path: str, max_bytes: int) -> tuple[Document, list[str]]:
-    # A function of its own, so that the file's bytes are gone before the tables are built.
-    data, warnings = source.read(path, max_bytes)
-    document, lost = decode(data, path)
-    return document, warnings + lost
-
-
-def _trace(document: Document, path: str, warnings: list[str]) -> Trace:
-    rows = tables.split(document.events or ())
-    document.events = None  # the rows hold what is left of them, and go table by table
-    _refuse_without_device(rows, path)
-    warnings = [*warnings, *rows.warnings]
+def trace_of(contents: Contents, path: str) -> Trace:
+    """The trace that a file holds. Raises :class:`TraceError` when it holds nothing of a device."""
+    _refuse_without_device(contents, path)
+    document, warnings = contents.document, list(contents.warnings)
     recording = _recording(document.syncscope, path, warnings)
-    metadata = rows.metadata
-    frames = _Frames(rows)
+    frames = _Frames(contents.tables)
     aliases = {} if recording is None else {integer(tid): native for tid, native in recording.thread_aliases.items()}
     frames.rename_threads(aliases)
     base_ns = _base(document, frames, warnings)
@@ -63,7 +68,7 @@ def _trace(document: Document, path: str, warnings: list[str]) -> Trace:
     steps, step_source = _steps(frames.annotations, recording, base_ns, pid)
     distributed = document.distributed if isinstance(document.distributed, dict) else {}
     rank, world_size = _count(distributed.get("rank")), _count(distributed.get("world_size"))
-    names = {aliases.get(tid, tid): name for tid, name in tables.thread_names(metadata, pid).items()}
+    names = {aliases.get(tid, tid): name for tid, name in thread_names(contents.metadata, pid).items()}
     if recording is not None:
         rank = recording.rank if rank is None else rank
         world_size = recording.world_size if world_size is None else world_size
@@ -77,6 +82,7 @@ def _trace(document: Document, path: str, warnings: list[str]) -> Trace:
         sync=frames.sync,
         frames=frames.frames,
         annotations=frames.annotations,
+        device_annotations=frames.device_annotations,
         steps=steps,
         step_source=step_source,
         devices=_devices(document.devices, recording),
@@ -90,19 +96,16 @@ def _trace(document: Document, path: str, warnings: list[str]) -> Trace:
 
 
 class _Frames:
-    """Every table; the events of each are let go as soon as it is built."""
+    """Every table; the raw columns of each are let go as soon as it is built."""
 
-    def __init__(self, rows: tables.Rows) -> None:
-        self.frames = tables.python_frames(rows.frames)
-        rows.frames = []
-        self.ops = tables.operators(rows.ops)
-        rows.ops = []
-        self.runtime = tables.calls(rows.runtime)
-        rows.runtime = []
-        self.device = tables.device_rows(rows, self.runtime)
-        rows.kernel, rows.memcpy, rows.memset = [], [], []
-        self.sync = tables.sync_records(rows.sync)
-        self.annotations = tables.annotation_rows(rows.annotations)
+    def __init__(self, raw: RawTables) -> None:
+        self.frames = raw.frames()
+        self.ops = raw.ops()
+        self.runtime = raw.runtime()
+        self.device = raw.device(self.runtime)
+        self.sync = raw.sync()
+        self.annotations = raw.annotations()
+        self.device_annotations = raw.device_annotations()
 
     def rename_threads(self, aliases: dict[int, int]) -> None:
         """Give threads that Kineto knows by another number their native id."""
@@ -116,13 +119,14 @@ class _Frames:
         return self.frames, self.ops, self.runtime, self.device, self.sync, self.annotations
 
 
-def _refuse_without_device(rows: tables.Rows, path: str) -> None:
-    if rows.runtime or rows.kernel or rows.memcpy or rows.memset:
+def _refuse_without_device(contents: Contents, path: str) -> None:
+    has = contents.tables.has
+    if has("runtime", "kernel", "memcpy", "memset"):
         return
-    foreign = sorted(name for name in rows.other_categories if _OTHER_DEVICE.fullmatch(name))
+    foreign = sorted(name for name in contents.other_categories if _OTHER_DEVICE.fullmatch(name))
     if foreign:
         raise TraceError(path, f"holds activity of a device that is not supported ({', '.join(foreign)})")
-    if not (rows.ops or rows.frames or rows.annotations or rows.sync):
+    if not has("ops", "frames", "annotations", "sync"):
         raise TraceError(path, "holds no events of a PyTorch profile")
     raise TraceError(path, "holds no device activity and no runtime calls: recorded without ProfilerActivity.CUDA?")
 

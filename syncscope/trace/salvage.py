@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from syncscope.trace.events import Document, Event
+from syncscope.trace.events import UNREAD, Document, Event
 from syncscope.trace.source import TraceError, one_line
 
 _SCANNER = json.JSONDecoder(strict=False)  # accepts NaN, Infinity and control characters in strings
@@ -41,6 +41,7 @@ class _Damage:
     """What was met while reading."""
 
     cut: bool = False
+    read: int = 0
     skipped: int = 0
     repaired: int = 0
     first: str = ""
@@ -51,10 +52,10 @@ class _Damage:
         self.skipped += 1
         self.first = self.first or why
 
-    def warnings(self, events: int) -> list[str]:
+    def warnings(self) -> list[str]:
         found = []
         if self.cut:
-            found.append(f"the file is cut short: read {events:,} events, up to the cut")
+            found.append(f"the file is cut short: read {self.read:,} events, up to the cut")
         if self.repaired:
             found.append(f"{_events(self.repaired)} with unescaped quotes or bare numbers repaired")
         if self.skipped:
@@ -78,7 +79,7 @@ def salvage(text: str, path: str) -> tuple[Document, list[str]]:
         events, position = _read_events(text, 1, damage)
     else:
         events, top, position = _read_object(text, damage)
-    if not events and damage.cut:
+    if not damage.read and damage.cut:
         raise TraceError(path, "is cut short before its first event")
     damage.tail = bool(text[position : position + 1000].strip()) and not damage.cut
     document = Document(
@@ -88,7 +89,14 @@ def salvage(text: str, path: str) -> tuple[Document, list[str]]:
         distributed=top.get("distributedInfo"),
         syncscope=top.get("syncscope"),
     )
-    return document, damage.warnings(len(events or ()))
+    return document, damage.warnings()
+
+
+def salvage_events(text: str) -> list[Event] | None:
+    """The events of the list that ``text`` is; ``None`` when anything of it is lost or has to be repaired."""
+    damage = _Damage()
+    events, position = _read_events(text, 1, damage)
+    return None if damage != _Damage(read=damage.read) or position != len(text) else events
 
 
 def _read_object(text: str, damage: _Damage) -> tuple[list[Event] | None, dict[str, Any], int]:
@@ -144,8 +152,7 @@ def _read_events(text: str, position: int, damage: _Damage) -> tuple[list[Event]
             else:
                 damage.repaired += 1
             position = end
-        if raw is not None and (event := _convert(raw, damage)) is not None:
-            events.append(event)
+        events.append(UNREAD if raw is None else _convert(raw, damage))
 
 
 def _boundary(text: str, position: int) -> re.Pattern[str]:
@@ -154,14 +161,16 @@ def _boundary(text: str, position: int) -> re.Pattern[str]:
     return re.compile(rf'\}}\s*,\s*(?=\{{\s*"(?:ph|{re.escape(first[1] if first else "ph")})"\s*:)')
 
 
-def _convert(raw: object, damage: _Damage) -> Event | None:
+def _convert(raw: object, damage: _Damage) -> Event:
+    """The event, :data:`UNREAD` for one of another phase or that is none."""
     if isinstance(raw, dict) and raw.get("ph") not in _READ_PHASES:
-        return None
+        return UNREAD
     try:
         event = msgspec.convert(raw, Event, strict=False)
     except (msgspec.ValidationError, OverflowError) as error:
         damage.skip(one_line(str(error)))
-        return None
+        return UNREAD
+    damage.read += 1
     if not event.name.isascii():
         event.name = _SURROGATE.sub("\ufffd", event.name)
     return event

@@ -5,13 +5,31 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from pathlib import Path
-from typing import cast
+from collections.abc import Iterator
+from typing import IO, cast
 
+import msgspec
 from isal import igzip_lib, isal_zlib
+
+from syncscope.trace import remote
 
 MAX_BYTES = 8 << 30
 """The largest document read by default, inflated: 8 GiB."""
+
+BLOCK = 1 << 19
+"""Bytes read at a time: some thousand events, whose objects stay in a processor's cache."""
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """How a trace is read."""
+
+    max_bytes: int = MAX_BYTES
+    """The largest document, inflated; a damaged one may be a quarter of it."""
+    workers: int | None = None
+    """Processes that take part in reading a large file; ``None``: one for each core, four at most; 1: none."""
+    cache: bool = False
+    """Whether the columns are kept in the user's cache folder, and taken from there."""
+
 
 _GZIP = b"\x1f\x8b"
 _GzipError = cast("type[Exception]", isal_zlib.error)
@@ -23,9 +41,17 @@ class TraceError(ValueError):
     """A file that cannot be read as a trace. ``str()`` is one printable line, ``PATH: reason``."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
-        super().__init__(one_line(f"{os.fspath(path)}: {reason}"))
-        self.path = os.fspath(path)
+        self.path = remote.shown(os.fspath(path))
+        super().__init__(one_line(f"{self.path}: {reason}"))
         self.reason = reason
+
+
+class TooLarge(TraceError):
+    """A document beyond the limit."""
+
+
+class Unclear(Exception):
+    """What was read in pieces must be read as a whole: it is damaged, or not what it looked like."""
 
 
 def one_line(text: str) -> str:
@@ -33,20 +59,71 @@ def one_line(text: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
-def read(path: str, max_bytes: int = MAX_BYTES) -> tuple[bytes | bytearray, list[str]]:
-    """The file's bytes, inflated, and what was lost on the way (a warning each). Raises :class:`TraceError`."""
-    data = _read_file(path, max_bytes)
-    if not data:
+def blocks(path: str, max_bytes: int = MAX_BYTES, size: int = BLOCK) -> Iterator[bytes]:
+    """The file's bytes, inflated, in blocks of at most ``size``.
+
+    Raises :class:`TraceError` for what cannot be read, and :class:`Unclear` for gzip that is cut short or damaged.
+    """
+    total = 0
+    with _open(path, max_bytes) as file:
+        try:
+            data = file.read(max(size, len(_GZIP)))
+            for block in _inflated(file, data, size) if data.startswith(_GZIP) else _plain(file, data, size):
+                total += len(block)
+                if total > max_bytes:
+                    raise TooLarge(path, f"inflates to more than the limit of {max_bytes:,} bytes")
+                yield block
+        except OSError as error:
+            raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
+    if not total:
         raise TraceError(path, "is empty")
+
+
+def _plain(file: IO[bytes] | remote.File, data: bytes, size: int) -> Iterator[bytes]:
+    while data:
+        yield data
+        data = file.read(size)
+
+
+def _inflated(file: IO[bytes] | remote.File, data: bytes, size: int) -> Iterator[bytes]:
+    """Every gzip member; what comes after the last is ignored."""
+    while data.startswith(_GZIP):
+        member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+        while not member.eof:
+            try:
+                block = member.decompress(data, size)
+            except _GzipError:
+                raise Unclear from None
+            if block:
+                yield block
+            data = file.read(size) if member.needs_input else b""
+            if member.needs_input and not data:
+                raise Unclear
+        data = member.unused_data
+        if len(data) < len(_GZIP):
+            data += file.read(size)
+
+
+def read(path: str, max_bytes: int = MAX_BYTES) -> tuple[bytes | bytearray, list[str]]:
+    """All of the file's bytes, inflated, and what was lost on the way (a warning each). Raises :class:`TraceError`."""
+    with _open(path, max_bytes) as file:
+        try:
+            data = file.read(max_bytes + 1)
+        except OSError as error:
+            raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
+    if len(data) > max_bytes:
+        raise TooLarge(path, f"holds more than the limit of {max_bytes:,} bytes")
     if data.startswith(_GZIP):
-        inflated, warnings = inflate(data, path, max_bytes)
-        if not inflated:
-            raise TraceError(path, "is empty")
-        return inflated, warnings
+        return inflate(data, path, max_bytes)
     return data, []
 
 
-def _read_file(path: str, max_bytes: int) -> bytes:
+def _open(path: str, max_bytes: int) -> IO[bytes] | remote.File:
+    if remote.is_url(path):
+        try:
+            return remote.opened(path, max_bytes)
+        except remote.RemoteError as error:
+            raise TraceError(path, str(error)) from None
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
@@ -54,8 +131,8 @@ def _read_file(path: str, max_bytes: int) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise TraceError(path, "is not a regular file")
         if status.st_size > max_bytes:
-            raise TraceError(path, f"holds {status.st_size:,} bytes, more than the limit of {max_bytes:,}")
-        return Path(path).read_bytes()
+            raise TooLarge(path, f"holds {status.st_size:,} bytes, more than the limit of {max_bytes:,}")
+        return open(path, "rb")
     except FileNotFoundError:
         raise TraceError(path, "does not exist") from None
     except PermissionError:
@@ -95,7 +172,7 @@ def _inflate_member(data: bytes, inflated: bytearray, size: int, path: str, max_
     while True:
         inflated += piece
         if len(inflated) > max_bytes:
-            raise TraceError(path, f"inflates to more than the limit of {max_bytes:,} bytes")
+            raise TooLarge(path, f"inflates to more than the limit of {max_bytes:,} bytes")
         if member.eof:
             return member.unused_data
         if not piece and member.needs_input:

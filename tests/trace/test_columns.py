@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncscope.trace.columns import category, integer, integers, interned, nanoseconds
+from syncscope.trace.categories import category, interned
+from syncscope.trace.columns import integer, integers, nanoseconds
 
 
 def test_half_a_microsecond_keeps_its_five_hundred_nanoseconds():
@@ -39,7 +40,7 @@ def test_an_empty_column_is_int64():
 
 
 def test_names_are_interned_once():
-    column = interned(["b", "a", "b"])
+    column = interned(np.array([4, 2, 4]), ["", "", "a", "", "b"])
     assert list(column) == ["b", "a", "b"]
     assert len(column.categories) == 2
 

@@ -6,16 +6,6 @@ from syncscope.trace import Device, TraceError, load, model
 from syncscope.trace.reader import read_bytes
 from tests.builders import BASE_NS, PID, TID, TraceBuilder, epoch_ns
 
-TABLES = {
-    "ops": model.OPS,
-    "runtime": model.RUNTIME,
-    "device": model.DEVICE,
-    "sync": model.SYNC,
-    "frames": model.FRAMES,
-    "annotations": model.ANNOTATIONS,
-    "steps": model.STEPS,
-}
-
 
 def item_in_a_step():
     return (
@@ -41,7 +31,7 @@ def refuse(data):
 @pytest.mark.parametrize("builder", [item_in_a_step(), TraceBuilder().stream_sync(0, 1)], ids=["full", "nearly empty"])
 def test_every_table_has_the_columns_and_types_of_the_contract(builder):
     trace = builder.trace()
-    for name, contract in TABLES.items():
+    for name, contract in model.CONTRACTS.items():
         table = getattr(trace, name)
         assert {column: str(dtype) for column, dtype in table.dtypes.items()} == contract, name
         assert list(table.index) == list(range(len(table)))

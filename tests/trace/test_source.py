@@ -57,10 +57,10 @@ def test_a_socket_is_refused(tmp_path, monkeypatch):
 def test_an_unreadable_file_is_refused(tmp_path, monkeypatch):
     path = small().write(tmp_path / "t.json")
 
-    def deny(self):
+    def deny(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", deny)
+    monkeypatch.setattr("syncscope.trace.source.open", deny, raising=False)
     assert refusal(path) == "cannot be read: permission denied"
 
 
@@ -138,3 +138,12 @@ def test_the_limit_holds_for_plain_files_too(tmp_path):
     path = small().write(tmp_path / "t.json")
     with pytest.raises(TraceError, match="more than the limit of 100"):
         load(path, max_bytes=100)
+
+
+def test_a_damaged_file_beyond_what_is_mended_is_refused(tmp_path):
+    path = tmp_path / "t.json"
+    data = small().json()
+    path.write_bytes(data[:-10])
+    assert load(path, max_bytes=4 * len(data)).warnings
+    with pytest.raises(TraceError, match=r"is damaged, and holds more than the \d+ bytes up to which that is mended"):
+        load(path, max_bytes=2 * len(data))

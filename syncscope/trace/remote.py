@@ -1,0 +1,129 @@
+"""Traces behind a URL (``s3://``, ``gs://``, ``https://``, ``memory://`` …), read through fsspec.
+
+Needs the extra ``remote``, and for most protocols a driver besides (``s3fs``, ``gcsfs`` …). ``file://`` needs neither:
+it is the file itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # of two letters at least: C:// is a drive
+_FILE = re.compile(r"(?i)file://(?:/(?=[A-Za-z]:))?")
+BLOCK = 8 << 20
+"""Bytes asked for at a time."""
+
+_Result = TypeVar("_Result")
+
+
+class RemoteError(ValueError):
+    """What is behind a URL cannot be read; ``str()`` is the reason."""
+
+
+def is_url(path: str) -> bool:
+    """Whether a path is behind a URL, ``file://`` aside."""
+    return _URL.match(path) is not None and _FILE.match(path) is None
+
+
+def on_disk(path: str) -> str:
+    """``file:///tmp/x`` as ``/tmp/x``; any other path as it is."""
+    return _FILE.sub("", path, count=1) if _FILE.match(path) else path
+
+
+def shown(path: str) -> str:
+    """A path to print and to store: a URL without what may be secret in it, its user, password and query."""
+    if not is_url(path):
+        return path
+    try:
+        scheme, host, rest, _, _ = urlsplit(path)
+    except ValueError:
+        return path.partition("?")[0]
+    return urlunsplit((scheme, host.rpartition("@")[2], rest, "", ""))
+
+
+class File:
+    """A file behind a URL, to be read from its begin to its end. What its driver raises becomes ``OSError``."""
+
+    def __init__(self, file: Any, url: str) -> None:
+        self._file, self._url = file, url
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            return bytes(self._file.read(size))
+        except Exception as error:  # drivers raise what their libraries do
+            raise OSError(_line(error, self._url)) from None
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def opened(url: str, max_bytes: int) -> File:
+    """The file behind a URL, of at most ``max_bytes`` as it lies there. Raises :class:`RemoteError`."""
+
+    def begun(files: Any, path: str) -> File:
+        info = files.info(path)
+        if info.get("type") == "directory":
+            raise RemoteError("is a folder, not a trace file")
+        size = info.get("size")
+        if size is not None and size > max_bytes:
+            raise RemoteError(f"holds {size:,} bytes, more than the limit of {max_bytes:,}")
+        return File(files.open(path, "rb", block_size=BLOCK), url)
+
+    return _asked(url, begun)
+
+
+def below(url: str) -> list[str] | None:
+    """The URLs of all files in a folder and below; ``None`` where ``url`` is no folder. Raises :class:`RemoteError`."""
+
+    def found(files: Any, path: str) -> list[str] | None:
+        if files.info(path).get("type") != "directory":
+            return None
+        root, base = path.rstrip("/"), url.rstrip("/")
+        return [base + file[len(root) :] for file in files.find(path)]
+
+    return _asked(url, found)
+
+
+def heads(folder: str, urls: Sequence[str], size: int) -> list[bytes | None]:
+    """The first ``size`` bytes of each of the files below ``folder``, read at once where the protocol allows that;
+    ``None`` for one that cannot be read."""
+
+    def begun(files: Any, path: str) -> list[bytes | None]:
+        root, base = path.rstrip("/"), folder.rstrip("/")
+        paths = [root + url[len(base) :] for url in urls]
+        got = files.cat_ranges(paths, [0] * len(paths), [size] * len(paths), on_error="return")
+        return [bytes(one) if isinstance(one, bytes | bytearray | memoryview) else None for one in got]
+
+    return _asked(folder, begun)
+
+
+def _asked(url: str, question: Callable[[Any, str], _Result]) -> _Result:
+    """What a file system says. Whatever its driver raises becomes one line."""
+    scheme = url.partition("://")[0]
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise RemoteError(f"{scheme}:// needs fsspec: pip install 'syncscope[remote]'") from None
+    try:
+        return question(*url_to_fs(url))
+    except RemoteError:
+        raise
+    except ImportError as error:
+        raise RemoteError(f"{scheme}:// needs a driver: {_line(error, url)}") from None
+    except FileNotFoundError:
+        raise RemoteError("does not exist") from None
+    except PermissionError:
+        raise RemoteError("cannot be read: permission denied") from None
+    except Exception as error:  # drivers raise what their libraries do
+        raise RemoteError(f"cannot be read: {type(error).__name__}: {_line(error, url)}") from None
+
+
+def _line(error: Exception, url: str) -> str:
+    lines = str(error).replace(url, shown(url)).strip().splitlines()
+    return lines[0] if lines else "no reason given"

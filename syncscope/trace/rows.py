@@ -1,0 +1,286 @@
+"""Events → the raw columns of each table, a piece of the file at a time; the events themselves are then let go.
+
+Raw columns are int64 numbers; names are their places in a list of :class:`Strings`. :mod:`.tables` makes frames of
+them. This runs in worker processes, so nothing here needs pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
+
+import msgspec
+import numpy as np
+from msgspec import field
+from numpy.typing import NDArray
+
+from syncscope.trace.columns import LONGEST_US, Int, integers, nanoseconds
+from syncscope.trace.events import NO_ARGS, Args, Event
+from syncscope.trace.names import item_size
+
+# What each category of event is, in lower case; before torch 1.12 they were capitalised and called otherwise.
+TABLE_OF = {
+    "cpu_op": "ops",
+    "operator": "ops",
+    "cuda_runtime": "runtime",
+    "cuda_driver": "runtime",
+    "runtime": "runtime",
+    "xpu_runtime": "runtime",
+    "xpu_driver": "runtime",
+    "kernel": "kernel",
+    "gpu_memcpy": "memcpy",
+    "memcpy": "memcpy",
+    "gpu_memset": "memset",
+    "memset": "memset",
+    "cuda_sync": "sync",
+    "xpu_sync": "sync",
+    "python_function": "frames",
+    "user_annotation": "annotations",
+    "gpu_user_annotation": "device_annotations",
+}
+
+MOST_ELEMENTS = 1 << 58
+"""Elements of a message from which on their bytes would overflow."""
+
+Columns = dict[str, NDArray[np.integer]]
+"""Of a table, by name: integers of any width."""
+
+TEXTS = ("name", "copied", "collective", "group")
+"""The columns that are numbers of strings."""
+
+
+class Strings(dict[str, int]):
+    """Every different string and its number, in order of first appearance."""
+
+    def __missing__(self, text: str) -> int:
+        number = self[text] = len(self)
+        return number
+
+    def column(self, values: Sequence[str]) -> Int:
+        return np.fromiter(map(self.__getitem__, values), np.int64, len(values))
+
+    def texts(self, values: Sequence[object]) -> Int:
+        """The column of values that most rows do not have: ``None`` is ``""``."""
+        if values.count(None) == len(values):
+            return np.full(len(values), self[""], dtype=np.int64)
+        return self.column(["" if value is None else str(value) for value in values])
+
+
+class Part(msgspec.Struct):
+    """The rows of one piece of a file, in its order. ``row`` counts from the beginning of the piece."""
+
+    events: int = 0
+    """All in the piece, read or not."""
+    tables: dict[str, Columns] = field(default_factory=dict)
+    metadata: list[Event] = field(default_factory=list)
+    halves: list[tuple[int, Event]] = field(default_factory=list)
+    """``B`` and ``E`` events, each with its row: what they are is known only when all have been read."""
+    other_categories: set[str] = field(default_factory=set)
+    """Of complete events that no table takes."""
+    capitalised: bool = False
+    """Whether operators are called ``Operator``, as before torch 1.12."""
+    untimed: int = 0
+    """Events without a time or with an impossible one, left out."""
+
+    def renumber(self, numbers: NDArray[np.int32]) -> None:
+        """Give the string that was called ``i`` the number ``numbers[i]``."""
+        for columns in self.tables.values():
+            columns |= {name: numbers[columns[name]] for name in TEXTS if name in columns}
+
+
+class _Rows(dict[str | None, list[int]]):
+    """The rows of each category of complete events; categories of one table share a list."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._tables: dict[str, list[int]] = {}
+
+    def __missing__(self, category: str | None) -> list[int]:
+        table = TABLE_OF.get((category or "").lower())
+        if table is None:
+            self._part.other_categories.add(category or "")
+        self[category] = rows = [] if table is None else self._tables.setdefault(table, [])
+        return rows
+
+    def fill(self, events: Sequence[Event] | Mapping[int, Event], strings: Strings) -> None:
+        """The columns of every table, from the ``events`` of its rows."""
+        for table, rows in self._tables.items():
+            columns = _columns(table, rows, [events[row] for row in rows], strings)
+            self._part.tables[table] = columns
+            self._part.untimed += len(rows) - len(columns["row"])
+
+
+def split(events: Sequence[Event], strings: Strings) -> Part:
+    """Complete events by table, what else is used of a piece as it is."""
+    part = Part(len(events))
+    rows = _Rows(part)
+    for row, event in enumerate(events):
+        if event.ph == "X":
+            rows[event.cat].append(row)
+        elif event.ph == "M":
+            part.metadata.append(event)
+        elif event.ph in ("B", "E"):
+            part.halves.append((row, event))
+    part.capitalised = "Operator" in rows
+    rows.fill(events, strings)
+    return part
+
+
+def pair(halves: Iterable[tuple[int, Event]], strings: Strings) -> tuple[Part, list[str]]:
+    """Complete events from begin and end events: an end closes the last one open on its process and thread."""
+    complete: dict[int, Event] = {}
+    open_events: dict[tuple[object, object], list[Event]] = {}
+    strays = 0
+    for row, half in sorted(halves, key=lambda half: half[1].ts):
+        stack = open_events.setdefault((str(half.pid), str(half.tid)), [])
+        if half.ph == "B":
+            stack.append(half)
+            complete[row] = half
+        elif stack:
+            begin = stack.pop()
+            begin.dur = half.ts - begin.ts
+            begin.args = begin.args or half.args
+        else:
+            strays += 1
+    part = Part()
+    rows = _Rows(part)
+    for row, event in complete.items():
+        rows[event.cat].append(row)
+    rows.fill(complete, strings)
+    unclosed = sum(map(len, open_events.values()))
+    if not strays and not unclosed:
+        return part, []
+    return part, [f"{unclosed} begin events have no end (taken as instants) and {strays} end events no begin"]
+
+
+def empty(table: str) -> Columns:
+    """The columns of ``table`` without a row."""
+    return _columns(table, [], [], Strings())
+
+
+def _columns(table: str, rows: list[int], events: list[Event], strings: Strings) -> Columns:
+    """The columns of the ``events`` that have a possible time."""
+    start = np.array([event.ts for event in events], dtype=np.float64)
+    length = np.array([event.dur or 0.0 for event in events], dtype=np.float64)
+    timed = (np.abs(start) <= LONGEST_US) & (np.abs(length) <= LONGEST_US)  # so neither is NaN
+    if not timed.all():
+        rows, events = list(compress(rows, timed)), list(compress(events, timed))
+        start, length = start[timed], length[timed]
+    return {
+        "ts": nanoseconds(start),
+        "dur": np.maximum(nanoseconds(length), 0),
+        "name": strings.column([event.name for event in events]),
+        **_OWN[table](events, strings),
+        "row": np.fromiter(rows, np.int64, len(rows)),
+    }
+
+
+# -------------------------------------------------------------------------------------------------- columns
+
+
+def _thread(events: Sequence[Event], _: Strings) -> Columns:
+    return {"pid": integers([e.pid for e in events]), "tid": integers([e.tid for e in events])}
+
+
+def _ops(events: Sequence[Event], strings: Strings) -> Columns:
+    args = _args(events)
+    return _thread(events, strings) | {
+        "external_id": _external(args),
+        "sequence": integers([a.sequence for a in args]),
+        "forward_tid": integers([a.forward_tid for a in args]),
+    }
+
+
+def _runtime(events: Sequence[Event], strings: Strings) -> Columns:
+    args = _args(events)
+    return _thread(events, strings) | {
+        "correlation": integers([a.correlation for a in args]),
+        "external_id": _external(args),
+        "bytes": integers([a.bytes if a.size is None else a.size for a in args]),
+        "copy_kind": integers([a.kind for a in args]),
+    }
+
+
+def _device(events: Sequence[Event], strings: Strings) -> Columns:
+    """``copied`` is a name that says what was copied, where the arguments do; ``collective`` is the argument."""
+    args = _args(events)
+    return {
+        "device": _first(integers([a.device for a in args]), [e.pid for e in events]),
+        "stream": _first(integers([a.stream for a in args]), [_stream(e.tid) for e in events]),
+        "correlation": integers([a.correlation for a in args]),
+        "external_id": _external(args),
+        "bytes": _sizes(args),
+        "copied": strings.texts([_copied(a) for a in args]),
+        "collective": strings.texts([a.collective if isinstance(a.collective, str) else None for a in args]),
+        "group": strings.texts([a.group for a in args]),
+        "graph": integers([a.graph for a in args]),
+    }
+
+
+def _sync(events: Sequence[Event], _: Strings) -> Columns:
+    args = _args(events)
+    return {
+        "device": integers([a.device for a in args]),
+        "stream": integers([a.stream for a in args]),
+        "correlation": integers([a.correlation for a in args]),
+        "wait_on_stream": integers([a.wait_on_stream for a in args]),
+        "wait_on_event_correlation": integers([a.wait_on_event for a in args]),
+    }
+
+
+def _frames(events: Sequence[Event], strings: Strings) -> Columns:
+    args = _args(events)
+    parents = [-1 if a.python_parent is None else a.python_parent for a in args]  # null at a root
+    return _thread(events, strings) | {"id": integers([a.python_id for a in args]), "parent": integers(parents)}
+
+
+def _device_annotations(events: Sequence[Event], _: Strings) -> Columns:
+    return {"device": integers([e.pid for e in events]), "stream": integers([_stream(e.tid) for e in events])}
+
+
+_OWN: dict[str, Callable[[Sequence[Event], Strings], Columns]] = {
+    "ops": _ops,
+    "runtime": _runtime,
+    "kernel": _device,
+    "memcpy": _device,
+    "memset": _device,
+    "sync": _sync,
+    "frames": _frames,
+    "annotations": _thread,
+    "device_annotations": _device_annotations,
+}
+
+
+def _args(events: Sequence[Event]) -> list[Args]:
+    return [event.args or NO_ARGS for event in events]
+
+
+def _external(args: Sequence[Args]) -> Int:
+    return integers([a.external_id_old if a.external_id is None else a.external_id for a in args])
+
+
+def _first(preferred: Int, other: Sequence[object]) -> Int:
+    return np.where(preferred < 0, integers(other), preferred) if (preferred < 0).any() else preferred
+
+
+def _stream(tid: object) -> object:
+    """The lane ``stream 7`` of old traces is stream 7, and the lane itself in later ones."""
+    return tid.removeprefix("stream ").split(" ")[0] if isinstance(tid, str) else tid
+
+
+def _copied(args: Args) -> str | None:
+    if not isinstance(args.copy_kind, str):
+        return None
+    return f"Memcpy {args.copy_kind} ({args.source_kind} -> {args.target_kind})"
+
+
+def _sizes(args: Sequence[Args]) -> Int:
+    """Bytes, of a collective's message where only that is said; −1 where nothing is."""
+    size = integers([a.bytes for a in args])
+    dtypes = [a.dtype for a in args]
+    if not any(dtypes):
+        return size
+    elements = np.maximum(integers([a.elements_in for a in args]), integers([a.elements_out for a in args]))
+    each = np.array([item_size(str(dtype)) if dtype else -1 for dtype in dtypes], dtype=np.int64)
+    sane = (elements >= 0) & (elements < MOST_ELEMENTS) & (each > 0)
+    return np.where(size < 0, np.where(sane, np.where(sane, elements, 0) * each, -1), size)

@@ -1,0 +1,20 @@
+"""Two traces are the same: every frame, its types, categories and order, and all else that was read."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pandas as pd
+
+from syncscope.trace.model import Trace
+
+
+def assert_same(trace: Trace, other: Trace) -> None:
+    for attribute in (field.name for field in fields(Trace)):
+        mine, theirs = getattr(trace, attribute), getattr(other, attribute)
+        if not isinstance(mine, pd.DataFrame):
+            assert mine == theirs, attribute
+            continue
+        pd.testing.assert_frame_equal(mine, theirs, check_exact=True, check_categorical=True, obj=attribute)
+        for column in mine.select_dtypes("category"):
+            assert list(mine[column].cat.categories) == list(theirs[column].cat.categories), (attribute, column)

@@ -1,0 +1,149 @@
+"""What is kept of a trace is the trace, as long as its file is the same."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+
+import pytest
+
+from benchmarks.score import TRACES
+from syncscope.trace import TraceError, cache, load, reader
+from tests.builders import TraceBuilder
+from tests.same import assert_same
+
+pytest.importorskip("pyarrow")
+REAL = sorted(TRACES.glob("[a-e]*/*.json.gz"))[:8]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "cache" / name)
+    return tmp_path / "cache" / "syncscope"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return trace("kernel").write(tmp_path / "t.json")
+
+
+@pytest.fixture
+def no_reading(monkeypatch):
+    """Called, the files of traces can no longer be read."""
+    return lambda: monkeypatch.setattr(reader, "read_file", None)
+
+
+def trace(kernel: str) -> TraceBuilder:
+    return TraceBuilder().step(0, 100).launch(kernel, call=(1, 2), runs=(5, 5)).op("aten::add", 0, 4)
+
+
+@pytest.mark.parametrize("real", REAL, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_a_kept_trace_is_the_trace(real, no_reading):
+    first = load(real, cache=True)
+    no_reading()
+    assert_same(load(real, cache=True), first)
+
+
+def test_a_kept_trace_without_steps_or_frames_is_the_trace(tmp_path, no_reading):
+    path = TraceBuilder().launch("", call=(1, 2), runs=(5, 5)).write(tmp_path / "t.json.gz")
+    first = load(path, cache=True)
+    no_reading()
+    assert_same(load(path, cache=True), first)
+
+
+def test_nothing_is_kept_unless_asked(path, folder):
+    load(path)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("same_time", [True, False])
+def test_a_file_that_changed_is_read_again(path, same_time):
+    load(path, cache=True)
+    time = path.stat().st_mtime_ns
+    trace("KERNEL").write(path)  # of the same length
+    if same_time:
+        os.utime(path, ns=(time, time))
+    assert list(load(path, cache=True).device["name"]) == ["KERNEL"]
+
+
+def test_a_file_with_another_time_is_read_again(path, no_reading):
+    load(path, cache=True)
+    os.utime(path, ns=(1, 1))
+    no_reading()
+    with pytest.raises(TypeError):
+        load(path, cache=True)
+
+
+def test_what_is_kept_of_another_version_is_written_anew(path, monkeypatch, no_reading):
+    with monkeypatch.context() as older:
+        older.setattr(cache, "MAGIC", b"SYNCSCOPE trace 0\n")
+        first = load(path, cache=True)
+    assert cache.Place(str(path)).load("t.json") is None
+    assert_same(load(path, cache=True), first)
+    no_reading()
+    assert_same(load(path, cache=True), first)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: b"",
+        lambda data: data[:30],
+        lambda data: data[:-1],
+        lambda data: data[: len(data) // 2] + b"\x00\xff" + data[len(data) // 2 + 2 :],
+        lambda data: b"x" * len(data),
+    ],
+    ids=["empty", "head", "cut", "changed", "another"],
+)
+def test_what_is_damaged_is_passed_over_and_written_anew(path, folder, spoil, no_reading):
+    first = load(path, cache=True)
+    (kept,) = folder.iterdir()
+    kept.write_bytes(spoil(kept.read_bytes()))
+    assert_same(load(path, cache=True), first)
+    no_reading()
+    assert_same(load(path, cache=True), first)
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"\xff" * 1000])
+def test_a_body_that_is_no_trace_is_passed_over_even_with_its_checksum(path, folder, body):
+    first = load(path, cache=True)
+    (kept,) = folder.iterdir()
+    kept.write_bytes(cache.MAGIC + zlib.crc32(body).to_bytes(4, "little") + body)
+    assert_same(load(path, cache=True), first)
+
+
+def test_a_folder_that_cannot_be_written_does_no_harm(path, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "file" / name)
+    assert_same(load(path, cache=True), load(path))
+
+
+def test_what_was_not_used_for_the_longest_time_goes_first(tmp_path, folder, monkeypatch, no_reading):
+    paths = [trace(f"kernel {number}").write(tmp_path / f"{number}.json") for number in range(4)]
+    for number, path in enumerate(paths[:3]):
+        load(path, cache=True)
+        os.utime(max(folder.iterdir(), key=lambda file: file.stat().st_mtime), (number, number))
+    load(paths[0], cache=True)  # used again
+    monkeypatch.setattr(cache, "LIMIT", 2 * next(folder.iterdir()).stat().st_size + 100)
+    load(paths[3], cache=True)
+    assert len(list(folder.iterdir())) == 2
+    no_reading()
+    load(paths[0], cache=True)
+    load(paths[3], cache=True)
+
+
+def test_a_trace_that_cannot_be_read_is_not_kept(tmp_path, folder):
+    path = tmp_path / "t.json"
+    path.write_text("{}")
+    with pytest.raises(TraceError):
+        load(path, cache=True)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "platformdirs"])
+def test_without_the_extra_the_cache_says_so(path, monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=r"syncscope\[cache\]"):
+        load(path, cache=True)
+    load(path)

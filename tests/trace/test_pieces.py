@@ -1,0 +1,166 @@
+"""Read in pieces, a document is what it is read as a whole, wherever the pieces are cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from syncscope.trace import TraceError, pieces, source
+from syncscope.trace.pieces import Pieces, structure
+from syncscope.trace.reader import read_bytes, trace_of
+from syncscope.trace.reading import read_pieces
+from syncscope.trace.source import Unclear
+from tests.builders import TraceBuilder
+from tests.same import assert_same
+from tests.trace.documents import documents
+
+SIZES = st.sampled_from([1, 2, 7, 30, 100, 333, 1000, 10_000])
+
+
+def blocks(data: bytes, size: int):
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+def in_pieces(data: bytes, size: int):
+    return trace_of(read_pieces(blocks(data, size), "t.json"), "t.json")
+
+
+def hold_to_the_whole(data: bytes, size: int) -> None:
+    try:
+        found = in_pieces(data, size)
+    except Unclear:
+        # Only events may hold what is no JSON; elsewhere it is left to the whole.
+        assert b"NaN" in data or b"Infinity" in data
+        return
+    assert_same(found, read_bytes(data, "t.json"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(documents(), SIZES)
+def test_pieces_hold_what_the_document_holds(document, size):
+    hold_to_the_whole(document[0], size)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None)
+@given(documents(), SIZES)
+def test_many_documents_are_the_same_in_pieces(document, size):
+    hold_to_the_whole(document[0], size)
+
+
+@pytest.mark.parametrize("token", [b"NaN", b"Infinity", b"-Infinity"])
+@pytest.mark.parametrize("size", [10, 1000, 100_000])
+def test_bare_numbers_that_are_not_json_are_read_in_pieces_too(size, token):
+    data = trace_json().replace(b'"dur"', b'"x": %b, "dur"' % token)
+    assert_same(in_pieces(data, size), read_bytes(data, "t.json"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(documents(), SIZES, st.data())
+def test_a_spoiled_document_is_refused_or_read_as_the_whole_is(document, size, data):
+    text, _ = document
+    at = data.draw(st.integers(0, len(text)))
+    spoiled = text[:at] + data.draw(st.sampled_from([b"", b"]", b'"', b"}", b",", b"\\", b"\xff"])) + text[at + 1 :]
+    try:
+        found = read_pieces(blocks(spoiled, size), "t.json")
+    except Unclear:
+        return
+    try:
+        whole = read_bytes(spoiled, "t.json")
+    except TraceError as error:
+        with pytest.raises(TraceError, match=re.escape(error.reason)):
+            trace_of(found, "t.json")
+        return
+    assert_same(trace_of(found, "t.json"), whole)
+
+
+def trace_json(**top) -> bytes:
+    builder = TraceBuilder().step(0, 100)
+    for number in range(50):
+        builder.launch(f"kernel {number}", call=(2.0 * number, 1), runs=(2.0 * number + 0.5, 1))
+    builder.top |= top
+    return builder.json()
+
+
+@pytest.mark.parametrize("size", [1, 50, 1000, 1_000_000])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data,
+        lambda data: b"\xef\xbb\xbf \r\n" + data,
+        lambda data: json.dumps(json.loads(data)["traceEvents"]).encode(),
+        lambda data: json.dumps(json.loads(data), indent=3).replace("\n", "\r\n").encode(),
+        lambda data: data.replace(b'"kernel 7"', b'"]}, {\\"ph\\": \\"}\\\\"'),
+        lambda data: data.replace(b'"args":', b'"before": [[{"ph": "X"}, {"ph": "X"}], [{}]], "args":'),
+        lambda data: data.replace(b'"traceEvents": [', b'"traceEvents": [,'),
+    ],
+    ids=["as it is", "byte order mark", "a bare list", "pretty", "brackets in a name", "nested events", "comma"],
+)
+def test_layouts(size, change):
+    data = change(trace_json(after=[{"a": [{"b": "]"}, {}]}]))
+    assert_same(in_pieces(data, size), read_bytes(data, "t.json"))
+
+
+@pytest.mark.parametrize("size", [20, 1000])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[:-20],
+        lambda data: data[:-1] + b', "traceEvents": []}',
+        lambda data: data + b"{}",
+        lambda data: b'{"a": {"traceEvents": [{}]}, ' + data[1:],
+        lambda data: data.replace(b'"kernel 7"', b'"kernel "7"'),
+        lambda data: data.replace(b'"kernel 7"', b"7"),
+        lambda data: b'{"traceEvents": []}',
+        lambda data: b"[]",
+        lambda data: b"{}",
+        lambda data: b'"text"',
+    ],
+    ids=["cut", "twice", "text behind", "nested", "quote", "type", "no events", "empty list", "empty", "text"],
+)
+def test_what_is_not_plain_is_left_to_the_whole(size, change):
+    with pytest.raises(Unclear):
+        in_pieces(change(trace_json()), size)
+
+
+def test_a_seam_is_cut_at_without_looking_at_every_character(monkeypatch):
+    looked = []
+
+    def noted(text):
+        looked.append(text)
+        return structure(text)
+
+    monkeypatch.setattr(pieces, "structure", noted)
+    data = trace_json()
+    assert len(list(Pieces(blocks(data, 1000), "t.json"))) > 10
+    assert len(looked) <= 3
+
+
+def test_what_has_no_end_is_refused_before_it_fills_the_memory(monkeypatch, tmp_path):
+    monkeypatch.setattr(pieces, "LONGEST", 10_000)
+    endless = (b" " * 1000 for _ in range(1_000_000))
+    with pytest.raises(TraceError, match="more than 10,000 bytes"):
+        list(Pieces(iter([b'{"traceEvents": [{"name": "', *[next(endless) for _ in range(100)]]), "t.json"))
+    assert len(list(endless)) > 900_000
+
+
+@given(st.lists(st.one_of(st.integers(), st.text(), st.lists(st.text())), min_size=1), SIZES)
+def test_commas_between_items_are_told_from_all_others(items, spaces):
+    text = json.dumps(items, indent=spaces % 3, ensure_ascii=False).encode()
+    end, commas = structure(text[1:] + b', "after": [1, 2]')
+    assert end == len(text) - 2
+    assert len(commas) == len(items) - 1
+    bounds = [-1, *commas.tolist(), end]
+    assert [json.loads(text[1:][a + 1 : b]) for a, b in pairwise(bounds)] == items
+
+
+def test_blocks_of_gzip_are_those_of_the_file(tmp_path):
+    plain = TraceBuilder().step(0, 100).launch("k", call=(1, 2), runs=(5, 5)).write(tmp_path / "t.json")
+    packed = TraceBuilder().step(0, 100).launch("k", call=(1, 2), runs=(5, 5)).write(tmp_path / "t.json.gz")
+    for size in (1, 10, 1000):
+        assert b"".join(source.blocks(str(packed), size=size)) == plain.read_bytes()
