@@ -13,6 +13,9 @@ from typing import Literal
 
 import msgspec
 
+from syncscope.hta_tables import HTA
+from syncscope.ranks import BetweenRanks, Unread
+
 SCHEMA_VERSION = 1
 
 Severity = Literal["error", "warning", "note"]
@@ -189,6 +192,8 @@ class Meetings(msgspec.Struct, frozen=True, kw_only=True):
 
     collectives: tuple[Collective, ...]
     delays: tuple[Delay, ...]
+    base_ns: int | None = None
+    """The trace's base, ns since the epoch by the clock of the rank's host; ``None`` where the file does not say."""
 
 
 class EachStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +205,11 @@ class EachStep(msgspec.Struct, frozen=True, kw_only=True):
     """In which some thread is blocked; ``None`` without runtime calls."""
     copy_exposed_ms: tuple[float, ...] | None
     """Of the copies that the step asked for, what no compute hides; ``None`` without device activity."""
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    version: str
 
 
 class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,6 +233,8 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
     meetings: Meetings | None = None
     """``None`` without collectives, and in a program of one rank."""
+    hta: HTA | None = None
+    """``None`` unless asked for."""
 
 
 class NotChecked(msgspec.Struct, frozen=True, kw_only=True):
@@ -244,11 +256,6 @@ class Stale(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    version: str
-
-
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int = SCHEMA_VERSION
     tool: Tool
@@ -260,6 +267,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     saving_all_high_ms_per_step: float | None = None
     not_checked: tuple[NotChecked, ...] = ()
     stale: tuple[Stale, ...] = ()
+    between_ranks: BetweenRanks | None = None
+    """``None`` where no collectives of two ranks could be compared."""
+    unread: tuple[Unread, ...] = ()
 
     def to_json(self, *, indent: int = 2) -> str:
         """The JSON report."""
@@ -316,6 +326,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Every budget that is set, on every trace, whatever became of it."""
     not_checked: tuple[NotChecked, ...] = ()
     """Gated rules that could not be checked."""
+    unread: tuple[Unread, ...] = ()
     baseline: Ratchet | None = None
     """``None`` where none was given."""
 
@@ -334,8 +345,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def blind(self) -> bool:
-        """A gated rule could not be checked or a budget not be judged."""
-        return bool(self.not_checked or self.not_judged)
+        """A trace could not be read, a gated rule not be checked or a budget not be judged."""
+        return bool(self.unread or self.not_checked or self.not_judged)
 
     @property
     def exit_code(self) -> Literal[0, 1, 3]:

@@ -16,7 +16,8 @@ def merge(reports: Iterable[Report]) -> Report:
     """Join reports of different traces: a pure function, the same in whatever grouping they are joined.
 
     Findings keep their rank and point at their trace in the joined list. Savings of several traces do not add up,
-    so a joined report has none. An expectation is stale only where every report says so.
+    so a joined report has none. An expectation is stale only where every report says so, and none is where a trace
+    could not be read. A report of no trace, only of one that could not be read, joins as any other.
 
     Raises ``ValueError`` when there is nothing to join.
     """
@@ -25,7 +26,8 @@ def merge(reports: Iterable[Report]) -> Report:
         raise ValueError("no reports to merge")
     findings: list[Finding] = []
     not_checked: list[NotChecked] = []
-    offset, single = 0, len(parts) == 1
+    offset, read = 0, [part for part in parts if part.traces]
+    savings = read[0] if len(read) == 1 else None
     for part in parts:
         findings += [msgspec.structs.replace(finding, trace=finding.trace + offset) for finding in part.findings]
         not_checked += [msgspec.structs.replace(entry, trace=entry.trace + offset) for entry in part.not_checked]
@@ -34,7 +36,7 @@ def merge(reports: Iterable[Report]) -> Report:
     # Who comes late shows only between ranks: what was said of some of them is said anew of all.
     judged = {(one.trace, one.fingerprint): (one.status, one.reason) for one in findings if one.rule == STRAGGLING}
     findings = [finding for finding in findings if finding.rule != STRAGGLING]
-    late, alone = stragglers(traces, findings)
+    late, alone, between = stragglers(traces, findings)
     for one in late:
         status, reason = judged.get((one.trace, one.fingerprint), (one.status, one.reason))
         findings.append(msgspec.structs.replace(one, status=status, reason=reason))
@@ -42,11 +44,13 @@ def merge(reports: Iterable[Report]) -> Report:
         tool=parts[0].tool,
         traces=traces,
         findings=ordered(findings),
-        saving_all_ms_per_step=parts[0].saving_all_ms_per_step if single else None,
-        saving_all_low_ms_per_step=parts[0].saving_all_low_ms_per_step if single else None,
-        saving_all_high_ms_per_step=parts[0].saving_all_high_ms_per_step if single else None,
+        saving_all_ms_per_step=savings.saving_all_ms_per_step if savings else None,
+        saving_all_low_ms_per_step=savings.saving_all_low_ms_per_step if savings else None,
+        saving_all_high_ms_per_step=savings.saving_all_high_ms_per_step if savings else None,
         not_checked=(*(one for one in not_checked if one.rule != STRAGGLING or not traces[one.trace].meetings), *alone),
         stale=_stale_everywhere(parts),
+        between_ranks=between,
+        unread=tuple(entry for part in parts for entry in part.unread),
     )
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syncscope.findings import Collective, Delay, Meetings, NotChecked, Report, Stale, ordered
 from syncscope.merge import merge
+from syncscope.ranks import Unread
 from tests.report import sample
 
 
@@ -58,6 +59,7 @@ def met(number: int | None, meetings: list[tuple[int, str, int]]) -> Report:
     return msgspec.structs.replace(base, traces=(info,))
 
 
+@settings(deadline=None)
 @given(RANK_SETS, st.data())
 def test_grouping_does_not_matter_to_who_comes_late(ranks: list[Any], data: st.DataObject) -> None:
     reports = [met(*rank) for rank in ranks]
@@ -65,6 +67,38 @@ def test_grouping_does_not_matter_to_who_comes_late(ranks: list[Any], data: st.D
     parts = [part for part in (reports[:cut], reports[cut:]) if part]
     whole = merge(reports)
     assert merge([merge(part) for part in parts]) == merge([merge([one]) for one in reports]) == whole
+
+
+def lost(path: str) -> Report:
+    """A report of nothing but a trace that could not be read."""
+    return Report(tool=sample.report().tool, traces=(), findings=(), unread=(Unread(path=path, why="is empty"),))
+
+
+def any_tree(reports: list[Report], data: st.DataObject) -> Report:
+    """The reports, merged from any two or more neighbours on, until one is left."""
+    left = list(reports)
+    while len(left) > 1:
+        start = data.draw(st.integers(0, len(left) - 2))
+        stop = data.draw(st.integers(start + 2, len(left)))
+        left[start:stop] = [merge(left[start:stop])]
+    return merge(left)
+
+
+@settings(deadline=None)
+@given(RANK_SETS, st.lists(st.integers(0, 5), max_size=3), st.data())
+def test_any_tree_of_merges_gives_the_same_report(ranks: list[Any], gaps: list[int], data: st.DataObject) -> None:
+    reports = [met(*rank) for rank in ranks]
+    for number, gap in enumerate(gaps):
+        reports.insert(gap, lost(f"run/lost{number}.json"))
+    assert any_tree(reports, data).to_json() == merge(reports).to_json()
+
+
+def test_what_could_not_be_read_takes_nothing_from_the_others() -> None:
+    joined = merge([lost("a.json"), rank(0), lost("b.json")])
+    assert [entry.path for entry in joined.unread] == ["a.json", "b.json"]
+    assert (joined.traces, joined.findings) == (merge([rank(0)]).traces, merge([rank(0)]).findings)
+    assert joined.saving_all_ms_per_step == 0.4
+    assert joined.stale == ()
 
 
 def test_who_comes_late_is_said_of_all_ranks_together() -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from syncscope.findings import Collective, Delay, TraceInfo
+from syncscope.ranks import BetweenRanks, RankBetween, WaitsFor
+from syncscope.rules.clocks import Meeting, apart, clocks, pairs
 
-TOGETHER_MS = 0.2
-"""Milliseconds within which the ranks of a collective end it; what ends further apart is not one collective."""
-
-Meeting = dict[int, Collective]
-"""One collective as the ranks that took part saw it, by the trace's place in the report."""
+MOST_WAITED_FOR = 3
+"""Ranks named that one waits for."""
 
 
 @dataclass
@@ -34,18 +32,38 @@ class Late:
     """The ranks that waited."""
 
 
-def compare(ranks: dict[int, TraceInfo]) -> tuple[int, dict[int, Late]]:
-    """How many steps could be compared, and the ranks that came last somewhere, by the trace's place in the report."""
+@dataclass
+class Waits:
+    """A rank in the collectives that were compared."""
+
+    met: int = 0
+    waits: Counter[int] = field(default_factory=Counter)
+    """How long it waited, in ns, for each of the others while that one was the last to come."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Ranks, by the trace's place in the report, collective by collective."""
+
+    steps: int
+    """How many steps could be compared."""
+    late: dict[int, Late]
+    """The ranks that came last somewhere."""
+    between: BetweenRanks | None
+
+
+def compare(ranks: dict[int, TraceInfo]) -> Compared:
+    """Who comes last to the collectives of several ranks, and who waits for it meanwhile."""
     met = _together(list(_matched(ranks)))
     numbers = sorted({next(iter(meeting.values())).step for meeting in met})
     # Profilers start apart, and the first ranks to record wait for the last in the first step.
     timed = set(numbers[1:] if len(numbers) > 2 else numbers)
     late: defaultdict[int, Late] = defaultdict(Late)
-    for meeting in met:
+    rows: defaultdict[int, Waits] = defaultdict(Waits)
+    meetings = [meeting for meeting in met if next(iter(meeting.values())).step in timed]
+    for meeting in meetings:
         last = min(meeting, key=lambda trace: meeting[trace].ms)
         own = meeting[last]
-        if own.step not in timed:
-            continue
         waited = {trace: min(one.ms - own.ms, one.exposed_ms) for trace, one in meeting.items() if trace != last}
         longest = max(waited, key=lambda trace: waited[trace])
         lost = _idle(own, ranks[last]) - _idle(meeting[longest], ranks[longest])
@@ -56,7 +74,48 @@ def compare(ranks: dict[int, TraceInfo]) -> tuple[int, dict[int, Late]]:
         found.names[own.name] += round(waited[longest] * 1e6)
         found.delays += lost
         found.held_traces |= waited.keys()
-    return len(timed), dict(late)
+        rows[last].met += 1
+        for trace, ms in waited.items():
+            rows[trace].met += 1
+            rows[trace].waits[last] += round(ms * 1e6)
+    between = _between(ranks, len(timed), meetings, met, late, rows) if meetings else None
+    return Compared(len(timed), dict(late), between)
+
+
+def _between(
+    ranks: dict[int, TraceInfo],
+    steps: int,
+    meetings: list[Meeting],
+    met: list[Meeting],
+    late: dict[int, Late],
+    rows: dict[int, Waits],
+) -> BetweenRanks:
+    """What the report says of the ranks together. Clocks are compared in all steps (``met``)."""
+    reference = min(rows, key=lambda trace: (ranks[trace].rank or 0, trace))
+    clock = clocks(met, ranks, reference)
+
+    def row(trace: int) -> RankBetween:
+        mine, known, held = rows[trace], clock.get(trace), late.get(trace, Late())
+        longest = sorted(mine.waits.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WAITED_FOR]
+        return RankBetween(
+            trace=trace,
+            rank=ranks[trace].rank,
+            collectives=mine.met,
+            last=held.times,
+            waits_ms_per_step=round(mine.waits.total() / 1e6 / steps, 6),
+            holds_ms_per_step=round(held.held / steps, 6),
+            waits_for=tuple(
+                WaitsFor(trace=other, rank=ranks[other].rank, ms_per_step=round(ns / 1e6 / steps, 6))
+                for other, ns in longest
+                if ns > 0
+            ),
+            clock_offset_ms=None if known is None or known.offset_ms is None else round(known.offset_ms, 6),
+            clock_spread_ms=None if known is None or known.offset_ms is None else round(known.spread_ms, 6),
+        )
+
+    return BetweenRanks(
+        steps=steps, collectives=len(meetings), reference=reference, ranks=tuple(map(row, sorted(rows)))
+    )
 
 
 def _idle(one: Collective, info: TraceInfo) -> Counter[Delay]:
@@ -79,25 +138,11 @@ def _matched(ranks: dict[int, TraceInfo]) -> Iterator[Meeting]:
 
 
 def _together(matched: list[Meeting]) -> list[Meeting]:
-    """Those that ended at one moment, whatever the ranks' clocks say: the clocks of two are apart by the median. Where
-    that does not hold for most of what two ranks have in common, nothing of it is compared."""
-    apart: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
-    for meeting in matched:
-        for pair, ms in _apart(meeting).items():
-            apart[pair].append(ms)
-    clock = {pair: statistics.median(values) for pair, values in apart.items()}
-    agree = {
-        pair: 2 * sum(abs(ms - clock[pair]) <= TOGETHER_MS for ms in values) > len(values)
-        for pair, values in apart.items()
-    }
+    """Those that ended at one moment, whatever the ranks' clocks say. Where that does not hold for most of what two
+    ranks have in common, nothing of it is compared."""
+    clock = pairs(matched)
     return [
         meeting
         for meeting in matched
-        if all(agree[pair] and abs(ms - clock[pair]) <= TOGETHER_MS for pair, ms in _apart(meeting).items())
+        if all(clock[pair].agrees and clock[pair].near(ms) for pair, ms in apart(meeting).items())
     ]
-
-
-def _apart(meeting: Meeting) -> dict[tuple[int, int], float]:
-    """By how much later than the first of them each rank says that it ended, in ms."""
-    first, *others = meeting
-    return {(first, other): meeting[other].end_ms - meeting[first].end_ms for other in others}

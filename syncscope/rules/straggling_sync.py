@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from syncscope.findings import Finding, NotChecked, TraceInfo
+from syncscope.ranks import BetweenRanks
 from syncscope.rules.grouping import say_ms
 from syncscope.rules.lateness import Late, compare
 from syncscope.rules.rule import Case, Hit, Rule
@@ -75,20 +76,23 @@ FIX = (
 )
 
 
-def stragglers(traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> tuple[list[Finding], list[NotChecked]]:
-    """The findings on ranks that hold the others, related to ``findings``; and the ranks that could not be compared."""
+def stragglers(
+    traces: Sequence[TraceInfo], findings: Sequence[Finding]
+) -> tuple[list[Finding], list[NotChecked], BetweenRanks | None]:
+    """The findings on ranks that hold the others, related to ``findings``; the ranks that could not be compared; and
+    what was seen between those that could."""
     ranks = {number: info for number, info in enumerate(traces) if info.meetings is not None}
     distinct = {info.rank for info in ranks.values()} - {None}
-    steps, late = compare(ranks) if len(distinct) == len(ranks) > 1 else (0, {})
-    if not steps:
+    compared = compare(ranks) if len(distinct) == len(ranks) > 1 else None
+    if compared is None or not compared.steps:
         why = APART if len(ranks) > 1 else ALONE
-        return [], [NotChecked(rule=StragglingSync.code, why=why, trace=n, rank=i.rank) for n, i in ranks.items()]
-    found = []
-    for number, one in sorted(late.items()):
+        return [], [NotChecked(rule=StragglingSync.code, why=why, trace=n, rank=i.rank) for n, i in ranks.items()], None
+    steps, found = compared.steps, []
+    for number, one in sorted(compared.late.items()):
         step_ms = ranks[number].steps.profiled_ms or 0.0
         if one.held / steps >= max(LEAST_MS, LEAST_SHARE * step_ms) and one.idle >= EXPLAINED * one.held:
             found.append(_finding(number, ranks[number], one, steps, findings))
-    return found, []
+    return found, [], compared.between
 
 
 def _finding(number: int, info: TraceInfo, late: Late, steps: int, findings: Sequence[Finding]) -> Finding:

@@ -74,6 +74,23 @@ def test_the_rank_whose_wait_holds_the_others_is_found_at_the_line_of_the_wait()
     assert unchecked(EARLY, rank(1, 500, 500, 500)) == []
 
 
+def test_the_report_says_who_waits_for_whom():
+    between = joined(EARLY, rank(1, 500, 500, 500, clock=31_415)).between_ranks
+    assert between is not None
+    assert (between.steps, between.collectives, between.reference) == (2, 2, 0)
+    waits, holds = between.ranks
+    assert [(one.rank, one.ms_per_step) for one in waits.waits_for] == [(1, pytest.approx(0.5))]
+    assert (waits.last, waits.waits_ms_per_step, waits.holds_ms_per_step) == (0, pytest.approx(0.5), 0)
+    assert (holds.last, holds.waits_ms_per_step, holds.holds_ms_per_step) == (2, 0, pytest.approx(0.5))
+    assert holds.waits_for == ()
+    assert (holds.clock_offset_ms, holds.clock_spread_ms) == (pytest.approx(31.415), pytest.approx(0))
+
+
+def test_what_cannot_be_compared_is_not_told():
+    assert joined(EARLY).between_ranks is None
+    assert joined(EARLY, rank(1, 500, 500, 500, group="7")).between_ranks is None
+
+
 def test_work_of_the_host_alone_is_found_without_a_line():
     (found,) = stragglers(EARLY, rank(1, 500, 500, 500, wait=False))
     assert found.site is None

@@ -1,0 +1,41 @@
+"""Where ranks are studied. Every engine gives the same for the same traces, in their order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from syncscope.engine.rank import Job, Studied
+
+Progress = Callable[[str, int, int], None]
+"""Called with a trace (the one about to be read, or of several at once the one just read), how many are done and how
+many there are; and once at the end."""
+
+
+MISSING = "dask.distributed is not installed: pip install 'syncscope[cluster]'"
+
+
+class EngineError(RuntimeError):
+    """Ranks cannot be studied there; ``str()`` is one line."""
+
+
+class Engine(Protocol):
+    def study(self, paths: Sequence[str], job: Job, progress: Progress | None = None) -> Studied:
+        """All of the traces, joined in their order. Those that cannot be read are in ``Report.unread``."""
+
+
+def engine(jobs: int = 1, scheduler: str | None = None) -> Engine:
+    """This machine, with so many processes, or the dask cluster whose scheduler has the address."""
+    if scheduler is not None:
+        from syncscope.engine.cluster import Cluster
+
+        return Cluster(scheduler)
+    from syncscope.engine.local import Local
+
+    return Local(jobs)
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

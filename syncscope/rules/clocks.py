@@ -1,0 +1,119 @@
+"""How far the clocks of ranks are apart, by the collectives they have in common.
+
+All ranks of a collective end it within microseconds, whatever their clocks say. So the median of the differences is
+how far two clocks are apart (drift within the recorded steps is part of its spread). Ranks that share no collective
+are compared by way of others. Where one rank gives and the others take, or the other way round, the ends may differ by
+the length of the transfer: those say nothing about clocks.
+"""
+
+from __future__ import annotations
+
+import heapq
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from syncscope.findings import Collective, TraceInfo
+
+Meeting = dict[int, Collective]
+"""One collective as the ranks that took part saw it, by the trace's place in the report."""
+
+TOGETHER_MS = 0.2
+"""Milliseconds within which the ranks of a collective end it; what ends further apart is not one collective."""
+
+FEWEST = 3
+"""Collectives from which on the clocks of two ranks are compared."""
+
+ONE_SIDED = ("broadcast", "reduce", "gather", "scatter", "send", "recv", "send_recv")
+"""Collectives that ranks may leave at different times."""
+
+YEAR_1973_NS = 10**17
+"""Times since the epoch are later."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """How much later one rank says that their common collectives end than another does, in ms of file times."""
+
+    median: float
+    spread: float
+    """Median distance from the median."""
+    agrees: bool
+    """Whether most of them end at one moment, once that is taken off."""
+
+    def near(self, ms: float) -> bool:
+        return abs(ms - self.median) <= TOGETHER_MS
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A rank's clock by the reference's."""
+
+    offset_ms: float | None
+    """By how much it is ahead; ``None`` where the files do not say when they begin."""
+    spread_ms: float
+
+
+def apart(meeting: Meeting) -> dict[tuple[int, int], float]:
+    """By how much later than the first of them each rank says that it ended, in ms since the base of its own file."""
+    first, *others = meeting
+    return {(first, other): meeting[other].end_ms - meeting[first].end_ms for other in others}
+
+
+def pairs(meetings: Iterable[Meeting]) -> dict[tuple[int, int], Apart]:
+    """Every pair that ``apart`` gives for the meetings."""
+    differences: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
+    for meeting in meetings:
+        for pair, ms in apart(meeting).items():
+            differences[pair].append(ms)
+    return {pair: _apart(values) for pair, values in differences.items()}
+
+
+def _apart(values: list[float]) -> Apart:
+    median = statistics.median(values)
+    off = [abs(ms - median) for ms in values]
+    near = sum(ms <= TOGETHER_MS for ms in off)
+    return Apart(median, statistics.median(off), 2 * near > len(values))
+
+
+def clocks(meetings: Iterable[Meeting], traces: Mapping[int, TraceInfo], reference: int) -> dict[int, Clock]:
+    """The clock of every trace that collectives connect with ``reference``, over the links with the least spread."""
+    telling = [one for one in meetings if next(iter(one.values())).name.partition(" ")[0] not in ONE_SIDED]
+    often: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for meeting in telling:
+        for pair in apart(meeting):
+            often[pair] += 1
+    links: defaultdict[int, list[tuple[float, int, float]]] = defaultdict(list)
+    for (one, other), found in pairs(telling).items():
+        if found.agrees and often[one, other] >= FEWEST:
+            ahead = found.median + _bases_apart(traces[one], traces[other])
+            links[one].append((found.spread, other, ahead))
+            links[other].append((found.spread, one, -ahead))
+    known: dict[int, Clock] = {}
+    # The nearest first, by spread from the reference.
+    nearest: list[tuple[float, int, float]] = [(0.0, reference, 0.0)]
+    told = {trace: _base(info) is not None for trace, info in traces.items()}
+    while nearest:
+        spread, trace, ahead = heapq.heappop(nearest)
+        if trace in known:
+            continue
+        known[trace] = Clock(ahead if told[trace] and told[reference] else None, spread)
+        for more, other, further in links[trace]:
+            if other not in known:
+                heapq.heappush(nearest, (spread + more, other, ahead + further))
+    return known
+
+
+def _base(info: TraceInfo) -> int | None:
+    """The base of a file's times, ns since the epoch: 0 where they are absolute, ``None`` where nothing says it."""
+    meetings = info.meetings
+    if meetings is None or meetings.base_ns is None:
+        return None
+    absolute = any(one.end_ms * 1e6 >= YEAR_1973_NS for one in meetings.collectives[:1])
+    return meetings.base_ns if meetings.base_ns or absolute else None
+
+
+def _bases_apart(one: TraceInfo, other: TraceInfo) -> float:
+    """By how much the base of ``other`` is later, in ms; taken as whole ns, which a float of years would lose."""
+    return ((_base(other) or 0) - (_base(one) or 0)) / 1e6

@@ -1,0 +1,93 @@
+"""One machine: the same report from any number of processes, whatever becomes of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from benchmarks.ranks import RECORDED, write_rank
+from syncscope.analysis import analyze, find_traces
+from syncscope.engine import Job, Studied, engine, local
+from syncscope.engine.local import DIED, Local
+from syncscope.rules import RULES
+from tests.cli import traces
+from tests.engine import dying
+
+JOB = Job(codes=frozenset(rule.code for rule in RULES), bars=500)
+
+
+@pytest.fixture(autouse=True)
+def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "cores", lambda: 2)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Five ranks of real traces, rank 3 the late one, and a file that is none."""
+    for number in range(5):
+        source = RECORDED / f"rank{int(number == 3)}.json.gz"
+        write_rank(source, tmp_path / f"rank{number}.json.gz", number, 5, ahead_ns=number * 1_000_000)
+    (tmp_path / "rank5.json.gz").write_bytes(b"")
+    return tmp_path
+
+
+def test_the_number_of_processes_changes_nothing(run: Path) -> None:
+    files = find_traces([run])
+    one, two = (Local(jobs).study(files, JOB) for jobs in (1, 2))
+    assert one == two
+    assert [info.rank for info in two.report.traces] == list(range(5))
+    assert [picture.rank for picture in two.pictures] == list(range(5))
+    assert [(Path(entry.path).name, entry.why) for entry in two.report.unread] == [("rank5.json.gz", "is empty")]
+    assert any(finding.saving_ms_per_step is not None for finding in two.report.findings)
+    (late,) = [finding for finding in two.report.findings if finding.rule == "DST601"]
+    assert late.rank == 3
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")
+def test_a_trace_that_kills_its_process_is_the_only_one_lost(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "study", dying.study)
+    files = find_traces([run])
+    killer = run / "killer.json"
+    traces.clean(rank=9).write(killer)
+    told: list[tuple[int, int]] = []
+    found = Local(2).study(
+        [files[0], str(killer), *files[1:]], JOB, lambda path, done, total: told.append((done, total))
+    )
+    assert found.report.traces == Local(1).study(files, JOB).report.traces
+    assert (found.report.unread[0].path, found.report.unread[0].why) == (str(killer), DIED)
+    assert told == [(done, 7) for done in range(1, 8)]
+
+
+def test_there_are_no_more_processes_than_processors(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "cores", lambda: 1)
+    monkeypatch.setattr(local, "_Pool", None)  # one process needs no pool
+    assert len(Local(64).study(find_traces([run]), JOB).report.traces) == 5
+
+
+def fail(*_: object) -> None:
+    raise KeyError("oh")
+
+
+def test_a_rank_at_which_we_fail_is_told_where_there_are_others(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from syncscope.engine import rank
+
+    monkeypatch.setattr(rank, "_study", fail)
+    job = msgspec.structs.replace(JOB, forgiving=True)
+    (entry,) = Local(1).study([str(run / "rank0.json.gz")], job).report.unread
+    assert entry.why == "internal error: KeyError: 'oh'"
+    with pytest.raises(KeyError):
+        analyze(run / "rank0.json.gz")
+
+
+def test_without_judging_there_is_only_the_picture(run: Path) -> None:
+    found = engine().study([str(run / "rank0.json.gz")], Job(judge=False, bars=100))
+    assert (found.report.traces, found.report.findings) == ((), ())
+    assert len(found.pictures) == 1
+
+
+def test_what_travels_is_json(run: Path) -> None:
+    found = Local(1).study([str(run / "rank3.json.gz")], JOB)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Studied) == found
