@@ -14,7 +14,7 @@ from unittest import mock
 from syncscope import Finding
 
 PROGRAMS = Path(__file__).parent / "pairs"
-SHARED = "parts"
+SHARED = ("parts", "models", "layers")
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,10 @@ class Pair:
     kind: str
     """``wait`` where the fix removes waits, ``transform`` where it changes what is done."""
     findings: tuple[Named, ...]
+    ranks: int = 1
+    """Processes that run it, each with a GPU."""
+    held_out: bool = False
+    """Written, and predicted, before the replay had been changed with its recordings in view."""
 
     @property
     def name(self) -> str:
@@ -63,22 +67,25 @@ class Pair:
         with mock.patch.object(sys, "path", [str(PROGRAMS), *sys.path]):
             return importlib.import_module(self.program)
 
-    def answered(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-        """Those of a report's findings that the fix answers."""
-        return tuple(finding for finding in findings if any(named.fits(finding) for named in self.findings))
+    def answers(self, finding: Finding) -> bool:
+        """Whether the fix answers a finding."""
+        return any(named.fits(finding) for named in self.findings)
 
 
 def pairs() -> list[Pair]:
     """All of them, by name."""
     found: list[Pair] = []
     for script in sorted(PROGRAMS.glob("*.py")):
-        if script.stem != SHARED:
+        if script.stem not in SHARED:
             told = _constants(script)
             fix, named = told["FIX"], tuple(Named(*entry) for entry in told["FIX"]["findings"])
             found += [
-                Pair(script.stem, size, sizes, fix["question"], fix["kind"], named)
+                Pair(
+                    script.stem, size, sizes, fix["question"], fix["kind"], named,
+                    fix.get("ranks", 1), fix.get("held_out", False),
+                )
                 for size, sizes in told["SIZES"].items()
-            ]
+            ]  # fmt: skip
     return found
 
 

@@ -7,6 +7,7 @@ same. It says nothing about time.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,12 +15,14 @@ from typing import Any
 from unittest import mock
 
 import torch
+import torch.distributed as dist
 from torch.overrides import TorchFunctionMode
 
 from benchmarks.savings.catalogue import Pair, pairs
+from benchmarks.savings.ranks import environment, free_port
 
-LARGEST = 32
-"""Every size is at most this."""
+LARGEST, MANY = 32, 8
+"""Every size is at most the one, or the other where a program has more than three."""
 STEPS = 4
 
 
@@ -39,11 +42,14 @@ def _cpu(value: Any) -> Any:
 def without_gpu() -> Iterator[None]:
     """``torch.cuda``'s streams, events and graphs do nothing, and every tensor is on the CPU."""
     nothing: dict[str, Any] = {
-        name: mock.MagicMock() for name in ("Stream", "Event", "CUDAGraph", "synchronize", "current_stream")
+        name: mock.MagicMock()
+        for name in ("Stream", "Event", "CUDAGraph", "synchronize", "current_stream", "set_device")
     }
     scopes: dict[str, Any] = {name: lambda *_: contextlib.nullcontext() for name in ("stream", "graph")}
     tensors: dict[str, Any] = {"pin_memory": lambda tensor: tensor, "record_stream": lambda tensor, stream: None}
     with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.dict(os.environ, environment(0, 1, free_port())))
+        stack.callback(_leave)
         stack.enter_context(mock.patch.multiple(torch.cuda, **nothing, **scopes))
         stack.enter_context(mock.patch.multiple(torch.Tensor, **tensors))  # in every thread, as OnCpu is not
         stack.enter_context(warnings.catch_warnings())
@@ -52,9 +58,16 @@ def without_gpu() -> Iterator[None]:
         yield
 
 
+def _leave() -> None:
+    """No process group that a program joined outlives it."""
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()
+
+
 def results(pair: Pair, version: str) -> list[Any]:
     """What the last of a few steps returns, as plain numbers."""
-    step = getattr(pair.load(), version)(*(min(size, LARGEST) for size in pair.sizes))
+    most = LARGEST if len(pair.sizes) <= 3 else MANY
+    step = getattr(pair.load(), version)(*(min(size, most) for size in pair.sizes))
     for _ in range(STEPS):
         result = step()
     return torch.as_tensor(result).detach().flatten().tolist()  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 
 Each pair is timed and recorded twice, in fresh processes: by windows, and in full mode. The processes import side by
 side and then run one after the other, so that nothing else is at work while one is timed. What is there already is
-not done again.
+not done again. ``--ranks 2`` does the pairs of two ranks instead, which need as many GPUs.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.savings.catalogue import Pair, pairs
-from benchmarks.savings.scores import MODES, RECORDINGS
+from benchmarks.savings.ranks import environment, free_port
+from benchmarks.savings.scores import MODES, RECORDINGS, Measured, traces
+from benchmarks.savings.slim import keep
 from syncscope import Report
 
 AT_ONCE = 22
@@ -32,53 +34,68 @@ PATIENCE = 90.0
 
 @dataclass
 class Job:
-    """One process: a pair in one mode."""
+    """A pair in one mode: one process a rank."""
 
     pair: Pair
     mode: str
-    target: Path
+    out: Path
     scratch: Path
-    process: subprocess.Popen[str]
+    processes: list[subprocess.Popen[str]]
 
     @property
-    def trace(self) -> Path:
-        return self.scratch / "trace.json.gz"
+    def traces(self) -> list[Path]:
+        ranks = [f".rank{rank}" for rank in range(self.pair.ranks)] if self.pair.ranks > 1 else [""]
+        return [self.scratch / f"trace{rank}.json.gz" for rank in ranks]
+
+    def ready(self) -> None:
+        """Wait until they have imported all."""
+        for process in self.processes:
+            assert process.stdout is not None
+            process.stdout.readline()
 
     def run(self) -> None:
-        """Let it begin; returns when its trace is written, while it may still write its reports."""
-        assert self.process.stdin is not None
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
+        """Let it begin; returns when its traces are written, while it may still write its reports."""
+        for process in self.processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
         end = time.monotonic() + PATIENCE
-        while self.process.poll() is None and not self.trace.exists():
-            if time.monotonic() > end:
-                self.process.kill()
+        while any(process.poll() is None for process in self.processes) and not all(t.exists() for t in self.traces):
+            if time.monotonic() > end or any(process.poll() for process in self.processes):
+                self.kill()
             time.sleep(0.02)
+
+    def kill(self) -> None:
+        for process in self.processes:
+            process.kill()
 
     def keep(self) -> str:
         """Wait for its end and keep what it wrote; one line about it."""
         try:
-            self.process.wait(PATIENCE)
+            for process in self.processes:
+                process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            self.kill()
         report = self.scratch / "report.json"
         if not report.exists():
-            return f"{self.pair.name:28} {self.mode:8} failed: " + (self.scratch / "log").read_text()[-600:].strip()
-        self.target.mkdir(parents=True, exist_ok=True)
-        stem = MODES[self.mode]
-        shutil.copyfile(self.scratch / "timings.json", self.target / f"{stem}.timings.json")
-        shutil.copyfile(self.trace, self.target / f"{stem}.json.gz")
+            logs = "\n".join(log.read_text()[-600:].strip() for log in sorted(self.scratch.glob("log*")))
+            return f"{self.pair.name:28} {self.mode:8} failed: {logs}"
+        for trace, target in zip(self.traces, traces(self.pair, self.mode, self.out), strict=True):
+            keep(trace, target)
+        shutil.copyfile(self.scratch / "timings.json", self.out / self.pair.name / f"{MODES[self.mode]}.timings.json")
         return f"{self.pair.name:28} {self.mode:8} " + self._summary(Report.from_json(report.read_bytes()))
 
     def _summary(self, report: Report) -> str:
         timings = json.loads((self.scratch / "timings.json").read_text())
-        before, after = (statistics.median(timings[f"{version}_ms"]) for version in ("before", "after"))
-        trace, answered = report.traces[0], self.pair.answered(report.findings)
+        measured = Measured.of(timings["before_ms"], timings["after_ms"])
+        trace, answered = report.traces[0], [one for one in report.findings if self.pair.answers(one)]
         busy = trace.overlap.device_busy_ms if trace.overlap else float("nan")
         return (
-            f"before {before:7.3f}  after {after:7.3f}  bare {trace.steps.bare_ms or 0:7.3f}  "
+            f"step {measured.step:7.3f}  saved {measured.saving:7.3f}  in {len(timings['before_ms'])} blocks, "
+            f"interval {100 * measured.width:.1f} %  bare {trace.steps.bare_ms or 0:7.3f}  "
             f"profiled {trace.steps.profiled_ms or 0:7.3f}  busy {busy:7.3f}  "
-            f"{self.trace.stat().st_size // 1024:4d} KB  {'+'.join(f.rule for f in answered) or 'NO FINDING'}"
+            f"{sum(trace.stat().st_size for trace in self.traces) // 1024:4d} KB  "
+            f"{'+'.join(f.rule for f in answered) or 'NO FINDING'}"
         )
 
 
@@ -86,19 +103,23 @@ def start(wanted: tuple[Pair, str], out: Path, scratch: Path) -> Job:
     pair, mode = wanted
     folder = scratch / f"{pair.name}.{mode}"
     folder.mkdir()
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.savings.worker", pair.name, mode, str(folder)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
-        )  # fmt: skip
-    return Job(pair, mode, out / pair.name, folder, process)
+    processes, port = [], free_port()
+    for rank in range(pair.ranks):
+        with (folder / f"log{rank}").open("w") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.savings.worker", pair.name, mode, str(folder)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                env=os.environ | (environment(rank, pair.ranks, port) if pair.ranks > 1 else {}),
+            )  # fmt: skip
+        processes.append(process)
+    return Job(pair, mode, out, folder, processes)
 
 
-def missing(out: Path, only: Sequence[str]) -> Iterator[tuple[Pair, str]]:
+def missing(out: Path, only: Sequence[str], ranks: int) -> Iterator[tuple[Pair, str]]:
     """What is not yet in ``out``."""
     for pair, mode in itertools.product(pairs(), MODES):
-        named = not only or pair.name in only or pair.program in only
-        if named and not (out / pair.name / f"{MODES[mode]}.json.gz").exists():
+        named = not only or any(f"{pair.name}.{mode}.".startswith(f"{name}.") for name in only)
+        if named and pair.ranks == ranks and not all(trace.exists() for trace in traces(pair, mode, out)):
             yield pair, mode
 
 
@@ -106,12 +127,11 @@ def record(wanted: list[tuple[Pair, str]], out: Path, scratch: Path, deadline: f
     """Start them all, wait until all are ready, run them one after the other."""
     jobs = [start(each, out, scratch) for each in wanted]
     for job in jobs:
-        assert job.process.stdout is not None
-        job.process.stdout.readline()
+        job.ready()
     last: Job | None = None
     for job in jobs:
         if time.monotonic() > deadline:
-            job.process.kill()
+            job.kill()
             continue
         job.run()
         if last is not None:
@@ -124,16 +144,17 @@ def record(wanted: list[tuple[Pair, str]], out: Path, scratch: Path, deadline: f
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path, nargs="?", default=RECORDINGS)
-    parser.add_argument("--only", nargs="+", default=(), help="pairs or programs")
+    parser.add_argument("--only", nargs="+", default=(), help="programs, pairs or pair.mode")
+    parser.add_argument("--ranks", type=int, default=1, help="pairs of so many ranks")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing new after so many")
     options = parser.parse_args()
     deadline = time.monotonic() + options.seconds
-    wanted = list(missing(options.out, options.only))
+    wanted = list(missing(options.out, options.only, options.ranks))
     with tempfile.TemporaryDirectory() as scratch:
         for begin in range(0, len(wanted), AT_ONCE):
             if time.monotonic() < deadline:
                 record(wanted[begin : begin + AT_ONCE], options.out, Path(scratch), deadline)
-    left = list(missing(options.out, options.only))
+    left = list(missing(options.out, options.only, options.ranks))
     print(f"{len(left)} recordings missing" if left else "all recorded")
     return 1 if left else 0
 

@@ -13,16 +13,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import syncscope
 from benchmarks.savings.catalogue import Pair, pairs
+from syncscope import rules
+from syncscope.estimate import prepare, worth
+from syncscope.timeline import Timeline
+from syncscope.trace import load
 
 RECORDINGS = Path(__file__).parent / "recordings"
 MODES = {"windows": "trace", "full": "full"}
 """Mode of recording → stem of its files."""
 
+SETS: dict[str, Callable[[Pair], bool]] = {
+    "In view": lambda pair: pair.ranks == 1 and not pair.held_out,
+    "Held out": lambda pair: pair.held_out,
+    "Two ranks": lambda pair: pair.ranks > 1,
+}
+"""What is scored together: pairs whose recordings were in view while the replay was made, pairs that were recorded and
+predicted before anything was changed because of them, and those of two ranks, in view too."""
+
 DRAWS = 2000
 WIDEST = 0.02
 """Width of the measured interval, as a share of the step, above which a pair is shown but not scored."""
+DRIFTED = 0.03
+"""Share by which the bare step of a recording may differ from the timed one, before that is said."""
 LARGE = 0.05
 """A saving above this share of the step must not be promised more than twice over."""
 
@@ -46,8 +59,13 @@ class Measured:
         return cls(statistics.median(before), statistics.median(saved), low, high)
 
     @property
+    def width(self) -> float:
+        """Of the interval, as a share of the step."""
+        return (self.high - self.low) / self.step
+
+    @property
     def scored(self) -> bool:
-        return self.high - self.low <= WIDEST * self.step
+        return self.width <= WIDEST
 
     def off(self, saving: float) -> float:
         """Distance of a predicted saving from the interval; 0 inside."""
@@ -70,6 +88,8 @@ class Predicted:
     """Time that the device is idle."""
     busy: float | None = None
     """Time that the device is busy."""
+    bare: float | None = None
+    """The recording's own step with no profiler, which the replay starts from."""
 
 
 @dataclass(frozen=True)
@@ -104,51 +124,58 @@ class Row:
         return None if low is None or high is None else (high - low) / self.measured.step
 
     @property
+    def drift(self) -> float:
+        """By what share the recording's own bare step is longer than the one that was timed."""
+        bare = self.predicted.bare
+        return bare / self.measured.step - 1 if bare else 0.0
+
+    @property
     def overpromised(self) -> bool:
         """More than twice a large saving."""
         measured, saving = self.measured, self.predicted.saving
         return saving is not None and measured.saving > LARGE * measured.step and saving > 2 * measured.saving
 
 
-def predict(pair: Pair, trace: Path) -> Predicted:
-    """What the report on the version before the fix says that the fix is worth."""
-    report = syncscope.analyze(trace)
-    answered = pair.answered(report.findings)
-    rules = tuple(sorted({finding.rule for finding in answered}))
-    overlap = report.traces[0].overlap
-    stalls = [finding.stall_ms_per_step for finding in answered if finding.stall_ms_per_step is not None]
-    naive = Predicted(
-        rules,
-        why="" if answered else "no finding",
+def predict(pair: Pair, *files: Path) -> Predicted:
+    """What the replay of the version before the fix, one trace a rank, says that the fix is worth to the first rank:
+    the findings that it answers, fixed together."""
+    timelines = [Timeline(load(file)) for file in files]
+    asked = [prepare(one, [hit for hit in rules.hits(one)[0] if pair.answers(hit.finding)]) for one in timelines]
+    told, info = worth(asked[0], [peer for one in asked if (peer := one.peer)]), timelines[0].info()
+    overlap = info.overlap
+    whys = [finding.saving_null_why for finding in told.findings if finding.saving_null_why]
+    stalls = [finding.stall_ms_per_step for finding in told.findings if finding.stall_ms_per_step is not None]
+    return Predicted(
+        rules=tuple(sorted({finding.rule for finding in told.findings})),
+        saving=told.every.ms,
+        low=told.every.low,
+        high=told.every.high,
+        why="" if told.every.ms is not None else next(iter(whys), "no finding"),
         blocked=sum(stalls) if stalls else None,
         idle=overlap.idle_ms if overlap else None,
         busy=overlap.device_busy_ms if overlap else None,
+        bare=info.steps.bare_ms,
     )
-    if len(answered) == 1:
-        return _with(naive, answered[0], "saving")
-    together = syncscope.analyze(trace, select=rules) if answered else report
-    if len(together.findings) != len(answered):
-        return naive
-    return _with(naive, together, "saving_all")
 
 
-def _with(naive: Predicted, answer: object, name: str) -> Predicted:
-    """The naive answers and those fields of a finding or of a report that begin with ``name``."""
-    saving, low, high = (getattr(answer, f"{name}{part}_ms_per_step", None) for part in ("", "_low", "_high"))
-    why = getattr(answer, "saving_null_why", None) or ("" if saving is not None else "no saving")
-    return Predicted(naive.rules, saving, low, high, why, naive.blocked, naive.idle, naive.busy)
+def traces(pair: Pair, mode: str, recordings: Path = RECORDINGS) -> list[Path]:
+    """The files of a recording, one a rank, whether they are there or not."""
+    folder, stem = recordings / pair.name, MODES[mode]
+    if pair.ranks == 1:
+        return [folder / f"{stem}.json.gz"]
+    return [folder / stem / f"rank{rank}.json.gz" for rank in range(pair.ranks)]
 
 
-def rows(recordings: Path = RECORDINGS) -> list[Row]:
-    """A row for each recording that is there, by pair and mode."""
+def rows(recordings: Path = RECORDINGS, wanted: Callable[[Pair], bool] = lambda pair: True) -> list[Row]:
+    """A row for each recording that is there, by pair and mode, of the ``wanted`` pairs."""
     found = []
-    for pair in pairs():
+    for pair in filter(wanted, pairs()):
         for mode, stem in MODES.items():
-            trace = recordings / pair.name / f"{stem}.json.gz"
-            if trace.exists():
-                timings = json.loads((trace.parent / f"{stem}.timings.json").read_text())
+            files = traces(pair, mode, recordings)
+            if all(file.exists() for file in files):
+                timings = json.loads((recordings / pair.name / f"{stem}.timings.json").read_text())
                 measured = Measured.of(timings["before_ms"], timings["after_ms"])
-                found.append(Row(pair, mode, measured, predict(pair, trace)))
+                found.append(Row(pair, mode, measured, predict(pair, *files)))
     return found
 
 

@@ -1,16 +1,17 @@
 """Predicted against measured savings: ``python -m benchmarks.savings.table``, from the recordings, without a GPU.
 
-Prints one table and the scores, and draws ``savings.svg`` beside the recordings.
+Prints a table and the scores of each set of pairs, and draws ``savings.svg`` beside the recordings.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from pathlib import Path
 
 from benchmarks.savings.scatter import draw
-from benchmarks.savings.scores import RECORDINGS, Row, Score, rows, score
+from benchmarks.savings.scores import DRIFTED, MODES, RECORDINGS, SETS, Row, Score, rows, score
 
 HEAD = (
     f"{'pair':26} {'mode':7} {'bound by':8} {'step':>7} {'measured':>8} {'95 % interval':>16} {'predicted':>9} "
@@ -32,6 +33,7 @@ def line(row: Row) -> str:
     marks = "" if measured.scored else "  not scored: the interval is too wide"
     marks += "  over twice" if row.overpromised else ""
     marks += "  not held" if row.pair.kind == "transform" and not row.held else ""
+    marks += f"  recorded while a step took {100 * row.drift:+.0f} %" if abs(row.drift) > DRIFTED else ""
     marks += f"  {predicted.why}" if predicted.why else ""
     return (
         f"{row.pair.name:26} {row.mode:7} {row.regime:8} {measured.step:7.3f} {measured.saving:8.3f} "
@@ -62,13 +64,15 @@ def main() -> int:
             f"{options.recordings}: no recordings; make them with python -m benchmarks.savings.record", file=sys.stderr
         )
         return 3
-    print(HEAD)
-    for row in sorted(every, key=lambda row: (row.pair.kind, row.pair.question, row.pair.name)):
-        print(line(row))
-    print()
-    for kind in ("wait", "transform"):
-        for mode in ("windows", "full"):
-            print(summary(kind, mode, score([row for row in every if row.mode == mode], kind)))
+    for title, wanted in SETS.items():
+        mine = [row for row in every if wanted(row.pair)]
+        print(f"{title}\n{HEAD}")
+        for row in sorted(mine, key=lambda row: (row.pair.kind, row.pair.question, row.pair.name)):
+            print(line(row))
+        print()
+        for kind, mode in itertools.product(("wait", "transform"), MODES):
+            print(summary(kind, mode, score([row for row in mine if row.mode == mode], kind)))
+        print()
     (options.recordings / "savings.svg").write_text(draw(every), encoding="utf-8")
     return 0
 

@@ -1,7 +1,8 @@
 """One fresh process of ``record``: time a pair, both versions in turn, then record the one before the fix.
 
 ``python -m benchmarks.savings.worker PAIR MODE FOLDER`` imports all it needs, says ``ready`` and begins when a line
-comes on standard input: imports disturb nobody's timing.
+comes on standard input: imports disturb nobody's timing. A pair of several ranks has as many such processes, told of
+each other as by torchrun; the first one's times count.
 """
 
 from __future__ import annotations
@@ -13,20 +14,27 @@ import random
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+import torch.distributed as dist
 
 import syncscope.analysis  # all that a recording needs at its end
 import syncscope.cli
 from benchmarks.savings.catalogue import Pair, pairs
+from benchmarks.savings.scores import WIDEST, Measured
 
-BLOCKS = 20
+T = TypeVar("T")
+
+BLOCKS, MOST_BLOCKS = 20, 60
+"""Blocks of each version: at least so many, at most so many."""
+NARROW = 0.015
+"""Width of the measured interval, as a share of the step, that is narrow enough."""
 WARM = 2
 """Steps at the beginning of a block that are not timed."""
-BLOCK_MS = 50
+BLOCK_MS = 60
 """Time of a block, within ``FEWEST`` to ``MOST`` steps."""
-FEWEST, MOST = 8, 40
+FEWEST, MOST = 8, 60
 
 
 def block_ms(step: Any, count: int) -> float:
@@ -45,17 +53,41 @@ def block_ms(step: Any, count: int) -> float:
     return float(begin.elapsed_time(end)) / count
 
 
+def agreed(value: T) -> T:
+    """The first rank's value, on every rank: all must make the same steps."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return value
+    values = [value]
+    dist.broadcast_object_list(values)
+    return values[0]
+
+
+def settled(before: list[float], after: list[float]) -> bool:
+    """Whether the interval is narrow, or too wide for all blocks to make it narrow enough to be scored: it goes with
+    the root of their number."""
+    width = Measured.of(before, after).width
+    return width <= NARROW or width * (len(before) / MOST_BLOCKS) ** 0.5 > WIDEST
+
+
 def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
-    """Both versions in turn, in random order within each block."""
+    """Both versions in turn, in random order within each block. Garbage is collected between blocks only."""
     versions = {"before": program.before(*pair.sizes), "after": program.after(*pair.sizes)}
     for step in versions.values():  # the first steps load kernels and fill the allocator
         block_ms(step, FEWEST)
-    count = min(max(round(BLOCK_MS / block_ms(versions["before"], FEWEST)), FEWEST), MOST)
+    count = agreed(min(max(round(BLOCK_MS / block_ms(versions["before"], FEWEST)), FEWEST), MOST))
     blocks: dict[str, list[float]] = {name: [] for name in versions}
     order = random.Random(0)
-    for _ in range(BLOCKS):
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    for done in range(MOST_BLOCKS):
+        if done >= BLOCKS and agreed(settled(blocks["before"], blocks["after"])):
+            break
         for name in order.sample(list(versions), 2):
             blocks[name].append(round(block_ms(versions[name], count), 5))
+            gc.collect()
+    gc.enable()
+    gc.unfreeze()
     return {"steps_a_block": count, "before_ms": blocks["before"], "after_ms": blocks["after"]}
 
 
@@ -67,10 +99,13 @@ def main() -> None:
     sys.stdin.readline()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a program prints goes nowhere
     figures = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, **timings(program, pair)}
-    (Path(folder) / "timings.json").write_text(json.dumps(figures))
+    if os.environ.get("RANK", "0") == "0":
+        (Path(folder) / "timings.json").write_text(json.dumps(figures))
     gc.collect()
     torch.cuda.empty_cache()
-    sys.argv = ["syncscope", "profile", "--stop", "--mode", mode, "-o", folder, str(pair.script), pair.size]
+    # A rank that stopped in the middle would leave the others waiting for it.
+    stop = ["--stop"] if pair.ranks == 1 else []
+    sys.argv = ["syncscope", "profile", *stop, "--mode", mode, "-o", folder, str(pair.script), pair.size]
     syncscope.cli.main()
 
 

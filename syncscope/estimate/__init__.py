@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from syncscope.estimate.estimate import Estimate, estimate
+from syncscope.estimate.estimate import Estimate, Prepared, prepare, worth
+from syncscope.estimate.peers import MOST_PEERS, Peer, telling
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["MOST_PEERS", "Estimate", "Peer", "Prepared", "prepare", "telling", "worth"]

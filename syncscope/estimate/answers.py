@@ -38,11 +38,12 @@ class Answers:
     """Question 0 changes nothing, the last everything."""
 
 
-def answer(program: Program, questions: Sequence[Question], fit: Fit) -> Answers:
-    """Replay in steady state: nothing changed, each question, and all of them."""
+def answer(program: Program, questions: Sequence[Question], fit: Fit, lone: Sequence[bool] = ()) -> Answers:
+    """Replay in steady state: nothing changed, each question, and all of them. Those are ``lone`` whose fix changes
+    nothing on the other ranks; all together are, where one is."""
     asked = [{}, *questions, together(questions)]
     order, warm = steady(program)
-    replayed = replay(program, asked, fit.scenarios, order)
+    replayed = replay(program, asked, fit.scenarios, order, lone=(False, *lone, any(lone)))
     lengths = np.diff(replayed.ends[warm - 1 :], axis=0) * 1e-6
     # By recorded step: each is replayed as often as the others.
     by_step = lengths.reshape(-1, program.steps, *lengths.shape[1:]).mean(axis=0)

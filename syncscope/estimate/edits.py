@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syncscope.estimate.targets import Target
 from syncscope.timeline.intervals import Bools, Floats
 
 
@@ -33,13 +34,15 @@ class Edit:
     from it, and a collective, it runs beside what follows."""
     beside: bool = False
     """The copy has a stream of its own, beside what its stream did before; what follows waits for both."""
+    pieces: tuple[Target, ...] = ()
+    """The collective runs in as many equal pieces, beside its stream, each when its target is done."""
 
     def also(self, other: Edit) -> Edit:
         """Both."""
         return Edit(
             min(self.pre, other.pre), min(self.own, other.own), self.free or other.free, self.joins and other.joins,
             self.gone or other.gone, min(self.dur, other.dur), min(self.gap, other.gap), self.early or other.early,
-            self.beside or other.beside,
+            self.beside or other.beside, self.pieces or other.pieces,
         )  # fmt: skip
 
 
@@ -61,10 +64,11 @@ class Change:
 
     def __init__(self, edits: Sequence[tuple[int, Edit]], questions: int, scale: Floats) -> None:
         """``scale`` (columns,) is that of the host's work."""
-        columns = {name: np.full(questions, value) for name, value in vars(Edit()).items()}
+        columns = {name: np.full(questions, value) for name, value in vars(Edit()).items() if name != "pieces"}
+        columns["spread"] = np.zeros(questions, dtype=bool)
         for number, edit in edits:
             for name, column in columns.items():
-                column[number] = getattr(edit, name)
+                column[number] = bool(edit.pieces) if name == "spread" else getattr(edit, name)
         across = {name: np.repeat(column, len(scale) // questions) for name, column in columns.items()}
         self.edited = bool(edits)
         self.pre: Floats = across["pre"] * scale
@@ -77,6 +81,9 @@ class Change:
         self.early: Bools = across["early"]
         self.apart: Bools | None = _where_any(across["early"] | across["beside"])
         self.joins: Bools | None = _where_any(across["joins"])
+        self.spread: Bools | None = _where_any(across["spread"])
+        self.pieces = next((edit.pieces for _, edit in edits if edit.pieces), ())
+        """The same for all that spread the item out."""
 
 
 def _where_any(column: Bools) -> Bools | None:
@@ -96,6 +103,7 @@ class Changes:
         made = {way: Change(way, len(questions), scale) for way in set(edits.values())}
         self._of = {item: made[way] for item, way in edits.items()}
         self._none = Change((), len(questions), scale)
+        self.targets = frozenset(target for question in questions for e in question.values() for target in e.pieces)
 
     @property
     def items(self) -> frozenset[int]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
+import pandas as pd
 
 from syncscope.estimate.answers import Answers, Saving, answer
 from syncscope.estimate.costs import MEASURED
-from syncscope.estimate.program import compile_program
+from syncscope.estimate.edits import Question
+from syncscope.estimate.peers import SAME, Peer, find_met, with_peers, without_waits
+from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.questions import Study, question
-from syncscope.estimate.scale import Fit, fit
+from syncscope.estimate.scale import MISFIT, Fit, fit
 from syncscope.estimate.sketch import sketches
 from syncscope.findings import Finding, Replay, Sketch
 from syncscope.rules import Hit
@@ -49,39 +52,89 @@ class Estimate:
     """``None`` where nothing was found, so nothing replayed."""
 
 
-def estimate(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = None) -> Estimate:
-    """The findings of ``hits`` with what each is worth, and what all of them are worth together.
+@dataclass(frozen=True)
+class Prepared:
+    """A trace with the questions that its findings ask, without the trace: small enough to keep for every rank."""
 
-    ``bare_ms`` is the mean length of a step with no profiler; it counts before the recording's own. A saving that
-    cannot be told is ``None``, and the finding says why.
+    hits: tuple[Hit, ...]
+    rank: int | None
+    met: pd.DataFrame
+    """``peers.find_met``."""
+    asked: tuple[Question, ...] = ()
+    """By hit; nothing where there is nothing to ask."""
+    program: Program | None = None
+    bare_ns: tuple[int, ...] = ()
+    bare_ms: float | None = None
+    replay: Replay | None = None
+    """``None`` where nothing was found, so nothing is replayed."""
+
+    @property
+    def peer(self) -> Peer | None:
+        """What other ranks need to know of this one, if it has a rank and meets them."""
+        if self.rank is None or not len(self.met):
+            return None
+        columns = (self.met[name].tolist() for name in (*SAME, "dur"))
+        findings = tuple(hit.finding.fingerprint for hit in self.hits)
+        return Peer(rank=self.rank, findings=findings, met=tuple(zip(*columns, strict=True)))
+
+
+def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = None) -> Prepared:
+    """What to ask of a trace, to find what ``hits`` are worth.
+
+    ``bare_ms`` is the mean length of a step with no profiler; it counts before the recording's own.
     """
+    one = Prepared(tuple(hits), timeline.info().rank, find_met(timeline))
     if not hits:
-        return Estimate((), Saving(), None)
+        return one
     program = compile_program(timeline, MEASURED)
     if program is None:
-        return _without(hits, Replay(null_why=_lacking(timeline)))
+        return replace(one, replay=Replay(null_why=_lacking(timeline)))
     bare = timeline.trace.recording.bare if timeline.trace.recording else None
-    found = fit(program, bare.steps_ns if bare else (), bare_ms)
-    if found.why:
-        return _without(hits, Replay(misfit=round(found.misfit, 6), null_why=found.why))
     study = Study(timeline, program)
-    asked = [question(study, hit) for hit in hits]
-    answers = answer(program, [changes for changes in asked if changes], found)
+    asked = tuple(question(study, hit) for hit in hits)
+    told, steps = Replay(assumptions=study.assumptions), bare.steps_ns if bare else ()
+    return replace(one, asked=asked, program=program, bare_ns=steps, bare_ms=bare_ms, replay=told)
+
+
+def worth(one: Prepared, peers: Sequence[Peer] = ()) -> Estimate:
+    """The findings of a trace with what each is worth, and what all of them are worth together; ``peers`` are the ranks
+    of its run, itself or not.
+
+    A saving that cannot be told is ``None``, and the finding says why.
+    """
+    if one.program is None or one.replay is None:
+        return _without(one, one.replay)
+    others = [peer for peer in peers if peer.rank != one.rank] if one.rank is not None else []
+    program, known = with_peers(one.program, one.met, others)
+    program, found = _fitting(one, program, known)
+    misfit = round(found.misfit, 6)
+    if found.why:
+        return _without(one, Replay(misfit=misfit, null_why=found.why))
+    changing = [(hit.finding, changes) for hit, changes in zip(one.hits, one.asked, strict=True) if changes]
+    lone = [known and not all(finding.fingerprint in other.findings for other in others) for finding, _ in changing]
+    answers = answer(program, [changes for _, changes in changing], found, lone)
     before, *after = sketches(answers.replayed, program.streams)
-    worth = iter(zip(answers.each, after, strict=False))
+    told = iter(zip(answers.each, after, strict=False))
     findings = []
-    for hit, changes in zip(hits, asked, strict=True):
+    for hit, changes in zip(one.hits, one.asked, strict=True):
         if changes:
-            findings.append(_worth(hit.finding, *next(worth), found, answers))
+            findings.append(_worth(hit.finding, *next(told), found, answers))
         else:
             findings.append(_unknown(hit.finding, _unasked(hit.finding)))
-    replay = Replay(
-        misfit=round(found.misfit, 6),
-        host_scale=None if found.ranged else found.scenarios[0].host,
-        assumptions=study.assumptions,
-        before=before,
-    )
-    return Estimate(tuple(findings), answers.all if any(asked) else Saving(), replay)
+    scale = None if found.ranged else found.scenarios[0].host
+    replay = msgspec.structs.replace(one.replay, misfit=misfit, host_scale=scale, before=before)
+    return Estimate(tuple(findings), answers.all if changing else Saving(), replay)
+
+
+def _fitting(one: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:
+    """The program as it runs bare, and how it fits. Where it does not, and the other ranks' traces tell how long this
+    one waited for them, it may have been their profilers that it waited for."""
+    found = fit(program, one.bare_ns, one.bare_ms)
+    if found.scenarios or not known or abs(found.misfit) > MISFIT:
+        return program, found
+    prompt = without_waits(program)
+    again = fit(program, one.bare_ns, one.bare_ms, prompt)
+    return (prompt, again) if again.scenarios else (program, found)
 
 
 def _unasked(finding: Finding) -> str:
@@ -99,8 +152,9 @@ def _lacking(timeline: Timeline) -> str:
     return NO_DEVICE if timeline.device is None else NO_STEPS
 
 
-def _without(hits: Sequence[Hit], replay: Replay) -> Estimate:
-    return Estimate(tuple(_unknown(hit.finding, replay.null_why) for hit in hits), Saving(), replay)
+def _without(one: Prepared, replay: Replay | None) -> Estimate:
+    why = replay.null_why if replay else None
+    return Estimate(tuple(_unknown(hit.finding, why) for hit in one.hits), Saving(), replay)
 
 
 def _unknown(finding: Finding, why: str | None) -> Finding:

@@ -31,8 +31,12 @@ HOLDS_ENGINE = 20_000
 HOST = -1
 """In place of a stream: the host, blocked."""
 
-TO_DEVICE = 0
-"""The engine of copies to the device."""
+TO_DEVICE, COLLECTIVE = 0, 2
+"""The engines of copies to the device and of collectives."""
+
+CROWDED = 0.75
+"""Share of a collective's time by which the compute beside it takes longer: 0.5 to 1, measured on two H200 that NVLink
+joins, with compute that fills the device."""
 
 BOTH_WAYS = 1.05
 """How much longer a copy takes with one in the other direction beside it, measured on an H200. A kernel beside a copy
@@ -59,6 +63,8 @@ class Scenario(NamedTuple):
     """By what the time of copies from and to pageable memory is multiplied."""
     paced: float = 0.0
     """1 when batches come at the pace of worker processes, 0 when loading one is the host's own work."""
+    crowded: float = CROWDED
+    """Share of a collective's time by which it lengthens the compute that it is moved beside."""
 
 
 @dataclass(frozen=True)
@@ -86,13 +92,15 @@ def replay(
     steps: Sequence[int] | None = None,
     *,
     taxed: bool = True,
+    lone: Sequence[bool] = (),
 ) -> Replayed:
     """Run ``steps`` (the recorded ones once), from an idle device.
 
-    The profiler's share is taken off the host's work first where ``taxed``.
+    The profiler's share is taken off the host's work first where ``taxed``. A question that is ``lone`` changes nothing
+    on the other ranks; with one, question 0 must change nothing.
     """
     order = range(program.steps) if steps is None else steps
-    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), taxed)
+    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), taxed, lone)
     for number, step in enumerate(order):
         machine.watching = number == len(order) - 1
         machine.step(number, step)
@@ -123,20 +131,41 @@ class _Item(NamedTuple):
     pageable: bool
     loading: float
     period: float
+    later: float
+
+
+class _Meeting(NamedTuple):
+    """What one collective waits for, (columns,) or the same for all."""
+
+    theirs: Floats
+    """When the last of the other ranks comes, where that has nothing to do with this one; −inf where it has."""
+    late: Floats | float
+    """Nanoseconds after this rank that the last comes, where it has."""
+    length: float
+    """Nanoseconds from then to the end."""
+
+    def end(self, start: Floats) -> Floats:
+        found: Floats = np.maximum(start + self.late, self.theirs) + self.length
+        return found
 
 
 class _Machine:
     """The state of one replay: for each chain, stream and engine the time until which it is taken."""
 
-    def __init__(self, program: Program, questions: Sequence[Question], scenarios: Floats, taxed: bool) -> None:
-        """``scenarios`` (scenarios, 3): host, pageable, paced."""
+    def __init__(
+        self, program: Program, questions: Sequence[Question], scenarios: Floats, taxed: bool, lone: Sequence[bool]
+    ) -> None:
+        """``scenarios`` (scenarios, 4): host, pageable, paced, crowded."""
         items = host_work(program.items) if taxed else program.items
         self._scale = np.tile(scenarios[:, 0], len(questions))
         self._pageable = np.tile(scenarios[:, 1], len(questions))
         self._paced = np.tile(scenarios[:, 2] > 0, len(questions))
+        self._crowded = np.tile(scenarios[:, 3], len(questions))
+        self._lone = np.repeat(np.array(lone, dtype=bool), len(scenarios)) if any(lone) else None
+        self._scenarios = len(scenarios)
         self._which = np.tile(np.arange(len(scenarios)), len(questions))
-        self._targets, self._remembered = program.targets, program.targets.remembered()
         self._changes = Changes(questions, self._scale)
+        self._targets, self._remembered = program.targets, program.targets.remembered(self._changes.targets)
         self._item = [_Item(*row) for row in zip(*(items[name].tolist() for name in _Item._fields), strict=True)]
         work = (items["pre"] + items["own"]).to_numpy()
         self._steps = find_runs(items, work, self._apart(items), scenarios[:, 0])
@@ -146,6 +175,7 @@ class _Machine:
         self._host, self._stream = [zero] * program.chains, [zero] * len(program.streams)
         self._held = [zero] * len(program.streams)
         self._engine, self._compute = [zero] * 3, zero
+        self._met, self._slowed = zero, zero
         self._copier = (0, 0, 2) if program.one_engine else (0, 1, 2)
         self._ends: dict[Target, Floats] = {}
         self._queue: list[deque[tuple[int, Floats]]] = [deque() for _ in program.streams]
@@ -161,6 +191,7 @@ class _Machine:
         """Items that no stretch may hold."""
         special = items["mark"] | items["wait"] | items["blocks"] | items["follows"] | (items["chain"] < 0)
         special |= items["loading"] > 0
+        special |= (items["engine"] == COLLECTIVE) & (self._lone is not None)
         special |= (items["engine"] >= 0) & (items["dur"] >= HOLDS_ENGINE)
         found: Bools = special.to_numpy(bool, copy=True)
         found[sorted({*self._changes.items, *self._targets.holds, *self._remembered})] = True
@@ -259,14 +290,20 @@ class _Machine:
         start = np.maximum(start, self._compute) if exclusive else start
         dur = item.dur * self._pageable if item.pageable else item.dur
         dur = np.minimum(dur, change.dur) if change.edited else dur
-        end = start + dur
+        meeting = self._meeting(item, start) if item.engine == COLLECTIVE else None
+        end = start + dur if meeting is None else meeting.end(start)
         taken = np.where(change.gone, before, end) if change.edited else end
         if change.apart is not None:
             own = self._apart_from(item, change, step, launched) + np.where(change.early, dur, dur * BOTH_WAYS)
             end = np.where(change.apart, own, end)
             # What follows on the stream needs what came in, but nothing of what goes out.
             passed = change.early & (item.engine != TO_DEVICE)
-            taken = np.where(change.apart, np.where(passed, before, np.maximum(before, own)), taken)
+            after = np.maximum(before, self._held[item.stream]) + dur * self._crowded if meeting else before
+            taken = np.where(change.apart, np.where(passed, after, np.maximum(before, own)), taken)
+        if change.spread is not None and meeting is not None:
+            end = np.where(change.spread, self._in_pieces(meeting, change, change.spread), end)
+            taken = np.where(change.spread, np.maximum(self._stream[item.stream], end), taken)
+        self._met = self._met if meeting is None else end
         if item.engine >= 0 and item.dur >= HOLDS_ENGINE:
             copier = self._copier[item.engine]
             used = np.maximum(self._engine[copier], end)
@@ -284,10 +321,37 @@ class _Machine:
         beside = np.maximum(self._held[item.stream], launched)
         return np.maximum(self._engine[self._copier[item.engine]], np.where(change.early, early, beside))
 
+    def _meeting(self, item: _Item, start: Floats) -> _Meeting:
+        """What a collective that could ``start`` waits for.
+
+        The other ranks gain what this one does, so it waits for them as it did. But a ``lone`` fix leaves them the time
+        that they need from one collective to the next.
+        """
+        late = 0.0 if np.isnan(item.later) else max(item.later, 0.0)
+        if self._lone is None or np.isnan(item.later):
+            return _Meeting(self._never, late, item.dur - late)
+        pace = (start + item.later - self._met)[: self._scenarios]
+        theirs = self._met + np.tile(pace, len(start) // self._scenarios)
+        return _Meeting(np.where(self._lone, theirs, -np.inf), np.where(self._lone, 0.0, late), item.dur - late)
+
+    def _in_pieces(self, meeting: _Meeting, change: Change, spread: Bools) -> Floats:
+        """When the last piece of a collective is done. The compute that one runs beside takes longer for it."""
+        piece, done = meeting.length / len(change.pieces), self._engine[COLLECTIVE]
+        for target in change.pieces:
+            ready = self._ends.get(target, self._never) + self._slowed
+            begin = np.maximum(done, np.maximum(ready + meeting.late, meeting.theirs))
+            done = begin + piece
+            beside = np.where(spread, np.clip(self._stream[target.stream] - begin, 0.0, piece), 0.0)
+            self._slowed = self._slowed + self._crowded * beside
+            self._stream[target.stream] = self._stream[target.stream] + self._crowded * beside
+        self._engine[COLLECTIVE] = np.where(spread, done, self._engine[COLLECTIVE])
+        return done
+
     def _end_step(self, change: Change) -> None:
         done = np.maximum.reduce([*self._stream, *self._engine])
         if change.joins is not None:
             self._stream = [np.where(change.joins, done, end) for end in self._stream]
+        self._slowed = np.zeros_like(self._slowed)
         self.hosts.append(self._host[0])
         self.devices.append(done)
         self._begins.append(self._host[0])

@@ -28,6 +28,7 @@ ITEMS = {
     "wait": "bool",  # the host waits here for what ``Program.targets`` says
     "back": "float64",  # ns from the end of what it waited for to the return of the call
     "loading": "float64", "period": "float64",  # as in ``loading.Loading``
+    "later": "float64",  # ns by which the last of the other ranks came later to a collective than this one; nan unknown
 }  # fmt: skip
 """One row an item."""
 
@@ -86,6 +87,7 @@ def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
     items["own"] = _unblocked(items)
     loading = find_loading(timeline, items)
     items["loading"], items["period"] = loading.length, loading.period
+    items["later"] = np.nan
     items["tax"] = profiler_cost(timeline, items, costs)
     item_of = np.full(len(timeline.calls), -1, dtype=np.int64)
     called = items["call"].to_numpy(np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.overlap import over_backward
 from syncscope.estimate.program import Program
 from syncscope.estimate.rates import Rate, pinned_rate
 from syncscope.rules import RULES
@@ -32,7 +33,6 @@ GRAPH_NODE = 150.0
 
 GRAPH_GAP = 250.0
 """Nanoseconds between two nodes of a graph on the device, its beginning and end shared out among them."""
-
 
 PEERS = "the other ranks gain what this one does, so a collective lasts as long as it did"
 
@@ -224,13 +224,18 @@ def as_graphs(study: Study, hit: Hit) -> Question:
 
 
 def overlapped(study: Study, hit: Hit) -> Question:
-    """The collectives that a finding speaks of run beside what follows them, until the step ends."""
+    """The collectives that a finding speaks of run beside compute: those that reduce gradients beside the backward that
+    makes them, others beside what follows them, until the step ends."""
     table, places, one = study.timeline.collectives, study.timeline.places, hit.finding
     mine = [places[place].site == one.site and places[place].at == one.at for place in table["place"]]
-    launches = table["launch"].to_numpy(np.int64)[np.array(mine, dtype=bool)]
-    found = {item: Edit(early=True) for item in study.items(launches[launches >= 0].tolist())}
+    own = table[np.array(mine, dtype=bool) & (table["launch"] >= 0).to_numpy(bool)]
+    item = study.program.item_of[own["launch"].to_numpy(np.int64)]
+    size = {int(number): float(count) for number, count in zip(item, own["bytes"], strict=True) if number >= 0}
+    gradients = over_backward(study.timeline, study.program, size)
+    if gradients or not size:
+        return gradients
     marks = np.flatnonzero(study.program.items["mark"].to_numpy(bool)).tolist()
-    return found | {item: Edit(joins=True) for item in marks} if found else {}
+    return {number: Edit(early=True) for number in size} | {number: Edit(joins=True) for number in marks}
 
 
 def asynchronous_launches(study: Study, hit: Hit) -> Question:

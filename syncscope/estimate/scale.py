@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncscope.estimate.machine import Scenario, replay
+from syncscope.estimate.machine import COLLECTIVE, Scenario, replay
 from syncscope.estimate.program import Program
 from syncscope.timeline.intervals import Floats
 
@@ -26,6 +26,9 @@ the pages lie."""
 
 PAGEABLE_MOST = 0.2
 """Share by which it may differ from the trace's before the model does not fit."""
+
+CROWDING = 0.25
+"""Share of a collective's time by which that may differ by which compute beside it takes longer."""
 
 NOISE = 0.005
 """Share of the step by which two windows of steps differ, at least."""
@@ -66,22 +69,23 @@ def steady(program: Program) -> tuple[list[int], int]:
     return [number % steps for number in range(-warm, rounds * steps)], warm
 
 
-def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None) -> Fit:
+def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None, bare: Program | None = None) -> Fit:
     """Compare with the trace and with the bare steps: their lengths, idle device to idle device, or only ``bare_ms``,
-    the mean of many."""
+    the mean of many. ``bare`` is what runs in those, where it is not just the same."""
     traced = replay(program, [{}], [Scenario()], taxed=False)
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)
     if abs(misfit) > MISFIT:
         return Fit(misfit, why=f"the model does not fit this trace: its replay misses the traced step by {misfit:+.1%}")
+    bare = bare or program
     if bare_ms is None and not bare_ns:
-        return Fit(misfit, _around(program, Scenario(USUAL, paced=_paced(program)), LEAST, 1.0), ranged=True)
+        return Fit(misfit, _around(bare, Scenario(USUAL, paced=_paced(bare)), LEAST, 1.0), ranged=True)
     if bare_ms is not None:
-        wanted, (order, skipped) = bare_ms * 1e6, steady(program)
+        wanted, (order, skipped) = bare_ms * 1e6, steady(bare)
     else:
         wanted, skipped = sum(bare_ns) / len(bare_ns), 0
-        order = [number % program.steps for number in range(len(bare_ns))]
-    return _nearest(program, misfit, lambda scenarios: _step_ns(program, scenarios, order, skipped) / wanted - 1)
+        order = [number % bare.steps for number in range(len(bare_ns))]
+    return _nearest(bare, misfit, lambda scenarios: _step_ns(bare, scenarios, order, skipped) / wanted - 1)
 
 
 def _step_ns(program: Program, scenarios: list[Scenario], order: list[int], skipped: int) -> Floats:
@@ -131,6 +135,8 @@ def _around(program: Program, likely: Scenario, least: float, most: float) -> tu
     found = [likely, likely._replace(host=least), likely._replace(host=most)]
     if program.items["pageable"].any():
         found += [likely._replace(pageable=likely.pageable + doubt) for doubt in (-PAGEABLE, PAGEABLE)]
+    if (program.items["engine"] == COLLECTIVE).any():
+        found += [likely._replace(crowded=likely.crowded + doubt) for doubt in (-CROWDING, CROWDING)]
     if program.workers is None and (program.items["loading"] > 0).any():
         found += [likely._replace(paced=0.0)] * 2
     return tuple(found)

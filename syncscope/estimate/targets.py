@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -39,9 +40,9 @@ class Targets:
     holds: Wanted
     """What an activity may not begin before, besides its own stream."""
 
-    def remembered(self) -> Wanted:
-        """By the item that they name: targets that something asks for later."""
-        every = (*self.waits.values(), *self.holds.values())
+    def remembered(self, others: Iterable[Target] = ()) -> Wanted:
+        """By the item that they name: targets that something asks for later, and ``others``."""
+        every = (*self.waits.values(), *self.holds.values(), tuple(others))
         found: Wanted = {}
         for target in dict.fromkeys(target for targets in every for target in targets if target.item != NOW):
             found[target.item] = (*found.get(target.item, ()), target)

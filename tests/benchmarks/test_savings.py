@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 
 from benchmarks.savings.catalogue import Named, Pair, pairs
 from benchmarks.savings.scatter import draw
-from benchmarks.savings.scores import MODES, RECORDINGS, Measured, Predicted, Row, predict, rows, score
+from benchmarks.savings.scores import MODES, RECORDINGS, SETS, Measured, Predicted, Row, predict, rows, score
+from benchmarks.savings.slim import keep
+from syncscope import analyze
 
 PAIRS = pairs()
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "traces"
@@ -34,7 +37,7 @@ def row(
 
 class TestPairs:
     def test_there_are_enough_for_every_kind_of_fix(self):
-        assert len(PAIRS) >= 28
+        assert len(PAIRS) >= 70
         assert {pair.kind for pair in PAIRS} == {"wait", "transform"}
 
     def test_several_fixes_are_looked_at_on_small_medium_and_large_steps(self):
@@ -91,12 +94,32 @@ def test_each_block_times_both_versions(monkeypatch):
     program = ModuleType("made_up")
     vars(program).update(before=lambda size: "before", after=lambda size: "after")
     figures = worker.timings(program, row(None).pair)
-    blocks = asked[-2 * worker.BLOCKS :]
+    blocks = asked[-2 * worker.BLOCKS :]  # all are alike, so the fewest do
     pairs_asked = list(zip(blocks[::2], blocks[1::2], strict=True))
     assert all({first[0], second[0]} == {"before", "after"} for first, second in pairs_asked)
     assert len({first[0] for first, _ in pairs_asked}) == 2, "the order changes"
     assert {count for _, count in blocks} == {figures["steps_a_block"]}
     assert len(figures["before_ms"]) == len(figures["after_ms"]) == worker.BLOCKS >= 20
+
+
+def test_blocks_end_when_the_interval_is_narrow_or_will_not_be():
+    pytest.importorskip("torch")
+    from benchmarks.savings.worker import settled
+
+    def blocks(spread: float) -> tuple[list[float], list[float]]:
+        return [10.0] * 20, [9.0 - spread, 9.0 + spread] * 10
+
+    assert settled(*blocks(0.05))
+    assert not settled(*blocks(0.15))
+    assert settled(*blocks(0.5))
+
+
+def test_a_slimmed_recording_says_the_same(tmp_path):
+    whole = FIXTURES / "ddp_exposed" / "full" / "rank0.json.gz"
+    keep(whole, tmp_path / "rank0.json.gz")
+    reports = [analyze(path) for path in (whole, tmp_path / "rank0.json.gz")]
+    assert (tmp_path / "rank0.json.gz").stat().st_size < 0.8 * whole.stat().st_size
+    assert reports[0].findings == reports[1].findings
 
 
 class TestPredict:
@@ -155,60 +178,106 @@ def test_picture_shows_each_answered_row_and_escapes_names():
     assert picture.startswith("<svg ") and picture.endswith("</svg>\n")
 
 
-SILENT = {"graph.medium"}
-"""Pairs whose before is too little bound by launches for a rule to speak."""
+SILENT = {
+    ("graph_blocks.long", "full"), ("image_prefetch.medium", "windows"), ("image_prefetch.medium", "full"),
+}  # fmt: skip
+"""Recordings of too little to fix for a rule to speak."""
 
-MISFITS = {("library_scaler.medium", "full")}
+MISFITS = {
+    ("library_scaler.medium", "full"), ("boxes_round_trip.medium", "full"), ("inference_back.medium", "full"),
+    ("graph_blocks.small", "windows"), ("first_rank_reads.large", "windows"), ("item_before_reduce.medium", "full"),
+}  # fmt: skip
 """Recordings whose bare step no scale of the host's work meets."""
 
-MISSED: dict[str, set[str]] = {"windows": {"pageable_copy.large"}, "full": set()}
-"""Scored pairs whose range does not hold the measured saving, by mode."""
+MISSED = {
+    ("pageable_copy.large", "windows"), ("one_bucket.medium", "windows"), ("one_bucket.medium", "full"),
+}  # fmt: skip
+"""Scored recordings of fixes that change what is done, with an answer whose range does not hold the measured saving."""
+
+LOST = {("throughput_clock.medium", "full")}
+"""Never recorded."""
 
 
-@pytest.fixture(scope="module")
-def every():
-    return rows()
+@functools.cache
+def predicted(name: str) -> list[Row]:
+    """The rows of a set."""
+    return rows(wanted=SETS[name])
 
 
-class TestRecordings:
+class Scored:
     """The table, from the recordings: what the README says of it is true."""
 
-    def test_every_pair_is_there_in_both_modes_with_enough_blocks(self, every):
-        assert len(every) == len(PAIRS) * len(MODES)
+    name = ""
+    """Of the set."""
+
+    @pytest.fixture
+    def every(self) -> list[Row]:
+        return predicted(self.name)
+
+    def test_every_pair_is_there_with_enough_blocks(self, every):
+        wanted = {(pair.name, mode) for pair in PAIRS if SETS[self.name](pair) for mode in MODES}
+        assert {(row.pair.name, row.mode) for row in every} == wanted - LOST
         for row in every:
             timings = json.loads((RECORDINGS / row.pair.name / f"{MODES[row.mode]}.timings.json").read_text())
             assert len(timings["before_ms"]) == len(timings["after_ms"]) >= 20
 
-    def test_the_recordings_stay_small(self):
-        assert sum(file.stat().st_size for file in RECORDINGS.rglob("*")) < 6_000_000
-
-    def test_every_fix_answers_a_finding(self, every):
-        assert {row.pair.name for row in every if not row.predicted.rules} == SILENT
-
     def test_what_has_no_answer_says_why(self, every):
-        unanswered = [row for row in every if row.predicted.saving is None and row.predicted.rules]
-        assert {(row.pair.name, row.mode) for row in unanswered} == MISFITS
-        assert all("the model does not fit this trace" in row.predicted.why for row in unanswered)
+        unanswered = {(row.pair.name, row.mode): row.predicted.why for row in every if row.predicted.saving is None}
+        here = {(row.pair.name, row.mode) for row in every}
+        assert set(unanswered) == (SILENT | MISFITS) & here
+        for recording, why in unanswered.items():
+            assert (why == "no finding") if recording in SILENT else why.startswith("the model does not fit this trace")
+
+    def test_the_ranges_of_fixes_that_change_what_is_done_hold_the_rest(self, every):
+        changing = [row for row in every if row.pair.kind == "transform" and row.measured.scored]
+        missed = {(row.pair.name, row.mode) for row in changing if row.predicted.saving is not None and not row.held}
+        assert missed == MISSED & {(row.pair.name, row.mode) for row in every}
+        assert not any(row.overpromised for row in changing)
+
+
+def test_the_recordings_stay_small():
+    assert sum(file.stat().st_size for file in RECORDINGS.rglob("*")) < 9_000_000
+
+
+class TestInView(Scored):
+    name = "In view"
 
     @pytest.mark.parametrize("mode", MODES)
     def test_fixes_that_remove_waits_are_worth_what_is_said(self, every, mode):
         result = score([row for row in every if row.mode == mode], "wait")
         assert result.rows >= 20
-        assert result.median <= 0.015
-        assert result.worst <= 0.08
+        assert result.median <= 0.005
+        assert result.worst <= 0.025
         assert result.overpromised == 0
         assert 5 * result.median < min(result.blocked[0], result.idle[0])
         assert 10 * result.worst < min(result.blocked[1], result.idle[1])
 
+
+@pytest.mark.slow
+class TestHeldOut(Scored):
+    name = "Held out"
+
     @pytest.mark.parametrize("mode", MODES)
-    def test_the_ranges_of_fixes_that_change_what_is_done_hold_the_rest(self, every, mode):
-        """Nine of ten are wanted in each mode. By windows it is eight of nine."""
-        mine = [row for row in every if row.mode == mode]
-        result = score(mine, "transform")
-        missed = {
-            row.pair.name for row in mine if row.pair.kind == "transform" and row.measured.scored and not row.held
-        }
-        assert result.rows >= 9 and result.unanswered == 0
-        assert missed == MISSED[mode]
-        assert result.widest <= 0.1
+    def test_fixes_that_remove_waits_are_worth_what_is_said(self, every, mode):
+        result = score([row for row in every if row.mode == mode], "wait")
+        assert result.rows >= 7 and result.unanswered == 0
+        assert result.median <= 0.0065
+        assert result.worst <= 0.025
+        assert result.held == 1.0
         assert result.overpromised == 0
+
+    def test_what_the_host_bounds_is_too_noisy_to_be_scored(self, every):
+        assert all(not row.measured.scored for row in every if row.pair.size == "hosted")
+
+
+@pytest.mark.slow
+class TestTwoRanks(Scored):
+    name = "Two ranks"
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_savings_are_worth_what_is_said(self, every, mode):
+        mine = [row for row in every if row.mode == mode]
+        assert score(mine, "wait").worst <= 0.01
+        assert score(mine, "transform").worst <= 0.03
+        assert score(mine, "transform").widest <= 0.07
+        assert score(mine, "transform").rows == 4

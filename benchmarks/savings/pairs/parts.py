@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 import syncscope
@@ -41,6 +43,15 @@ class Training:
         self.optimizer.step()
 
 
+def joined() -> int:
+    """This process's rank among all that run the program, each with a device of its own."""
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(rank)
+    if not dist.is_initialized():
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    return rank
+
+
 def collate(rows: int) -> int:
     """Host work without PyTorch, a fraction of a microsecond a row."""
     return sum(hash(str(row)) % 7 + len(f"{row:x}") for row in range(rows))
@@ -52,3 +63,6 @@ def profiled(before: Callable[..., Step], sizes: dict[str, tuple[int, ...]]) -> 
     for _ in range(STEPS):
         step()
         syncscope.step()
+    if dist.is_available() and dist.is_initialized():
+        torch.cuda.synchronize()
+        dist.destroy_process_group()

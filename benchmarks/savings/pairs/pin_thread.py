@@ -30,10 +30,11 @@ def before(batch: int, width: int, rows: int) -> Step:
 def after(batch: int, width: int, rows: int) -> Step:
     training, source = Training(batch, width), torch.ones(batch, width)
     ready: queue.Queue[torch.Tensor] = queue.Queue(maxsize=2)
+    pin_memory = source.pin_memory
 
     def pin() -> None:
         while True:
-            ready.put(source.pin_memory())
+            ready.put(pin_memory())
 
     threading.Thread(target=pin, daemon=True).start()
 

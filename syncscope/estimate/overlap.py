@@ -1,0 +1,86 @@
+"""Gradients reduced while backward goes on: which of a finding's collectives could begin when."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from syncscope.estimate.chains import lead
+from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.program import Program
+from syncscope.estimate.targets import Target
+from syncscope.timeline import Timeline
+from syncscope.timeline.intervals import Floats, Ints
+
+BUCKET = 25e6
+"""Bytes that are reduced at once, as DistributedDataParallel does by default."""
+
+PIECES = 8
+"""Pieces of a collective whose size the trace does not tell."""
+
+MOST_PIECES = 16
+
+OTHERS = 0.1
+"""Share of backward's time which others may compute between it and the collectives that reduce its gradients."""
+
+
+def over_backward(timeline: Timeline, program: Program, collectives: dict[int, float]) -> Question:
+    """Some collectives, item by item with their bytes (−1 unknown), in pieces spread over the backward before them;
+    nothing where what is before them is no backward.
+
+    Backward's kernels are those that another thread than the steps' launches. What of them makes which gradient is not
+    recorded, so gradients are taken to come evenly, and each collective to need no more than its share.
+    """
+    items = program.items
+    found: Question = {}
+    every = np.array(sorted(collectives), dtype=np.int64)
+    step = items["step"].to_numpy(np.int64)[every]
+    for number in np.unique(step):
+        mine = every[step == number]
+        backward = _backward(timeline, items, mine)
+        if not len(backward):
+            return {}
+        found |= _spread(items, mine, collectives, backward)
+    return found
+
+
+def _backward(timeline: Timeline, items: pd.DataFrame, mine: Ints) -> Ints:
+    """Items of the backward that the collectives of one step follow, on one stream."""
+    tid = np.append(timeline.calls["tid"].to_numpy(np.int64), -1)[items["call"].to_numpy(np.int64)]
+    step, dur = items["step"].to_numpy(np.int64), items["dur"].to_numpy()
+    kernel = (items["kernel"] & (items["call"] >= 0)).to_numpy(bool)
+    computed: Ints = np.flatnonzero(kernel & (step == step[mine[0]]))
+    computed = computed[computed < mine[-1]]
+    beside = tid[computed] != lead(timeline)
+    backward: Ints = computed[beside]
+    if not len(backward):
+        return backward
+    between = computed[~beside & (computed > backward[-1])]
+    if dur[between].sum() > OTHERS * dur[backward].sum():
+        return backward[:0]
+    streams = items["stream"].to_numpy(np.int64)
+    busiest = pd.Series(dur[backward]).groupby(streams[backward]).sum().idxmax()
+    one: Ints = backward[streams[backward] == busiest]
+    return one
+
+
+def _spread(items: pd.DataFrame, mine: Ints, size: dict[int, float], backward: Ints) -> Question:
+    dur: Floats = items["dur"].to_numpy()
+    stream = int(items["stream"].iloc[backward[0]])
+    done, whole = np.cumsum(dur[backward]), float(dur[mine].sum())
+    found, before = {}, 0.0
+    for item in mine.tolist():
+        many = _pieces(size[item], alone=len(mine) == 1)
+        shares = (before + dur[item] * np.arange(1, many + 1) / many) / max(whole, 1.0)
+        # Nothing that the host launches later holds it.
+        last = int(np.searchsorted(backward, item)) - 1
+        rows = np.minimum(np.searchsorted(done, shares * done[-1] * (1 - 1e-9)), max(last, 0))
+        found[item] = Edit(pieces=tuple(Target(stream, int(backward[row])) for row in rows))
+        before += float(dur[item])
+    return found
+
+
+def _pieces(size: float, alone: bool) -> int:
+    """How many a collective is cut into: its bytes tell, else one of many is small already."""
+    many = round(size / BUCKET) if size > 0 else PIECES if alone else 1
+    return min(max(many, 1), MOST_PIECES)
