@@ -18,9 +18,10 @@ from syncscope.report.wording import (
     by_reason,
     conclusion,
     how_to_allow,
-    labels,
     ratchet,
     said_of,
+    same_warnings,
+    several,
     stale_sentence,
     tally,
     weights,
@@ -37,14 +38,13 @@ def render(report: Report, verdict: Verdict | None = None, *, base: str = "") ->
     ``base`` is the project's folder in the repository.
     """
     lines = _found(report, base) if verdict is None else _against(verdict, report, base)
-    names = labels(report.traces)
-    warnings = (
-        _command("warning", "syncscope", f"{names[number]}: {text}" if len(names) > 1 else text)
-        for number, info in enumerate(report.traces)
-        for text in info.warnings
-    )
+    unread = [_command("error", "not read", f"{entry.path}: {entry.why}") for entry in report.unread]
+    warnings = [
+        _command("warning", "syncscope", f"{text} ({several(where)})" if len(report.traces) > 1 else text)
+        for text, where in same_warnings(report.traces)
+    ]
     endings = [tally(report)] if verdict is None else _endings(verdict, report)
-    return "\n".join([*lines, *warnings, *(f"syncscope: {terminal(text)}" for text in endings)]) + "\n"
+    return "\n".join([*lines, *unread, *warnings, *(f"syncscope: {terminal(text)}" for text in endings)]) + "\n"
 
 
 def _endings(verdict: Verdict, report: Report) -> list[str]:

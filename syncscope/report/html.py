@@ -19,19 +19,28 @@ from pathlib import PurePath
 import msgspec
 
 from syncscope.findings import Report
+from syncscope.report.notable import reduced
 from syncscope.report.page import RuleDoc, View, rule_docs, views
+from syncscope.rules.examples import Example, example
 from syncscope.timeline.lanes import Lanes
 
 SCRIPTS = (
-    "dom.js", "overview.js", "sketch.js", "findings.js", "picture.js", "inspector.js", "chart.js", "timeline.js",
-    "main.js",
+    "dom.js", "overview.js", "ranks.js", "limits.js", "sketch.js", "card.js", "findings.js", "unpack.js", "picture.js",
+    "paint.js", "minimap.js", "inspector.js", "input.js", "timeline.js", "hta.js", "main.js",
 )  # fmt: skip
+MOST_TRACES = 128
+"""Traces on the page; the JSON report has all."""
+
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
 class _Page(msgspec.Struct, frozen=True, kw_only=True):
+    left_out: int
+    """Traces of the report that the page does not show."""
     views: tuple[View, ...]
     rules: tuple[RuleDoc, ...]
+    examples: tuple[Example | None, ...]
+    """What to write instead, of each finding."""
 
 
 class _Data(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +56,15 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
 
     Write it as UTF-8 with ``\\n`` line ends.
     """
-    page = _Page(views=views(report, lanes), rules=rule_docs(report))
+    whole, report = report, reduced(report, MOST_TRACES)
+    shown = {info.path for info in report.traces}
+    lanes = [one for one in lanes if one.path in shown]
+    page = _Page(
+        left_out=len(whole.traces) - len(report.traces),
+        views=views(report, lanes),
+        rules=rule_docs(report),
+        examples=tuple(example(finding.rule, finding.fix) for finding in report.findings),
+    )
     plotly, script = _asset("vendor/plotly-basic.min.js"), "\n".join(_asset(f"js/{name}") for name in SCRIPTS)
     script = f'"use strict";\n{script}'
     policy = (
@@ -56,13 +73,19 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
     )
     parts = {
         "csp": policy,
-        "title": html.escape(_title(report)),
+        "title": html.escape(_title(whole)),
         "css": _asset("page.css"),
-        "data": embed(_Data(report=report, page=page, lanes=tuple(lanes))),
+        "data": embed(_Data(report=_shown(report), page=page, lanes=tuple(lanes))),
         "plotly": plotly,
         "script": script,
     }
     return re.sub(r"@@(\w+)@@", lambda slot: parts[slot[1]], _asset("page.html"))
+
+
+def _shown(report: Report) -> Report:
+    """Without what the page does not show and there is much of."""
+    traces = (msgspec.structs.replace(info, meetings=None, each_step=None, files=None) for info in report.traces)
+    return msgspec.structs.replace(report, traces=tuple(traces))
 
 
 def embed(data: object) -> str:

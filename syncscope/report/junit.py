@@ -1,13 +1,16 @@
 """The report as JUnit XML, which every CI can show: a suite for each trace, a case for each rule it is held to.
 
-Fails: a rule with findings that stand against the gate. Errs: a gated rule that could not be checked, or a budget that
-could not be judged; not *skipped*, since a CI passes those. Without a verdict all rules are cases; those with
-unexpected findings fail, notes aside, and those that could not be checked are skipped: nobody asked for them.
+Fails: a rule with findings that stand against the gate. Errs: a gated rule that could not be checked, a budget that
+could not be judged, and a trace that could not be read; not *skipped*, since a CI passes those. Without a verdict all
+rules are cases; those with unexpected findings fail, notes aside, and those that could not be checked are skipped:
+nobody asked for them.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from syncscope.findings import Budget, Finding, NotChecked, Report, Stale, Verdict
@@ -23,14 +26,24 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
     """The document, with its XML declaration; UTF-8 when written."""
     root = Element("testsuites", name="syncscope")
     labels = trace_labels(report.traces)
+    found = _by_trace(report.findings if verdict is None else verdict.unexpected)
+    unseen = _by_trace(report.not_checked if verdict is None else verdict.not_checked)
+    budgets = _by_trace(() if verdict is None else verdict.budgets)
     for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
         suite = SubElement(root, "testsuite", name=terminal(info.path))
         # Jenkins takes what is before a dot for a package.
         cases = _Cases(suite, f"syncscope.{terminal(label).replace('.', '_')}")
         if verdict is None:
-            _all_rules(cases, report, number)
+            _all_rules(cases, found[number], unseen[number])
         else:
-            _gated(cases, verdict, number)
+            _gated(cases, verdict.gate, found[number], unseen[number])
+        for budget in budgets[number]:
+            _budget(cases, budget)
+    if report.unread:
+        suite = SubElement(root, "testsuite", name="unread")
+        unread = _Cases(suite, "syncscope.unread")
+        for entry in report.unread:
+            unread.add(entry.path, "error", f"not read: {entry.why}")
     if report.stale:
         suite = SubElement(root, "testsuite", name="expectations")
         _stale(_Cases(suite, "syncscope.expectations"), report.stale)
@@ -54,21 +67,27 @@ class _Cases:
             SubElement(case, kind, message=terminal(message)).text = text or None
 
 
-def _gated(cases: _Cases, verdict: Verdict, trace: int) -> None:
-    unseen = {entry.rule: entry for entry in verdict.not_checked if entry.trace == trace}
-    for rule in verdict.gate:
-        against = [finding for finding in verdict.unexpected if (finding.rule, finding.trace) == (rule, trace)]
-        _rule(cases, rule, against, unseen.get(rule), "error")
-    for budget in verdict.budgets:
-        if budget.trace == trace:
-            _budget(cases, budget)
+_Of = TypeVar("_Of", Finding, NotChecked, Budget)
 
 
-def _all_rules(cases: _Cases, report: Report, trace: int) -> None:
-    unseen = {entry.rule: entry for entry in report.not_checked if entry.trace == trace and not entry.partial}
-    mine = [f for f in report.findings if f.trace == trace and f.status == "unexpected" and f.severity != "note"]
+def _by_trace(entries: Iterable[_Of]) -> defaultdict[int, list[_Of]]:
+    found: defaultdict[int, list[_Of]] = defaultdict(list)
+    for entry in entries:
+        found[entry.trace].append(entry)
+    return found
+
+
+def _gated(cases: _Cases, gate: Iterable[str], against: Sequence[Finding], unseen: Iterable[NotChecked]) -> None:
+    blind = {entry.rule: entry for entry in unseen}
+    for rule in gate:
+        _rule(cases, rule, [finding for finding in against if finding.rule == rule], blind.get(rule), "error")
+
+
+def _all_rules(cases: _Cases, found: Sequence[Finding], unseen: Iterable[NotChecked]) -> None:
+    blind = {entry.rule: entry for entry in unseen if not entry.partial}
+    mine = [finding for finding in found if finding.status == "unexpected" and finding.severity != "note"]
     for rule in sorted({*(rule.code for rule in RULES), *(finding.rule for finding in mine)}):
-        _rule(cases, rule, [finding for finding in mine if finding.rule == rule], unseen.get(rule), "skipped")
+        _rule(cases, rule, [finding for finding in mine if finding.rule == rule], blind.get(rule), "skipped")
 
 
 def _rule(cases: _Cases, rule: str, found: Sequence[Finding], unseen: NotChecked | None, unseen_is: str) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from syncscope.findings import Finding, NotChecked, Report, Stale, TraceInfo, Verdict
+from syncscope.findings import Finding, NotChecked, Report, Stale, Verdict
+from syncscope.ranks import Unread
 from syncscope.report.escape import code, markdown
+from syncscope.report.notable import notable
 from syncscope.report.page import milliseconds, trace_labels
 from syncscope.report.wording import (
     alike,
@@ -17,6 +19,8 @@ from syncscope.report.wording import (
     how_to_allow,
     ratchet,
     said_of,
+    same_warnings,
+    several,
     stale_sentence,
     tally,
     weights,
@@ -25,6 +29,9 @@ from syncscope.report.wording import (
 
 MOST_ROWS = 100
 """Findings shown; a job's summary may have 1 MiB in all."""
+
+MOST_TRACES = 32
+"""Traces shown."""
 
 
 def render(report: Report, verdict: Verdict | None = None) -> str:
@@ -38,8 +45,14 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
     parts = [
         [f"### syncscope: {markdown(headline)}"],
         list(_findings(findings, report)),
-        [*_stale(report.stale), *_budgets(verdict), *_not_checked(not_checked), *_next(verdict)],
-        list(_traces(report.traces)),
+        [
+            *_unread(report.unread),
+            *_stale(report.stale),
+            *_budgets(verdict),
+            *_not_checked(not_checked),
+            *_next(verdict),
+        ],
+        list(_traces(report)),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
@@ -95,18 +108,26 @@ def _not_checked(entries: Iterable[NotChecked]) -> Iterator[str]:
         yield f"- {label}: {markdown(', '.join(rules))}: {markdown(why)}"
 
 
-def _traces(traces: Sequence[TraceInfo]) -> Iterator[str]:
+def _unread(entries: Sequence[Unread]) -> Iterator[str]:
+    for entry in entries[:MOST_TRACES]:
+        yield f"- not read: {code(entry.path)}: {markdown(entry.why)}"
+    if len(entries) > MOST_TRACES:
+        yield f"- not read: {len(entries) - MOST_TRACES} more"
+
+
+def _traces(report: Report) -> Iterator[str]:
+    traces, shown = report.traces, notable(report, MOST_TRACES)
     yield "| trace | device | steps | step | waits | with a line |"
     yield "|---|---|--:|--:|--:|--:|"
-    for info, label in zip(traces, trace_labels(traces), strict=True):
+    labels = trace_labels(traces)
+    for info, label in ((traces[number], labels[number]) for number in shown):
         length = info.steps.bare_ms if info.steps.bare_ms is not None else info.steps.profiled_ms
         step = "–" if length is None else milliseconds(length)
         device = code(info.device) if info.device else "unknown"
         waits = info.coverage.waits if "runtime" in info.has else "–"
         yield f"| {code(label)} | {device} | {info.steps.count} | {step} | {waits} | {info.coverage.with_line} |"
-    warnings = [
-        f"\nwarning, {code(label)}: {markdown(text)}"
-        for info, label in zip(traces, trace_labels(traces), strict=True)
-        for text in info.warnings
-    ]
-    yield from warnings
+    if len(shown) < len(traces):
+        yield f"\n… and {len(traces) - len(shown)} more"
+    for text, having in same_warnings(traces):
+        at = f", {markdown(several(having))}" if len(traces) > 1 else ""
+        yield f"\nwarning{at}: {markdown(text)}"

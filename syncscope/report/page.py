@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from syncscope.findings import Finding, Overlap, Report, TraceInfo
+from syncscope.findings import Finding, Overlap, Report, Steps, TraceInfo
 from syncscope.rules import RULES
 from syncscope.timeline.lanes import Lanes, Spot
 
@@ -64,6 +64,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Index of its lanes in the page's data, ``None`` when they were not made."""
     spots: tuple[tuple[int | None, int | None], ...]
     """For each of the lanes' spots the findings (indices in the report) that its waits and its copies belong to."""
+    first: dict[int, int]
+    """Where its findings (indices in the report) first occur, in the lanes' time."""
 
 
 def views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
@@ -73,7 +75,7 @@ def views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
     out = []
     for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
         at = by_path.get(info.path)
-        wait_ms = lanes[at].wait_ms_per_step if at is not None else None
+        wait_ms = lanes[at].wait_ms_per_step if at is not None else _blocked_ms(info)
         view = View(
             label=label,
             rank=info.rank,
@@ -83,9 +85,27 @@ def views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
             parts=parts(info.overlap),
             lanes=at,
             spots=spot_findings(report, number, lanes[at].spots if at is not None else ()),
+            first=_first(report, number, lanes[at].start_ns) if at is not None else {},
         )
         out.append(view)
     return tuple(out)
+
+
+def _blocked_ms(info: TraceInfo) -> float | None:
+    """Milliseconds a step in which some thread is blocked, for a trace without lanes."""
+    blocked = info.each_step.blocked_ms if info.each_step else None
+    return sum(blocked) / len(blocked) if blocked else None
+
+
+def _first(report: Report, trace: int, start_ns: int) -> dict[int, int]:
+    """What has no moment of its own has that of another finding at its line."""
+    mine = {number: finding for number, finding in enumerate(report.findings) if finding.trace == trace}
+    known = {f.site: f.first_ns for f in reversed(mine.values()) if f.site is not None and f.first_ns is not None}
+    found = {
+        number: known.get(one.site) if one.first_ns is None and one.site is not None else one.first_ns
+        for number, one in mine.items()
+    }
+    return {number: first_ns - start_ns for number, first_ns in found.items() if first_ns is not None}
 
 
 def spot_findings(report: Report, trace: int, spots: Sequence[Spot]) -> tuple[tuple[int | None, int | None], ...]:
@@ -148,7 +168,8 @@ def details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...
     out = []
     info = report.traces[trace]
     overlap = info.overlap
-    if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > 0:
+    total = overlap.device_busy_ms + overlap.idle_ms if overlap else 0.0
+    if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > WORTH_SAYING * total:
         cause, ms = max(overlap.idle_by_cause.items(), key=lambda pair: pair[1])
         out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {BECAUSE.get(cause, cause_label(cause))}.")
     step = "a step" if info.steps.count else "in all"
@@ -174,15 +195,22 @@ def figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:
     def part(label: str, ms: float | None, note: str = "") -> Figure:
         return Figure(label=label, ms=ms, share=None if ms is None or not total else ms / total, note=note)
 
-    recorded = f"mean of {steps.count}" if steps.count else "no steps in the trace"
     return (
-        Figure(label="Step, bare", ms=steps.bare_ms, note="no profiler running"),
-        Figure(label="Step, profiled", ms=steps.profiled_ms, note=recorded),
+        _step(steps),
+        part("Device busy", overlap.device_busy_ms if overlap else None),
+        part("Device idle", overlap.idle_ms if overlap else None),
         part("Host blocked", wait_ms, "waiting for the device"),
         part("Copies exposed", overlap.copy_exposed_ms if overlap else None, "no compute beside them"),
         part("Collectives exposed", overlap.comm_exposed_ms if overlap else None, "no compute beside them"),
-        part("Device idle", overlap.idle_ms if overlap else None),
     )
+
+
+def _step(steps: Steps) -> Figure:
+    """Without the profiler, where that was measured."""
+    if steps.bare_ms is None or steps.profiled_ms is None:
+        note = f"under the profiler, mean of {steps.count}" if steps.count else "no steps in the trace"
+        return Figure(label="Step", ms=steps.profiled_ms, note=note)
+    return Figure(label="Step", ms=steps.bare_ms, note=f"{milliseconds(steps.profiled_ms)} under the profiler")
 
 
 def parts(overlap: Overlap | None) -> tuple[Part, ...]:
@@ -195,8 +223,8 @@ def parts(overlap: Overlap | None) -> tuple[Part, ...]:
     other = overlap.device_busy_ms - overlap.compute_ms - overlap.copy_exposed_ms - overlap.comm_exposed_ms
     pieces = [
         ("compute", "Compute alone", overlap.compute_ms - copy_hidden - comm_hidden),
-        ("copy_hidden", "Compute with a copy hidden behind it", copy_hidden),
-        ("comm_hidden", "Compute with a collective hidden behind it", comm_hidden),
+        ("copy_hidden", "Copy, hidden by compute", copy_hidden),
+        ("comm_hidden", "Collective, hidden by compute", comm_hidden),
         ("copy_exposed", "Copy, exposed", overlap.copy_exposed_ms),
         ("comm_exposed", "Collective, exposed", overlap.comm_exposed_ms),
         ("other", "Other device work", other),

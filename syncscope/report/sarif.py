@@ -17,13 +17,14 @@ from syncscope.findings import Finding, Frame, NotChecked, Report, Site, Verdict
 from syncscope.report.escape import sarif, terminal
 from syncscope.report.files import as_uri, in_repository
 from syncscope.report.rulebook import descriptors
-from syncscope.report.wording import alike, said_of, stale_sentence
+from syncscope.report.wording import alike, said_of, same_warnings, stale_sentence
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "SRCROOT"
 
 NOTIFICATIONS = {
     "not-checked": "A rule could not look, or not everywhere.",
+    "unread": "A trace could not be read.",
     "trace-warning": "Something to know about a trace: it was cut short, events were skipped, a window ended early.",
     "stale-expectation": "An expectation matches nothing and should be deleted.",
     "budget": "A budget was exceeded or could not be judged.",
@@ -130,18 +131,20 @@ def _region(frame: Frame) -> dict[str, Any]:
 
 
 def _invocation(report: Report, verdict: Verdict | None, index: dict[str, int], base: str) -> dict[str, Any]:
-    """How the analysis went. It was not successful when a gated rule or a budget could not be judged."""
+    """How the analysis went. It was not successful when a trace could not be read, or a gated rule
+    or a budget not be judged."""
     gated = verdict.not_checked if verdict else ()
     # What several traces say alike stands once.
     entries = {(entry.rule, entry.why, entry.partial): entry for entry in (*report.not_checked, *gated)}
     unseen = [_unseen(entry, index, entry in gated) for entry in entries.values()]
-    warned = [_notice("trace-warning", "warning", text) for info in report.traces for text in info.warnings]
+    warned = [_notice("trace-warning", "warning", text) for text, _ in same_warnings(report.traces)]
+    unread = [_notice("unread", "error", f"{entry.path}: {entry.why}") for entry in report.unread]
     budgets = (*verdict.exceeded, *verdict.not_judged) if verdict else ()
     over = [_notice("budget", "error", f"{budget.name}: {budget.message}") for budget in budgets]
     stale = [_notice("stale-expectation", "error", f"{one.where}: {stale_sentence(one)}") for one in report.stale]
     return {
-        "executionSuccessful": verdict is None or not verdict.blind,
-        "toolExecutionNotifications": [*unseen, *warned, *over],
+        "executionSuccessful": not report.unread and (verdict is None or not verdict.blind),
+        "toolExecutionNotifications": [*unread, *unseen, *warned, *over],
         "toolConfigurationNotifications": stale,
     }
 

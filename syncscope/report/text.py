@@ -9,7 +9,6 @@ import io
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from syncscope.findings import (
@@ -24,15 +23,32 @@ from syncscope.findings import (
     TraceInfo,
     Verdict,
 )
+from syncscope.report import ranks_text
 from syncscope.report.escape import terminal
+from syncscope.report.hta_text import show_hta
+from syncscope.report.notable import notable
 from syncscope.report.page import cause_label, milliseconds
 from syncscope.report.printed import line as _line
 from syncscope.report.printed import place as _place
-from syncscope.report.wording import alike, conclusion, count, how_to_allow, labels, ratchet, size, tally, weights
+from syncscope.report.wording import (
+    alike,
+    conclusion,
+    count,
+    how_to_allow,
+    labels,
+    ratchet,
+    same_warnings,
+    several,
+    size,
+    tally,
+    weights,
+)
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not judged": "bold yellow"}
 INDENT = 2
+MOST_HTA = 8
+"""Traces whose HTA tables are printed; the JSON report has all."""
 FILE_WIDTH = 100
 
 
@@ -53,9 +69,10 @@ def show(report: Report, verdict: Verdict | None, console: Console) -> None:
 
 def render(report: Report, console: Console) -> None:
     """Print traces, unexpected findings by weight, what was expected, and what could not be seen."""
-    _traces(report.traces, console)
+    _traces(report, console)
     unexpected = [finding for finding in report.findings if finding.status == "unexpected"]
     _findings(unexpected, report, console)
+    _hta(report, console)
     _line(console, Text(tally(report), style="bold"))
     _stale(report.stale, console)
     _not_checked(report.not_checked, report.traces, console)
@@ -63,7 +80,7 @@ def render(report: Report, console: Console) -> None:
 
 def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
     """Print what stands against a report, and in the last line whether it passes."""
-    _traces(report.traces, console)
+    _traces(report, console)
     _findings(verdict.unexpected, report, console)
     _stale(verdict.stale, console)
     _budgets(verdict.budgets, report.traces, console)
@@ -76,16 +93,25 @@ def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
     _line(console, Text(conclusion(verdict, report), style=style))
 
 
-def _traces(traces: Sequence[TraceInfo], console: Console) -> None:
+def _traces(report: Report, console: Console) -> None:
+    traces = report.traces
     if len(traces) == 1:
         _one_trace(traces[0], console)
     else:
-        _many_traces(traces, console)
-    for info, label in zip(traces, labels(traces), strict=True):
-        for warning in info.warnings:
-            where = f"{label}: " if len(traces) > 1 else ""
-            _line(console, Text.assemble(("warning: ", "yellow"), where + terminal(warning)), hang=9)
+        ranks_text.render(report, console)
+    ranks_text.unread(report.unread, console)
+    for warning, where in same_warnings(traces):
+        at = f" ({several(where)})" if len(traces) > 1 else ""
+        _line(console, Text.assemble(("warning: ", "yellow"), terminal(warning) + at), hang=9)
     console.print()
+
+
+def _hta(report: Report, console: Console) -> None:
+    names = labels(report.traces)
+    for number in notable(report, MOST_HTA):
+        hta = report.traces[number].hta
+        if hta is not None:
+            show_hta(hta, console, names[number] if len(report.traces) > 1 else None)
 
 
 def _one_trace(info: TraceInfo, console: Console) -> None:
@@ -152,35 +178,6 @@ def _savings(info: TraceInfo) -> list[str]:
     bare = f", host work × {replay.host_scale:.3g} to meet the bare step" if known else "; no bare step: only ranges"
     assumed = [f"assumed: {terminal(text)}" for text in replay.assumptions]
     return [f"savings: from a replay that meets the traced step within {abs(replay.misfit or 0.0):.1%}{bare}", *assumed]
-
-
-def _many_traces(traces: Sequence[TraceInfo], console: Console) -> None:
-    """One row a trace, what they share above; paths below where ranks do not name them."""
-    devices = sorted({terminal(info.device) for info in traces if info.device})
-    builds = sorted({f"torch {terminal(info.torch)}" for info in traces if info.torch})
-    title = " · ".join([count(len(traces), "trace"), *devices, *builds])
-    _line(console, Text(title, style="bold"), hang=INDENT)
-    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=True, header_style="dim")
-    table.add_column("")
-    for heading in ("steps", "step", "waits", "with line", "idle", "copies exposed"):
-        table.add_column(heading, justify="right")
-    names = labels(traces)
-    for info, label in zip(traces, names, strict=True):
-        steps, overlap = info.steps, info.overlap
-        length = steps.bare_ms if steps.bare_ms is not None else steps.profiled_ms
-        table.add_row(
-            label,
-            str(steps.count),
-            _figure(length),
-            str(info.coverage.waits),
-            str(info.coverage.with_line),
-            _figure(overlap.idle_ms if overlap else None),
-            _figure(overlap.copy_exposed_ms if overlap else None),
-        )
-    console.print(table)
-    for info, label in zip(traces, names, strict=True):
-        if not label.startswith("rank"):
-            _line(console, Text(f"{label} {terminal(info.path)}"), INDENT, hang=len(label) + 1)
 
 
 def _findings(findings: Iterable[Finding], report: Report, console: Console) -> None:
@@ -259,11 +256,7 @@ def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], con
         reasons.setdefault(entry.why, {})[terminal(entry.rule)] = None
         where.setdefault(entry.why, {})[names[entry.trace]] = None
     for why, rules in reasons.items():
-        on = f" (on {', '.join(where[why])})" if len(where[why]) < len(traces) else ""
+        on = f" (on {several(where[why])})" if len(where[why]) < len(traces) else ""
         label = ("checked in part ", "dim") if why in partial else ("not checked ", "bold yellow")
         text = Text.assemble(label, f"{', '.join(sorted(rules))}: {terminal(why)}{on}")
         _line(console, text, hang=INDENT)
-
-
-def _figure(ms: float | None) -> str:
-    return "–" if ms is None else milliseconds(ms)

@@ -10,6 +10,9 @@ from syncscope.findings import SEVERITIES, Finding, Frame, NotChecked, Report, S
 from syncscope.report.page import between, milliseconds
 from syncscope.tally import say_count
 
+MOST_RUNS = 4
+"""Runs of ranks named in a sentence."""
+
 
 def alike(findings: Iterable[Finding]) -> list[list[Finding]]:
     """The same place on several traces stands once, under the heaviest; two findings of one trace stay two."""
@@ -66,6 +69,32 @@ def labels(traces: Sequence[TraceInfo]) -> list[str]:
     return [f"#{number}" for number in range(1, len(traces) + 1)]
 
 
+def several(names: Iterable[str]) -> str:
+    """Labels of traces in a sentence: ``rank 3``, ``ranks 0–1022``, ``ranks 0–3, 8 and 17 more``."""
+    listed = list(dict.fromkeys(names))
+    kind = "rank " if all(name.startswith("rank ") for name in listed) else "#"
+    runs: list[tuple[int, int]] = []
+    for number in sorted(int(name.removeprefix(kind)) for name in listed):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = runs[-1][0], number
+        else:
+            runs.append((number, number))
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in runs[:MOST_RUNS]]
+    more = sum(last - first + 1 for first, last in runs[MOST_RUNS:])
+    told = ", ".join(shown) if kind == "rank " else ", ".join(f"#{one}" for one in shown)
+    label = "" if kind == "#" else "rank " if len(listed) == 1 else "ranks "
+    return f"{label}{told}" + (f" and {more} more" if more else "")
+
+
+def same_warnings(traces: Sequence[TraceInfo]) -> list[tuple[str, list[str]]]:
+    """Each warning once, with the labels of the traces that have it."""
+    found: dict[str, list[str]] = {}
+    for info, label in zip(traces, labels(traces), strict=True):
+        for text in info.warnings:
+            found.setdefault(text, []).append(label)
+    return list(found.items())
+
+
 def conclusion(verdict: Verdict, report: Report) -> str:
     """How a gate ended, in one line: ``failed: 1 unexpected finding · 20 in the baseline``."""
     against = [
@@ -76,6 +105,7 @@ def conclusion(verdict: Verdict, report: Report) -> str:
             (len({budget.name for budget in verdict.exceeded}), "budget", " exceeded"),
             (len({entry.rule for entry in verdict.not_checked}), "rule", " not checked"),
             (len({budget.name for budget in verdict.not_judged}), "budget", " not judged"),
+            (len(verdict.unread), "trace", " not read"),
         )
         if number
     ]
@@ -105,6 +135,8 @@ def tally(report: Report) -> str:
             facts.append(f"{number} {ending}")
     every = (report.saving_all_ms_per_step, report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step)
     facts += [f"all fixed together: {saving} a step" for saving in worth(*every)]
+    if report.unread:
+        facts.append(f"{count(len(report.unread), 'trace')} not read")
     return " · ".join(facts)
 
 

@@ -14,9 +14,10 @@ FINEST = 128
 def merged(rows: pd.DataFrame, most: int) -> tuple[pd.DataFrame, Ints]:
     """At most about ``most`` rows in place of ``rows``, and for each of ``rows`` (n,) the one that stands for it.
 
-    ``rows`` has ``ts``, ``end`` (ns), ``bytes`` (−1 none), and ``key``: only rows of equal key become one. The
-    result keeps all columns of the longest of those merged, and adds ``merged`` (events) and ``busy`` (ns in use).
-    Its order and that of the returned numbers is by ``key``, then ``ts``. There are never fewer rows than keys.
+    ``rows`` has ``ts``, ``end`` (ns), ``bytes`` (−1 none), ``key``: only rows of equal key become one, and ``near``:
+    these stay as they are. The result keeps all columns of the longest of those merged, and adds ``merged`` (events)
+    and ``busy`` (ns in use). Its order and that of the returned numbers is by ``key``, then ``ts``. There are never
+    fewer rows than keys, nor than rows that are ``near``.
     """
     order = np.lexsort((rows["ts"].to_numpy(np.int64), rows["key"].to_numpy(np.int64)))
     table = rows.iloc[order]
@@ -30,18 +31,17 @@ def merged(rows: pd.DataFrame, most: int) -> tuple[pd.DataFrame, Ints]:
 
 def _groups(table: pd.DataFrame, most: int) -> Bools:
     """Which rows begin a group, at the finest level with at most ``most`` of them."""
-    key, ts, end = (table[c].to_numpy(np.int64) for c in ("key", "ts", "end"))
+    key, ts, end, near = (table[c].to_numpy(np.int64) for c in ("key", "ts", "end", "near"))
     first = np.ones(len(table), dtype=bool)
     if len(table) <= most:
         return first
-    changed = np.ones(len(table), dtype=bool)
-    changed[1:] = key[1:] != key[:-1]
+    apart = (key[1:] != key[:-1]) | near[1:].astype(bool) | near[:-1].astype(bool)
     begin, cell = ts - ts.min(), FINEST
     whole = int(end.max() - ts.min())
     while first.sum() > most:
         # Rows shorter than a cell that begin in the same one belong together, so no bar grows beyond two cells.
         small, slot = end - ts < cell, begin // cell
-        joined = small[1:] & small[:-1] & (slot[1:] == slot[:-1]) & ~changed[1:]
+        joined = small[1:] & small[:-1] & (slot[1:] == slot[:-1]) & ~apart
         first[1:] = ~joined
         if cell > whole:
             break

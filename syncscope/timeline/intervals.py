@@ -59,3 +59,15 @@ class Union:
     def minus(self, other: Union) -> int:
         """The length of this union that ``other`` leaves uncovered."""
         return int(self.length - other.within(self.ts, self.end).sum())
+
+    def without(self, other: Union) -> tuple[Ints, Ints]:
+        """The pieces of this union that ``other`` leaves uncovered, in order."""
+        if not len(self.ts):
+            return self.ts, self.end
+        free_ts, free_end = other.gaps(int(self.ts[0]), int(self.end[-1]))
+        # Every pair of a piece and a free stretch that meet.
+        low, high = np.searchsorted(free_end, self.ts, side="right"), np.searchsorted(free_ts, self.end, side="left")
+        count = np.maximum(high - low, 0)
+        mine = np.repeat(np.arange(len(count)), count)
+        free = np.arange(len(mine)) - np.repeat(np.cumsum(count) - count, count) + low[mine]
+        return np.maximum(self.ts[mine], free_ts[free]), np.minimum(self.end[mine], free_end[free])

@@ -1,7 +1,8 @@
-"""What a picture of the timeline needs: host threads, streams, bubbles and steps, few enough to draw.
+"""What a picture of the timeline needs: host threads, streams, idle devices and steps, in few bytes.
 
-Times are nanoseconds since the window's start (``Lanes.start_ns``); an item that began earlier is negative.
-Where a window holds more than fits, neighbours are merged and say how many they are: nothing is dropped.
+Times are nanoseconds since the first row (``Lanes.start_ns``). Up to ``MOST_ITEMS`` every event has a bar of its own.
+Beyond that, away from the first steps and from the first occurrence of each wait and copy, short neighbours share one
+that says how many they are: nothing is dropped.
 """
 
 from __future__ import annotations
@@ -16,67 +17,62 @@ import pandas as pd
 from syncscope.timeline.copies import blocks_alone
 from syncscope.timeline.detail import merged
 from syncscope.timeline.intervals import Bools, Ints, Union
-from syncscope.timeline.rows import KINDS, picture_rows
+from syncscope.timeline.pack import Column, packed
+from syncscope.timeline.rows import HOST, IDLE, KIND, KINDS, STREAM, picture_rows
+from syncscope.timeline.steps import step_of
 from syncscope.timeline.timeline import Timeline
 from syncscope.timeline.waits import is_wait
 
-MOST_ITEMS = 9_000
-"""Bars of a window: what a browser draws at once, and less than half a megabyte."""
+MOST_ITEMS = 1_000_000
+"""Bars of a page, all its ranks together: some 4 MB."""
 
-MOST_BUBBLES = 2_000
+FIRST_STEPS = 3
+"""Steps in which every event has a bar of its own, as far as half of all bars allow."""
 
+AROUND = 2_000_000
+"""Nanoseconds around the first occurrence of a wait or copy in which every event has one."""
 
-class Item(msgspec.Struct, frozen=True, array_like=True):
-    """One bar. An array in JSON, since there are thousands."""
+PLACES: dict[int, Literal["host", "idle", "stream"]] = {HOST: "host", IDLE: "idle", STREAM: "stream"}
+MEMORY = ("", "pageable", "pinned")
 
-    ts: int
-    dur: int
-    kind: int
-    """Index into ``Lanes.kinds``."""
-    name: int
-    """Index into ``Lanes.names``; of the longest where several were merged."""
-    bytes: int | None = None
-    memory: str | None = None
-    """The host side of a copy, ``pageable`` or ``pinned``; ``None`` unknown or no host side."""
-    spot: int | None = None
-    """Index into ``Lanes.spots``, for waits and copies."""
-    link: int | None = None
-    """The item this one led to (launch → device work) or waited for (wait → copy), counted over all lanes in order."""
-    merged: int = 1
-    """How many events this bar stands for."""
-    busy: int = 0
-    """Nanoseconds in use, at most ``dur``: less where there are gaps between merged events."""
+BARS = {
+    "ts": "int64", "dur": "int64",  # ns; in order within a series
+    "name": "int64",  # index in Lanes.names; of the longest where several were merged
+    "bytes": "int64",  # −1 unknown or none
+    "memory": "int64",  # the host side of a copy: index in Lanes.memory; "" unknown or no host side
+    "spot": "int64",  # index in Lanes.spots, for waits and copies; −1 none
+    "merged": "int64",  # how many events the bar stands for
+    "gaps": "int64",  # ns of dur not in use: between merged events
+}  # fmt: skip
+"""The columns of ``Lanes.bars``."""
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True):
-    """A host thread or a stream."""
+    """A host thread, a stream, or the idle time of a device."""
 
     label: str
-    place: Literal["host", "stream"]
+    place: Literal["host", "idle", "stream"]
     tid: int | None = None
     device: int | None = None
     stream: int | None = None
-    items: tuple[Item, ...]
-    """In order of ``ts``."""
-    exposed: tuple[tuple[int, int], ...] = ()
-    """(ts, dur) of the parts of copies and collectives with no compute beside them."""
 
 
-class Bubble(msgspec.Struct, frozen=True, kw_only=True):
-    """The device is idle."""
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """The bars of one kind in one lane: ``count`` rows from ``first`` on."""
 
-    device: int
-    ts: int
-    dur: int
-    cause: str
-    link: int | None = None
-    """The wait that emptied the queue: an item, counted over all lanes."""
+    lane: int
+    kind: int
+    """Index into ``Lanes.kinds``."""
+    first: int
+    count: int
 
 
 class StepMark(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     ts: int
     dur: int
+    until: int
+    """When the step and the device work that it launched have ended."""
 
 
 class Spot(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,128 +92,168 @@ class Lanes(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     rank: int | None = None
     start_ns: int
-    """The window's start, nanoseconds since the trace's base."""
+    """When the first row or step begins, nanoseconds since the trace's base."""
     dur: int
-    """The window's length, nanoseconds."""
+    """Until the last one ends, nanoseconds."""
     steps: tuple[StepMark, ...]
-    steps_recorded: int
-    """How many steps the trace holds; ``steps`` may be the first few."""
     kinds: tuple[str, ...] = KINDS
+    memory: tuple[str, ...] = MEMORY
     names: tuple[str, ...]
     spots: tuple[Spot, ...] = ()
     lanes: tuple[Lane, ...]
-    bubbles: tuple[Bubble, ...] = ()
-    bubbles_left_out: int = 0
-    """Bubbles too short to draw."""
+    series: tuple[Series, ...]
+    """By lane and kind."""
+    bars: dict[str, Column]
+    """The table ``BARS``, a column each."""
+    links: tuple[Column, Column]
+    """From which bar to which: what a launch led to, what a wait waited for, the wait behind idle time."""
     wait_ms_per_step: float | None = None
     """Milliseconds that host threads are blocked, a recorded step (in all where the trace has no steps)."""
     events: int
-    """How many events of the trace the items stand for."""
+    """How many events of the trace the bars stand for."""
+    events_merged: int = 0
+    """How many of them share a bar with others."""
     sources: dict[str, dict[str, str]] = {}
     """Source text around sites: file → line number → text, as it was recorded."""
 
 
-def lanes(timeline: Timeline, steps: int = 3, max_items: int = MOST_ITEMS) -> Lanes:
-    """The first ``steps`` recorded steps (the whole trace where it has none) in at most about ``max_items`` bars."""
+def lanes(timeline: Timeline, max_items: int = MOST_ITEMS) -> Lanes:
+    """The whole trace in at most about ``max_items`` bars."""
     trace = timeline.trace
     rows = picture_rows(timeline)
-    start, stop = _window(timeline, rows, steps)
-    inside = ((rows["end"] >= start) & (rows["ts"] <= stop)).to_numpy(bool)
-    order = _lane_order(rows[inside])
-    drawn, bar_of = _drawn(rows, inside, order, max_items)
-    names, spots = _interned(drawn["name"]), _spots(drawn, timeline)
-    items = _items(drawn, start, timeline, names, spots)
-    bubbles, left_out = _bubbles(timeline, start, stop, bar_of)
-    exposed = _exposed(timeline, rows, start, stop)
-    labels = _labels(order, timeline)
-    marks = timeline.steps.iloc[:steps]
+    start = min((int(table["ts"].min()) for table in (rows, timeline.steps) if len(table)), default=0)
+    order, number = _lane_numbers(rows)
+    bars = _bars(rows.assign(lane=number), timeline, max_items)
+    spot, spots = _spots(bars, timeline)
+    name, names = pd.factorize(bars["name"].to_numpy(object))
+    memory = bars["memory"].map({memory: i for i, memory in enumerate(MEMORY)}).fillna(0)
+    real = bars[~bars["kind"].isin([KIND["idle"], KIND["exposed"]]).to_numpy(bool)]
+    dur = bars["end"] - bars["ts"]
+    table = bars.assign(ts=bars["ts"] - start, dur=dur, gaps=dur - bars["busy"], spot=spot, name=name, memory=memory)
     return Lanes(
         path=trace.path,
         rank=trace.rank,
         start_ns=start,
-        dur=stop - start,
-        steps=tuple(
-            StepMark(number=int(number), ts=int(ts) - start, dur=int(dur))
-            for number, ts, dur in zip(marks["number"], marks["ts"], marks["dur"], strict=True)
-        ),
-        steps_recorded=len(timeline.steps),
-        names=tuple(names),
-        spots=tuple(spots),
-        lanes=tuple(
-            _lane(key, label, items[number], exposed.get(key[2:], ()))
-            for number, (key, label) in enumerate(zip(order, labels, strict=True))
-        ),
-        bubbles=bubbles,
-        bubbles_left_out=left_out,
+        dur=int(rows["end"].max()) - start if len(rows) else 0,
+        steps=_steps(rows, timeline, start),
+        names=tuple(map(str, names)),
+        spots=spots,
+        lanes=_lanes(order, timeline),
+        series=series(table),
+        bars=columns(table),
+        links=links(table),
         wait_ms_per_step=_wait_ms(timeline),
-        events=int(inside.sum()),
+        events=int(real["merged"].sum()),
+        events_merged=int(real["merged"][real["merged"] > 1].sum()),
         sources=trace.recording.sources if trace.recording else {},
     )
 
 
-def _window(timeline: Timeline, rows: pd.DataFrame, steps: int) -> tuple[int, int]:
-    """From the first step's begin to the end of the last one drawn and of the device work it launched."""
-    marks = timeline.steps.iloc[:steps]
+def _steps(rows: pd.DataFrame, timeline: Timeline, start: int) -> tuple[StepMark, ...]:
+    marks = timeline.steps
     if not len(marks):
-        return (int(rows["ts"].min()), int(rows["end"].max())) if len(rows) else (0, 0)
-    start, stop = int(marks["ts"].min()), int(marks["end"].max())
-    launching = rows[(rows["link"] >= 0) & (rows["ts"] >= start) & (rows["ts"] < stop)]
+        return ()
+    until = marks["end"].to_numpy(np.int64, copy=True)
+    launching = rows[((rows["link"] >= 0) & (rows["where"] == HOST)).to_numpy(bool)]
+    step = step_of(marks, launching["ts"].to_numpy(np.int64))
     ends = rows["end"].to_numpy(np.int64)[launching["link"].to_numpy(np.int64)]
-    tail = int(ends.max()) if len(ends) else stop
-    return start, max(stop, min(tail, stop + int(marks["dur"].iloc[-1])))
+    np.maximum.at(until, step[step >= 0], ends[step >= 0])
+    columns = (marks["number"].tolist(), marks["ts"].tolist(), marks["dur"].tolist(), until.tolist())
+    return tuple(
+        StepMark(number=int(number), ts=ts - start, dur=dur, until=end - start)
+        for number, ts, dur, end in zip(*columns, strict=True)
+    )
 
 
-LaneKey = tuple[bool, int, int, int]
-"""Whether it is a host thread, then tid, device and stream, −1 where they do not apply."""
-
-LANE = ["host", "tid", "device", "stream"]
-
-
-def _lane_order(rows: pd.DataFrame) -> list[LaneKey]:
-    """Host threads, those with the most runtime calls first, then streams by number."""
-    calls = rows["kind"].isin(["launch", "call", "wait"])
-    busy = rows[calls & rows["host"]].groupby("tid").size().to_dict()
-    keys = rows[LANE].drop_duplicates().itertuples(index=False, name=None)
-    found = [(bool(host), int(tid), int(device), int(stream)) for host, tid, device, stream in keys]
-    return sorted(found, key=lambda key: (not key[0], -busy.get(key[1], 0), key[1:]))
+LANE = ["where", "tid", "device", "stream"]
+LaneKey = tuple[int, int, int, int]
+"""The values of ``LANE``."""
 
 
-def _lane(key: LaneKey, label: str, items: tuple[Item, ...], exposed: tuple[tuple[int, int], ...]) -> Lane:
-    host, tid, device, stream = key
-    if host:
-        return Lane(label=label, place="host", tid=tid, items=items)
-    return Lane(label=label, place="stream", device=device, stream=stream, items=items, exposed=exposed)
+def _lane_numbers(rows: pd.DataFrame) -> tuple[list[LaneKey], Ints]:
+    """The lanes in their order, and for each row its lane's number: host threads, those with the most runtime calls
+    first, then for each device its idle time and its streams by number."""
+    keys: list[LaneKey] = list(map(tuple, rows[LANE].drop_duplicates().sort_values(LANE).to_numpy(np.int64).tolist()))
+    calls = rows["kind"].isin([KIND[kind] for kind in ("launch", "call", "wait")])
+    busy = rows["tid"][calls.to_numpy(bool)].value_counts().to_dict()
+    ranked = sorted(keys, key=lambda key: (key[0] != HOST, -busy.get(key[1], 0), key[2], key[0], key[1], key[3]))
+    place = np.array([ranked.index(key) for key in keys], dtype=np.int64)
+    return ranked, place[rows.groupby(LANE, sort=True).ngroup().to_numpy(np.int64)] if len(rows) else np.zeros(
+        0, np.int64
+    )
 
 
-def _drawn(rows: pd.DataFrame, inside: Bools, order: list[LaneKey], most: int) -> tuple[pd.DataFrame, Ints]:
-    """The bars in order of lane and time, and for each row of ``rows`` its bar, −1 outside the window."""
-    table = rows[inside].reset_index(drop=True)
-    number = {key: i for i, key in enumerate(order)}
-    table["lane"] = [number[key] for key in table[LANE].itertuples(index=False, name=None)]
+def _bars(rows: pd.DataFrame, timeline: Timeline, most: int) -> pd.DataFrame:
+    """The bars by lane, kind and time. ``link`` is then the number of a bar."""
     # Only waits and copies of one place, and only events of one lane and kind, may stand for one another.
-    table["key"] = table.groupby(["lane", "kind", "place"], sort=True).ngroup().astype("int64")
-    bars, bar = merged(table, most)
-    place = np.lexsort((bars["ts"].to_numpy(np.int64), bars["lane"].to_numpy(np.int64)))
-    moved = np.empty(len(bars), dtype=np.int64)
-    moved[place] = np.arange(len(bars))
-    bar_of = np.full(len(rows) + 1, -1, dtype=np.int64)
-    bar_of[np.flatnonzero(inside)] = moved[bar]
-    bars = bars.iloc[place].reset_index(drop=True)
-    bars["link"] = bar_of[bars["link"].to_numpy(np.int64)]
-    return bars, bar_of[:-1]
+    key = rows.groupby(["lane", "kind", "place"], sort=True).ngroup().to_numpy(np.int64)
+    bars, bar = merged(rows.assign(key=key, near=_near(rows, timeline, most)), most)
+    place = np.lexsort(tuple(bars[column].to_numpy(np.int64) for column in ("ts", "kind", "lane")))
+    moved = np.empty(len(bars) + 1, dtype=np.int64)
+    moved[place], moved[-1] = np.arange(len(bars)), -1
+    found: pd.DataFrame = bars.iloc[place].reset_index(drop=True)
+    return found.assign(link=moved[np.append(bar, -1)[found["link"].to_numpy(np.int64)]])
 
 
-def _interned(names: pd.Series) -> dict[str, int]:
-    return {str(name): number for number, name in enumerate(pd.unique(names))}
+def _near(rows: pd.DataFrame, timeline: Timeline, most: int) -> Bools:
+    """Which rows keep a bar of their own: those of the first steps, and those around the first wait or copy of each
+    place; fewer of them where they alone would be more than half of all bars."""
+    nothing = np.zeros(len(rows), dtype=bool)
+    if len(rows) <= most:
+        return nothing
+    first = rows[(rows["place"] >= 0).to_numpy(bool)].sort_values("ts").drop_duplicates(["where", "place", "op"])
+    around = _inside(rows, first["ts"].to_numpy(np.int64) - AROUND, first["end"].to_numpy(np.int64) + AROUND)
+    marks = timeline.steps
+    tries = [around, nothing]
+    ts, end = marks["ts"].to_numpy(np.int64), marks["end"].to_numpy(np.int64)
+    for count in range(1, min(FIRST_STEPS, len(marks)) + 1):
+        tries.insert(0, around | _inside(rows, ts[:count], end[:count]))
+    return next(near for near in tries if near.sum() <= most // 2)
 
 
-def _spots(bars: pd.DataFrame, timeline: Timeline) -> dict[Spot, int]:
-    """The distinct places and ops of the waits and copies drawn."""
-    found: dict[Spot, int] = {}
-    shown = bars[bars["place"] >= 0]
-    for place, op in shown[["place", "op"]].drop_duplicates().itertuples(index=False, name=None):
-        found.setdefault(_spot(timeline, int(place), str(op)), len(found))
+def _inside(rows: pd.DataFrame, ts: Ints, end: Ints) -> Bools:
+    """Which rows any of the spans from ``ts`` to ``end`` touches."""
+    spans = Union(ts, end)
+    after = np.searchsorted(spans.end, rows["ts"].to_numpy(np.int64))
+    found: Bools = rows["end"].to_numpy(np.int64) >= np.append(spans.ts, np.iinfo(np.int64).max)[after]
     return found
+
+
+def series(table: pd.DataFrame) -> tuple[Series, ...]:
+    """The series of a table of bars that is in order of ``lane``, ``kind`` and ``ts``."""
+    found = []
+    first = 0
+    sizes = table.groupby(["lane", "kind"], sort=True).size().reset_index().to_numpy(np.int64)
+    for lane, kind, count in sizes.tolist():
+        found.append(Series(lane=lane, kind=kind, first=first, count=count))
+        first += count
+    return tuple(found)
+
+
+def columns(table: pd.DataFrame) -> dict[str, Column]:
+    """Its columns ``BARS``."""
+    return {name: packed(table[name].to_numpy(np.int64), steps=name == "ts") for name in BARS}
+
+
+def links(table: pd.DataFrame) -> tuple[Column, Column]:
+    """Which bars have a ``link``, and where it leads."""
+    target = table["link"].to_numpy(np.int64)
+    linked = np.flatnonzero(target >= 0)
+    return packed(linked, steps=True), packed(target[linked], steps=True)
+
+
+def _spots(bars: pd.DataFrame, timeline: Timeline) -> tuple[Ints, tuple[Spot, ...]]:
+    """The distinct places and ops of the waits and copies, and for each bar the number of its own, −1 none."""
+    found = np.full(len(bars), -1, dtype=np.int64)
+    shown = np.flatnonzero(bars["place"].to_numpy(np.int64) >= 0)
+    pairs = zip(bars["place"].to_numpy(np.int64)[shown].tolist(), bars["op"].to_numpy(object)[shown], strict=True)
+    number: dict[Spot, int] = {}
+    of_pair: dict[tuple[int, str], int] = {}
+    for row, pair in zip(shown, pairs, strict=True):
+        if pair not in of_pair:
+            of_pair[pair] = number.setdefault(_spot(timeline, *pair), len(number))
+        found[row] = of_pair[pair]
+    return found, tuple(number)
 
 
 def _spot(timeline: Timeline, place: int, op: str) -> Spot:
@@ -232,88 +268,18 @@ def _spot(timeline: Timeline, place: int, op: str) -> Spot:
     )
 
 
-def _items(
-    bars: pd.DataFrame, start: int, timeline: Timeline, names: dict[str, int], spots: dict[Spot, int]
-) -> dict[int, tuple[Item, ...]]:
-    """Items by lane."""
-    kinds = {kind: number for number, kind in enumerate(KINDS)}
-    spot_of: dict[tuple[int, str], int | None] = {}
-    out: dict[int, list[Item]] = {}
-    columns = ["lane", "ts", "end", "kind", "name", "bytes", "memory", "place", "op", "link", "merged", "busy"]
-    for lane, ts, end, kind, name, size, memory, place, op, link, count, busy in bars[columns].itertuples(index=False):
-        if (place, op) not in spot_of:
-            spot_of[place, op] = spots[_spot(timeline, place, op)] if place >= 0 else None
-        item = Item(
-            ts=ts - start, dur=end - ts, kind=kinds[kind], name=names[str(name)], bytes=None if size < 0 else size,
-            memory=memory or None, spot=spot_of[place, op], link=None if link < 0 else link, merged=count, busy=busy,
-        )  # fmt: skip
-        out.setdefault(lane, []).append(item)
-    return {lane: tuple(items) for lane, items in out.items()}
-
-
-def _bubbles(timeline: Timeline, start: int, stop: int, call_bars: Ints) -> tuple[tuple[Bubble, ...], int]:
-    """The longest bubbles in the window, in order of time, and how many were left out."""
-    idle, device = timeline.idle, timeline.device
-    if device is None:
-        return (), 0
-    idle = idle[((idle["end"] > start) & (idle["ts"] < stop)).to_numpy(bool)]
-    kept = idle.nlargest(MOST_BUBBLES, "dur").sort_values("ts") if len(idle) > MOST_BUBBLES else idle
-    # Calls are the first rows of the picture, so a call's number is its row's.
-    call = np.append(timeline.waits["call"].to_numpy(np.int64), -1)[kept["emptied_by"].to_numpy(np.int64)]
-    bar = np.append(call_bars, -1)[call]
-    columns = zip(kept["ts"], kept["dur"], kept["cause"], bar, strict=True)
-    found = tuple(
-        Bubble(device=device, ts=int(ts) - start, dur=int(dur), cause=str(cause), link=int(link) if link >= 0 else None)
-        for ts, dur, cause, link in columns
-    )
-    return found, len(idle) - len(kept)
-
-
-def _exposed(
-    timeline: Timeline, rows: pd.DataFrame, start: int, stop: int
-) -> dict[tuple[int, int], tuple[tuple[int, int], ...]]:
-    """By (device, stream), the parts of copies and collectives with no compute beside them.
-
-    As in ``Overlap``, copies inside the device do not count.
-    """
-    in_window = ((rows["end"] > start) & (rows["ts"] < stop) & ~rows["host"]).to_numpy(bool)
-    shown = rows[in_window]
-    moving = shown[shown["kind"].isin(["HtoD", "DtoH", "copy", "collective"])]
-    found = {}
-    places = moving[["device", "stream"]].drop_duplicates().to_numpy(np.int64).tolist()
-    for device, stream in places:
-        mine = moving[(moving["device"] == device) & (moving["stream"] == stream)]
-        computing = shown[(shown["kind"] == "compute") & (shown["device"] == device)]
-        ts, end = _outside(_union(mine), _union(computing))
-        found[device, stream] = tuple((int(a) - start, int(b - a)) for a, b in zip(ts, end, strict=True))
-    return found
-
-
-def _union(rows: pd.DataFrame) -> Union:
-    return Union(rows["ts"].to_numpy(np.int64), rows["end"].to_numpy(np.int64))
-
-
-def _outside(one: Union, other: Union) -> tuple[Ints, Ints]:
-    """The pieces of ``one`` that ``other`` leaves uncovered."""
-    if not len(one.ts):
-        return one.ts, one.end
-    free_ts, free_end = other.gaps(int(one.ts[0]), int(one.end[-1]))
-    # Every pair of a piece of one and a free stretch that meet.
-    low, high = np.searchsorted(free_end, one.ts, side="right"), np.searchsorted(free_ts, one.end, side="left")
-    count = np.maximum(high - low, 0)
-    mine = np.repeat(np.arange(len(count)), count)
-    free = np.arange(len(mine)) - np.repeat(np.cumsum(count) - count, count) + low[mine]
-    return np.maximum(one.ts[mine], free_ts[free]), np.minimum(one.end[mine], free_end[free])
-
-
-def _labels(order: list[LaneKey], timeline: Timeline) -> list[str]:
+def _lanes(order: list[LaneKey], timeline: Timeline) -> tuple[Lane, ...]:
     """Threads by name, with their number where a name is not enough; streams by number."""
-    names = {tid: timeline.thread_name(tid) for host, tid, _, _ in order if host}
+    names = {tid: timeline.thread_name(tid) for where, tid, _, _ in order if where == HOST}
     shared = {name for name, count in Counter(names.values()).items() if count > 1}
-    return [
-        _thread_label(names[tid], tid, shared) if host else ("stream" if stream < 0 else f"stream {stream}")
-        for host, tid, _, stream in order
-    ]
+    found = []
+    for where, tid, device, stream in order:
+        if where == HOST:
+            found.append(Lane(label=_thread_label(names[tid], tid, shared), place="host", tid=tid))
+            continue
+        label = "idle" if where == IDLE else "stream" if stream < 0 else f"stream {stream}"
+        found.append(Lane(label=label, place=PLACES[where], device=device, stream=stream if where == STREAM else None))
+    return tuple(found)
 
 
 def _thread_label(name: str | None, tid: int, shared: set[str | None]) -> str:

@@ -29,7 +29,12 @@ def places_behind(idle: pd.DataFrame, waits: pd.DataFrame, loads: pd.DataFrame) 
 
 
 def find_meetings(
-    collectives: pd.DataFrame, idle: pd.DataFrame, behind: Ints, numbers: Ints, places: tuple[Place, ...]
+    collectives: pd.DataFrame,
+    idle: pd.DataFrame,
+    behind: Ints,
+    numbers: Ints,
+    places: tuple[Place, ...],
+    base_ns: int | None = None,
 ) -> Meetings | None:
     """The meetings of the steps (of the whole trace, as step 0, where it has no steps).
 
@@ -53,7 +58,7 @@ def find_meetings(
     delays: dict[Delay, int] = {}
     lost = {number: _delays(mine, delays, places) for number, mine in bubbles.groupby("block")}
     rows = [_row(part, lost.get(number, {})) for number, part in table.groupby("block", sort=True)]
-    return Meetings(collectives=tuple(rows), delays=tuple(delays))
+    return Meetings(collectives=tuple(rows), delays=tuple(delays), base_ns=base_ns)
 
 
 def _blocks(table: pd.DataFrame) -> Ints:

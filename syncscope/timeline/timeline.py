@@ -354,7 +354,8 @@ class Timeline:
             return None
         mine = self.collectives[(self.collectives["device"] == self.device).to_numpy(bool)]
         behind = places_behind(self.idle, self.waits, self.loads)
-        return find_meetings(mine, self.idle, behind, self.steps["number"].to_numpy(np.int64), self.places)
+        numbers = self.steps["number"].to_numpy(np.int64)
+        return find_meetings(mine, self.idle, behind, numbers, self.places, self.trace.base_ns)
 
     def _device_name(self) -> str | None:
         """ROCm may list devices under other numbers than it uses: then the one name that all of them have."""

@@ -51,7 +51,7 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         page.on("console", lambda message: made.errors.append(message.text) if message.type != "log" else None)
         page.on("pageerror", lambda error: made.errors.append(str(error)))
         page.on("request", lambda request: made.requests.append(request.url))
-        page.goto(file.as_uri() + at)
+        page.goto(file.as_uri() + at, timeout=20_000)
         page.wait_for_selector("html[data-ready]", timeout=20_000)
         return made
 

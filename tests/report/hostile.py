@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from syncscope.findings import Report, Verdict
+from syncscope.ranks import Unread
 
 HOSTILE = {
     "markup": "</script><b>bold</b><img src=x onerror=alert(1)><!-- &amp; ]]>",
@@ -41,8 +42,9 @@ _UNSEEN = re.compile(
 
 
 def spoiled(report: Report, text: str) -> Report:
-    """The report with every free text in it replaced."""
-    return msgspec.convert(_spoiled(msgspec.to_builtins(report), text), Report)
+    """The report, and a trace of it that could not be read, with every free text in it replaced."""
+    whole = msgspec.structs.replace(report, unread=(*report.unread, Unread(path="rank9.json", why="is empty")))
+    return msgspec.convert(_spoiled(msgspec.to_builtins(whole), text), Report)
 
 
 def spoiled_verdict(report: Report, text: str) -> Verdict:
@@ -55,6 +57,7 @@ def spoiled_verdict(report: Report, text: str) -> Verdict:
             "unexpected": msgspec.to_builtins([f for f in bad.findings if f.status == "unexpected"]),
             "stale": msgspec.to_builtins(bad.stale),
             "not_checked": msgspec.to_builtins(bad.not_checked),
+            "unread": msgspec.to_builtins(bad.unread),
             "budgets": [budget, {**budget, "outcome": "not judged"}],
             "baseline": {"path": text, "outcome": "held", "covered": 1, "fixed": 1},
         },

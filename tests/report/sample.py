@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
+
 from syncscope.findings import (
     Coverage,
     Finding,
@@ -24,8 +26,9 @@ from syncscope.findings import (
     TraceInfo,
     fingerprint,
 )
-from syncscope.timeline.lanes import Bubble, Item, Lane, Lanes, Spot, StepMark
-from syncscope.timeline.rows import KINDS
+from syncscope.hta_tables import HTA, HTATable
+from syncscope.timeline.lanes import MEMORY, Lane, Lanes, Spot, StepMark, columns, links, series
+from syncscope.timeline.rows import KIND
 
 MS = 1_000_000
 HOSTILE = "</script><b>bold</b><img src=x onerror=alert(1)>&amp;\u202e\u2028"
@@ -76,7 +79,7 @@ def findings(rank: int | None = None) -> tuple[Finding, ...]:
     start = 1000 * MS
     return (
         finding("SYN102", "scalar-read", 42, "loss.item()", severity="error", stall=1.63, saving=0.19, rank=rank,
-                first_ns=start + 4 * MS, nbytes=12, after=sketch(4.9, "000000000", "999999999")),
+                first_ns=start + 3_250_000, nbytes=12, after=sketch(4.9, "000000000", "999999999")),
         finding("CPY201", "pageable-copy", 31, "batch.to(device, non_blocking=True)", stall=0.42, op="aten::copy_",
                 nbytes=3 * 4_194_304, rank=rank, first_ns=start + MS // 2,
                 message="4.0 MiB a step are copied from pageable memory, so the host blocks inside the copy.",
@@ -102,6 +105,21 @@ REPLAY = Replay(
 )  # fmt: skip
 
 
+TABLES = HTA(
+    release="traceinsight 0.6.1",
+    last_step_left_out=True,
+    rounded=True,
+    tables=(
+        HTATable(
+            analysis="idle_time_breakdown",
+            columns=("stream", "idle_category", "idle_time", "idle_time_ratio"),
+            rows=((7, "host_wait", 18669, 0.98), (7, "other", 68, None)),
+        ),
+        HTATable(analysis="critical_path", why="needs CPU ops, which this trace does not hold"),
+    ),
+)
+
+
 def trace_info(path: str = "runs/trace.json.gz", rank: int | None = None) -> TraceInfo:
     return TraceInfo(
         path=path, rank=rank, device="NVIDIA H200", torch="2.11.0+cu130",
@@ -113,6 +131,7 @@ def trace_info(path: str = "runs/trace.json.gz", rank: int | None = None) -> Tra
             idle_ms=1.6, idle_by_cause={"wait": 0.9, "host work": 0.7},
         ),
         replay=REPLAY,
+        hta=TABLES,
         warnings=("The file was cut short: read up to the last whole event.",),
     )  # fmt: skip
 
@@ -129,35 +148,34 @@ def report(infos: Sequence[TraceInfo] | None = None, found: Sequence[Finding] | 
 
 
 class _Draft:
-    """Rows of items that remember where links point, since an item's number is only known at the end."""
+    """Bars by lane. A link names the bar itself, since a bar's number is only known at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *lanes: str) -> None:
+        self.lanes = lanes
         self.names: list[str] = []
-        self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.rows: list[dict[str, Any]] = []
 
-    def add(self, lane: str, ts: float, dur: float, kind: str, name: str, **more: Any) -> dict[str, Any]:
+    def add(
+        self, lane: str, ts: float, dur: float, kind: str, name: str, memory: str = "", **more: Any
+    ) -> dict[str, Any]:
         if name not in self.names:
             self.names.append(name)
-        row = {"ts": int(ts * MS), "dur": int(dur * MS), "kind": KINDS.index(kind), "name": self.names.index(name)}
-        row.update(more)
-        self.rows.setdefault(lane, []).append(row)
+        row = {
+            "lane": self.lanes.index(lane), "kind": KIND[kind], "ts": int(ts * MS), "dur": int(dur * MS),
+            "name": self.names.index(name), "memory": MEMORY.index(memory), "bytes": -1, "spot": -1, "merged": 1,
+            "gaps": 0, "link": None, **more,
+        }  # fmt: skip
+        self.rows.append(row)
         return row
 
-    def items(self) -> dict[str, tuple[Item, ...]]:
-        order = [row for rows in self.rows.values() for row in sorted(rows, key=lambda row: row["ts"])]
-        number = {id(row): i for i, row in enumerate(order)}
-        out: dict[str, tuple[Item, ...]] = {}
-        for lane, rows in self.rows.items():
-            made = []
-            for row in sorted(rows, key=lambda row: row["ts"]):
-                link = row.pop("link", None)
-                made.append((row, None if link is None else number[id(link)]))
-            out[lane] = tuple(Item(**row, link=link, busy=row["dur"]) for row, link in made)
-        return out
+    def table(self) -> pd.DataFrame:
+        rows = sorted(self.rows, key=lambda row: (row["lane"], row["kind"], row["ts"]))
+        number = {id(row): i for i, row in enumerate(rows)}
+        return pd.DataFrame([{**row, "link": number.get(id(row["link"]), -1)} for row in rows])
 
 
 def lanes(path: str = "runs/trace.json.gz", rank: int | None = None, kernel: str = "ampere_sgemm_128x64_tn") -> Lanes:
-    draft = _Draft()
+    draft = _Draft("main", "loader", "idle", "s7", "s20")
     spots = tuple(
         Spot(file="train.py", line=line, expression=text, at_file="<site-packages>/lib/metrics.py", at_line=88, op=op)
         for line, text, op in (
@@ -165,8 +183,6 @@ def lanes(path: str = "runs/trace.json.gz", rank: int | None = None, kernel: str
             (31, "batch.to(device, non_blocking=True)", "aten::copy_"),
         )
     )
-    bubbles: list[Bubble] = []
-    exposed: list[tuple[int, int]] = []
     for step in range(3):
         t = step * 6.0
         draft.add("main", t, 5.9, "annotation", f"Optimizer.step#SGD.step {step}")
@@ -174,7 +190,7 @@ def lanes(path: str = "runs/trace.json.gz", rank: int | None = None, kernel: str
                          memory="pageable", spot=1)  # fmt: skip
         draft.add("main", t + 0.3, 0.65, "op", "aten::to")
         draft.add("main", t + 0.5, 0.42, "wait", "cudaMemcpyAsync", bytes=4_194_304, spot=1, link=copy)
-        exposed.append((int((t + 0.52) * MS), int(0.4 * MS)))
+        draft.add("s7", t + 0.52, 0.4, "exposed", "exposed")
         for i in range(12):
             k = draft.add("s7", t + 1.2 + i * 0.3, 0.26, "compute", kernel if i % 3 else "elementwise_kernel<4, Add>")
             draft.add("main", t + 1.0 + i * 0.12, 0.11, "op", "aten::linear")
@@ -183,23 +199,25 @@ def lanes(path: str = "runs/trace.json.gz", rank: int | None = None, kernel: str
         read = draft.add("s7", t + 4.9, 0.003, "DtoH", "Memcpy DtoH (Device -> Pinned)", bytes=4, memory="pinned",
                          spot=0)  # fmt: skip
         draft.add("main", t + 3.2, 1.75, "op", "aten::item")
-        draft.add("main", t + 3.25, 1.66, "wait", "cudaStreamSynchronize", spot=0, link=read)
+        wait = draft.add("main", t + 3.25, 1.66, "wait", "cudaStreamSynchronize", spot=0, link=read)
         draft.add("loader", t + 0.1, 3.0, "op", "enumerate(DataLoader)", merged=40)
-        bubbles.append(Bubble(device=0, ts=int(t * MS), dur=int(0.52 * MS), cause="host work"))
-        bubbles.append(Bubble(device=0, ts=int((t + 4.903) * MS), dur=int(1.097 * MS), cause="wait"))
-    items = draft.items()
-    steps = tuple(StepMark(number=100 + i, ts=i * 6 * MS, dur=6 * MS) for i in range(3))
+        draft.add("idle", t, 0.52, "idle", "host work")
+        draft.add("idle", t + 4.903, 1.097, "idle", "wait", link=wait)
+    table = draft.table()
     return Lanes(
-        path=path, rank=rank, start_ns=1000 * MS, dur=18 * MS, steps=steps, steps_recorded=5,
-        names=tuple(draft.names), spots=spots, bubbles=tuple(bubbles),
-        wait_ms_per_step=2.08,
-        events=sum(i.merged for rows in items.values() for i in rows),
+        path=path, rank=rank, start_ns=1000 * MS, dur=18 * MS,
+        steps=tuple(StepMark(number=100 + i, ts=i * 6 * MS, dur=6 * MS, until=(i + 1) * 6 * MS) for i in range(3)),
+        names=tuple(draft.names), spots=spots,
         lanes=(
-            Lane(label="MainThread", place="host", tid=1, items=items["main"]),
-            Lane(label="stream 7", place="stream", device=0, stream=7, items=items["s7"], exposed=tuple(exposed)),
-            Lane(label="stream 20", place="stream", device=0, stream=20, items=items["s20"]),
-            Lane(label="pt_data_worker", place="host", tid=2, items=items["loader"]),
+            Lane(label="MainThread", place="host", tid=1),
+            Lane(label="pt_data_worker", place="host", tid=2),
+            Lane(label="idle", place="idle", device=0),
+            Lane(label="stream 7", place="stream", device=0, stream=7),
+            Lane(label="stream 20", place="stream", device=0, stream=20),
         ),
+        series=series(table), bars=columns(table), links=links(table),
+        wait_ms_per_step=2.08,
+        events=int(table["merged"].sum()), events_merged=3 * 40,
         sources={"train.py": {"40": "    out = model(batch)", "41": "    loss = criterion(out, y)",
                               "42": "    running += loss.item()", "43": "    loss.backward()"}},
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from syncscope.findings import Overlap, Report
+from syncscope.findings import EachStep, Overlap, Report
 from syncscope.report import page
 from syncscope.rules import RULES
 from syncscope.timeline.lanes import Spot
@@ -63,11 +63,15 @@ def test_the_verdict_names_the_largest_loss() -> None:
         assert words in page.views(with_overlap(value), ())[0].verdict
 
 
-def test_the_host_s_wait_comes_from_the_lanes_and_is_unknown_without_them() -> None:
+def test_the_host_s_wait_comes_from_the_lanes_else_from_the_steps() -> None:
     with_lanes, without = page.views(report(), [lanes()])[0], page.views(report(), ())[0]
     assert "blocked for 2.08 ms a step" in " ".join(with_lanes.details)
-    blocked = [figure.ms for view in (with_lanes, without) for figure in view.figures if figure.label == "Host blocked"]
-    assert blocked == [2.08, None]
+    known = EachStep(length_ms=(6.0, 6.0), blocked_ms=(1.0, 3.0), copy_exposed_ms=None)
+    each = page.views(report([msgspec.structs.replace(trace_info(), each_step=known)]), ())[0]
+    blocked = [
+        figure.ms for view in (with_lanes, without, each) for figure in view.figures if figure.label == "Host blocked"
+    ]
+    assert blocked == [2.08, None, 2.0]
 
 
 def test_a_trace_with_nothing_to_report_says_what_was_not_looked_at() -> None:

@@ -16,6 +16,7 @@ EVENTS = st.lists(
 def table(events: list[tuple[int, int, int, int]]) -> pd.DataFrame:
     rows = pd.DataFrame(events, columns=["ts", "dur", "key", "bytes"]).astype("int64")
     rows["end"] = rows["ts"] + rows["dur"]
+    rows["near"] = False
     rows["name"] = "event " + rows["dur"].astype(str)
     return rows
 
@@ -53,3 +54,11 @@ def test_the_longest_event_lends_its_name() -> None:
 def test_a_bar_with_no_known_size_has_none() -> None:
     bars, _ = merged(table([(0, 5, 0, -1), (10, 5, 0, -1), (0, 5, 1, 3), (10, 5, 1, -1)]), 2)
     assert bars["bytes"].tolist() == [-1, 3]
+
+
+def test_what_is_near_stays_as_it_is() -> None:
+    rows = table([(10 * i, 5, 0, -1) for i in range(100)])
+    rows["near"] = rows.index.isin(range(20, 30))
+    bars, bar = merged(rows, 12)
+    assert bars["merged"].iloc[bar[20:30]].tolist() == [1] * 10
+    assert len(bars) == 12

@@ -2,33 +2,70 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 import pytest
 
 from syncscope.timeline import Timeline
-from syncscope.timeline.lanes import Item, Lane, Lanes, lanes
-from syncscope.timeline.rows import KINDS
+from syncscope.timeline.lanes import Lanes, Spot, lanes
+from syncscope.timeline.pack import unpacked
 from tests.builders import TraceBuilder
 
 US = 1_000
 
 
-def picture(builder: TraceBuilder, steps: int = 3, max_items: int = 9_000) -> Lanes:
-    return lanes(Timeline(builder.trace()), steps, max_items)
+class Bar(NamedTuple):
+    lane: str
+    kind: str
+    name: str
+    ts: int
+    dur: int
+    bytes: int
+    memory: str
+    spot: Spot | None
+    merged: int
+    busy: int
+    link: int
+    """Number of another bar, −1 none."""
 
 
-def lane(made: Lanes, label: str) -> Lane:
-    return next(one for one in made.lanes if one.label == label)
+def picture(builder: TraceBuilder, max_items: int = 9_000) -> Lanes:
+    return lanes(Timeline(builder.trace()), max_items)
 
 
-def shown(made: Lanes, one: Lane) -> list[tuple[str, str, int, int]]:
-    """(kind, name, ts, dur) of a lane's items, in µs."""
-    return [(made.kinds[i.kind], made.names[i.name], i.ts // US, i.dur // US) for i in one.items]
+def every(made: Lanes) -> list[Bar]:
+    """All bars in the order that links count."""
+    column = {name: unpacked(packed).tolist() for name, packed in made.bars.items()}
+    link = dict(zip(unpacked(made.links[0]).tolist(), unpacked(made.links[1]).tolist(), strict=True))
+    found = []
+    for series in made.series:
+        for i in range(series.first, series.first + series.count):
+            spot = column["spot"][i]
+            bar = Bar(
+                made.lanes[series.lane].label, made.kinds[series.kind], made.names[column["name"][i]], column["ts"][i],
+                column["dur"][i], column["bytes"][i], made.memory[column["memory"][i]],
+                None if spot < 0 else made.spots[spot], column["merged"][i], column["dur"][i] - column["gaps"][i],
+                link.get(i, -1),
+            )  # fmt: skip
+            found.append(bar)
+    assert len(found) == made.bars["ts"].count
+    return found
 
 
-def every(made: Lanes) -> list[Item]:
-    """All items in the order that links count."""
-    return [item for one in made.lanes for item in one.items]
+def shown(made: Lanes, label: str) -> list[tuple[str, str, int, int]]:
+    """(kind, name, ts, dur) of a lane's bars in order of time, in µs."""
+    mine = sorted((bar for bar in every(made) if bar.lane == label), key=lambda bar: bar.ts)
+    return [(bar.kind, bar.name, bar.ts // US, bar.dur // US) for bar in mine]
+
+
+def of(made: Lanes, kind: str) -> list[Bar]:
+    return [bar for bar in every(made) if bar.kind == kind]
+
+
+def spans(made: Lanes, kind: str, label: str) -> list[tuple[int, int]]:
+    """(ts, dur) of the bars of one kind in a lane, in µs."""
+    return [(bar.ts // US, bar.dur // US) for bar in of(made, kind) if bar.lane == label]
 
 
 def item_read() -> TraceBuilder:
@@ -49,12 +86,13 @@ def test_times_count_from_the_first_step() -> None:
     made = picture(item_read())
     assert made.steps[0].ts == 0
     assert made.steps[0].dur == 100 * US
-    assert shown(made, lane(made, "stream 7")) == [("compute", "gemm", 15, 30), ("DtoH", made.names[-1], 46, 5)]
+    assert shown(made, "stream 7")[0] == ("compute", "gemm", 15, 30)
+    assert [row[0] for row in shown(made, "stream 7")] == ["compute", "DtoH", "exposed"]
 
 
 def test_a_thread_shows_its_outermost_ops_launches_and_waits() -> None:
     made = picture(item_read())
-    assert shown(made, lane(made, "main")) == [
+    assert shown(made, "main") == [
         ("op", "aten::mm", 5, 10),
         ("launch", "cudaLaunchKernel", 7, 3),
         ("op", "aten::item", 20, 40),
@@ -65,7 +103,7 @@ def test_a_thread_shows_its_outermost_ops_launches_and_waits() -> None:
 
 def test_step_markers_are_steps_and_nothing_else() -> None:
     made = picture(item_read().annotation("ProfilerStep#0", 100, 100).annotation("Optimizer.step#SGD.step", 165, 20))
-    names = [made.names[item.name] for item in lane(made, "main").items]
+    names = [name for _, name, _, _ in shown(made, "main")]
     assert "Optimizer.step#SGD.step" in names
     assert not any(name.startswith("ProfilerStep#") for name in names)
 
@@ -73,7 +111,7 @@ def test_step_markers_are_steps_and_nothing_else() -> None:
 def test_a_launch_leads_to_its_kernel_and_a_wait_to_its_copy() -> None:
     made = picture(item_read())
     items = every(made)
-    links = {made.names[i.name]: made.names[items[i.link].name] for i in items if i.link is not None}
+    links = {bar.name: items[bar.link].name for bar in items if bar.link >= 0}
     assert links["cudaLaunchKernel"] == "gemm"
     assert links["cudaStreamSynchronize"].startswith("Memcpy DtoH")
 
@@ -88,31 +126,28 @@ def test_a_device_wait_leads_to_the_last_work_to_end() -> None:
     )
     made = picture(builder.op("op", 15, 60).device_sync(16, 57))
     items = every(made)
-    wait = next(item for item in items if made.kinds[item.kind] == "wait")
-    assert wait.link is not None
-    assert made.names[items[wait.link].name] == "long"
+    (wait,) = of(made, "wait")
+    assert items[wait.link].name == "long"
 
 
 def test_a_device_wait_may_wait_for_work_launched_before_the_trace() -> None:
     builder = TraceBuilder().step(0, 100).kernel("from before", 5, 50).op("op", 1, 60).device_sync(2, 55)
     made = picture(builder.launch("after", call=(70, 2), runs=(75, 5)))
     items = every(made)
-    wait = next(item for item in items if made.kinds[item.kind] == "wait")
-    assert wait.link is not None
-    assert made.names[items[wait.link].name] == "from before"
+    (wait,) = of(made, "wait")
+    assert items[wait.link].name == "from before"
 
 
 def test_a_wait_on_an_empty_device_leads_nowhere() -> None:
     builder = TraceBuilder().step(0, 100).launch("k", call=(1, 2), runs=(5, 5)).op("op", 49, 30).device_sync(50, 2)
-    wait = next(item for item in every(picture(builder)) if item.kind == KINDS.index("wait"))
-    assert wait.link is None
+    (wait,) = of(picture(builder), "wait")
+    assert wait.link < 0
 
 
 def test_a_pageable_copy_blocks_in_its_own_call() -> None:
     builder = TraceBuilder().step(0, 100).copy("HtoD", call=(10, 40), runs=(15, 30), memory="pageable", bytes=1 << 20)
     made = picture(builder)
-    host = next(one for one in made.lanes if one.place == "host").items[0]
-    assert made.kinds[host.kind] == "wait"
+    (host,) = of(made, "wait")
     assert (host.bytes, host.memory) == (1 << 20, "pageable")
     assert made.wait_ms_per_step == pytest.approx(0.040)
 
@@ -139,29 +174,29 @@ def test_exposed_parts_are_what_no_compute_covers() -> None:
         .kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 40, 20, stream=11)
     )
     made = picture(builder)
-    assert lane(made, "stream 9").exposed == ((20 * US, 10 * US), (50 * US, 20 * US))
-    assert lane(made, "stream 11").exposed == ((50 * US, 10 * US),)
-    assert lane(made, "stream 7").exposed == ()
+    assert spans(made, "exposed", "stream 9") == [(20, 10), (50, 20)]
+    assert spans(made, "exposed", "stream 11") == [(50, 10)]
+    assert spans(made, "exposed", "stream 7") == []
 
 
 def test_a_bubble_names_its_cause_and_the_wait_behind_it() -> None:
     made = picture(item_read().launch("next", call=(170, 3), runs=(180, 10)))
-    bubble = max(made.bubbles, key=lambda one: one.dur)
-    assert (bubble.ts, bubble.dur) == (51 * US, 29 * US)
-    waits = [number for number, item in enumerate(every(made)) if made.kinds[item.kind] == "wait"]
-    assert bubble.cause in {"wait", "host work"}
-    assert bubble.link == waits[0]
+    bubble = max(of(made, "idle"), key=lambda one: one.dur)
+    assert (bubble.lane, bubble.ts, bubble.dur) == ("idle", 51 * US, 29 * US)
+    assert bubble.name in {"wait", "host work"}
+    assert every(made)[bubble.link].kind == "wait"
 
 
-def test_only_the_first_steps_are_drawn_with_the_device_work_they_launched() -> None:
+def test_all_steps_are_drawn_and_a_step_lasts_until_its_device_work_has_ended() -> None:
     builder = TraceBuilder()
     for start in (0, 100, 200):
         builder.step(start, 100).launch(f"k{start}", call=(start + 90, 5), runs=(start + 110, 20))
-    made = picture(builder, steps=2)
-    assert (len(made.steps), made.steps_recorded) == (2, 3)
-    assert "k100" in made.names
-    assert "k200" not in made.names
-    assert made.dur == 230 * US
+    made = picture(builder)
+    assert [(step.ts // US, step.dur // US, step.until // US) for step in made.steps] == [
+        (0, 100, 130), (100, 100, 230), (200, 100, 330)
+    ]  # fmt: skip
+    assert {"k0", "k100", "k200"} <= set(made.names)
+    assert (made.start_ns, made.dur) == (0, 330 * US)
 
 
 def test_without_steps_the_whole_trace_is_drawn() -> None:
@@ -179,23 +214,55 @@ def many(n: int) -> TraceBuilder:
 
 
 def test_too_many_events_are_merged_and_none_is_lost() -> None:
-    made = picture(many(500), max_items=100)
-    items = every(made)
-    assert len(items) <= 100
-    assert sum(item.merged for item in items) == made.events == 1000
-    assert sum(item.busy for item in items) == 500 * 5 * US
-    assert all(item.busy <= item.dur for item in items)
+    made = picture(many(500), max_items=150)
+    bars = [bar for bar in every(made) if bar.kind != "idle"]
+    assert len(every(made)) <= 150
+    assert sum(bar.merged for bar in bars) == made.events == 1000
+    assert sum(bar.merged for bar in bars if bar.merged > 1) == made.events_merged
+    assert sum(bar.busy for bar in bars) == 500 * 5 * US
+    assert all(bar.busy <= bar.dur for bar in bars)
 
 
 def test_links_lead_to_the_bar_that_stands_for_the_kernel() -> None:
-    made = picture(many(500), max_items=100)
-    items = every(made)
-    launches = [item for item in items if made.kinds[item.kind] == "launch"]
-    assert all(item.link is not None and made.kinds[items[item.link].kind] == "compute" for item in launches)
+    made = picture(many(500), max_items=150)
+    bars = every(made)
+    launches = of(made, "launch")
+    assert launches
+    assert all(bars[bar.link].kind == "compute" for bar in launches)
 
 
 def test_what_fits_is_not_merged() -> None:
-    assert all(item.merged == 1 for item in every(picture(many(40), max_items=100)))
+    made = picture(many(40), max_items=200)
+    assert all(bar.merged == 1 for bar in every(made))
+    assert made.events_merged == 0
+
+
+def test_the_first_steps_keep_every_event_and_the_others_are_merged() -> None:
+    builder = TraceBuilder()
+    for step in range(40):
+        start = 100_000 * step
+        builder.step(start, 100_000)
+        for i in range(20):
+            builder.launch("k", call=(start + 50 * i, 2), runs=(start + 50 * i + 4, 3))
+    made = picture(builder, max_items=500)
+    last = made.steps[2]
+    early = [bar for bar in every(made) if bar.ts + bar.dur <= last.ts + last.dur and bar.kind != "idle"]
+    late = [bar for bar in every(made) if bar.ts >= last.until and bar.kind != "idle"]
+    assert len(early) == 3 * 40 and all(bar.merged == 1 for bar in early)
+    assert sum(bar.merged for bar in late) == 37 * 40 and len(late) < 37 * 20
+
+
+def test_around_the_first_wait_of_a_line_every_event_is_kept_however_late_it_comes() -> None:
+    builder = many(2000).step(20_000, 200_000)
+    for i in range(2000):
+        builder.launch("late", call=(30_000 + 10 * i, 2), runs=(30_000 + 10 * i + 4, 3))
+    builder.op("aten::item", 120_000, 60).copy("DtoH", call=(120_005, 2), runs=(120_010, 2), memory="pinned", bytes=4)
+    builder.launch("beside", call=(120_070, 2), runs=(120_080, 1)).launch(
+        "beside", call=(120_083, 2), runs=(120_090, 1)
+    )
+    made = picture(builder.stream_sync(120_010, 40), max_items=400)
+    assert made.events_merged > 7000
+    assert [bar.merged for bar in every(made) if bar.name == "beside"] == [1, 1]
 
 
 def test_waits_of_different_lines_are_never_merged() -> None:
@@ -206,12 +273,13 @@ def test_waits_of_different_lines_are_never_merged() -> None:
         builder.stream_sync(100 * i + 10, 40)
         builder.warning(100 * i + 65, ("train.py", 10 + i % 2, "step", ("x.item()", "x.nonzero()")[i % 2]))
     made = picture(builder.steps(0, 40_000), max_items=60)
-    waits = [item for item in every(made) if made.kinds[item.kind] == "wait"]
-    assert sum(item.merged for item in waits) == 400
-    assert {made.spots[item.spot].line for item in waits if item.spot is not None} == {10, 11}
-    for item in waits:
-        assert item.spot is not None
-        assert made.spots[item.spot].expression == ("x.item()" if made.spots[item.spot].line == 10 else "x.nonzero()")
+    waits = of(made, "wait")
+    assert sum(bar.merged for bar in waits) == 400 > len(waits)
+    assert {(bar.spot.line, bar.spot.expression) for bar in waits if bar.spot} == {
+        (10, "x.item()"),
+        (11, "x.nonzero()"),
+    }
+    assert all(bar.spot for bar in waits)
 
 
 def test_threads_of_one_name_are_told_apart() -> None:
@@ -224,3 +292,9 @@ def test_threads_of_one_name_are_told_apart() -> None:
 def test_a_picture_travels_as_json() -> None:
     made = picture(item_read())
     assert msgspec.json.decode(msgspec.json.encode(made), type=Lanes) == made
+
+
+def test_times_that_no_browser_can_hold_are_no_reason_to_fail() -> None:
+    builder = TraceBuilder().launch("gemm", call=(0, 2), runs=(5, 1))
+    builder.events[-1]["ts"] = 4e15
+    assert picture(builder).dur > 2**53

@@ -1,21 +1,22 @@
 // Ties the parts together: which trace is shown, colours that follow the system, and paper.
 
-(() => {
+async function start() {
   const data = JSON.parse(byId("data").textContent);
   const { views } = data.page;
   let current = 0;
 
   const timeline = new Timeline(data, (index) => findings.mark(index));
-  const show = (index) => {
+  const show = async (index) => {
     const { trace } = data.report.findings[index];
-    if (trace !== current) choose(trace, false);
+    if (trace !== current) await choose(trace, false);
     timeline.show(index);
   };
   const findings = new Findings(data, show);
 
-  function draw() {
-    drawSplit(views[current], data.report.traces[current]);
-    if (timeline.picture) timeline.draw(...timeline.range);
+  function draw(width = null) {
+    drawSplit(views[current], data.report.traces[current], width);
+    drawWaiting(data, choose, width);
+    timeline.redraw();
   }
 
   function choose(index, filter = true) {
@@ -26,8 +27,9 @@
     drawHeadline(views[index], data.report.traces[index]);
     drawSplit(views[index], data.report.traces[index]);
     drawRanks(data, index, choose);
+    drawHTA(data.report.traces[index].hta);
     drawLimits(data, index);
-    timeline.open(index);
+    return timeline.open(index);
   }
 
   fill(
@@ -41,10 +43,14 @@
     `Made by ${data.report.tool.name} ${data.report.tool.version} from the JSON report, schema ${data.report.schema_version}. Charts by plotly.js (MIT).`,
   );
   drawRules(data.page.rules);
-  choose(0);
+  drawWaiting(data, choose);
+  // The trace with the most to gain comes first, and the findings of all.
+  const heaviest = data.report.findings.find((finding) => finding.status === "unexpected");
+  await choose(heaviest ? heaviest.trace : 0, false);
+  timeline.draw();
   findings.open();
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
   let seen = innerWidth;
   window.addEventListener("resize", () =>
     requestAnimationFrame(() => {
@@ -58,23 +64,20 @@
   // Paper has one width, light colours, and nothing to unfold.
   const folded = [];
   const paper = (on) => {
-    if (on === (timeline.frozenWidth !== null)) return;
-    timeline.frozenWidth = on ? 690 : null;
+    if (on === (timeline.paperWidth !== null)) return;
+    timeline.paperWidth = on ? 690 : null;
     document.documentElement.toggleAttribute("data-paper", on);
-    if (on)
-      document.querySelectorAll("details.finding:not([open])").forEach((node) => {
-        folded.push(node);
-        node.open = true;
-      });
+    if (on) folded.push(...findings.unfold());
     else
       folded.splice(0).forEach((node) => {
         node.open = false;
       });
-    drawSplit(views[current], data.report.traces[current], timeline.frozenWidth);
-    if (timeline.picture) timeline.draw(...timeline.range);
+    draw(timeline.paperWidth);
   };
   window.addEventListener("beforeprint", () => paper(true));
   window.addEventListener("afterprint", () => paper(false));
   matchMedia("print").addEventListener("change", (event) => paper(event.matches));
   document.documentElement.dataset.ready = "true";
-})();
+}
+
+start();

@@ -15,7 +15,9 @@ function shape(tag, attributes, ...children) {
 function laneBars(busy, width, top) {
   const parts = [...busy].map((digit, i) => {
     const high = (LANE * Number(digit)) / 9;
-    return high > 0 ? `M${(i * width).toFixed(2)} ${top + LANE}v${-high.toFixed(2)}h${width.toFixed(2)}v${high.toFixed(2)}z` : "";
+    return high > 0
+      ? `M${(i * width).toFixed(2)} ${top + LANE}v${-high.toFixed(2)}h${width.toFixed(2)}v${high.toFixed(2)}z`
+      : "";
   });
   return parts.join("");
 }

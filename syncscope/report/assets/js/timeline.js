@@ -1,4 +1,4 @@
-// The timeline: plotly draws the bars that are in view; moving and zooming ask for new ones.
+// The timeline: which part of which trace is in view, which bar is chosen, and how one moves.
 
 const KIND_LABEL = {
   wait: "wait",
@@ -13,90 +13,208 @@ const KIND_LABEL = {
   DtoD: "copy on the device",
   copy: "other copy",
   memset: "memset",
+  idle: "device idle",
+  exposed: "exposed: no compute beside it",
 };
-const LEAST_NS = 200;
+const LEGEND = "wait HtoD DtoH DtoD copy collective compute memset launch call op annotation idle exposed".split(" ");
+const LEAST_NS = 100;
+const ROOM_NS = 60_000; // the least that is shown around a bar one goes to
 
 class Timeline {
   constructor(data, mark) {
     this.data = data;
     this.mark = mark;
     this.pictures = new Map();
-    this.armed = false;
-    this.selected = null;
-    this.frozenWidth = null;
+    this.picture = null;
+    this.chosen = null;
+    this.paperWidth = null;
+    this.paint = new Paint(byId("timeline"));
+    this.minimap = new Minimap(byId("minimap"));
     this.inspector = new Inspector(this);
-    this.listen();
+    listen(this);
   }
 
   /** Another trace. */
-  open(view) {
+  async open(view) {
     const at = this.data.page.views[view].lanes;
     byId("timeline-section").hidden = at === null;
     this.view = view;
     this.picture = null;
+    this.chosen = null;
     if (at === null) return;
-    if (!this.pictures.has(at)) this.pictures.set(at, new Picture(this.data.lanes[at]));
-    this.picture = this.pictures.get(at);
-    this.selected = null;
-    const { steps, steps_recorded: recorded, events, bubbles_left_out: left } = this.picture.lanes;
-    byId("step").closest("label").hidden = steps.length < 2;
-    fill(
-      "step",
-      steps.map((step, i) => el("option", { value: String(i) }, String(step.number))),
-    );
-    const merged = events - this.picture.items.length;
-    fill(
-      "timeline-lead",
-      steps.length && steps.length < recorded ? `The first ${steps.length} of ${recorded} recorded steps. ` : "",
-      `${count(events, "event")}${merged > 0 ? `, the smallest neighbours merged into ${count(this.picture.items.length, "bar")}` : ""}. `,
-      left ? `${count(left, "gap")} of an idle device too short to draw. ` : "",
-      "Hatching marks copies and collectives with no compute beside them; grey behind the streams is an idle device.",
-    );
+    if (!this.pictures.has(at)) this.pictures.set(at, Picture.of(this.data.lanes[at]));
+    const picture = await this.pictures.get(at);
+    if (this.view !== view) return;
+    this.picture = picture;
+    const { steps } = picture.lanes;
+    byId("step-pick").hidden = steps.length < 2;
+    if (steps.length) Object.assign(byId("step"), { min: steps[0].number, max: steps.at(-1).number });
+    this.lead();
     this.legend();
     this.goTo(0);
+  }
+
+  lead() {
+    const { events, events_merged: merged, steps } = this.picture.lanes;
+    fill(
+      "timeline-lead",
+      `${count(events, "event")}${steps.length ? ` in and around ${count(steps.length, "step")}` : ""}. `,
+      merged
+        ? `Detail is left out of ${share(merged / events)} of them: away from the first steps and from the first of each wait and copy, short neighbours share a bar that says how many they are. `
+        : "",
+      "Dotted lines lead from a wait to what it waited for.",
+    );
+  }
+
+  legend() {
+    fill(
+      "legend",
+      LEGEND.filter((kind) => this.picture.has(kind)).map((kind) =>
+        el("li", {}, swatch(kind === "exposed" ? { top: "HtoD", hatched: true } : { top: kind }), KIND_LABEL[kind]),
+      ),
+    );
   }
 
   goTo(step) {
     const { steps } = this.picture.lanes;
     this.step = step;
-    if (steps.length) byId("step").value = String(step);
-    const [from, to] = steps.length
-      ? [steps[step].ts, steps[step].ts + steps[step].dur]
-      : [this.picture.start, this.picture.end];
-    const room = 0.015 * (to - from);
-    this.zero = steps.length ? steps[step].ts : this.picture.start;
-    this.draw(from - room, to + room);
+    if (steps.length) byId("step").value = String(steps[step].number);
+    const [from, to] = steps.length ? [steps[step].ts, steps[step].until] : [this.picture.start, this.picture.stop];
+    this.zero = from;
+    const room = 0.02 * (to - from);
+    this.moveTo(from - room, to - from + 2 * room);
     this.inspector.describe();
   }
 
-  legend() {
-    const kinds = new Set(this.picture.items.map((item) => item.kind));
-    fill(
-      "legend",
-      [...DRAW_ORDER]
-        .reverse()
-        .filter((kind) => kinds.has(kind))
-        .map((kind) => el("li", {}, swatch({ top: kind }), KIND_LABEL[kind])),
-      this.picture.lanes.lanes.some((lane) => lane.exposed.length)
-        ? el("li", {}, swatch({ top: "HtoD", hatched: true }), "exposed")
-        : null,
-      this.picture.lanes.bubbles.length ? el("li", {}, swatch({ top: "idle-2" }), "device idle") : null,
-    );
+  // Moving
+
+  /** Draws with the next frame, however often it is asked for before. */
+  moveTo(from, span) {
+    const whole = this.picture.stop - this.picture.start;
+    const wide = Math.min(1.1 * whole, Math.max(LEAST_NS, span));
+    const [low, high] = [this.picture.start - 0.3 * wide, this.picture.stop - 0.7 * wide];
+    this.from = Math.max(Math.min(low, high), Math.min(Math.max(low, high), from));
+    this.to = this.from + wide;
+    this.ask();
   }
 
-  draw(from, to) {
+  ask() {
+    this.asked ||= requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    cancelAnimationFrame(this.asked);
+    this.asked = 0;
     if (!this.picture || byId("timeline-section").hidden) return;
-    const width = this.frozenWidth || byId("timeline-frame").clientWidth;
-    const span = Math.max(LEAST_NS, to - from);
-    this.range = [from, from + span];
-    this.chart = new Chart(this, from, span, width);
-    Plotly.react("timeline", this.chart.traces(), this.chart.layout(), CHART_CONFIG);
-    if (!this.wired) this.wire();
+    const frame = byId("timeline-frame");
+    const width = this.paperWidth || frame.clientWidth;
+    if (!width) return;
+    const left = width < 560 ? 78 : 136;
+    this.paint.size(width, this.picture.height + 20);
+    const { picture, from, to, zero, chosen } = this;
+    this.paint.draw({ picture, from, to, zero, chosen, left, words: (n) => this.words(n) });
+    this.minimap.draw(picture, from, to, width, left, this.paint.ink);
+    frame.dataset.from = ((from - zero) / 1e6).toFixed(6);
+    frame.dataset.to = ((to - zero) / 1e6).toFixed(6);
+    if (this.drawn) return;
+    this.drawn = true;
+    performance.mark("timeline drawn");
   }
 
-  waitLabel(item) {
-    const found = this.finding(item);
-    return found === null ? this.picture.name(item) : (found.site && found.site.expression) || words(found.name);
+  /** Colours or width have changed. */
+  redraw() {
+    this.paint.refresh();
+    this.draw();
+  }
+
+  zoom(factor, centre = (this.from + this.to) / 2) {
+    const whole = 1.1 * (this.picture.stop - this.picture.start);
+    const span = Math.min(whole, Math.max(LEAST_NS, (this.to - this.from) * factor));
+    this.moveTo(centre - ((centre - this.from) / (this.to - this.from)) * span, span);
+  }
+
+  pan(part) {
+    const span = this.to - this.from;
+    this.moveTo(this.from + part * span, span);
+  }
+
+  do(action) {
+    const actions = {
+      left: () => this.pan(-0.2),
+      right: () => this.pan(0.2),
+      in: () => this.zoom(0.65),
+      out: () => this.zoom(1 / 0.65),
+      fit: () => this.goTo(this.step),
+      whole: () => this.moveTo(this.picture.start, 1.1 * (this.picture.stop - this.picture.start)),
+      wait: () => this.nextWait(1),
+      back: () => this.nextWait(-1),
+    };
+    if (this.picture && actions[action]) actions[action]();
+  }
+
+  /** The next wait after the chosen bar, or the one before it; round and round. */
+  nextWait(way) {
+    const waits = this.picture.waits();
+    if (!waits.length) return;
+    const now = this.chosen === null ? (way > 0 ? this.from - 1 : this.to + 1) : this.picture.ts[this.chosen];
+    const { ts } = this.picture;
+    const next = way > 0 ? waits.find((n) => ts[n] > now) : waits.findLast((n) => ts[n] < now);
+    this.focus(next ?? waits.at(way > 0 ? 0 : -1));
+  }
+
+  choose(n) {
+    this.chosen = n;
+    this.ask();
+    this.inspector.describe();
+  }
+
+  /** Chooses a bar and moves it, and what it is linked to, into view. */
+  focus(n) {
+    const { ts, end, link } = this.picture;
+    const linked = link[n] < 0 ? n : link[n];
+    const from = Math.min(ts[n], ts[linked]);
+    const to = Math.max(end[n], end[linked]);
+    const span = Math.max(ROOM_NS, 1.8 * (to - from));
+    this.enterStep(ts[n]);
+    this.moveTo((from + to) / 2 - span / 2, span);
+    this.choose(n);
+  }
+
+  /** Counts time from the step that holds a moment. */
+  enterStep(time) {
+    const step = this.picture.stepAt(time);
+    if (step < 0) return;
+    this.step = step;
+    this.zero = this.picture.lanes.steps[step].ts;
+    byId("step").value = String(this.picture.lanes.steps[step].number);
+  }
+
+  // Findings
+
+  /** The first occurrence of a finding. */
+  show(index) {
+    const [finding, first] = [this.data.report.findings[index], this.data.page.views[this.view].first[String(index)]];
+    byId("timeline-section").scrollIntoView({ block: "start" });
+    byId("timeline-frame").focus({ preventScroll: true });
+    this.mark(index);
+    const known = first !== undefined && first >= this.picture.start && first <= this.picture.stop;
+    const n = known ? this.picture.beginning(first) : null;
+    if (n !== null) {
+      this.focus(n);
+      return;
+    }
+    this.choose(null);
+    if (known) {
+      this.enterStep(first);
+      this.moveTo(first - 150_000, 1_000_000);
+      fill("selected", el("p", {}, `${words(finding.name)} begins at the left of this view.`));
+      return;
+    }
+    const why =
+      first === undefined
+        ? "It has no single moment: it speaks of the whole trace."
+        : "Its first occurrence lies outside what is drawn here.";
+    fill("selected", el("p", { class: "idle" }, why));
   }
 
   /** Index in the report of the finding that a wait or a copy belongs to, or null. */
@@ -106,188 +224,13 @@ class Timeline {
     return item.kind === "wait" ? wait : copy;
   }
 
-  finding(item) {
-    const at = this.findingOf(item);
-    return at === null ? null : this.data.report.findings[at];
+  /** What stands in a bar. */
+  words(n) {
+    const item = this.picture.item(n);
+    const name = item.kind === "idle" ? item.name.replaceAll("_", " ") : item.name;
+    if (item.merged > 1) return `${item.merged.toLocaleString("en")}× ${name}`;
+    const at = item.kind === "wait" ? this.findingOf(item) : null;
+    const found = at === null ? null : this.data.report.findings[at];
+    return found === null ? name : (found.site && found.site.expression) || words(found.name);
   }
-
-  // Moving
-
-  zoom(factor, centre = (this.range[0] + this.range[1]) / 2) {
-    const whole = this.picture.end - this.picture.start;
-    const span = Math.min(1.2 * whole, Math.max(LEAST_NS, (this.range[1] - this.range[0]) * factor));
-    const share_ = (centre - this.range[0]) / (this.range[1] - this.range[0]);
-    this.moveTo(centre - share_ * span, span);
-  }
-
-  pan(share_) {
-    const span = this.range[1] - this.range[0];
-    this.moveTo(this.range[0] + share_ * span, span);
-  }
-
-  moveTo(from, span) {
-    const low = this.picture.start - 0.2 * span;
-    const high = this.picture.end + 0.2 * span - span;
-    const start = Math.max(Math.min(low, high), Math.min(Math.max(low, high), from));
-    this.draw(start, start + span);
-  }
-
-  do(action) {
-    const actions = {
-      left: () => this.pan(-0.25),
-      right: () => this.pan(0.25),
-      in: () => this.zoom(0.6),
-      out: () => this.zoom(1 / 0.6),
-      fit: () => this.goTo(this.step),
-      wait: () => this.nextWait(),
-    };
-    if (this.picture && actions[action]) actions[action]();
-  }
-
-  nextWait() {
-    const waits = this.picture.items.filter((item) => item.kind === "wait").sort((a, b) => a.ts - b.ts);
-    if (!waits.length) return;
-    const now = this.selected === null ? this.range[0] - 1 : this.picture.items[this.selected].ts;
-    this.focus(waits.find((item) => item.ts > now) || waits[0]);
-  }
-
-  /** Selects an item and moves it, and what it is linked to, into view. */
-  focus(item, room = 0.5) {
-    this.selected = item.n;
-    const linked = item.link === null ? item : this.picture.items[item.link];
-    const from = Math.min(item.ts, linked.ts);
-    const to = Math.max(item.ts + item.dur, linked.ts + linked.dur);
-    const span = Math.max(60_000, (to - from) * (1 + 2 * room));
-    this.enterStep(item.ts);
-    this.moveTo((from + to) / 2 - span / 2, span);
-    this.inspector.describe();
-  }
-
-  /** The first occurrence of a finding. Returns false when it is not in the picture. */
-  show(index) {
-    const finding = this.data.report.findings[index];
-    const own = this.picture.items.filter((item) => this.findingOf(item) === index);
-    const item = own.find((one) => one.kind === "wait") || own[0];
-    byId("timeline-section").scrollIntoView({ block: "start" });
-    byId("timeline-frame").focus({ preventScroll: true });
-    this.mark(index);
-    if (item) {
-      this.focus(item);
-      return;
-    }
-    this.selected = null;
-    if (finding.name === "device-starved" && this.picture.lanes.bubbles.length) {
-      this.showLongestBubble();
-      return;
-    }
-    const at = finding.first_ns === null ? null : finding.first_ns - this.picture.lanes.start_ns;
-    if (at !== null && at >= this.picture.start && at <= this.picture.end) {
-      this.enterStep(at);
-      this.moveTo(at - 150_000, 1_000_000);
-      fill("selected", el("p", {}, `${words(finding.name)} begins at the left of this view.`));
-    } else {
-      fill("selected", el("p", { class: "idle" }, "Its first occurrence lies outside the steps drawn here."));
-    }
-  }
-
-  showLongestBubble() {
-    const longest = this.picture.lanes.bubbles.reduce((a, b) => (b.dur > a.dur ? b : a));
-    this.enterStep(longest.ts);
-    this.moveTo(longest.ts - longest.dur, 3 * longest.dur);
-    fill("selected", el("p", {}, `The longest time the device is idle here, ${ns(longest.dur)}: ${longest.cause}.`));
-  }
-
-  /** Counts time from the step that holds a moment. */
-  enterStep(ts) {
-    const step = this.picture.step(ts);
-    if (!step) return;
-    this.step = this.picture.lanes.steps.indexOf(step);
-    this.zero = step.ts;
-    byId("step").value = String(this.step);
-  }
-
-  wire() {
-    this.wired = true;
-    const plot = byId("timeline");
-    plot.on("plotly_hover", (event) => this.inspector.tip(event.points[0], event.event));
-    plot.on("plotly_unhover", () => {
-      byId("tip").hidden = true;
-    });
-    plot.on("plotly_click", (event) => {
-      const data = event.points[0].customdata;
-      if (typeof data !== "number") return;
-      this.selected = this.chart.bars[data].item;
-      this.draw(...this.range);
-      this.inspector.describe();
-    });
-    let timer = 0;
-    plot.on("plotly_relayout", () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => {
-        const [a, b] = plot.layout.xaxis.range;
-        this.draw(Number(a) * 1e6 + this.zero, Number(b) * 1e6 + this.zero);
-      }, 40);
-    });
-  }
-
-  listen() {
-    const frame = byId("timeline-frame");
-    const arm = (on) => {
-      this.armed = on;
-      frame.classList.toggle("armed", on);
-    };
-    frame.addEventListener(
-      "pointerdown",
-      () => {
-        frame.focus({ preventScroll: true });
-        arm(true);
-      },
-      true,
-    );
-    frame.addEventListener("focus", () => arm(true));
-    frame.addEventListener("blur", () => arm(false));
-    // Until the reader has clicked into it, a wheel over the timeline scrolls the page.
-    frame.addEventListener(
-      "wheel",
-      (event) => {
-        if (!this.armed && !event.ctrlKey) event.stopPropagation();
-      },
-      { capture: true, passive: true },
-    );
-    frame.addEventListener("mouseleave", () => {
-      byId("tip").hidden = true;
-    });
-    const keys = {
-      w: "in",
-      ArrowUp: "in",
-      s: "out",
-      ArrowDown: "out",
-      a: "left",
-      ArrowLeft: "left",
-      d: "right",
-      ArrowRight: "right",
-      n: "wait",
-      0: "fit",
-      Home: "fit",
-    };
-    frame.addEventListener("keydown", (event) => {
-      const action = event.ctrlKey || event.metaKey || event.altKey ? null : keys[event.key];
-      if (!action) return;
-      event.preventDefault();
-      this.do(action);
-    });
-    byId("timeline-tools").addEventListener("click", (event) => {
-      const button = event.target.closest("button[data-do]");
-      if (button) this.do(button.dataset.do);
-    });
-    byId("step").addEventListener("change", (event) => {
-      this.selected = null;
-      this.goTo(Number(event.target.value));
-    });
-  }
-}
-
-function shorten(text, letters) {
-  const plain = clean(text);
-  return plain.length <= letters ? plain : `${plain.slice(0, Math.max(1, letters - 1))}…`;
 }

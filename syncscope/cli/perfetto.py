@@ -1,0 +1,95 @@
+"""``report --perfetto``: the traces of a report with its findings in them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syncscope.cli.errors import UNREADABLE, USAGE, CommandError
+from syncscope.cli.output import STDOUT, claim, write
+
+if TYPE_CHECKING:
+    from syncscope.findings import Report
+
+LEVEL = 2
+"""isal's middle level, as the collector's."""
+
+Destination = tuple[str, Path]
+"""Where a trace is, a path or a URL, and where it goes with its findings."""
+
+
+def destinations(path: Path | None, traces: Mapping[str, str], other: Iterable[str | Path]) -> dict[str, Destination]:
+    """Where each trace, by its path in the report, is and goes: to ``path``, or where there are several to a file of
+    its own name in the folder ``path``. Nothing where ``path`` is ``None``.
+
+    Raises ``CommandError`` for a place that cannot be written, or is a trace or one of ``other``.
+    """
+    if path is None:
+        return {}
+    if path == STDOUT:
+        raise CommandError("--perfetto needs the name of a file", USAGE)
+    taken = {os.path.realpath(file): "would overwrite its input" for file in traces.values()}
+    taken |= {os.path.realpath(file): "is named twice" for file in other}
+    if len(traces) > 1:
+        _make_folder(path)
+    places = [path] if len(traces) == 1 else [path / _flat(name, list(traces)) for name in traces]
+    for place in places:
+        claim(place, taken)
+    return {name: (file, place) for (name, file), place in zip(traces.items(), places, strict=True)}
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"{path}: several traces need a folder: {error.strerror or error}", USAGE) from None
+
+
+def _flat(name: str, names: Sequence[str]) -> str:
+    """The trace's own name, with its folders where others have the same one."""
+    own = os.path.basename(name)
+    if sum(os.path.basename(other) == own for other in names) == 1:
+        return own
+    common = os.path.commonpath([os.path.abspath(other) for other in names])
+    return re.sub(r"[\\/]", "-", os.path.relpath(name, common))
+
+
+def annotate(report: Report, written: Mapping[str, Destination], max_bytes: int) -> None:
+    """Write those traces of a report with their findings. Raises ``TraceError``, ``CommandError``."""
+    from syncscope.analysis import annotated
+
+    for number, info in enumerate(report.traces if written else ()):
+        file, target = written[info.path]
+        pieces = annotated(file, [finding for finding in report.findings if finding.trace == number], max_bytes)
+        write(target, _gzipped(pieces) if target.suffix == ".gz" else pieces)
+
+
+def by_name(files: Iterable[str]) -> dict[str, str]:
+    """Traces by their path in the report."""
+    from syncscope.trace.remote import shown
+
+    return {shown(file).encode(errors="replace").decode(): file for file in files}
+
+
+def traces_beside(report: Report, folder: Path) -> dict[str, str]:
+    """The traces of a saved report by their path in it, in its folder: only their names are taken from it.
+
+    Raises ``CommandError`` where one is not there.
+    """
+    files = {info.path: folder / Path(info.path).name for info in report.traces}
+    for file in files.values():
+        if not file.is_file():
+            raise CommandError(f"{file}: the trace of this report is not beside it", UNREADABLE)
+    return {name: str(file) for name, file in files.items()}
+
+
+def _gzipped(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    from isal import isal_zlib
+
+    packer = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, 16 + isal_zlib.MAX_WBITS)
+    for piece in pieces:
+        yield packer.compress(piece)
+    yield packer.flush()

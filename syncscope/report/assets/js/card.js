@@ -1,0 +1,271 @@
+// A finding as a card: what it costs at a glance, and unfolded the fix, the source and the call chain.
+
+const SITE_SOURCE = {
+  hook: "PyTorch's own warning, at the very expression",
+  stack: "the trace's Python frames (line of the def)",
+  op: "the operation alone; the trace holds no Python frames",
+};
+
+function snippet(finding, sources) {
+  const lines = finding.site && sources[finding.site.file];
+  if (!lines || finding.site.line === null || !(String(finding.site.line) in lines)) return null;
+  const numbers = Object.keys(lines)
+    .map(Number)
+    .filter((n) => Math.abs(n - finding.site.line) <= 3)
+    .sort((a, b) => a - b);
+  while (!lines[numbers.at(-1)].trim()) numbers.pop();
+  return el(
+    "div",
+    { class: "snippet", tabindex: "0", role: "region", "aria-label": `Source of ${place(finding.site)}` },
+    numbers.map((n) =>
+      el("div", { class: n === finding.site.line ? "hit" : null }, el("span", {}, String(n)), lines[n] || " "),
+    ),
+  );
+}
+
+/** Why a finding may stay, or what it goes beyond. */
+function allowance(finding) {
+  if (finding.status === "unexpected")
+    return finding.exceeds ? el("p", { class: "reason" }, el("b", {}, finding.exceeds)) : null;
+  return el(
+    "p",
+    { class: "reason" },
+    el("b", {}, finding.status === "baseline" ? "In the baseline" : words(finding.status)),
+    finding.reason ? `: ${finding.reason}` : null,
+  );
+}
+
+function callChain(finding) {
+  const isSite = (frame) => finding.site && frame.file === finding.site.file && frame.line === finding.site.line;
+  const frames = finding.chain.map((frame) =>
+    el(
+      "li",
+      { class: isSite(frame) ? "site" : null },
+      el("code", {}, place(frame)),
+      el("span", {}, ` in ${frame.function}`),
+    ),
+  );
+  return el(
+    "details",
+    { class: "chain" },
+    el("summary", {}, frames.length > 1 ? `Call chain, ${frames.length} frames` : "Details"),
+    frames.length > 1 ? el("ol", {}, frames) : null,
+    details(finding),
+  );
+}
+
+/** What a finding costs: the host blocked, else the device's exposed time, with the words for it. */
+function cost(finding) {
+  if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, "blocked a step"];
+  if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, "exposed a step"];
+  return [finding.stall_ms, finding.stall_ms === null ? "blocked" : "blocked in all"];
+}
+
+function costs(finding, info) {
+  const [time, what] = cost(finding);
+  const step = info.steps.profiled_ms;
+  const saving = finding.saving_ms_per_step;
+  const [low, high] = [finding.saving_low_ms_per_step, finding.saving_high_ms_per_step];
+  const range = saving === null && low !== null && high !== null ? between(low, high) : null;
+  const width = (value, whole) => `width: ${Math.min(100, (100 * value) / whole).toFixed(2)}%`;
+  const meter =
+    step && time !== null && what.endsWith("a step")
+      ? el(
+          "span",
+          { class: "meter", "aria-hidden": "true" },
+          el("i", { style: width(time, step) }),
+          saving ? el("i", { class: "worth", style: width(saving, info.steps.bare_ms || step) }) : null,
+        )
+      : null;
+  return el(
+    "span",
+    { class: "cost" },
+    el("span", {}, el("b", {}, ms(time)), what),
+    el(
+      "span",
+      { class: saving === null && range === null ? "worth none" : "worth" },
+      el("b", {}, range || ms(saving)),
+      saving === null && range === null ? "worth" : "worth a step",
+    ),
+    meter,
+  );
+}
+
+function mainFacts(finding, data) {
+  const range =
+    finding.saving_low_ms_per_step !== null && finding.saving_high_ms_per_step !== null
+      ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} a step`
+      : null;
+  const info = data.report.traces[finding.trace];
+  const perStep = finding.per_step === null ? "" : `, ${digits(finding.per_step)} a step`;
+  return factList([
+    ["Operation", finding.op && el("code", {}, finding.op)],
+    ["Occurrences", `${finding.count}${info.steps.count ? ` in ${count(info.steps.count, "step")}` : ""}${perStep}`],
+    ["Copied", finding.bytes === null ? null : bytes(finding.bytes)],
+    ["Exposed", finding.exposed_ms_per_step === null ? null : `${ms(finding.exposed_ms_per_step)} a step`],
+    ["Worth", range],
+    [range ? "Only a range" : "Worth unknown", finding.saving_null_why],
+    [
+      "Waits at",
+      finding.at && (!finding.site || place(finding.at) !== place(finding.site))
+        ? el("code", {}, place(finding.at))
+        : null,
+    ],
+    ["Trace", data.page.views.length > 1 ? data.page.views[finding.trace].label : null],
+  ]);
+}
+
+/** What few readers need: folded away with the call chain. */
+function details(finding) {
+  return factList([
+    ["Thread", finding.thread],
+    ["Blocked in all", finding.stall_ms === null ? null : ms(finding.stall_ms)],
+    ["Line from", SITE_SOURCE[finding.site_source]],
+    ["Fingerprint", el("code", {}, finding.fingerprint)],
+  ]);
+}
+
+function factList(rows) {
+  return el(
+    "dl",
+    { class: "facts" },
+    rows
+      .filter(([, value]) => value !== null && value !== undefined && value !== "")
+      .map(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])
+      .flat(),
+  );
+}
+
+function relatedLinks(finding, data) {
+  const others = data.report.findings
+    .map((other, i) => [other, i + 1])
+    .filter(
+      ([other]) => other.trace === finding.trace && other !== finding && finding.related.includes(other.fingerprint),
+    );
+  if (!others.length) return null;
+  return el(
+    "p",
+    { class: "same" },
+    "Same cause: ",
+    others
+      .map(([other, n], i) => [i ? ", " : "", el("a", { href: `#finding-${n}` }, `${n} ${words(other.name)}`)])
+      .flat(),
+  );
+}
+
+/** What to write instead, as a change: in general, and not the reader's own lines. */
+function example(pair) {
+  if (!pair) return null;
+  const lines = (kind, sign, said, code) =>
+    code
+      .split("\n")
+      .map((line) => el("div", { class: kind }, el("i", { role: "img", "aria-label": said }, sign), line || " "));
+  return el(
+    "div",
+    { class: "example", role: "group", "aria-label": "Example of the fix" },
+    lines("minus", "−", "instead of", pair.before),
+    lines("plus", "+", "write", pair.after),
+  );
+}
+
+/** What findings of several ranks have in common when they are one cause. */
+const alikeKey = (finding) =>
+  [finding.rule, finding.fingerprint, finding.at && place(finding.at), finding.status].join(" ");
+
+/** The other ranks that have the same finding. */
+function elsewhere(finding, data) {
+  data.alike ||= data.report.findings.reduce(
+    (map, other) => map.set(alikeKey(other), (map.get(alikeKey(other)) || new Set()).add(other.trace)),
+    new Map(),
+  );
+  const traces = [...data.alike.get(alikeKey(finding))].filter((trace) => trace !== finding.trace);
+  if (!traces.length) return null;
+  return traces.length > 3
+    ? `also on ${traces.length} others of ${data.page.views.length}`
+    : `also on ${traces.map((trace) => data.page.views[trace].label).join(", ")}`;
+}
+
+function body(finding, n, data, show) {
+  const info = data.report.traces[finding.trace];
+  const lanes = data.lanes[data.page.views[finding.trace].lanes];
+  const rule = data.page.rules.some((one) => one.code === finding.rule)
+    ? el("a", { href: `#rule-${finding.rule}` }, `About ${finding.rule}`)
+    : null;
+  const copied = el("span", { role: "status", class: "lead" });
+  return [
+    el(
+      "div",
+      {},
+      finding.site ? el("p", {}, finding.message) : null,
+      snippet(finding, lanes ? lanes.sources : {}),
+      el("p", { class: "fix" }, el("b", {}, "Fix "), finding.fix),
+      example(data.page.examples[n - 1]),
+      allowance(finding),
+      callChain(finding),
+      relatedLinks(finding, data),
+      el(
+        "div",
+        { class: "actions" },
+        lanes ? el("button", { type: "button", onclick: () => show(n - 1) }, "Show in timeline") : null,
+        el("button", { type: "button", onclick: () => copyLink(n, copied) }, "Copy link"),
+        rule,
+        copied,
+      ),
+    ),
+    el("div", { class: "aside" }, sketches(finding, info), mainFacts(finding, data)),
+  ];
+}
+
+function summary(finding, data) {
+  const site = finding.site;
+  const where = site
+    ? [el("code", {}, place(site)), ` in ${site.function}`]
+    : [finding.op ? [el("code", {}, finding.op), ", "] : null, "no line in the trace"].flat();
+  const many = data.page.views.length > 1;
+  const others = many ? elsewhere(finding, data) : null;
+  return el(
+    "summary",
+    {},
+    icon(finding.severity),
+    el(
+      "span",
+      { class: "what" },
+      el("span", { class: "rule" }, words(finding.name)),
+      el("span", { class: "tags" }, `${finding.rule} · ${finding.severity}`),
+      finding.status === "unexpected" ? null : el("span", { class: "chip" }, finding.status),
+      many ? el("span", { class: "chip of-trace" }, data.page.views[finding.trace].label) : null,
+      others ? el("span", { class: "chip" }, others) : null,
+      el("span", { class: "line" }, where),
+      site && site.expression ? el("code", { class: "expression" }, site.expression) : null,
+      site ? null : el("span", { class: "said" }, finding.message),
+    ),
+    costs(finding, data.report.traces[finding.trace]),
+  );
+}
+
+/** What is folded is made when it is first unfolded: a run of many ranks has many findings. */
+function card(finding, n, data, show) {
+  const node = el("details", { class: "finding", id: `finding-${n}` }, summary(finding, data));
+  node.make = () => {
+    node.make = () => {};
+    node.append(el("div", { class: "body" }, body(finding, n, data, show)));
+  };
+  node.addEventListener("toggle", () => node.open && node.make());
+  return node;
+}
+
+function unfold(node) {
+  node.make();
+  node.open = true;
+}
+
+async function copyLink(n, status) {
+  const url = `${location.href.split("#")[0]}#finding-${n}`;
+  try {
+    await navigator.clipboard.writeText(url);
+    status.textContent = "Copied.";
+  } catch {
+    location.hash = `finding-${n}`;
+    status.textContent = "The address bar now holds the link.";
+  }
+}

@@ -1,0 +1,73 @@
+"""Which of many traces to show: nobody reads a thousand rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import msgspec
+
+from syncscope.findings import Finding, NotChecked, Report
+from syncscope.ranks import RankBetween, WaitsFor
+from syncscope.report.wording import alike
+
+STRAGGLING = "DST601"
+
+
+def notable(report: Report, most: int) -> list[int]:
+    """The traces to show, at most ``most``, in the report's order: the first, those that hold others, the heaviest of
+    each finding, those that wait longest and whose steps take longest; then what comes next."""
+    if len(report.traces) <= most:
+        return list(range(len(report.traces)))
+    found: dict[int, None] = {}
+    for trace in _by_interest(report):
+        found.setdefault(trace)
+        if len(found) == most:
+            break
+    return sorted(found)
+
+
+def reduced(report: Report, most: int) -> Report:
+    """The report with no more than its ``most`` notable traces, and what is said of them."""
+    kept = {trace: number for number, trace in enumerate(notable(report, most))}
+    if len(kept) == len(report.traces):
+        return report
+    between = report.between_ranks
+    if between is not None:
+        rows = [_moved(row, kept) for row in between.ranks if row.trace in kept]
+        rows = [
+            msgspec.structs.replace(
+                row, waits_for=tuple(_moved(one, kept) for one in row.waits_for if one.trace in kept)
+            )
+            for row in rows
+        ]
+        between = msgspec.structs.replace(between, ranks=tuple(rows), reference=kept.get(between.reference, 0))
+    return msgspec.structs.replace(
+        report,
+        traces=tuple(report.traces[trace] for trace in kept),
+        findings=tuple(_moved(finding, kept) for finding in report.findings if finding.trace in kept),
+        not_checked=tuple(_moved(entry, kept) for entry in report.not_checked if entry.trace in kept),
+        between_ranks=between,
+    )
+
+
+_Of = TypeVar("_Of", Finding, NotChecked, RankBetween, WaitsFor)
+
+
+def _moved(entry: _Of, to: dict[int, int]) -> _Of:
+    return msgspec.structs.replace(entry, trace=to[entry.trace])
+
+
+def _by_interest(report: Report) -> Iterator[int]:
+    yield 0
+    for finding in report.findings:
+        if finding.rule == STRAGGLING:
+            yield finding.trace
+    for group in alike(report.findings):
+        yield group[0].trace
+    if report.between_ranks is not None:
+        rows = report.between_ranks.ranks
+        yield max(rows, key=lambda row: row.holds_ms_per_step).trace
+        yield max(rows, key=lambda row: row.waits_ms_per_step).trace
+    yield max(range(len(report.traces)), key=lambda number: report.traces[number].steps.profiled_ms or 0.0)
+    yield from range(len(report.traces))

@@ -1,0 +1,110 @@
+"""A trace with our findings as tracks of their own, for Perfetto: https://perfetto.dev/docs.
+
+The new events form a process of their own and stand before the trace's, whose bytes stay as they are. Written in the
+trace event format that the trace itself has, so that every other viewer and reader of it takes them too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+import msgspec
+import numpy as np
+
+from syncscope.findings import Finding
+from syncscope.report.escape import terminal
+from syncscope.report.tracks import Slice, tracks
+from syncscope.timeline import Timeline
+from syncscope.timeline.intervals import Ints
+
+PROCESS = "syncscope"
+PID = (1 << 22) + 1
+"""Above every process that Linux numbers, and every device."""
+FIRST = -1_000_000
+"""Sorts before all other processes."""
+ARROWS = 1 << 40
+"""Arrows are numbered from here: viewers join those of one number, and Kineto's have the number of the call."""
+
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_SPACE = re.compile(rb"\s*")
+_NAMED_STREAM = re.compile(rb'"tid"\s*:\s*"stream \d')
+"""Kineto of 2021 puts a stream's work on a thread named after it; later ones on a thread of its number."""
+
+
+def annotated(data: bytes | bytearray, timeline: Timeline, findings: Sequence[Finding]) -> Iterator[bytes | memoryview]:
+    """The pieces of the new file. ``data`` is the trace's JSON, ``findings`` those of its report.
+
+    Raises ``ValueError`` where ``data`` has no list of events to add to.
+    """
+    at, empty = _place(data)
+    view = memoryview(data)
+    yield view[:at]
+    stream = "stream {}" if _NAMED_STREAM.search(data) else "{}"
+    for number, event in enumerate(_events(timeline, findings, stream)):
+        yield (b",\n" if number else b"\n") + msgspec.json.encode(event)
+    yield b"\n" if empty else b","
+    yield view[at:]
+
+
+def _place(data: bytes | bytearray) -> tuple[int, bool]:
+    """Where the list of events begins, behind its bracket, and whether it is empty."""
+    depth, key = 0, b""
+    for token in _TOKEN.finditer(data):
+        text = token.group()
+        if text in (b"{", b"["):
+            if text == b"[" and (depth == 0 or (depth == 1 and key == b'"traceEvents"')):
+                space = _SPACE.match(data, token.end())
+                behind = space.end() if space else token.end()
+                return token.end(), data[behind : behind + 1] == b"]"
+            depth += 1
+        elif text in (b"}", b"]"):
+            depth -= 1
+        elif depth == 1:
+            key = bytes(text)
+    raise ValueError("has no list of traceEvents")
+
+
+def _events(timeline: Timeline, findings: Sequence[Finding], stream: str) -> Iterator[dict[str, object]]:
+    yield _metadata("process_name", 0, name=PROCESS)
+    yield _metadata("process_sort_index", 0, sort_index=FIRST)
+    numbers = count(ARROWS)
+    device = timeline.trace.device[["ts", "end", "device", "stream"]].to_numpy(np.int64)
+    for tid, track in enumerate(tracks(timeline, findings), 1):
+        yield _metadata("thread_name", tid, name=terminal(track.label))
+        yield _metadata("thread_sort_index", tid, sort_index=tid)
+        for one in track.slices:
+            yield _slice(one, tid)
+            yield from _arrow(one, tid, device, numbers, stream)
+
+
+def _metadata(what: str, tid: int, **args: str | int) -> dict[str, object]:
+    return {"ph": "M", "name": what, "pid": PID, "tid": tid, "args": args}
+
+
+def _slice(one: Slice, tid: int) -> dict[str, object]:
+    args = {name: terminal(value) if isinstance(value, str) else value for name, value in one.args.items()}
+    times = {"ts": _us(one.ts), "dur": _us(one.end - one.ts)}
+    return {"ph": "X", "cat": PROCESS, "name": terminal(one.name), "pid": PID, "tid": tid, **times, "args": args}
+
+
+def _arrow(one: Slice, tid: int, work: Ints, numbers: Iterator[int], thread: str) -> Iterator[dict[str, object]]:
+    """From a wait to the row of ``work`` (begin, end, device, stream) that it waited for, which is on a ``thread`` of
+    the process that has the device's number."""
+    if one.waited_for < 0:
+        return
+    ts, end, device, stream = work[one.waited_for].tolist()
+    met = max(one.ts, ts)  # inside both, and not before the arrow begins
+    if min(device, stream) < 0 or not met < min(end, one.end):
+        return
+    arrow = {"cat": PROCESS, "name": "waited for", "id": next(numbers)}
+    name = thread.format(stream)
+    yield {"ph": "s", **arrow, "pid": PID, "tid": tid, "ts": _us(one.ts)}
+    yield {"ph": "f", "bp": "e", **arrow, "pid": device, "tid": int(name) if name.isdigit() else name, "ts": _us(met)}
+
+
+def _us(ns: int) -> msgspec.Raw:
+    """Microseconds with every nanosecond in them."""
+    sign, ns = ("-", -ns) if ns < 0 else ("", ns)
+    return msgspec.Raw(f"{sign}{ns // 1000}.{ns % 1000:03d}".encode())

@@ -1,0 +1,161 @@
+"""Several traces in a terminal: a row for each, and who waits for whom. Of many, the notable ones."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from syncscope.findings import Report, TraceInfo
+from syncscope.ranks import BetweenRanks, RankBetween, Unread
+from syncscope.report.escape import terminal
+from syncscope.report.notable import notable
+from syncscope.report.page import milliseconds
+from syncscope.report.printed import line
+from syncscope.report.wording import count, labels
+
+MOST_ROWS = 16
+"""Rows of a table; what is left out is summed up below them."""
+
+MOST_PATHS = 10
+"""Paths printed of traces that have no rank, or that could not be read."""
+
+NO_OFFSET_MS = 0.05
+"""Below this, clocks are the same: the ends of a collective on one host are apart by some microseconds."""
+
+Row = list[str]
+
+
+def render(report: Report, console: Console) -> None:
+    """What the traces share, a row for each, and below how the ranks wait for each other."""
+    traces = report.traces
+    devices = sorted({terminal(info.device) for info in traces if info.device})
+    builds = sorted({f"torch {terminal(info.torch)}" for info in traces if info.torch})
+    title = " · ".join([count(len(traces), "trace"), *devices, *builds])
+    line(console, Text(title, style="bold"), hang=2)
+    names, shown = labels(traces), notable(report, MOST_ROWS)
+    rows = [[names[number], *_cells(traces[number])] for number in shown]
+    if len(shown) < len(traces):
+        rows += [
+            ["…"],
+            ["median of all", *_summary(traces, statistics.median)],
+            ["most of all", *_summary(traces, max)],
+        ]
+    _table(console, ["", "steps", "step", "waits", "with line", "idle", "copies exposed"], rows)
+    numbered = [number for number in shown if not names[number].startswith("rank")]
+    for number in numbered[:MOST_PATHS]:
+        line(console, Text(f"{names[number]} {terminal(traces[number].path)}"), 2, hang=len(names[number]) + 1)
+    if report.between_ranks is not None:
+        console.print()
+        _between(report.between_ranks, names, set(shown), console)
+
+
+def unread(entries: Sequence[Unread], console: Console) -> None:
+    """The traces that could not be read."""
+    for entry in entries[:MOST_PATHS]:
+        said = Text.assemble(("not read ", "bold red"), f"{terminal(entry.path)}: {terminal(entry.why)}")
+        line(console, said, hang=9)
+    if len(entries) > MOST_PATHS:
+        line(console, Text.assemble(("not read ", "bold red"), f"{len(entries) - MOST_PATHS} more"))
+
+
+def _cells(info: TraceInfo) -> Row:
+    idle, copies = (info.overlap.idle_ms, info.overlap.copy_exposed_ms) if info.overlap else (None, None)
+    counts = [str(number) for number in (info.coverage.waits, info.coverage.with_line)]
+    return [str(info.steps.count), _figure(_step(info)), *counts, _figure(idle), _figure(copies)]
+
+
+def _summary(traces: Sequence[TraceInfo], of: Callable[[Iterable[float]], float]) -> Row:
+    overlaps = [info.overlap for info in traces if info.overlap]
+    steps = [ms for info in traces if (ms := _step(info)) is not None]
+
+    def time(values: list[float]) -> str:
+        return _figure(of(values) if values else None)
+
+    return [
+        f"{of([info.steps.count for info in traces]):.4g}",
+        time(steps),
+        f"{of([info.coverage.waits for info in traces]):.4g}",
+        f"{of([info.coverage.with_line for info in traces]):.4g}",
+        time([overlap.idle_ms for overlap in overlaps]),
+        time([overlap.copy_exposed_ms for overlap in overlaps]),
+    ]
+
+
+def _step(info: TraceInfo) -> float | None:
+    return info.steps.bare_ms if info.steps.bare_ms is not None else info.steps.profiled_ms
+
+
+def _between(between: BetweenRanks, names: Sequence[str], shown: set[int], console: Console) -> None:
+    rows = [row for row in between.ranks if row.trace in shown]
+    apart = [row for row in between.ranks if tells_apart(row)]
+    said = f"{count(between.collectives, 'collective')} of {count(between.steps, 'step')} compared; times are a step"
+    line(console, Text(said, style="bold"), hang=2)
+    head = ["", "last", "holds others", "waits", "for"]
+    cells = [
+        [
+            names[row.trace],
+            f"{row.last} ×",
+            milliseconds(row.holds_ms_per_step),
+            milliseconds(row.waits_ms_per_step),
+            _for(row, names),
+            *([_clock(row, between)] if apart else []),
+        ]
+        for row in rows
+    ]
+    if len(rows) < len(between.ranks):
+        cells += [["…"], _median(between)]
+    _table(console, [*head, *(["clock"] if apart else [])], cells)
+    known = [row for row in between.ranks if row.clock_offset_ms is not None]
+    if known and not apart and len(known) > 1:
+        most = max(abs(row.clock_offset_ms or 0.0) for row in known)
+        line(console, Text(f"their clocks agree within {milliseconds(most)}", style="dim"), 2, hang=2)
+
+
+def _median(between: BetweenRanks) -> Row:
+    last = statistics.median(row.last for row in between.ranks)
+    holds = statistics.median(row.holds_ms_per_step for row in between.ranks)
+    waits = statistics.median(row.waits_ms_per_step for row in between.ranks)
+    return ["median of all", f"{last:.4g} ×", milliseconds(holds), milliseconds(waits)]
+
+
+def _for(row: RankBetween, names: Sequence[str]) -> str:
+    """Whom a rank waits for most, and how much of its waiting that is where it is not all."""
+    if not row.waits_for:
+        return "–"
+    one = row.waits_for[0]
+    share = round(100 * one.ms_per_step / row.waits_ms_per_step) if row.waits_ms_per_step else 100
+    return names[one.trace] + ("" if share >= 100 else f" {share} %")
+
+
+def tells_apart(row: RankBetween) -> bool:
+    """Whether a rank's clock is another than the reference's, and not only its collectives' ends some µs apart."""
+    offset, spread = row.clock_offset_ms, row.clock_spread_ms
+    return offset is not None and spread is not None and abs(offset) >= max(NO_OFFSET_MS, 3 * spread)
+
+
+def _clock(row: RankBetween, between: BetweenRanks) -> str:
+    if row.trace == between.reference:
+        return "reference"
+    if row.clock_offset_ms is None or row.clock_spread_ms is None:
+        return "unknown"
+    if not tells_apart(row):
+        return "the same"
+    offset = row.clock_offset_ms
+    return f"{'+' if offset > 0 else '−'}{milliseconds(abs(offset))} ± {milliseconds(row.clock_spread_ms)}"
+
+
+def _table(console: Console, head: Sequence[str], rows: Sequence[Row]) -> None:
+    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=True, header_style="dim")
+    for number, heading in enumerate(head):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _figure(ms: float | None) -> str:
+    return "–" if ms is None else milliseconds(ms)

@@ -1,0 +1,147 @@
+"""Several ranks in a terminal, and a thousand."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syncscope.findings import Finding, NotChecked, Report
+from syncscope.ranks import BetweenRanks, RankBetween, Unread, WaitsFor
+from syncscope.report import html, junit, markdown
+from syncscope.report.notable import notable, reduced
+from syncscope.report.text import to_text
+from syncscope.report.wording import several
+from tests.report import sample
+
+MANY = 1024
+LATE = 517
+
+
+def of_ranks(number: int, late: int, clock_ms: float = 0.0) -> Report:
+    """Each rank has the sample's findings; one holds all others, and the second half has another clock."""
+    infos, findings, unseen = [], [], []
+    for rank in range(number):
+        infos.append(sample.trace_info(f"run/rank{rank}.json.gz", rank))
+        mine = sample.findings(rank=rank)
+        findings += [msgspec.structs.replace(finding, trace=rank) for finding in mine]
+        if rank:
+            unseen.append(NotChecked(rule="SYN110", why="nobody looked", trace=rank, rank=rank))
+    straggler = sample.finding("DST601", "straggling-sync", 7, "log(loss)", rank=late)
+    findings.append(msgspec.structs.replace(straggler, trace=late))
+    rows = tuple(
+        RankBetween(
+            trace=rank, rank=rank, collectives=10, last=10 * (rank == late),
+            waits_ms_per_step=0.0 if rank == late else 2.0, holds_ms_per_step=2.0 if rank == late else 0.0,
+            waits_for=() if rank == late else (WaitsFor(trace=late, rank=late, ms_per_step=1.5),),
+            clock_offset_ms=clock_ms if rank >= number // 2 else 0.0, clock_spread_ms=0.001,
+        )
+        for rank in range(number)
+    )  # fmt: skip
+    report = sample.report(infos, findings)
+    between = BetweenRanks(steps=2, collectives=10, reference=0, ranks=rows)
+    return msgspec.structs.replace(
+        report, not_checked=tuple(unseen), between_ranks=between, saving_all_ms_per_step=None
+    )
+
+
+@pytest.fixture(scope="module")
+def many() -> Report:
+    return of_ranks(MANY, LATE, 31.7)
+
+
+def test_eight_ranks_are_all_shown_with_whom_they_wait_for() -> None:
+    text = to_text(of_ranks(8, 5))
+    assert "10 collectives of 2 steps compared; times are a step" in text
+    rows = [line.split() for line in text.splitlines() if line.startswith("  rank ")]
+    assert [row[1] for row in rows] == [str(rank) for rank in range(8)] * 2
+    assert rows[8] == ["rank", "0", "0", "×", "0", "µs", "2", "ms", "rank", "5", "75", "%"]
+    assert rows[13] == ["rank", "5", "10", "×", "2", "ms", "0", "µs", "–"]
+    assert "their clocks agree within 0 µs" in text
+
+
+def test_a_clock_is_shown_only_where_one_is_another() -> None:
+    text = to_text(of_ranks(4, 1, clock_ms=-31.7))
+    shown = [line.rstrip().rpartition("  ")[2].strip() for line in text.splitlines() if line.startswith("  rank ")]
+    assert shown[4:] == ["reference", "the same", "−31.7 ms ± 1 µs", "−31.7 ms ± 1 µs"]
+    assert "clocks agree" not in text
+    assert "clock" not in to_text(of_ranks(4, 1, clock_ms=0.004)).replace("their clocks agree within 4 µs", "")
+
+
+def test_a_thousand_ranks_are_as_many_lines_as_a_few(many: Report) -> None:
+    text = to_text(many)
+    assert len(text.splitlines()) < 170
+    assert all(len(line) <= 100 for line in text.splitlines())
+    assert "  rank 517" in text
+    assert "median of all" in text
+    assert f"on {MANY} of {MANY} traces, rank 0 shown" in text
+    assert "not checked SYN110: nobody looked (on ranks 1–1023)" in text
+    assert text.count("The file was cut short") == 1
+
+
+def test_the_notable_ranks_are_the_first_the_stragglers_and_the_heaviest(many: Report) -> None:
+    slow = msgspec.structs.replace(
+        many.traces[99], steps=msgspec.structs.replace(many.traces[99].steps, profiled_ms=99.0)
+    )
+    heavy = msgspec.structs.replace(many.findings[0], trace=600, rank=600, saving_ms_per_step=88.0, fingerprint="other")
+    traces = (*many.traces[:99], slow, *many.traces[100:])
+    changed = msgspec.structs.replace(many, traces=traces, findings=(heavy, *many.findings))
+    found = notable(changed, 8)
+    assert len(found) == 8 and found == sorted(found)
+    assert {0, LATE, 600, 99} <= set(found)
+    assert notable(many, MANY) == list(range(MANY))
+
+
+def test_a_reduced_report_speaks_of_the_traces_it_has(many: Report) -> None:
+    few = reduced(many, 8)
+    ranks = [info.rank for info in few.traces]
+    assert len(ranks) == 8 and {0, LATE} <= set(ranks)
+    assert few.between_ranks is not None
+    assert [row.rank for row in few.between_ranks.ranks] == ranks
+    entries: list[Finding | NotChecked | RankBetween] = [*few.findings, *few.not_checked, *few.between_ranks.ranks]
+    assert all(ranks[entry.trace] == entry.rank for entry in entries)
+    assert all(ranks[one.trace] == one.rank for row in few.between_ranks.ranks for one in row.waits_for)
+    assert len(few.findings) == 8 * len(sample.findings()) + 1
+    assert reduced(few, 8) is few
+
+
+def test_a_thousand_ranks_make_a_page_a_browser_can_open(many: Report) -> None:
+    page = html.render(many, [sample.lanes(f"run/rank{rank}.json.gz", rank) for rank in (0, LATE, 900)])
+    assert len(page) < len(html.render(of_ranks(html.MOST_TRACES, 5))) + 300_000
+    assert f'"left_out":{MANY - html.MOST_TRACES}' in page
+    assert "and 1023 more" in page.partition("</title>")[0]
+
+
+def test_other_outputs_of_a_thousand_ranks(many: Report) -> None:
+    text = markdown.render(many)
+    assert len(text) < 60_000
+    assert "… and 992 more" in text and "`rank 517`" in text
+    assert junit.render(many).count("<testsuite ") == MANY + 1  # and the stale expectations
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["rank 3"], "rank 3"),
+        ([f"rank {n}" for n in (0, 1, 2, 5)], "ranks 0–2, 5"),
+        ([f"rank {n}" for n in (9, 1, 3, 5, 7, 11, 12)], "ranks 1, 3, 5, 7 and 3 more"),
+        (["#1", "#2", "#4"], "#1–2, #4"),
+    ],
+)
+def test_ranks_in_a_sentence(names: list[str], says: str) -> None:
+    assert several(names) == says
+
+
+@given(st.sets(st.integers(0, 5000), min_size=1))
+def test_ranks_in_a_sentence_are_few_words(numbers: set[int]) -> None:
+    assert len(several(f"rank {number}" for number in numbers)) < 80
+
+
+def test_a_hundred_ranks_that_were_not_read_are_ten_lines_and_a_number() -> None:
+    report = msgspec.structs.replace(
+        of_ranks(2, 1), unread=tuple(Unread(path=f"lost{number}.json", why="is empty") for number in range(100))
+    )
+    assert to_text(report).count("not read lost") == 10
+    assert "not read 90 more" in to_text(report)
+    assert "100 traces not read" in to_text(report)
