@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,6 @@ def committed(path: Path) -> Any:
     return nbformat.read(path, as_version=4)
 
 
-@cache
-def executed(path: Path) -> Any:
-    return execute(path)
-
-
 def said(cell: Any) -> list[str]:
     """What the cell shows as text: tables, sentences, printed lines."""
     shown = [output.get("data", {}) for output in cell.outputs]
@@ -42,29 +36,37 @@ def drawn(cell: Any) -> list[Any]:
     return [output.data[PLOTLY]["data"] for output in cell.outputs if PLOTLY in output.get("data", {})]
 
 
-def test_there_is_a_notebook() -> None:
-    assert "pinned_memory" in [path.stem for path in PATHS]
+def test_there_are_notebooks() -> None:
+    assert [path.stem for path in PATHS] == ["finding_to_saving", "generation_waits", "pinned_memory"]
 
 
 @every_notebook
-def test_every_cell_runs_in_order_and_without_a_warning(path: Path) -> None:
-    cells = code_cells(executed(path))
-    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
-    assert [output for cell in cells for output in cell.outputs if output.get("name") == "stderr"] == []
-
-
-@every_notebook
-def test_every_cell_shows_something(path: Path) -> None:
-    assert [cell.source for cell in code_cells(executed(path)) if not any((*said(cell), *drawn(cell)))] == []
-
-
-@every_notebook
-def test_the_committed_outputs_are_those_of_this_code_and_these_traces(path: Path) -> None:
-    """When this fails, the figures have changed: ``python notebooks/execute.py``, and read the text again."""
-    fresh, kept = code_cells(executed(path)), code_cells(committed(path))
-    assert [cell.execution_count for cell in kept] == list(range(1, len(kept) + 1))
+def test_every_cell_runs_and_shows_what_is_committed(path: Path) -> None:
+    """When the last two fail, the figures have changed: ``python notebooks/execute.py``, and read the text again."""
+    fresh, kept = code_cells(execute(path)), code_cells(committed(path))
+    assert [cell.execution_count for cell in fresh] == list(range(1, len(fresh) + 1))
+    assert [output for cell in fresh for output in cell.outputs if output.get("name") == "stderr"] == []
+    assert [cell.source for cell in fresh if not any((*said(cell), *drawn(cell)))] == []
+    assert [cell.execution_count for cell in kept] == [cell.execution_count for cell in fresh]
     assert [said(cell) for cell in kept] == [said(cell) for cell in fresh]
     assert [drawn(cell) for cell in kept] == [drawn(cell) for cell in fresh]
+
+
+@every_notebook
+def test_a_notebook_says_where_its_figures_come_from(path: Path) -> None:
+    first = code_cells(committed(path))[0]
+    assert "Recorded: " in said(first)[0] and "NVIDIA H200, torch 2." in said(first)[0]
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@every_notebook
+def test_a_notebook_runs_on_the_gpu_at_hand(path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="recorded here and now are PyTorch programs")
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU: there is none here")
+    cells = code_cells(execute(path, live=True))
+    assert said(cells[0])[0].startswith("Live: ")
 
 
 @every_notebook
