@@ -1,0 +1,62 @@
+"""Run Python in a process of its own: what it tells, seconds of CPU, and peak memory of all that it starts.
+
+Peak memory is resident sets summed over the process and all below it, looked at every 10 ms (needs psutil).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+EVERY_S = 0.01
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the code printed last, as JSON, and what it took."""
+
+    told: Any
+    cpu_s: float
+    peak_mb: float
+
+
+def run(code: str, *arguments: str, python: str = sys.executable) -> Measured:
+    """Run ``code``, which prints a line of JSON last. Raises ``SystemExit`` with its errors where it fails."""
+    before = os.times()
+    with subprocess.Popen([python, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        peak = _watch(process)
+        out, err = process.communicate()
+    after = os.times()
+    if process.returncode != 0:
+        raise SystemExit(f"{python} failed: {err.decode(errors='replace')[-2000:]}")
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return Measured(json.loads(out.decode().strip().splitlines()[-1]), cpu, peak / 1e6)
+
+
+def _watch(process: subprocess.Popen[bytes]) -> int:
+    peak = 0
+    root = psutil.Process(process.pid)
+    while process.poll() is None:
+        total = 0
+        for one in [root, *_below(root)]:
+            try:
+                total += one.memory_info().rss
+            except psutil.Error:
+                continue
+        peak = max(peak, total)
+        time.sleep(EVERY_S)
+    return peak
+
+
+def _below(root: psutil.Process) -> list[psutil.Process]:
+    try:
+        return root.children(recursive=True)
+    except psutil.Error:
+        return []

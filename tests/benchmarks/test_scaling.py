@@ -1,0 +1,31 @@
+"""The exponent that is fitted is that of the growth."""
+
+import math
+
+import pytest
+
+pytest.importorskip("psutil")
+
+from benchmarks import read, scaling
+
+
+@pytest.mark.parametrize("power", [0.5, 1, 2])
+def test_the_exponent_of_a_power_is_found(power):
+    sizes = [100, 300, 1000]
+    assert scaling.exponent(sizes, [3 * size**power for size in sizes]) == pytest.approx(power)
+
+
+def test_one_size_has_no_exponent():
+    assert math.isnan(scaling.exponent([100], [1.0]))
+
+
+def test_the_tables_have_a_cell_for_each_column():
+    rows = [scaling.Row(events, [events * 1e-6] * len(scaling.STAGES), 100.0) for events in (100, 1000)]
+    lines = scaling.table(rows).splitlines()
+    assert len({line.count("|") for line in lines}) == 1
+    assert lines[-1].startswith("| exponent | 1.00 |")
+
+
+def test_ratios_are_to_our_own_read_of_the_same_trace():
+    rows = [read.Row("syncscope", "5 steps", 2.0, 4.0, 100.0), read.Row("HTA", "5 steps", 50.0, 50.0, 1000.0)]
+    assert "| HTA | 5 steps | 50.00 | 25.00 | 50.0 | 1,000 |" in read.table(rows, 200)
