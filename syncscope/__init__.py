@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from syncscope.collect.guard import SyncError, SyncWarning, guard
     from syncscope.collect.hazards import hazards
     from syncscope.findings import Finding, Frame, Report, Site
+    from syncscope.hta import to_hta
     from syncscope.session import profile
     from syncscope.trace import TraceError, load
     from syncscope.trace.model import Trace
@@ -39,6 +40,7 @@ __all__ = [
     "load",
     "profile",
     "step",
+    "to_hta",
 ]
 
 _HOME = {
@@ -57,6 +59,7 @@ _HOME = {
     "load": "syncscope.trace",
     "profile": "syncscope.session",
     "step": "syncscope.collect.active",
+    "to_hta": "syncscope.hta",
 }
 
 

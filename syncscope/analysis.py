@@ -1,35 +1,37 @@
-"""From trace files to one report: load, look, judge, join."""
+"""From trace files to one report: find, study, judge."""
 
 from __future__ import annotations
 
-import gzip
 import os
-import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from syncscope import __version__, rules
 from syncscope import policy as policies
-from syncscope.estimate import estimate
-from syncscope.findings import Report, Tool
+from syncscope import rules
+from syncscope.engine import Engine, Job, Progress, engine, judge
+from syncscope.estimate import telling
+from syncscope.findings import Finding, Report
 from syncscope.merge import merge
+from syncscope.report import perfetto
+from syncscope.report.notable import notable
 from syncscope.rules.straggling_sync import StragglingSync
 from syncscope.timeline import Timeline
-from syncscope.timeline.lanes import Lanes, lanes
-from syncscope.trace import TraceError, load
+from syncscope.timeline.lanes import MOST_ITEMS, Lanes, lanes
+from syncscope.trace import TraceError, load, source
+from syncscope.trace.files import find_traces
+from syncscope.trace.reader import read_bytes
+from syncscope.trace.remote import shown
+from syncscope.trace.source import MAX_BYTES, Reading
 
-__all__ = ["Progress", "analyze", "analyze_timelines", "find_traces", "lanes_beside", "load", "timelines"]
+__all__ = [
+    "Progress", "analyze", "analyze_timelines", "annotated", "examine", "find_traces", "lanes_beside", "load",
+]  # fmt: skip
 
-Progress = Callable[[str, int, int], None]
-"""Called with the trace about to be read, how many are done and how many there are; and once at the end."""
-
-REPORT_FILE = "report.json"
-SUFFIXES = (".json", ".json.gz")
-HEAD_BYTES = 64 * 1024
-TRACE_KEYS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"ph"')
+DEFAULT_READING = Reading()
+MOST_PICTURES = 8
+"""Traces drawn: of more, the notable ones."""
 
 
 def analyze(
@@ -38,6 +40,11 @@ def analyze(
     ignore: Sequence[str] = (),
     policy: policies.Policy | None = None,
     bare_ms: float | None = None,
+    hta: bool = False,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    max_bytes: int = MAX_BYTES,
+    cache: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The findings of one or several traces, in one report.
@@ -45,11 +52,57 @@ def analyze(
     A folder stands for every chrome trace in it and below. ``select`` and ``ignore`` take rule codes or prefixes and
     restrict what is reported, and what ``saving_all_ms_per_step`` is the saving of. With a ``policy``, expected
     findings are marked and stale expectations listed. ``bare_ms`` is the mean length of a step with no profiler, for
-    traces that do not hold it.
+    traces that do not hold it. ``hta`` adds HTA's tables (``TraceInfo.hta``).
 
-    Raises ``TraceError`` for a file that cannot be read and ``ValueError`` for an unknown rule.
+    ``jobs`` processes read the traces, no more than there are processors; with more than one, the calling program's
+    main module must be safe to import. ``scheduler`` is the address of a dask cluster that does it instead.
+    ``max_bytes`` and ``cache`` are those of ``load``.
+
+    Of several traces those that cannot be read are listed in ``Report.unread``. Raises ``TraceError`` when none can
+    be, ``ValueError`` for an unknown rule, ``engine.EngineError`` for a cluster that is not there, and ``HTAMissing``
+    (an ``ImportError``) for ``hta`` without the extra.
     """
-    return analyze_timelines(_each(paths, progress), select=select, ignore=ignore, policy=policy, bare_ms=bare_ms)
+    return examine(
+        find_traces(paths),
+        engine(jobs, scheduler),
+        select=select, ignore=ignore, policy=policy, bare_ms=bare_ms, hta=hta, progress=progress,
+        reading=Reading(max_bytes=max_bytes, cache=cache),
+    )[0]  # fmt: skip
+
+
+def examine(
+    files: Sequence[str],
+    where: Engine,
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    policy: policies.Policy | None = None,
+    bare_ms: float | None = None,
+    hta: bool = False,
+    pictures: bool = False,
+    reading: Reading = DEFAULT_READING,
+    progress: Progress | None = None,
+) -> tuple[Report, tuple[Lanes, ...]]:
+    """``analyze`` of files already found, and their ``pictures``: of many traces, those of the most notable."""
+    wanted = frozenset(rule.code for rule in rules.select(select, ignore))
+    if hta:
+        require_hta()
+    at_once = pictures and len(files) <= MOST_PICTURES
+    bars = MOST_ITEMS // len(files) if at_once else 0
+    job = Job(codes=wanted, bare_ms=bare_ms, hta=hta, bars=bars, reading=reading, forgiving=len(files) > 1)
+    studied = where.study(files, job, progress)
+    report = studied.report
+    if peers := telling(studied.peers):  # once more, knowing when the others came
+        report = where.study(files, msgspec.structs.replace(job, peers=peers, bars=0)).report
+    if not report.traces:
+        raise TraceError(report.unread[0].path, report.unread[0].why)
+    report = _finished(report, wanted, policy)
+    if not pictures or at_once:
+        return report, studied.pictures
+    paths = {report.traces[number].path for number in notable(report, MOST_PICTURES)}
+    drawn = [file for file in files if shown(file) in paths]
+    picture = Job(judge=False, bars=MOST_ITEMS // MOST_PICTURES, reading=reading, forgiving=True)
+    return report, where.study(drawn, picture).pictures
 
 
 def analyze_timelines(
@@ -62,42 +115,22 @@ def analyze_timelines(
 ) -> Report:
     """``analyze`` of traces already read. Takes one at a time, so an iterator need not hold them all."""
     wanted = frozenset(rule.code for rule in rules.select(select, ignore))
-    report = merge(_report(timeline, wanted, bare_ms) for timeline in timelines)
-    if policy is not None:
-        report = policies.apply(report, policy)
-    return only(report, wanted)
+    judged = [judge(timeline, wanted, bare_ms) for timeline in timelines]
+    reports, known = zip(*(one.told() for one in judged), strict=True) if judged else ((), ())
+    if peers := telling([peer for one in known for peer in one]):
+        reports = tuple(one.report(peers) for one in judged)
+    return _finished(merge(reports), wanted, policy)
 
 
-def timelines(*paths: str | os.PathLike[str], progress: Progress | None = None) -> list[Timeline]:
-    """Every trace that the paths stand for, read and held: for a report with pictures. Raises ``TraceError``."""
-    return list(_each(paths, progress))
+def _finished(report: Report, codes: frozenset[str], policy: policies.Policy | None) -> Report:
+    return only(report if policy is None else policies.apply(report, policy), codes)
 
 
-def _each(paths: Sequence[str | os.PathLike[str]], progress: Progress | None) -> Iterator[Timeline]:
-    files = find_traces(paths)
-    for done, file in enumerate(files):
-        if progress:
-            progress(str(file), done, len(files))
-        yield Timeline(load(file))
-    if progress:
-        progress(str(files[-1]), len(files), len(files))
+def require_hta() -> None:
+    """Raises ``HTAMissing`` without the extra, before any trace is read."""
+    from syncscope.hta.feed import imported
 
-
-def _report(timeline: Timeline, codes: frozenset[str], bare_ms: float | None) -> Report:
-    """The report on a trace. Savings are told of the rules with these codes alone, and of them together."""
-    hits, not_checked = rules.hits(timeline)
-    wanted = [hit for hit in hits if hit.finding.rule in codes]
-    worth = estimate(timeline, wanted, bare_ms)
-    others = tuple(hit.finding for hit in hits if hit.finding.rule not in codes)
-    return Report(
-        tool=Tool(name="syncscope", version=__version__),
-        traces=(msgspec.structs.replace(timeline.info(), replay=worth.replay),),
-        findings=(*worth.findings, *others),
-        saving_all_ms_per_step=worth.every.ms,
-        saving_all_low_ms_per_step=worth.every.low,
-        saving_all_high_ms_per_step=worth.every.high,
-        not_checked=tuple(not_checked),
-    )
+    imported()
 
 
 def only(report: Report, codes: frozenset[str]) -> Report:
@@ -111,63 +144,36 @@ def only(report: Report, codes: frozenset[str]) -> Report:
         findings=tuple(finding for finding in report.findings if finding.rule in codes),
         not_checked=tuple(entry for entry in report.not_checked if entry.rule in codes),
         stale=tuple(entry for entry in report.stale if any(code.startswith(entry.rule) for code in codes)),
+        between_ranks=report.between_ranks if StragglingSync.code in codes else None,
     )
 
 
 def lanes_beside(report: Report, folder: Path) -> tuple[Lanes, ...]:
-    """The picture of each of a saved report's traces that lies in ``folder``, where they were written together.
+    """The pictures of a saved report's traces that lie in ``folder``, where they were written together: of many, of
+    the notable ones.
 
     A report may come from anybody, so only a file's name is taken from it, never its folder. A trace that is not
     there, or is no longer readable, has no picture.
     """
     pictures = []
-    for info in report.traces:
+    drawn = [report.traces[number] for number in notable(report, MOST_PICTURES)]
+    for info in drawn:
         file = folder / Path(info.path).name
         if file.is_file():
             try:
-                pictures.append(msgspec.structs.replace(lanes(Timeline(load(file))), path=info.path))
+                picture = lanes(Timeline(load(file)), max_items=MOST_ITEMS // len(drawn))
+                pictures.append(msgspec.structs.replace(picture, path=info.path))
             except TraceError:
                 continue
     return tuple(pictures)
 
 
-def find_traces(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The trace files that paths stand for, each once. Raises ``TraceError`` for a folder without any."""
-    found: dict[str, Path] = {}
-    for path in map(Path, paths):
-        files = _in_folder(path) if path.is_dir() else [path]
-        if not files:
-            raise TraceError(path, "no trace in this folder (*.json or *.json.gz of torch.profiler)")
-        for file in files:
-            found.setdefault(os.path.realpath(file), file)
-    if not found:
-        raise ValueError("no trace given")
-    return list(found.values())
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    files = [
-        file
-        for file in folder.rglob("*")
-        if file.name.endswith(SUFFIXES)
-        and file.name != REPORT_FILE
-        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
-        and file.is_file()
-        and _may_be_trace(file)
-    ]
-    return sorted(files, key=lambda file: _natural(str(file)))
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    """Sorts rank 10 after rank 2."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)]
-
-
-def _may_be_trace(file: Path) -> bool:
-    """Whether a file in a folder is to be read. A broken one is, so that it is reported and not passed over."""
+def annotated(
+    file: str | os.PathLike[str], findings: Sequence[Finding], max_bytes: int = MAX_BYTES
+) -> Iterator[bytes | memoryview]:
+    """A trace with its findings as tracks of their own (``report.perfetto``), in pieces. Raises ``TraceError``."""
+    data, _ = source.read(os.fspath(file), max_bytes)
     try:
-        with gzip.open(file) if file.name.endswith(".gz") else file.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):
-        return True
-    return not head.strip() or any(key in head for key in TRACE_KEYS)
+        yield from perfetto.annotated(data, Timeline(read_bytes(data, os.fspath(file))), findings)
+    except ValueError as error:
+        raise error if isinstance(error, TraceError) else TraceError(file, str(error)) from None

@@ -94,26 +94,23 @@ def write_reports(folder: Path) -> Report | None:
 
     Of several ranks the last one to finish does it; the others return ``None``.
     """
-    from syncscope.analysis import analyze_timelines, timelines
+    from syncscope.analysis import examine, find_traces
     from syncscope.collect.tracefile import write_atomically
-    from syncscope.policy import ConfigError, load_policy
+    from syncscope.engine import engine
+    from syncscope.policy import ConfigError, apply, load_policy
     from syncscope.report import html
-    from syncscope.timeline.lanes import MOST_ITEMS, lanes
 
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     traces = sorted(folder.glob("trace*.json.gz"))
     if len(traces) < ranks:
         return None
-    views = timelines(*traces)
+    report, pictures = examine(find_traces(traces), engine(), pictures=True)
     try:
-        report = analyze_timelines(views, policy=load_policy(Path.cwd()))
+        report = apply(report, load_policy(Path.cwd()))
     except ConfigError as error:  # a slip in a comment does not cost the recording its report
-        report = _warned(analyze_timelines(views), f"Nothing is expected here: {error}")
+        report = _warned(report, f"Nothing is expected here: {error}")
     write_atomically(folder / "report.json", report.to_json().encode())
-    write_atomically(
-        folder / "report.html",
-        html.render(report, [lanes(view, max_items=MOST_ITEMS // len(views)) for view in views]).encode(),
-    )
+    write_atomically(folder / "report.html", html.render(report, pictures).encode())
     return report
 
 

@@ -7,7 +7,8 @@ import pytest
 
 import syncscope
 from syncscope import analysis
-from syncscope.analysis import analyze, analyze_timelines, find_traces
+from syncscope.analysis import analyze, analyze_timelines, examine, find_traces
+from syncscope.engine import engine
 from syncscope.policy import Expectation, Policy
 from syncscope.timeline import Timeline
 from tests.cli import traces
@@ -52,8 +53,33 @@ def test_an_unknown_rule_is_a_value_error(run: Path) -> None:
 def test_an_unreadable_trace_is_a_trace_error_that_names_it(run: Path) -> None:
     (run / "rank2.json.gz").write_bytes(b"")
     with pytest.raises(syncscope.TraceError) as caught:
-        analyze(run)
+        analyze(run / "rank2.json.gz")
     assert str(caught.value).startswith(f"{run / 'rank2.json.gz'}: ")
+
+
+def test_an_unreadable_trace_among_others_is_in_the_report(run: Path) -> None:
+    whole = analyze(run)
+    (run / "rank2.json.gz").write_bytes(b"")
+    report = analyze(run)
+    assert [(entry.path, entry.why) for entry in report.unread] == [(str(run / "rank2.json.gz"), "is empty")]
+    assert (report.traces, report.findings) == (whole.traces, whole.findings)
+
+
+def test_an_expectation_that_matches_nothing_is_not_stale_where_a_trace_was_not_read(run: Path) -> None:
+    policy = Policy(expect=(Expectation(rule="SYN105", codes=frozenset({"SYN105"}), reason="old", where="here:2"),))
+    assert analyze(run, policy=policy).stale
+    (run / "rank2.json.gz").write_bytes(b"")
+    assert analyze(run, policy=policy).stale == ()
+
+
+def test_of_many_traces_the_notable_ones_are_drawn(tmp_path: Path) -> None:
+    for rank in range(12):
+        (traces.waiting if rank == 9 else traces.clean)(rank=rank).write(tmp_path / f"rank{rank}.json")
+    report, pictures = examine(find_traces([tmp_path]), engine(), pictures=True)
+    assert len(report.traces) == 12
+    assert len(pictures) == 8
+    assert {0, 9} <= {picture.rank for picture in pictures}
+    assert {picture.path for picture in pictures} <= {info.path for info in report.traces}
 
 
 def test_progress_is_told_each_file_and_the_end(run: Path) -> None:

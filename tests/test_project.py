@@ -77,10 +77,13 @@ def test_the_newest_entry_of_the_changelog_is_this_version() -> None:
 
 def documented_commands() -> list[list[str]]:
     """The words of every ``syncscope …`` line in the documentation's blocks."""
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "README.md", ROOT / "docs" / "ci.md")]
+    files = (ROOT / "README.md", *(ROOT / "docs" / name for name in ("ci.md", "hta.md", "many-ranks.md")))
+    texts = [path.read_text(encoding="utf-8") for path in files]
     blocks = [block for text in texts for block in re.findall(r"```(?:sh|console)\n(.*?)```", text, re.DOTALL)]
     lines = [line.partition("#")[0] for block in blocks for line in block.splitlines()]
-    found = [re.search(r"(?:^|/)syncscope ((?:profile|analyze|check|report|rules|diff)\b.*)", line) for line in lines]
+    found = [
+        re.search(r"(?:^|/)syncscope ((?:profile|analyze|check|report|rules|diff|hta)\b.*)", line) for line in lines
+    ]
     return [match[1].split() for match in found if match]
 
 
@@ -93,6 +96,7 @@ def test_documented_commands_have_the_options_they_name(words: list[str]) -> Non
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:
-    for file in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "ci.md"):
+    guides = (ROOT / "docs" / "ci.md", ROOT / "docs" / "many-ranks.md")
+    for file in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *guides):
         for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", file.read_text(encoding="utf-8")):
             assert (file.parent / target).exists(), f"{file.name}: {target}"

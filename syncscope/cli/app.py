@@ -14,6 +14,7 @@ from syncscope.cli.check import check
 from syncscope.cli.console import drop_stdout, flowing, write_stdout
 from syncscope.cli.diff import diff
 from syncscope.cli.errors import INTERRUPTED, exit_for
+from syncscope.cli.hta import hta
 from syncscope.cli.profile import ScriptCommand, profile
 from syncscope.cli.report import report
 from syncscope.cli.rules import rules
@@ -54,7 +55,7 @@ def _add(command: Callable[..., None], **how: Any) -> None:
 
 
 _add(profile, cls=ScriptCommand)
-for _command in (analyze, check, diff, report, rules):
+for _command in (analyze, check, diff, report, hta, rules):
     _add(_command)
 
 

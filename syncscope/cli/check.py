@@ -9,7 +9,20 @@ import msgspec
 import typer
 
 from syncscope.cli.errors import USAGE, CommandError
-from syncscope.cli.options import Config, Format, Ignore, Output, Select, Traces, codes
+from syncscope.cli.options import (
+    Cache,
+    Config,
+    Engine,
+    Format,
+    Ignore,
+    Jobs,
+    MaxSize,
+    Output,
+    Scheduler,
+    Select,
+    Traces,
+    codes,
+)
 
 if TYPE_CHECKING:
     from syncscope.findings import RatchetOutcome, Verdict
@@ -42,6 +55,11 @@ def check(
     baseline: BaselineFile = None,
     update: Update = False,
     exit_zero: ExitZero = False,
+    jobs: Jobs = None,
+    engine: Engine = "local",
+    scheduler: Scheduler = None,
+    max_size: MaxSize = None,
+    cache: Cache = False,
 ) -> None:
     """Fail when traces hold waits that nobody expects: the gate for CI.
 
@@ -66,21 +84,30 @@ def check(
       history.append(loss.item())  # syncscope: expect SYN102 -- one read every 100 steps
 
     [bold]Exit status[/bold]: 0 clean; 1 unexpected findings, stale expectations or budgets exceeded; 2 wrong usage or
-    configuration; 3 a trace or baseline cannot be read, a gated rule not be checked or a budget not be judged.
+    configuration; 3 a trace or baseline cannot be read, a gated rule not be checked or a budget not be judged. What the
+    other ranks show is a 1 also where one cannot be read.
     """
     from syncscope.cli.output import Content, deliver, with_stdout
-    from syncscope.cli.study import study
+    from syncscope.cli.study import chosen, reading, study, tell_unread
     from syncscope.policy import hold, load_policy, verdict
 
     policy = _gated(load_policy(Path.cwd(), config), codes(select), codes(ignore))
     saved = _saved(baseline, update)
-    report, lanes, wanted = study(traces, with_stdout(output, format), policy, untouched=[baseline] if baseline else [])
+    report, lanes, wanted = study(
+        traces,
+        with_stdout(output, format),
+        policy,
+        untouched=[baseline] if baseline else [],
+        how=chosen(jobs, engine, scheduler),
+        reading=reading(max_size, cache),
+    )
     held = hold(report, policy, saved) if baseline else None
     report = held.report if held else report
     outcome = verdict(report, policy)
     if baseline is not None and held is not None:
         outcome = _ratcheted(outcome, held, baseline, saved, update)
     deliver(wanted, Content(report, lanes, outcome))
+    tell_unread(report)
     raise typer.Exit(outcome.exit_code if not exit_zero else 3 if outcome.blind else 0)
 
 
@@ -115,8 +142,8 @@ def _ratcheted(outcome: Verdict, held: Held, path: Path, saved: Baseline | None,
     became: RatchetOutcome = "held"
     if saved is None or (update and held.tightened != saved):
         became = "not written"
-        if not outcome.unexpected and not outcome.not_checked:
+        if not outcome.unexpected and not outcome.not_checked and not outcome.unread:
             became = "written" if saved is None else "tightened"
-            write(path, held.tightened.to_json().encode())
+            write(path, [held.tightened.to_json().encode()])
     ratchet = Ratchet(path=str(path), outcome=became, covered=held.covered, fixed=held.fixed)
     return msgspec.structs.replace(outcome, baseline=ratchet)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from syncscope.cli.errors import UNREADABLE, CommandError
 from syncscope.cli.options import Config, Ignore, Select, codes
 from syncscope.cli.saved import is_report, read_report
 
@@ -18,8 +19,8 @@ SIDE = "A trace, a folder of traces, or a saved report."
 
 
 def diff(
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help=SIDE, show_default=False)],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help=SIDE, show_default=False)],
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help=SIDE, show_default=False)],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help=SIDE, show_default=False)],
     format: Annotated[
         Literal["text", "json", "markdown"],
         typer.Option("--format", help="markdown is made for a comment on a pull request."),
@@ -62,9 +63,12 @@ def diff(
         render(found, stdout())
 
 
-def _report(path: Path, policy: Policy, wanted: tuple[str, ...]) -> Report:
+def _report(path: str, policy: Policy, wanted: tuple[str, ...]) -> Report:
     from syncscope.analysis import only
     from syncscope.cli.study import study
 
-    saved = read_report(path) if is_report(path) else study([path], None, policy)[0]
-    return only(saved, frozenset(wanted))
+    found = read_report(Path(path)) if is_report(Path(path)) else study([path], None, policy)[0]
+    if found.unread:  # what only that rank shows would look as if it were fixed, or new
+        missing = found.unread[0]
+        raise CommandError(f"{path}: lacks a trace that could not be read: {missing.path}: {missing.why}", UNREADABLE)
+    return only(found, frozenset(wanted))

@@ -38,15 +38,25 @@ def exit_for(error: Exception) -> typer.Exit:
         return _exit(str(error), USAGE)
     if isinstance(error, BaselineError):
         return _exit(str(error), UNREADABLE)
+    from syncscope.engine import EngineError
     from syncscope.trace import TraceError
 
-    if isinstance(error, TraceError):
+    if isinstance(error, TraceError | EngineError):
         return _exit(str(error), UNREADABLE)
+    from syncscope.hta import HTAMissing
+
+    if isinstance(error, HTAMissing):
+        return _exit(str(error), USAGE)
     if os.environ.get(TRACEBACK):
         raise error
     return _exit(f"internal error: {type(error).__name__}: {error} ({TRACEBACK}=1 shows where)", UNREADABLE)
 
 
-def _exit(line: str, code: int) -> typer.Exit:
+def tell(line: str) -> None:
+    """One line on stderr of what went wrong."""
     stderr().print(Text.assemble(("error: ", "bold red"), terminal(line)), soft_wrap=True)
+
+
+def _exit(line: str, code: int) -> typer.Exit:
+    tell(line)
     return typer.Exit(code)

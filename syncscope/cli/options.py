@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 import typer
 
 Traces = Annotated[
-    list[Path],
+    list[str],
     typer.Argument(
         metavar="TRACE",
         help="Chrome traces of torch.profiler or of syncscope profile (.json, .json.gz), or folders of them: "
-        "the ranks of one run.",
+        "the ranks of one run. With the extra remote also URLs, as in s3://bucket/run/.",
         show_default=False,
     ),
 ]
@@ -54,6 +54,53 @@ BareMs = Annotated[
         min=0.001,
         help="Mean length of a step with no profiler, for savings from traces that do not hold it.",
         show_default=False,
+    ),
+]
+HTA = Annotated[
+    bool,
+    typer.Option("--hta", help="Add the tables of HolisticTraceAnalysis, as syncscope hta prints them (extra: hta)."),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=1,
+        help="Processes that read traces; each holds one trace in memory. Default: one a processor, where there is "
+        "enough to read.",
+        show_default=False,
+    ),
+]
+Engine = Annotated[
+    Literal["local", "dask"],
+    typer.Option("--engine", help="local: this machine. dask: the workers of a cluster, with the extra cluster."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Of the dask cluster, as in tcp://host:8786. Its workers must see the traces under the same paths.",
+        show_default=False,
+    ),
+]
+MaxSize = Annotated[
+    str | None,
+    typer.Option(
+        "--max-size",
+        metavar="SIZE",
+        help="The largest trace read, inflated, as in 500M or 20G; 8G unless something else is named. A damaged one "
+        "may be a quarter of it.",
+        show_default=False,
+    ),
+]
+Cache = Annotated[
+    bool,
+    typer.Option(
+        "--cache",
+        help="Keep what was read as columns in your cache folder, and take it from there the next time; needs the "
+        "extra cache.",
     ),
 ]
 Config = Annotated[

@@ -111,23 +111,31 @@ def with_stdout(values: Iterable[str] | None, format: str | None) -> list[str]:
     return [*listed, f"{format or 'text'}={STDOUT}"]
 
 
-def targets(values: Iterable[str] | None, inputs: Iterable[Path]) -> list[Target]:
+def targets(values: Iterable[str] | None, inputs: Iterable[str | Path]) -> list[Target]:
     """What ``--output`` names. Raises ``CommandError`` for one that cannot or must not be written."""
     taken = {os.path.realpath(path): "would overwrite its input" for path in inputs}
     found = []
     for value in values or ():
         target = _parsed(value)
-        place = str(STDOUT) if target.path == STDOUT else os.path.realpath(target.path)
-        reason = taken.get(place)
-        if target.path != STDOUT and target.path.is_dir():
-            reason = "is a folder"
-        elif target.path != STDOUT and not os.path.isdir(os.path.dirname(place)):
-            reason = "its folder does not exist"
-        if reason:
-            raise CommandError(f"{target.path}: {reason}", USAGE)
-        taken[place] = "is named twice"
+        claim(target.path, taken)
         found.append(target)
     return found
+
+
+def claim(path: Path, taken: dict[str, str]) -> None:
+    """Take a path for an output. ``taken`` says of each real path why it cannot be had.
+
+    Raises ``CommandError`` for one that cannot or must not be written.
+    """
+    place = str(STDOUT) if path == STDOUT else os.path.realpath(path)
+    reason = taken.get(place)
+    if path != STDOUT and path.is_dir():
+        reason = "is a folder"
+    elif path != STDOUT and not os.path.isdir(os.path.dirname(place)):
+        reason = "its folder does not exist"
+    if reason:
+        raise CommandError(f"{path}: {reason}", USAGE)
+    taken[place] = "is named twice"
 
 
 def _parsed(value: str) -> Target:
@@ -151,7 +159,7 @@ def deliver(wanted: Iterable[Target], content: Content) -> None:
     printed = [target.format for target in wanted if target.path == STDOUT]
     for target in wanted:
         if target.path != STDOUT:
-            write(target.path, RENDERERS[target.format](content).encode("utf-8", errors="replace"))
+            write(target.path, [RENDERERS[target.format](content).encode("utf-8", errors="replace")])
     for format in printed:
         _print(format, content)
     if "github" in printed and os.environ.get(SUMMARY):
@@ -188,24 +196,25 @@ def folder_in_repository(start: Path) -> str:
     return "" if folder == "." else folder
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write a file. Raises ``CommandError`` when the system refuses."""
+def write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """Write a file, piece by piece. Raises ``CommandError`` when the system refuses."""
     try:
-        _write(path, data)
+        _write(path, pieces)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}", USAGE) from None
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     """Replace a regular file at once, so that nobody reads half of it; a pipe or device is written to."""
     place = os.path.realpath(path)
     if os.path.exists(place) and not os.path.isfile(place):
-        Path(place).write_bytes(data)
+        with open(place, "wb") as stream:
+            stream.writelines(pieces)
         return
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(place), prefix=f".{os.path.basename(place)}.")
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            stream.writelines(pieces)
         os.chmod(temporary, _mode(place))
         os.replace(temporary, place)
     except BaseException:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syncscope.cli.console import stderr
@@ -19,7 +18,7 @@ LONG_BYTES = 10_000_000
 
 
 @contextlib.contextmanager
-def progress(files: Sequence[Path]) -> Iterator[Progress | None]:
+def progress(files: Sequence[str]) -> Iterator[Progress | None]:
     """What to tell the progress to; ``None`` when stderr is no terminal or the work is short."""
     console = stderr()
     if not console.is_terminal or (len(files) < 2 and sum(map(_size, files)) < LONG_BYTES):
@@ -27,6 +26,8 @@ def progress(files: Sequence[Path]) -> Iterator[Progress | None]:
         return
     from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
+
+    from syncscope.trace.remote import shown
 
     columns = (
         SpinnerColumn(),
@@ -37,10 +38,10 @@ def progress(files: Sequence[Path]) -> Iterator[Progress | None]:
     )
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=len(files))
-        yield lambda path, done, total: bar.update(task, description=terminal(path), completed=done, total=total)
+        yield lambda path, done, total: bar.update(task, description=terminal(shown(path)), completed=done, total=total)
 
 
-def _size(file: Path) -> int:
+def _size(file: str) -> int:
     try:
         return os.stat(file).st_size
     except OSError:

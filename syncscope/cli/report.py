@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syncscope.cli.options import BareMs, Config, Output
+from syncscope.cli.options import BareMs, Cache, Config, MaxSize, Output
 from syncscope.cli.saved import is_report, read_report
 
 if TYPE_CHECKING:
+    from syncscope.cli.output import Target
     from syncscope.findings import Report
     from syncscope.timeline.lanes import Lanes
 
 
 def report(
     source: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="REPORT.json|TRACE", help="A saved report, a trace or a folder of traces.", show_default=False
         ),
     ],
-    output: Output,
+    output: Output = None,
+    perfetto: Annotated[
+        Path | None,
+        typer.Option(
+            "--perfetto",
+            metavar="PATH",
+            help="Write the trace with the findings as tracks of their own, for Perfetto; gzipped where PATH ends in "
+            ".gz. For several traces PATH is a folder.",
+            show_default=False,
+        ),
+    ] = None,
     bare_ms: BareMs = None,
+    max_size: MaxSize = None,
+    cache: Cache = False,
     config: Config = None,
 ) -> None:
-    """Write the HTML report, from a trace or from a saved JSON report.
+    """Write the HTML report, or the trace with the findings in it, from a trace or from a saved JSON report.
 
     From a saved report the timeline is drawn from the traces beside it, where they are still there.
 
@@ -35,20 +48,39 @@ def report(
 
       syncscope report trace.json.gz -o report.html
       syncscope report out/report.json -o report.html
+      syncscope report trace.json.gz --perfetto found.json.gz
 
     [bold]Exit status[/bold]: 0; 2 wrong usage or configuration; 3 a file that cannot be read.
     """
+    from syncscope.analysis import find_traces
+    from syncscope.cli.errors import USAGE, CommandError
     from syncscope.cli.output import Content, deliver, needs_picture, targets
-    from syncscope.cli.study import study
+    from syncscope.cli.perfetto import annotate, by_name, destinations, traces_beside
+    from syncscope.cli.study import end_unread, reading, study
     from syncscope.policy import load_policy
 
-    if not is_report(source):
-        found, lanes, wanted = study([source], output, load_policy(Path.cwd(), config), bare_ms=bare_ms)
-        deliver(wanted, Content(found, lanes))
+    if not output and perfetto is None:
+        raise CommandError("nothing to write: name a file with --output or --perfetto", USAGE)
+    file, how = Path(source), reading(max_size, cache)  # a URL is no file
+    if is_report(file):
+        wanted, found = targets(output, [source]), read_report(file)
+        marked = destinations(
+            perfetto, traces_beside(found, file.parent) if perfetto else {}, [source, *_paths(wanted)]
+        )
+        deliver(wanted, Content(found, _pictures(found, file.parent) if needs_picture(wanted) else ()))
+        annotate(found, marked, how.max_bytes)
         return
-    wanted = targets(output, [source])
-    saved = read_report(source)
-    deliver(wanted, Content(saved, _pictures(saved, source.parent) if needs_picture(wanted) else ()))
+    traces = by_name(find_traces([source])) if perfetto else {}
+    marked = destinations(perfetto, traces, _paths(targets(output, traces.values())))
+    policy = load_policy(Path.cwd(), config)
+    found, lanes, wanted = study([source], output, policy, bare_ms=bare_ms, reading=how)
+    deliver(wanted, Content(found, lanes))
+    annotate(found, marked, how.max_bytes)
+    end_unread(found)
+
+
+def _paths(wanted: Iterable[Target]) -> list[Path]:
+    return [target.path for target in wanted]
 
 
 def _pictures(saved: Report, folder: Path) -> Sequence[Lanes]:

@@ -16,7 +16,8 @@ def apply(report: Report, policy: Policy) -> Report:
     ``stale``.
 
     The first expectation that covers a finding, and whose limit it keeps, gives the reason. What the recording already
-    says is expected keeps its own. An expectation for a rule that could not be checked is not stale: nobody looked.
+    says is expected keeps its own. An expectation for a rule that could not be checked is not stale: nobody looked; and
+    none is where a trace could not be read.
     Raises ``ConfigError`` for a comment that cannot be used.
     """
     expectations = (*policy.expect, *comments(report, policy.folders))
@@ -30,7 +31,7 @@ def apply(report: Report, policy: Policy) -> Report:
     stale = tuple(
         Stale(rule=entry.rule, where=entry.where, reason=entry.reason)
         for entry in expectations
-        if entry not in answered and not entry.codes & unseen
+        if entry not in answered and not entry.codes & unseen and not report.unread
     )
     return msgspec.structs.replace(report, findings=ordered(findings), stale=stale)
 

@@ -25,6 +25,7 @@ def verdict(report: Report, policy: Policy) -> Verdict:
         stale=report.stale,
         budgets=budgets,
         not_checked=unseen(report, policy),
+        unread=report.unread,
     )
 
 

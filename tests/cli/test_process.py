@@ -129,9 +129,9 @@ def test_a_reader_that_goes_away_is_no_error(arguments: str, code: int, folder: 
 def test_an_internal_error_is_one_line_and_neither_clean_nor_a_finding(folder: Path) -> None:
     script = (
         "import sys; sys.argv = ['syncscope', 'check', 'waiting.json.gz']\n"
-        "import syncscope.analysis as a\n"
+        "import syncscope.engine.rank as r\n"
         "def fail(*_): raise KeyError('oh')\n"
-        "a._report = fail\n"
+        "r.judge = fail\n"
         "from syncscope.cli import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
+from typing import Any
 
 import pytest
 
@@ -39,3 +41,26 @@ def test_a_tick_may_end_the_program() -> None:
         spin([], 1)
     timer.close()
     assert ticks
+
+
+def test_it_does_not_tick_between_a_wait_and_its_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks: list[object] = []
+    timer = Timer(0.001, lambda: ticks.append(None))
+
+    def show(*_: Any, **__: Any) -> None:
+        before = len(ticks)
+        deadline = time.monotonic() + 0.05
+        while time.monotonic() < deadline:
+            time.sleep(0.001)
+        during.append(len(ticks) - before)
+
+    during: list[int] = []
+    timer.open()
+    spin(ticks, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        monkeypatch.setattr(warnings, "showwarning", show)
+        warnings.warn("a wait", stacklevel=1)
+    spin(ticks, 10)
+    timer.close()
+    assert during == [0] and len(ticks) >= 10
