@@ -122,7 +122,7 @@ def _read_object(text: str, damage: _Damage) -> tuple[list[Event] | None, dict[s
                 continue
             value, position = _SCANNER.raw_decode(text, position)
             if key in _KEPT_KEYS:
-                top[key] = value
+                top[key] = _encodable(value)
         except (ValueError, RecursionError):
             following = _KEY.search(text, position)
             if following is None:
@@ -166,14 +166,26 @@ def _convert(raw: object, damage: _Damage) -> Event:
     if isinstance(raw, dict) and raw.get("ph") not in _READ_PHASES:
         return UNREAD
     try:
-        event = msgspec.convert(raw, Event, strict=False)
+        event = msgspec.convert(_encodable(raw), Event, strict=False)
     except (msgspec.ValidationError, OverflowError) as error:
         damage.skip(one_line(str(error)))
         return UNREAD
+    except RecursionError:
+        damage.skip("nested too deeply")
+        return UNREAD
     damage.read += 1
-    if not event.name.isascii():
-        event.name = _SURROGATE.sub("\ufffd", event.name)
     return event
+
+
+def _encodable(value: Any) -> Any:
+    """``value`` with every half of a surrogate pair replaced, which no text may hold alone."""
+    if isinstance(value, str):
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    return value
 
 
 def _repair(text: str, start: int, next_event: re.Pattern[str]) -> tuple[object, int | None]:

@@ -223,6 +223,12 @@ def test_half_a_surrogate_pair_is_replaced():
     assert name.encode() == "half \ufffd".encode()
 
 
+@pytest.mark.parametrize("half", ['"half \\ud800": 1', '"unknown": {"a": ["\\udc00 half"], "b\\ud800": {}}'])
+def test_half_a_surrogate_pair_in_what_is_not_read_loses_nothing(half):
+    trace = read(WHOLE.replace('"name":', f'{half}, "name":'))
+    assert starts(trace) == ALL
+
+
 def test_control_characters_in_names_are_read():
     trace = read(replaced(WHOLE, "cudaStreamSynchronize", "tab\tand\nline"))
     assert trace.warnings == ()
