@@ -35,7 +35,7 @@ def decode(data: bytes | bytearray, path: str) -> tuple[Document, list[str]]:
     return document, warnings
 
 
-def decode_piece(events: bytes | bytearray) -> list[Event]:
+def decode_piece(events: bytes | memoryview) -> list[Event]:
     """The events of a JSON list. Raises :class:`Unclear` for anything else than whole events, and for none."""
     found: list[Event] | None
     try:
@@ -47,10 +47,10 @@ def decode_piece(events: bytes | bytearray) -> list[Event]:
     return found
 
 
-def _with_loose_numbers(events: bytes | bytearray) -> list[Event] | None:
+def _with_loose_numbers(events: bytes | memoryview) -> list[Event] | None:
     """Bare ``NaN`` and the like is not JSON, but nothing is lost by it."""
     try:
-        return salvage_events(events.decode())
+        return salvage_events(str(events, "utf-8"))
     except (UnicodeDecodeError, RecursionError):
         return None
 

@@ -1,4 +1,4 @@
-"""Blocks of a document's text → pieces, each a JSON list of whole events.
+"""A document's text → pieces, each a JSON list of whole events, or a span of the file that holds them.
 
 Where the text may be cut is guessed and not proved: what stands between two events of one block stands between two of
 the next, too. A piece that decodes as a list of events proves its cut, since a cut within an event or a string leaves
@@ -9,13 +9,14 @@ there is nothing to guess by, as at the end of the list, :func:`structure` looks
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from syncscope.trace.decode import START, decode_frame
 from syncscope.trace.events import Document
-from syncscope.trace.source import TraceError, Unclear
+from syncscope.trace.source import Text, TraceError, Unclear
+from syncscope.trace.spans import Span, blocks, spans
 
 LONGEST = 256 << 20
 """Bytes of an event, and of what comes before and after the events: more is no trace."""
@@ -36,14 +37,21 @@ class Pieces:
     Both raise :class:`.Unclear` for what must be read as a whole, and :class:`.TraceError` for what is too long.
     """
 
-    def __init__(self, blocks: Iterator[bytes], path: str) -> None:
-        self._blocks = blocks
+    def __init__(self, text: Text | Iterable[bytes], path: str) -> None:
+        self._text = text if isinstance(text, Text) else None
+        self._blocks = self._opened = iter(text)  # which closes the file when it is let go
+        self._read = 0  # bytes
         self._path = path
         self._before = b""
         self._after = b""
         self._seam: bytes | None = None
 
-    def __iter__(self) -> Iterator[bytes]:
+    @property
+    def file(self) -> int | None:
+        """The descriptor of the file whose spans are given out, while iterating."""
+        return None if self._text is None else self._text.file
+
+    def __iter__(self) -> Iterator[bytes | Span]:
         rest = self._first_events()
         while True:
             end, cut = self._cut(rest)
@@ -56,6 +64,9 @@ class Pieces:
             if cut >= 0:
                 yield b"[%b]" % rest[:cut]
             rest = rest[cut + 1 :]
+            if self._text is not None and self._text.file is not None and self._seam is not None:
+                yield from self._spans(self._text.file, self._seam, self._read - len(rest), self._text.size)
+                rest, self._text = b"", None
             more = self._more(rest)
             if not more and cut < 0:
                 raise Unclear
@@ -84,6 +95,16 @@ class Pieces:
                 return text[found.end() :]
         raise Unclear
 
+    def _spans(self, file: int, seam: bytes, start: int, size: int) -> Iterator[Span]:
+        """The spans from ``start`` on; the blocks go on behind the last."""
+        try:
+            for span in spans(file, start, seam, size):
+                yield span
+                start = span.end + 1
+        except OSError:
+            raise Unclear from None
+        self._blocks = blocks(file, start, size)
+
     def _more(self, text: bytes) -> bytes:
         """``text`` and at least as much again, so that looking through it anew stays cheap; nothing at the end."""
         parts, size = [text], 0
@@ -92,6 +113,7 @@ class Pieces:
             size += len(block)
             if size >= len(text):
                 break
+        self._read += size
         if len(text) + size > LONGEST:
             raise TraceError(self._path, f"holds more than {LONGEST:,} bytes that are no events, or one event of them")
         return b"".join(parts) if size else b""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from syncscope.trace import source
@@ -34,7 +34,7 @@ def read_file(path: str, max_bytes: int, workers: int) -> Contents:
     """The contents of a file. Raises :class:`.TraceError`."""
     for count in (workers, 1) if workers > 1 else (1,):
         try:
-            return read_pieces(source.blocks(path, max_bytes), path, count)
+            return read_pieces(source.Text(path, max_bytes), path, count)
         except WorkerLost:
             continue
         except Unclear:
@@ -42,9 +42,9 @@ def read_file(path: str, max_bytes: int, workers: int) -> Contents:
     return _read_whole(path, max_bytes // DAMAGED_SHARE)
 
 
-def read_pieces(blocks: Iterator[bytes], path: str, workers: int = 1) -> Contents:
+def read_pieces(text: source.Text | Iterable[bytes], path: str, workers: int = 1) -> Contents:
     """The contents of a document. Raises :class:`.TraceError`, :class:`.Unclear` and :class:`.WorkerLost`."""
-    pieces, strings = Pieces(blocks, path), Strings()
+    pieces, strings = Pieces(text, path), Strings()
     found = _gathered(parts(pieces, strings, workers), strings)
     found.document = pieces.document
     return found

@@ -59,24 +59,42 @@ def one_line(text: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
-def blocks(path: str, max_bytes: int = MAX_BYTES, size: int = BLOCK) -> Iterator[bytes]:
-    """The file's bytes, inflated, in blocks of at most ``size``.
+class Text:
+    """A file's bytes, inflated, in blocks of at most ``size``; iterate once.
 
     Raises :class:`TraceError` for what cannot be read, and :class:`Unclear` for gzip that is cut short or damaged.
     """
-    total = 0
-    with _open(path, max_bytes) as file:
-        try:
-            data = file.read(max(size, len(_GZIP)))
-            for block in _inflated(file, data, size) if data.startswith(_GZIP) else _plain(file, data, size):
-                total += len(block)
-                if total > max_bytes:
-                    raise TooLarge(path, f"inflates to more than the limit of {max_bytes:,} bytes")
-                yield block
-        except OSError as error:
-            raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
-    if not total:
-        raise TraceError(path, "is empty")
+
+    def __init__(self, path: str, max_bytes: int = MAX_BYTES, size: int = BLOCK) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self.size = max(size, len(_GZIP))
+        self.file: int | None = None
+        """While iterating: the descriptor of a file that holds these very bytes, if any part of it can be read."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        total = 0
+        with _open(self._path, self._max_bytes) as file:
+            try:
+                for block in self._blocks(file):
+                    total += len(block)
+                    if total > self._max_bytes:
+                        raise TooLarge(self._path, f"inflates to more than the limit of {self._max_bytes:,} bytes")
+                    yield block
+            except OSError as error:
+                raise TraceError(self._path, f"cannot be read: {error.strerror or error}") from None
+            finally:
+                self.file = None
+        if not total:
+            raise TraceError(self._path, "is empty")
+
+    def _blocks(self, file: IO[bytes] | remote.File) -> Iterator[bytes]:
+        data = file.read(self.size)
+        if data.startswith(_GZIP):
+            return _inflated(file, data, self.size)
+        if hasattr(os, "preadv") and not isinstance(file, remote.File):
+            self.file = file.fileno()
+        return _plain(file, data, self.size)
 
 
 def _plain(file: IO[bytes] | remote.File, data: bytes, size: int) -> Iterator[bytes]:

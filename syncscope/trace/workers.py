@@ -1,8 +1,9 @@
 """Pieces of a file → parts, in this process at first and in worker processes where there is more to read.
 
 A worker is a fresh interpreter, neither forked (this process may have threads and a GPU) nor given the program's main
-module, and loads no pandas. It reads pieces on its standard input and answers with their columns; a thread here waits
-for each. It is of a session of its own, so Ctrl-C reaches only this process, and ends when its input does.
+module, and loads no pandas. It reads pieces on its standard input, or where in the shared file they are, and answers
+with their columns; a thread here waits for each. It is of a session of its own, so Ctrl-C reaches only this process,
+and ends when its input does.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any
 
@@ -23,8 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncscope.trace.decode import decode_piece
+from syncscope.trace.pieces import Pieces
 from syncscope.trace.rows import Part, Strings, split
 from syncscope.trace.source import Unclear
+from syncscope.trace.spans import Buffer, Span
 
 ALONE = 32
 """Pieces read in this process before workers are started, which takes a quarter of a second."""
@@ -32,7 +35,7 @@ ALONE = 32
 MOST_WORKERS = 4
 """More of them wait for this process, which inflates and cuts."""
 
-_START = "import sys; sys.path[:] = sys.argv[1:]; from syncscope.trace.workers import serve; serve()"
+_START = "import sys; _, file, *sys.path = sys.argv; from syncscope.trace.workers import serve; serve(int(file))"
 _AHEAD = 3  # pieces under way, for each worker
 _SIZE = 8  # bytes of a message's length
 _INT32 = np.iinfo(np.int32)
@@ -51,20 +54,27 @@ class Answer(msgspec.Struct):
     """The strings that are new, in the order of their numbers."""
 
 
-def parts(pieces: Iterable[bytes], strings: Strings, workers: int) -> Iterator[Part]:
+def parts(pieces: Pieces, strings: Strings, workers: int) -> Iterator[Part]:
     """The parts in the pieces' order; the names in them are numbers of ``strings``.
 
     Raises :class:`.Unclear`, and :class:`WorkerLost`.
     """
-    remaining = iter(pieces)
+    remaining, buffer = iter(pieces), Buffer()
     for number, piece in enumerate(remaining, start=1):
-        yield split(decode_piece(piece), strings)
+        yield split(decode_piece(_text(piece, pieces.file, buffer)), strings)
         if number == ALONE and workers > 1:
             break
     else:
         return
-    with _Team(workers) as team:
+    with _Team(workers, pieces.file) as team:
         yield from team.parts(remaining, strings)
+
+
+def _text(piece: bytes | Span, file: int | None, buffer: Buffer) -> bytes | memoryview:
+    if isinstance(piece, bytes):
+        return piece
+    assert file is not None
+    return buffer.read(file, piece)
 
 
 def default_workers() -> int:
@@ -82,8 +92,9 @@ _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_"
 class _Team:
     """Workers, each with a thread here that feeds it."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, file: int | None) -> None:
         self._size = workers
+        self._file = file
         self._threads = ThreadPoolExecutor(workers)
         self._own = threading.local()
         self._workers: list[_Worker] = []
@@ -98,7 +109,7 @@ class _Team:
         for worker in self._workers:
             worker.close()
 
-    def parts(self, pieces: Iterator[bytes], strings: Strings) -> Iterator[Part]:
+    def parts(self, pieces: Iterator[bytes | Span], strings: Strings) -> Iterator[Part]:
         pending: deque[Future[tuple[_Worker, bytes]]] = deque()
         for piece in pieces:
             pending.append(self._threads.submit(self._ask, piece))
@@ -107,35 +118,36 @@ class _Team:
         while pending:
             yield _taken(*pending.popleft().result(), strings)
 
-    def _ask(self, piece: bytes) -> tuple[_Worker, bytes]:
+    def _ask(self, piece: bytes | Span) -> tuple[_Worker, bytes]:
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is None:
-            worker = self._own.worker = _Worker()
+            worker = self._own.worker = _Worker(self._file)
             self._workers.append(worker)
         return worker, worker.ask(piece)
 
 
 class _Worker:
-    def __init__(self) -> None:
+    def __init__(self, file: int | None) -> None:
         self.numbers: NDArray[np.int32] = np.empty(0, dtype=np.int32)
         """The number here of each string that the worker has told."""
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _START, *sys.path],
+                [sys.executable, "-c", _START, str(-1 if file is None else file), *sys.path],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
+                pass_fds=() if file is None else (file,),
                 env={**os.environ, **_KEEP_MEMORY, "OPENBLAS_NUM_THREADS": "1"},
             )
         except OSError:
             raise WorkerLost from None
 
-    def ask(self, piece: bytes) -> bytes:
+    def ask(self, piece: bytes | Span) -> bytes:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            _send(self._process.stdin, piece)
+            _send(self._process.stdin, msgspec.msgpack.encode(piece) if isinstance(piece, Span) else piece)
             answer = _receive(self._process.stdout)
         except (OSError, ValueError):
             raise WorkerLost from None
@@ -154,14 +166,15 @@ class _Worker:
                 pipe.close()  # type: ignore[union-attr]
 
 
-def serve() -> None:
-    """What a worker does."""
+def serve(file: int) -> None:
+    """What a worker does; ``file`` is the descriptor that it shares, if any."""
     gc.disable()  # what a piece leaves behind holds no cycles
-    strings = Strings()
+    strings, buffer = Strings(), Buffer()
     told = 0
-    while piece := _receive(sys.stdin.buffer):
+    while sent := _receive(sys.stdin.buffer):
+        piece = sent if sent.startswith(b"[") else msgspec.msgpack.decode(sent, type=Span)
         try:
-            part = split(decode_piece(piece), strings)
+            part = split(decode_piece(_text(piece, file, buffer)), strings)
         except Unclear:
             part = None
         texts = list(strings)[told:] if len(strings) > told else []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
+import os
+import tempfile
 from itertools import pairwise
 
 import pytest
@@ -15,6 +16,7 @@ from syncscope.trace.pieces import Pieces, structure
 from syncscope.trace.reader import read_bytes, trace_of
 from syncscope.trace.reading import read_pieces
 from syncscope.trace.source import Unclear
+from syncscope.trace.spans import Buffer, Span
 from tests.builders import TraceBuilder
 from tests.same import assert_same
 from tests.trace.documents import documents
@@ -30,9 +32,20 @@ def in_pieces(data: bytes, size: int):
     return trace_of(read_pieces(blocks(data, size), "t.json"), "t.json")
 
 
-def hold_to_the_whole(data: bytes, size: int) -> None:
+def in_spans(data: bytes, size: int):
+    """As a file is read, whose pieces are mostly spans."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        return trace_of(read_pieces(source.Text(file.name, size=size), "t.json"), "t.json")
+
+
+EITHER = pytest.mark.parametrize("reading", [in_pieces, in_spans])
+
+
+def hold_to_the_whole(data: bytes, size: int, reading) -> None:
     try:
-        found = in_pieces(data, size)
+        found = reading(data, size)
     except Unclear:
         # Only events may hold what is no JSON; elsewhere it is left to the whole.
         assert b"NaN" in data or b"Infinity" in data
@@ -40,43 +53,53 @@ def hold_to_the_whole(data: bytes, size: int) -> None:
     assert_same(found, read_bytes(data, "t.json"))
 
 
-@settings(max_examples=60, deadline=None)
-@given(documents(), SIZES)
-def test_pieces_hold_what_the_document_holds(document, size):
-    hold_to_the_whole(document[0], size)
+@EITHER
+@settings(max_examples=50, deadline=None)
+@given(document=documents(), size=SIZES)
+def test_pieces_hold_what_the_document_holds(reading, document, size):
+    hold_to_the_whole(document[0], size, reading)
 
 
+@EITHER
 @pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
-@given(documents(), SIZES)
-def test_many_documents_are_the_same_in_pieces(document, size):
-    hold_to_the_whole(document[0], size)
+@given(document=documents(), size=SIZES)
+def test_many_documents_are_the_same_in_pieces(reading, document, size):
+    hold_to_the_whole(document[0], size, reading)
 
 
 @pytest.mark.parametrize("token", [b"NaN", b"Infinity", b"-Infinity"])
 @pytest.mark.parametrize("size", [10, 1000, 100_000])
-def test_bare_numbers_that_are_not_json_are_read_in_pieces_too(size, token):
+@EITHER
+def test_bare_numbers_that_are_not_json_are_read_in_pieces_too(reading, size, token):
     data = trace_json().replace(b'"dur"', b'"x": %b, "dur"' % token)
-    assert_same(in_pieces(data, size), read_bytes(data, "t.json"))
+    assert_same(reading(data, size), read_bytes(data, "t.json"))
 
 
-@settings(max_examples=60, deadline=None)
-@given(documents(), SIZES, st.data())
-def test_a_spoiled_document_is_refused_or_read_as_the_whole_is(document, size, data):
+@EITHER
+@settings(max_examples=50, deadline=None)
+@given(document=documents(), size=SIZES, data=st.data())
+def test_a_spoiled_document_is_refused_or_read_as_the_whole_is(reading, document, size, data):
     text, _ = document
     at = data.draw(st.integers(0, len(text)))
     spoiled = text[:at] + data.draw(st.sampled_from([b"", b"]", b'"', b"}", b",", b"\\", b"\xff"])) + text[at + 1 :]
     try:
-        found = read_pieces(blocks(spoiled, size), "t.json")
+        found = outcome(lambda: reading(spoiled, size))
     except Unclear:
         return
+    whole = outcome(lambda: read_bytes(spoiled, "t.json"))
+    if isinstance(whole, str) or isinstance(found, str):
+        assert found == whole
+    else:
+        assert_same(found, whole)
+
+
+def outcome(read):
+    """What is read, or why it is not."""
     try:
-        whole = read_bytes(spoiled, "t.json")
+        return read()
     except TraceError as error:
-        with pytest.raises(TraceError, match=re.escape(error.reason)):
-            trace_of(found, "t.json")
-        return
-    assert_same(trace_of(found, "t.json"), whole)
+        return error.reason
 
 
 def trace_json(**top) -> bytes:
@@ -101,9 +124,10 @@ def trace_json(**top) -> bytes:
     ],
     ids=["as it is", "byte order mark", "a bare list", "pretty", "brackets in a name", "nested events", "comma"],
 )
-def test_layouts(size, change):
+@EITHER
+def test_layouts(reading, size, change):
     data = change(trace_json(after=[{"a": [{"b": "]"}, {}]}]))
-    assert_same(in_pieces(data, size), read_bytes(data, "t.json"))
+    assert_same(reading(data, size), read_bytes(data, "t.json"))
 
 
 @pytest.mark.parametrize("size", [20, 1000])
@@ -123,9 +147,10 @@ def test_layouts(size, change):
     ],
     ids=["cut", "twice", "text behind", "nested", "quote", "type", "no events", "empty list", "empty", "text"],
 )
-def test_what_is_not_plain_is_left_to_the_whole(size, change):
+@EITHER
+def test_what_is_not_plain_is_left_to_the_whole(reading, size, change):
     with pytest.raises(Unclear):
-        in_pieces(change(trace_json()), size)
+        reading(change(trace_json()), size)
 
 
 def test_a_seam_is_cut_at_without_looking_at_every_character(monkeypatch):
@@ -139,6 +164,27 @@ def test_a_seam_is_cut_at_without_looking_at_every_character(monkeypatch):
     data = trace_json()
     assert len(list(Pieces(blocks(data, 1000), "t.json"))) > 10
     assert len(looked) <= 3
+
+
+def test_a_plain_file_is_read_where_it_lies(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(trace_json())
+    text = source.Text(str(path), size=1000)
+    given = [piece for piece in Pieces(text, "t.json") if isinstance(piece, Span)]
+    assert len(given) > 10
+    assert all(before.end + 1 == after.start for before, after in pairwise(given))
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_left_to_the_whole(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(trace_json())
+    text = source.Text(str(path), size=1000)
+    with pytest.raises(Unclear):  # noqa: PT012
+        for piece in Pieces(text, "t.json"):
+            if isinstance(piece, Span):
+                os.truncate(path, piece.start + 10)
+                assert text.file is not None
+                Buffer().read(text.file, piece)
 
 
 def test_what_has_no_end_is_refused_before_it_fills_the_memory(monkeypatch, tmp_path):
@@ -163,4 +209,4 @@ def test_blocks_of_gzip_are_those_of_the_file(tmp_path):
     plain = TraceBuilder().step(0, 100).launch("k", call=(1, 2), runs=(5, 5)).write(tmp_path / "t.json")
     packed = TraceBuilder().step(0, 100).launch("k", call=(1, 2), runs=(5, 5)).write(tmp_path / "t.json.gz")
     for size in (1, 10, 1000):
-        assert b"".join(source.blocks(str(packed), size=size)) == plain.read_bytes()
+        assert b"".join(source.Text(str(packed), size=size)) == plain.read_bytes()

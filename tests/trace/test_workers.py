@@ -43,8 +43,8 @@ def test_workers_do_take_part(big, monkeypatch):
     started = []
 
     class Noted(workers._Worker):
-        def __init__(self):
-            super().__init__()
+        def __init__(self, *args):
+            super().__init__(*args)
             started.append(self)
 
     monkeypatch.setattr(workers, "_Worker", Noted)
@@ -115,13 +115,13 @@ def test_an_interrupted_read_leaves_no_worker_and_no_noise(big, ending):
 import time
 from syncscope.trace import load, source, workers
 workers.ALONE = 1
-blocks = source.blocks
-def forever(path, max_bytes):
-    for block in blocks(path, max_bytes):
-        yield block
-    print("waiting", flush=True)
-    time.sleep(60)
-source.blocks = forever
+class Forever(source.Text):
+    file = property(lambda self: None, lambda self, file: None)  # all is sent to the workers
+    def __iter__(self):
+        yield from super().__iter__()
+        print("waiting", flush=True)
+        time.sleep(60)
+source.Text = Forever
 try:
     load({str(big)!r}, workers=2)
 except KeyboardInterrupt:

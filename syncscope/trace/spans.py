@@ -1,0 +1,73 @@
+"""Parts of an open file, by where they lie: whoever shares the file reads them without being sent them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from syncscope.trace.source import BLOCK, Unclear
+
+_WINDOW = 1 << 14
+"""Bytes looked through at a time for a seam: a few events."""
+
+
+class Span(NamedTuple):
+    """Whole events, from the first's begin to the last's end, both in bytes of the file."""
+
+    start: int
+    end: int
+
+
+class Buffer:
+    """Where spans are read to, each over the one before."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray(2 * BLOCK)
+
+    def read(self, file: int, span: Span) -> memoryview:
+        """The JSON list of a span's events. Raises :class:`.Unclear` where it cannot be read."""
+        size = span.end - span.start
+        if len(self._bytes) < size + 2:
+            self._bytes = bytearray(size + 2)
+        text = memoryview(self._bytes)[: size + 2]
+        try:
+            read = os.preadv(file, [text[1:-1]], span.start)
+        except OSError:
+            raise Unclear from None
+        if read < size:
+            raise Unclear
+        text[0], text[-1] = ord("["), ord("]")
+        return text
+
+
+def spans(file: int, start: int, seam: bytes, size: int) -> Iterator[Span]:
+    """Spans of somewhat over ``size`` bytes from ``start`` on, each up to a ``seam``, as long as there are any.
+
+    The comma in the seam stands between one span and the next. Raises ``OSError``.
+    """
+    comma = seam.index(b",")
+    while (found := _find(file, seam, start + size)) >= 0:
+        yield Span(start, found + comma)
+        start = found + comma + 1
+
+
+def blocks(file: int, start: int, size: int) -> Iterator[bytes]:
+    """The file's bytes from ``start`` on, ``size`` at a time. Raises ``OSError``."""
+    while block := os.pread(file, size, start):
+        yield block
+        start += len(block)
+
+
+def _find(file: int, text: bytes, start: int) -> int:
+    """Where ``text`` is first found from ``start`` on, −1 where it is not."""
+    window = b""
+    size = _WINDOW
+    while more := os.pread(file, size, start):
+        window = window[len(window) - len(text) + 1 :] if len(window) >= len(text) else window
+        window += more
+        start += len(more)
+        if (found := window.find(text)) >= 0:
+            return start - len(window) + found
+        size = BLOCK
+    return -1
