@@ -6,12 +6,14 @@ import re
 
 import msgspec
 
+from syncscope.trace.common import common_events
 from syncscope.trace.events import Document, Event
 from syncscope.trace.salvage import salvage, salvage_events
 from syncscope.trace.source import TraceError, Unclear
 
 _DOCUMENT = msgspec.json.Decoder(Document)
 _EVENTS = msgspec.json.Decoder(list[Event])
+_COMMON: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(common_events())
 _REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 START = re.compile(rb"(?:\xef\xbb\xbf)?\s*")
 """A byte order mark and white space."""
@@ -39,16 +41,20 @@ def decode_piece(events: bytes | memoryview) -> list[Event]:
     """The events of a JSON list. Raises :class:`Unclear` for anything else than whole events, and for none."""
     found: list[Event] | None
     try:
-        found = _EVENTS.decode(events)
+        found = _COMMON.decode(events)
     except _REFUSED:
-        found = _with_loose_numbers(events)
+        found = _mixed(events)
     if not found:
         raise Unclear
     return found
 
 
-def _with_loose_numbers(events: bytes | memoryview) -> list[Event] | None:
-    """Bare ``NaN`` and the like is not JSON, but nothing is lost by it."""
+def _mixed(events: bytes | memoryview) -> list[Event] | None:
+    """Events of any kind. Bare ``NaN`` and the like is not JSON, but nothing is lost by it."""
+    try:
+        return _EVENTS.decode(events)
+    except _REFUSED:
+        pass
     try:
         return salvage_events(str(events, "utf-8"))
     except (UnicodeDecodeError, RecursionError):

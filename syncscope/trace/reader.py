@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import msgspec
@@ -99,7 +100,12 @@ class _Frames:
     """Every table; the raw columns of each are let go as soon as it is built."""
 
     def __init__(self, raw: RawTables) -> None:
-        self.frames = raw.frames()
+        with ThreadPoolExecutor(1) as beside:  # a good half of the work, most of it without the interpreter's lock
+            frames = beside.submit(raw.frames)
+            self._build(raw)
+        self.frames = frames.result()
+
+    def _build(self, raw: RawTables) -> None:
         self.ops = raw.ops()
         self.runtime = raw.runtime()
         self.device = raw.device(self.runtime)

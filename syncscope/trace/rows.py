@@ -15,29 +15,9 @@ from msgspec import field
 from numpy.typing import NDArray
 
 from syncscope.trace.columns import LONGEST_US, Int, integers, nanoseconds
+from syncscope.trace.common import TABLE_OF
 from syncscope.trace.events import NO_ARGS, Args, Event
 from syncscope.trace.names import item_size
-
-# What each category of event is, in lower case; before torch 1.12 they were capitalised and called otherwise.
-TABLE_OF = {
-    "cpu_op": "ops",
-    "operator": "ops",
-    "cuda_runtime": "runtime",
-    "cuda_driver": "runtime",
-    "runtime": "runtime",
-    "xpu_runtime": "runtime",
-    "xpu_driver": "runtime",
-    "kernel": "kernel",
-    "gpu_memcpy": "memcpy",
-    "memcpy": "memcpy",
-    "gpu_memset": "memset",
-    "memset": "memset",
-    "cuda_sync": "sync",
-    "xpu_sync": "sync",
-    "python_function": "frames",
-    "user_annotation": "annotations",
-    "gpu_user_annotation": "device_annotations",
-}
 
 MOST_ELEMENTS = 1 << 58
 """Elements of a message from which on their bytes would overflow."""
@@ -160,8 +140,8 @@ def empty(table: str) -> Columns:
 
 def _columns(table: str, rows: list[int], events: list[Event], strings: Strings) -> Columns:
     """The columns of the ``events`` that have a possible time."""
-    start = np.array([event.ts for event in events], dtype=np.float64)
-    length = np.array([event.dur or 0.0 for event in events], dtype=np.float64)
+    start = np.fromiter([event.ts for event in events], np.float64, len(events))
+    length = np.fromiter([event.dur or 0.0 for event in events], np.float64, len(events))
     timed = (np.abs(start) <= LONGEST_US) & (np.abs(length) <= LONGEST_US)  # so neither is NaN
     if not timed.all():
         rows, events = list(compress(rows, timed)), list(compress(events, timed))

@@ -16,7 +16,7 @@ from syncscope.trace import remote
 MAX_BYTES = 8 << 30
 """The largest document read by default, inflated: 8 GiB."""
 
-BLOCK = 1 << 19
+BLOCK = 1 << 20
 """Bytes read at a time: some thousand events, whose objects stay in a processor's cache."""
 
 

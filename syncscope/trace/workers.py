@@ -29,7 +29,7 @@ from syncscope.trace.rows import Part, Strings, split
 from syncscope.trace.source import Unclear
 from syncscope.trace.spans import Buffer, Span
 
-ALONE = 32
+ALONE = 16
 """Pieces read in this process before workers are started, which takes a quarter of a second."""
 
 MOST_WORKERS = 4
