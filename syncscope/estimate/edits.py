@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from syncscope.estimate.targets import Target
-from syncscope.timeline.intervals import Bools, Floats
+from syncscope.timeline.intervals import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,11 @@ class Edit:
     """The copy has a stream of its own, beside what its stream did before; what follows waits for both."""
     pieces: tuple[Target, ...] = ()
     """The collective runs in as many equal pieces, beside its stream, each when its target is done."""
+
+    @property
+    def smooth(self) -> bool:
+        """Whether nothing about a launch changes but the host's work and the gap before its activity."""
+        return not (self.gone or self.early or self.beside or self.pieces) and self.dur == np.inf
 
     def also(self, other: Edit) -> Edit:
         """Both."""
@@ -90,25 +95,44 @@ def _where_any(column: Bools) -> Bools | None:
     return column if column.any() else None
 
 
+@dataclass(frozen=True)
+class Smooth:
+    """What one question leaves of the host's work and of gaps, each (items,)."""
+
+    items: Ints
+    pre: Floats
+    own: Floats
+    gap: Floats
+
+
 class Changes:
     """The edits of all questions by item; a column is a question at a scale, scales side by side."""
 
     def __init__(self, questions: Sequence[Question], scale: Floats) -> None:
         """``scale`` (columns,) is that of the host's work."""
-        edits: dict[int, tuple[tuple[int, Edit], ...]] = {}
-        for number, question in enumerate(questions):
-            for item, edit in question.items():
-                edits[item] = (*edits.get(item, ()), (number, edit))
+        self._questions = questions
+        self._scale = scale
         # Most items are changed in one of a few ways: each way is spread out over the columns once.
-        made = {way: Change(way, len(questions), scale) for way in set(edits.values())}
-        self._of = {item: made[way] for item, way in edits.items()}
-        self._none = Change((), len(questions), scale)
+        self._ways: dict[tuple[tuple[int, Edit], ...], Change] = {}
+        self._of: dict[int, Change] = {}
+        self.items = frozenset(item for question in questions for item, e in question.items() if not e.smooth)
+        """Items of which some question changes more than the host's work and the gap."""
+        self.smooth = tuple(_smooth(question) for question in questions)
         self.targets = frozenset(target for question in questions for e in question.values() for target in e.pieces)
 
-    @property
-    def items(self) -> frozenset[int]:
-        """Items that some question changes."""
-        return frozenset(self._of)
-
     def of(self, item: int) -> Change:
-        return self._of.get(item, self._none)
+        found = self._of.get(item)
+        if found is None:
+            way = tuple((number, question[item]) for number, question in enumerate(self._questions) if item in question)
+            if way not in self._ways:
+                self._ways[way] = Change(way, len(self._questions), self._scale)
+            found = self._of[item] = self._ways[way]
+        return found
+
+
+def _smooth(question: Question) -> Smooth:
+    kept = {item: edit for item, edit in question.items() if edit.smooth}
+    return Smooth(
+        np.fromiter(kept, np.int64, len(kept)),
+        *(np.array([getattr(edit, name) for edit in kept.values()], np.float64) for name in ("pre", "own", "gap")),
+    )

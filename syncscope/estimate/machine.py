@@ -167,8 +167,7 @@ class _Machine:
         self._changes = Changes(questions, self._scale)
         self._targets, self._remembered = program.targets, program.targets.remembered(self._changes.targets)
         self._item = [_Item(*row) for row in zip(*(items[name].tolist() for name in _Item._fields), strict=True)]
-        work = (items["pre"] + items["own"]).to_numpy()
-        self._steps = find_runs(items, work, self._apart(items), scenarios[:, 0])
+        self._steps = find_runs(items, self._apart(items), self._changes.smooth, scenarios[:, 0])
         self._shared = items.loc[items["alone"], "stream"].nunique() > 1
         self._contended = [*(_one_by_one(items[items["engine"] == side]) for side in (0, 1)), False]
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
@@ -207,18 +206,20 @@ class _Machine:
 
     def _run(self, run: Run) -> None:
         host = self._host[run.chain]
-        after = host + run.work * self._scale
+        work = run.work if run.changed else run.work * self._scale
+        after = host + work
         if run.stream >= 0:
             exclusive = self._shared and run.alone
+            behind = run.behind if run.changed else run.behind[self._which]
             ready = self._stream[run.stream]
             ready = np.maximum(ready, self._compute) if exclusive else ready
-            end = self._stream[run.stream] = np.maximum(ready + run.busy, host + run.behind[self._which])
+            end = self._stream[run.stream] = np.maximum(ready + run.busy, host + behind)
             self._compute = end if exclusive else self._compute
             self._see(run.stream, np.maximum(ready, host), end, run.busy)
-            after = self._queued(run.stream, run.launches, after, run.work)
+            after = self._queued(run.stream, run.launches, after, work)
         self._host[run.chain] = after
 
-    def _queued(self, stream: int, launches: int, host: Floats, work: float = 0.0) -> Floats:
+    def _queued(self, stream: int, launches: int, host: Floats, work: Floats | float = 0.0) -> Floats:
         """The host after launches that took it some ``work``, held while the stream's queue is full."""
         queue = self._queue[stream]
         self._launched[stream] += launches
@@ -231,7 +232,7 @@ class _Machine:
             return host
         # Held was the launch that needed the place; the rest of the work came behind it.
         behind = min(full - done, launches - 1) / launches
-        return np.maximum(host, end + behind * work * self._scale)
+        return np.maximum(host, end + behind * work)
 
     def _one(self, number: int, step: int) -> None:
         item, change = self._item[number], self._changes.of(number)
@@ -356,7 +357,9 @@ class _Machine:
         self.devices.append(done)
         self._begins.append(self._host[0])
 
-    def _see(self, stream: int, begin: Floats, end: Floats, busy: float = np.inf, gone: Bools | None = None) -> None:
+    def _see(
+        self, stream: int, begin: Floats, end: Floats, busy: Floats | float = np.inf, gone: Bools | None = None
+    ) -> None:
         """Keep what takes time in the last step; nothing of it where it is ``gone``."""
         if self.watching:
             end = end if gone is None else np.where(gone, begin, end)

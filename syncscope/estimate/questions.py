@@ -214,12 +214,15 @@ def as_graphs(study: Study, hit: Hit) -> Question:
     launching, items = study.timeline.launching, study.program.items
     work, chain = (items["pre"] + items["own"]).to_numpy(), items["chain"].to_numpy(np.int64)
     found: Question = {}
+    shares: dict[float, Edit] = {}
     for graph in launching.graphs or () if launching else ():
         launches = study.items(graph.tolist())
         for item in range(launches[0] + 1, launches[-1] + 1) if launches else ():
             if chain[item] == chain[launches[0]]:
                 share = _share(GRAPH_NODE, float(work[item]))
-                found[item] = Edit(pre=share, own=share, gap=GRAPH_GAP)
+                if share not in shares:
+                    shares[share] = Edit(pre=share, own=share, gap=GRAPH_GAP)
+                found[item] = shares[share]
     return found
 
 

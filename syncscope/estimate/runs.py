@@ -7,15 +7,20 @@ what follows that one. Both are sums along the stretch, so they need no walk thr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from syncscope.timeline.intervals import Bools, Floats
+from syncscope.estimate.edits import Smooth
+from syncscope.timeline.intervals import Bools, Floats, Ints
 
 LONGEST = 32
 """Items of a stretch at most: places in the launch queue are counted by stretches."""
+
+AT_ONCE = 1024
+"""Stretches that questions change, worked out at a time: their tables are as wide as there are questions."""
 
 OUTLASTS = 16.0
 """Times the mean of its stream that an activity must last to stand between two stretches: a queue waits for it long."""
@@ -29,47 +34,103 @@ class Run:
     stream: int
     """−1 when it launches nothing."""
     launches: int
-    work: float
-    """Of the host, at scale 1."""
-    busy: float
+    alone: bool
+    changed: bool
+    """Whether a question changes something in it: what follows is then (columns,), else a number or (scales,)."""
+    work: Floats | float
+    """Of the host; at scale 1 where it is one number."""
+    busy: Floats | float
     """Activities and the gaps before them."""
     behind: Floats
-    """(scales,): from the host's begin of the stretch to the stream's end, when a launch holds the stream up."""
-    alone: bool
+    """From the host's begin of the stretch to the stream's end, when a launch holds the stream up."""
 
 
 Step = list["Run | int"]
 """What happens in a step: stretches, and the numbers of items that stand by themselves."""
 
 
-def find_runs(items: pd.DataFrame, work: Floats, apart: Bools, scales: Floats) -> list[Step]:
-    """The steps. ``work`` (n,) is each item's host work at scale 1, ``apart`` (n,) which stand by themselves."""
+def find_runs(items: pd.DataFrame, apart: Bools, changes: Sequence[Smooth], scales: Floats) -> list[Step]:
+    """The steps. ``apart`` (n,) are the items that stand by themselves; ``scales`` are those of the host's work."""
     first = _begins(items, apart)
     starts = np.flatnonzero(first)
     last = np.append(starts[1:], len(items)) - 1
-    stream = items["stream"].to_numpy(np.int64)
-    launched = stream >= 0
-    # Running sums; a stretch is the difference of two of them.
-    hosts, busy = np.cumsum(work), np.cumsum(np.where(launched, items["dur"] + items["gap"], 0.0))
-    hosts_before, busy_before = hosts - work, busy - np.where(launched, items["dur"] + items["gap"], 0.0)
-    tail = np.where(launched, items["lat"] + items["dur"] - busy, -np.inf)
-    behind = np.maximum.reduceat(hosts[:, None] * scales + tail[:, None], starts, axis=0)
-    behind += busy[last, None] - hosts_before[starts, None] * scales
-    most = np.maximum.reduceat(stream, starts)
-    count = np.add.reduceat(launched.astype(np.int64), starts)
-    chain, alone = items["chain"].to_numpy(np.int64), items["alone"].to_numpy(bool)
+    nothing = _Parts(items, np.arange(len(items)), starts, ()).sums(scales)
+    edited = np.zeros(len(items), dtype=bool)
+    for change in changes:
+        edited[change.items] = True
+    changed = np.logical_or.reduceat(edited & ~apart, starts)
+    found = _changed(items, starts, last, np.flatnonzero(changed), changes, scales)
+    launched = (items["stream"] >= 0).to_numpy(np.int64)
+    most = np.maximum.reduceat(items["stream"].to_numpy(np.int64), starts)
+    count = np.add.reduceat(launched, starts)
+    alone = np.logical_or.reduceat(items["alone"].to_numpy(bool), starts)
+    chain, of_step = items["chain"].to_numpy(np.int64)[starts], items["step"].to_numpy()[starts].tolist()
     steps: list[Step] = [[] for _ in range(int(items["step"].max()) + 1)]
-    total, length = hosts[last] - hosts_before[starts], busy[last] - busy_before[starts]
-    for number, (item, step) in enumerate(zip(starts.tolist(), items["step"].to_numpy()[starts].tolist(), strict=True)):
+    for number, (item, step) in enumerate(zip(starts.tolist(), of_step, strict=True)):
         if apart[item]:
             steps[step].append(item)
             continue
+        work, busy, behind = found.get(number) or (nothing[0][number, 0], nothing[1][number, 0], nothing[2][number, 0])
         run = Run(
-            int(chain[item]), int(most[number]), int(count[number]), float(total[number]), float(length[number]),
-            behind[number], bool(alone[item : last[number] + 1].any()),
+            int(chain[number]), int(most[number]), int(count[number]), bool(alone[number]), bool(changed[number]),
+            work, busy, behind,
         )  # fmt: skip
         steps[step].append(run)
     return steps
+
+
+_Sums = tuple[Floats, Floats, Floats]
+
+
+def _changed(
+    items: pd.DataFrame, starts: Ints, last: Ints, runs: Ints, changes: Sequence[Smooth], scales: Floats
+) -> dict[int, _Sums]:
+    """Work, activities and what is behind, (columns,) each, of the ``runs`` that a question changes."""
+    found: dict[int, _Sums] = {}
+    for begin in range(0, len(runs), AT_ONCE):
+        numbers = runs[begin : begin + AT_ONCE]
+        lengths = last[numbers] - starts[numbers] + 1
+        inside = np.append(0, np.cumsum(lengths)[:-1])
+        rows = np.arange(lengths.sum()) + np.repeat(starts[numbers] - inside, lengths)
+        work, busy, behind = _Parts(items, rows, inside, changes).sums(scales)
+        across = (
+            (work[:, :, None] * scales).reshape(len(numbers), -1),
+            np.repeat(busy, len(scales), axis=1),
+            behind.reshape(len(numbers), -1),
+        )
+        found |= dict(zip(numbers.tolist(), zip(*across, strict=True), strict=True))
+    return found
+
+
+class _Parts:
+    """Some stretches, one behind the other, as each question has them; times (items, questions)."""
+
+    def __init__(self, items: pd.DataFrame, rows: Ints, starts: Ints, changes: Sequence[Smooth]) -> None:
+        """Stretches of the ``rows`` of items, ascending, that begin at ``starts`` among them."""
+        self._starts, self._last = starts, np.append(starts[1:], len(rows)) - 1
+        shape = (len(rows), max(len(changes), 1))
+        named = {name: items[name].to_numpy()[rows][:, None] for name in ("pre", "own", "gap", "lat", "dur")}
+        shares = {"pre": np.ones(shape), "own": np.ones(shape), "gap": np.full(shape, np.inf)}
+        for column, change in enumerate(changes):
+            place = np.minimum(np.searchsorted(rows, change.items), len(rows) - 1)
+            here = rows[place] == change.items
+            for name, share in shares.items():
+                share[place[here], column] = getattr(change, name)[here]
+        self._launched = (items["stream"] >= 0).to_numpy()[rows][:, None]
+        self._work = named["pre"] * shares["pre"] + named["own"] * shares["own"]
+        self._busy = np.where(self._launched, named["dur"] + np.minimum(named["gap"], shares["gap"]), 0.0)
+        self._tail = named["lat"] + named["dur"]
+
+    def sums(self, scales: Floats) -> _Sums:
+        """The host's work at scale 1 (stretches, questions), the stream's (stretches, questions), and what is behind
+        (stretches, questions, scales)."""
+        # Running sums; a stretch is the difference of two of them.
+        hosts, busy = np.cumsum(self._work, axis=0), np.cumsum(self._busy, axis=0)
+        hosts_before, busy_before = (hosts - self._work)[self._starts], (busy - self._busy)[self._starts]
+        tail = np.where(self._launched, self._tail - busy, -np.inf)
+        most = [np.maximum.reduceat(hosts * scale + tail, self._starts, axis=0) for scale in scales]
+        behind = np.stack(most, axis=-1) + (busy[self._last][..., None] - hosts_before[..., None] * scales)
+        return hosts[self._last] - hosts_before, busy[self._last] - busy_before, behind
 
 
 def _begins(items: pd.DataFrame, apart: Bools) -> Bools:

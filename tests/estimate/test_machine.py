@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from syncscope.estimate.costs import MEASURED
 from syncscope.estimate.edits import Edit
-from syncscope.estimate.machine import Scenario, replay
+from syncscope.estimate.machine import Scenario, _Machine, replay
 from syncscope.estimate.program import QUEUE, Program, compile_program
 from syncscope.timeline import Timeline
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, simulate, trace
@@ -121,6 +121,25 @@ def test_without_waits_no_step_beats_the_device(loop: list[Op], many: int) -> No
         if isinstance(op, Launch | Blocking):
             busy[op.stream] = busy.get(op.stream, 0) + op.length
     assert ends[-1] >= many * max(busy.values())
+
+
+shares = st.sampled_from([0.0, 0.25, 1.0])
+edits = st.builds(Edit, shares, shares, st.booleans(), gap=st.sampled_from([0.0, 500.0, np.inf]))
+
+
+@given(loops, st.integers(2, 4), st.data())
+@usually
+def test_stretches_are_what_their_items_are_one_by_one(loop: list[Op], many: int, data: st.DataObject) -> None:
+    compiled = program([loop] * many)
+    some = st.dictionaries(st.integers(0, len(compiled.items) - 1), edits)
+    questions = [{}, data.draw(some), data.draw(some)]
+    scenarios = [Scenario(), Scenario(host=0.7), Scenario(host=1.1, pageable=1.2)]
+    together = replay(compiled, questions, scenarios, taxed=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Machine, "_apart", lambda _, items: np.ones(len(items), dtype=bool))
+        apart = replay(compiled, questions, scenarios, taxed=False)
+    np.testing.assert_allclose(together.host, apart.host)
+    np.testing.assert_allclose(together.device, apart.device)
 
 
 @given(loops, st.integers(2, 4))
