@@ -93,7 +93,8 @@ def examine(
     studied = where.study(files, job, progress)
     report = studied.report
     if peers := telling(studied.peers):  # once more, knowing when the others came
-        report = where.study(files, msgspec.structs.replace(job, peers=peers, bars=0)).report
+        again = msgspec.structs.replace(job, peers=peers, bars=0, hta=False)
+        report = _with_hta_of(report, where.study(files, again).report)
     if not report.traces:
         raise TraceError(report.unread[0].path, report.unread[0].why)
     report = _finished(report, wanted, policy)
@@ -122,6 +123,13 @@ def analyze_timelines(
     return _finished(merge(reports), wanted, policy)
 
 
+def _with_hta_of(first: Report, second: Report) -> Report:
+    """The second study, with HTA's tables from the first, which do not depend on other ranks."""
+    tables = {info.path: info.hta for info in first.traces}
+    traces = tuple(msgspec.structs.replace(info, hta=tables.get(info.path)) for info in second.traces)
+    return msgspec.structs.replace(second, traces=traces)
+
+
 def _finished(report: Report, codes: frozenset[str], policy: policies.Policy | None) -> Report:
     return only(report if policy is None else policies.apply(report, policy), codes)
 
@@ -148,7 +156,7 @@ def only(report: Report, codes: frozenset[str]) -> Report:
     )
 
 
-def lanes_beside(report: Report, folder: Path) -> tuple[Lanes, ...]:
+def lanes_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING) -> tuple[Lanes, ...]:
     """The pictures of a saved report's traces that lie in ``folder``, where they were written together: of many, of
     the notable ones.
 
@@ -161,7 +169,8 @@ def lanes_beside(report: Report, folder: Path) -> tuple[Lanes, ...]:
         file = folder / Path(info.path).name
         if file.is_file():
             try:
-                picture = lanes(Timeline(load(file)), max_items=MOST_ITEMS // len(drawn))
+                timeline = Timeline(load(file, **msgspec.structs.asdict(reading)))
+                picture = lanes(timeline, max_items=MOST_ITEMS // len(drawn))
                 pictures.append(msgspec.structs.replace(picture, path=info.path))
             except TraceError:
                 continue

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from syncscope.cli.errors import UNREADABLE, CommandError
-from syncscope.cli.options import Config, Ignore, Select, codes
+from syncscope.cli.options import Cache, Config, Ignore, MaxSize, Select, codes
 from syncscope.cli.saved import is_report, read_report
 
 if TYPE_CHECKING:
     from syncscope.findings import Report
     from syncscope.policy import Policy
+    from syncscope.trace.source import Reading
 
 SIDE = "A trace, a folder of traces, or a saved report."
 
@@ -27,6 +28,8 @@ def diff(
     ] = "text",
     select: Select = None,
     ignore: Ignore = None,
+    max_size: MaxSize = None,
+    cache: Cache = False,
     config: Config = None,
 ) -> None:
     """Show what changed between two recordings: findings that are new, fixed, or occur more or less often a step.
@@ -42,13 +45,14 @@ def diff(
     [bold]Exit status[/bold]: 0 whatever changed; 2 wrong usage or configuration; 3 a file that cannot be read.
     """
     from syncscope.cli.console import stdout, write_stdout
-    from syncscope.cli.study import check_codes
+    from syncscope.cli.study import check_codes, reading
     from syncscope.diff import diff as compare
     from syncscope.policy import load_policy
 
     wanted = check_codes(codes(select), codes(ignore))
     policy = load_policy(Path.cwd(), config)
-    found = compare(_report(before, policy, wanted), _report(after, policy, wanted))
+    how = reading(max_size, cache)
+    found = compare(_report(before, policy, wanted, how), _report(after, policy, wanted, how))
     if format == "json":
         from syncscope.report.escape import json_text
 
@@ -63,11 +67,11 @@ def diff(
         render(found, stdout())
 
 
-def _report(path: str, policy: Policy, wanted: tuple[str, ...]) -> Report:
+def _report(path: str, policy: Policy, wanted: tuple[str, ...], how: Reading) -> Report:
     from syncscope.analysis import only
     from syncscope.cli.study import study
 
-    found = read_report(Path(path)) if is_report(Path(path)) else study([path], None, policy)[0]
+    found = read_report(Path(path)) if is_report(Path(path)) else study([path], None, policy, reading=how)[0]
     if found.unread:  # what only that rank shows would look as if it were fixed, or new
         missing = found.unread[0]
         raise CommandError(f"{path}: lacks a trace that could not be read: {missing.path}: {missing.why}", UNREADABLE)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from syncscope.cli.errors import USAGE, CommandError
-from syncscope.cli.options import Traces
+from syncscope.cli.options import Cache, MaxSize, Traces
 
 if TYPE_CHECKING:
     from syncscope.hta.report import HTAReport
+    from syncscope.trace.source import Reading
 
 WRITES = ("text", "json")
 
@@ -33,6 +34,8 @@ def hta(
     last_step: Annotated[
         bool, typer.Option("--last-step", help="Keep the last profiler step, which HTA leaves out.")
     ] = False,
+    max_size: MaxSize = None,
+    cache: Cache = False,
 ) -> None:
     """Run the analyses of HolisticTraceAnalysis (HTA) without its parser, and print their tables.
 
@@ -52,6 +55,7 @@ def hta(
     """
     from syncscope.analysis import find_traces, require_hta
     from syncscope.cli.output import STDOUT, targets, with_stdout, write
+    from syncscope.cli.study import reading
 
     files = find_traces(traces)
     wanted = targets(with_stdout(output, format), [*traces, *files])
@@ -59,7 +63,7 @@ def hta(
         if target.format not in WRITES:
             raise CommandError(f"{target.path}: hta writes text and json, not {target.format}", USAGE)
     require_hta()
-    report = _run(files, last_step)
+    report = _run(files, last_step, reading(max_size, cache))
     for target in wanted:
         if target.path != STDOUT:
             write(target.path, [_rendered(report, target.format).encode("utf-8", errors="replace")])
@@ -68,7 +72,9 @@ def hta(
             _print(report, target.format)
 
 
-def _run(files: Sequence[str], last_step: bool) -> HTAReport:
+def _run(files: Sequence[str], last_step: bool, how: Reading) -> HTAReport:
+    import msgspec
+
     from syncscope import __version__, load
     from syncscope.cli.progress import progress
     from syncscope.findings import Tool
@@ -80,7 +86,7 @@ def _run(files: Sequence[str], last_step: bool) -> HTAReport:
         for done, file in enumerate(files):
             if bar:
                 bar(file, done, len(files))
-            trace = load(file)
+            trace = load(file, **msgspec.structs.asdict(how))
             tables = analyses(trace, include_last_profiler_step=last_step)
             found.append(HTATrace(path=trace.path, rank=trace.rank, hta=tables))
     return HTAReport(tool=Tool(name="syncscope", version=__version__), traces=tuple(found))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from syncscope.cli.output import Target
     from syncscope.findings import Report
     from syncscope.timeline.lanes import Lanes
+    from syncscope.trace.source import Reading
 
 
 def report(
@@ -67,7 +68,7 @@ def report(
         marked = destinations(
             perfetto, traces_beside(found, file.parent) if perfetto else {}, [source, *_paths(wanted)]
         )
-        deliver(wanted, Content(found, _pictures(found, file.parent) if needs_picture(wanted) else ()))
+        deliver(wanted, Content(found, _pictures(found, file.parent, how) if needs_picture(wanted) else ()))
         annotate(found, marked, how.max_bytes)
         return
     traces = by_name(find_traces([source])) if perfetto else {}
@@ -83,7 +84,7 @@ def _paths(wanted: Iterable[Target]) -> list[Path]:
     return [target.path for target in wanted]
 
 
-def _pictures(saved: Report, folder: Path) -> Sequence[Lanes]:
+def _pictures(saved: Report, folder: Path, how: Reading) -> Sequence[Lanes]:
     from syncscope.analysis import lanes_beside
 
-    return lanes_beside(saved, folder)
+    return lanes_beside(saved, folder, how)

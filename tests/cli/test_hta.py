@@ -13,6 +13,7 @@ from tests.cli.conftest import Run
 from tests.releases import RELEASES, ROOT
 
 TRACE = ROOT / "fixtures" / "traces" / "ddp_overlapped" / "full" / "rank0.json.gz"
+STRAGGLER = ROOT / "fixtures" / "traces" / "ddp_straggler" / "full"
 ANALYSES = ["temporal_breakdown", "idle_time_breakdown", "comm_comp_overlap", "queue_length", "critical_path"]
 
 
@@ -73,6 +74,19 @@ def test_without_hta_one_line_names_the_extra(run: Run, monkeypatch: pytest.Monk
     assert done.err.startswith("error: HTA cannot be used (")
     assert done.err.endswith("): pip install 'syncscope[hta]'\n")
     assert done.err.count("\n") == 1
+
+
+def test_a_trace_beyond_the_limit_is_3() -> None:
+    done = process(RELEASES[-1], "hta", TRACE, "--max-size", "100K")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.endswith("inflates to more than the limit of 102,400 bytes\n")
+
+
+def test_ranks_that_are_studied_twice_keep_their_tables(folder: Path) -> None:
+    done = process(RELEASES[-1], "analyze", STRAGGLER, "--hta", "--format", "json", "-o", folder / "report.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    traces = json.loads((folder / "report.json").read_text(encoding="utf-8"))["traces"]
+    assert [[table["analysis"] for table in info["hta"]["tables"]] for info in traces] == [ANALYSES] * 2
 
 
 def test_a_file_that_is_no_trace_is_3_and_another_format_2(run: Run, folder: Path) -> None:

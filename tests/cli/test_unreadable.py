@@ -40,13 +40,20 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("command", ["analyze", "check", "report"])
+COMMANDS = {
+    "analyze": ["t.json"],
+    "check": ["t.json"],
+    "report": ["t.json", "-o", "out.html"],
+    "diff": ["waiting.json.gz", "t.json"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("case", CASES)
 def test_what_cannot_be_read_is_one_line_and_3(run: Run, folder: Path, case: str, command: str) -> None:
     make, why = CASES[case]
     make(folder / "t.json")
-    options = ["-o", "out.html"] if command == "report" else []
-    done = run(command, "t.json", "--max-size", "10M", *options)
+    done = run(command, *COMMANDS[command], "--max-size", "10M")
     assert done.code == 3
     assert done.out == ""
     assert done.err.startswith("error: t.json: ")
