@@ -1,4 +1,4 @@
-"""A document's text → pieces, each a JSON list of whole events, or a span of the file that holds them.
+"""A document's text → pieces, each the inside of a JSON list of whole events, or a span of the file that holds it.
 
 Where the text may be cut is guessed and not proved: what stands between two events of one block stands between two of
 the next, too. A piece that decodes as a list of events proves its cut, since a cut within an event or a string leaves
@@ -20,6 +20,8 @@ from syncscope.trace.spans import Span, blocks, spans
 
 LONGEST = 256 << 20
 """Bytes of an event, and of what comes before and after the events: more is no trace."""
+
+Piece = memoryview | Span
 
 _LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
 _SEAM = re.compile(rb'\}\s*,\s*\{\s*"[^"\\]{1,100}"\s*:')
@@ -51,18 +53,18 @@ class Pieces:
         """The descriptor of the file whose spans are given out, while iterating."""
         return None if self._text is None else self._text.file
 
-    def __iter__(self) -> Iterator[bytes | Span]:
+    def __iter__(self) -> Iterator[Piece]:
         rest = self._first_events()
         while True:
             end, cut = self._cut(rest)
             if end >= 0:
-                yield b"[%b]" % rest[:end]
+                yield memoryview(rest)[:end]
                 self._after = rest[end + 1 :]
                 while more := self._more(self._after):
                     self._after = more
                 return
             if cut >= 0:
-                yield b"[%b]" % rest[:cut]
+                yield memoryview(rest)[:cut]
             rest = rest[cut + 1 :]
             if self._text is not None and self._text.file is not None and self._seam is not None:
                 yield from self._spans(self._text.file, self._seam, self._read - len(rest), self._text.size)

@@ -1,10 +1,14 @@
-"""Parts of an open file, by where they lie: whoever shares the file reads them without being sent them."""
+"""Parts of an open file, by where they lie: whoever shares the file reads them without being sent them.
+
+And the buffer that they, and what is sent, are read to.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+from io import BufferedReader
+from typing import IO, NamedTuple, cast
 
 from syncscope.trace.source import BLOCK, Unclear
 
@@ -20,24 +24,39 @@ class Span(NamedTuple):
 
 
 class Buffer:
-    """Where spans are read to, each over the one before."""
+    """Where pieces are read to, each over the one before: JSON lists of events."""
 
     def __init__(self) -> None:
         self._bytes = bytearray(2 * BLOCK)
 
-    def read(self, file: int, span: Span) -> memoryview:
-        """The JSON list of a span's events. Raises :class:`.Unclear` where it cannot be read."""
-        size = span.end - span.start
+    def list_of(self, size: int) -> memoryview:
+        """A list whose inside has ``size`` bytes, yet to be filled."""
         if len(self._bytes) < size + 2:
             self._bytes = bytearray(size + 2)
         text = memoryview(self._bytes)[: size + 2]
+        text[0], text[-1] = ord("["), ord("]")
+        return text
+
+    def read(self, file: int, span: Span) -> memoryview:
+        """The list of a span's events. Raises :class:`.Unclear` where it cannot be read."""
+        text = self.list_of(span.end - span.start)
         try:
             read = os.preadv(file, [text[1:-1]], span.start)
         except OSError:
             raise Unclear from None
-        if read < size:
+        if read < len(text) - 2:
             raise Unclear
-        text[0], text[-1] = ord("["), ord("]")
+        return text
+
+    def receive(self, stream: IO[bytes], size: int) -> memoryview | None:
+        """The list whose inside comes next on a stream, ``None`` where that ends."""
+        text = self.list_of(size)
+        return text if cast("BufferedReader", stream).readinto(text[1:-1]) == size else None
+
+    def copy(self, inside: memoryview) -> memoryview:
+        """The list of what stands in another place."""
+        text = self.list_of(len(inside))
+        text[1:-1] = inside
         return text
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import struct
 import subprocess
 import sys
 import threading
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syncscope.trace.decode import decode_piece
-from syncscope.trace.pieces import Pieces
+from syncscope.trace.pieces import Piece, Pieces
 from syncscope.trace.rows import Part, Strings, split
 from syncscope.trace.source import Unclear
 from syncscope.trace.spans import Buffer, Span
@@ -37,7 +38,9 @@ MOST_WORKERS = 4
 
 _START = "import sys; _, file, *sys.path = sys.argv; from syncscope.trace.workers import serve; serve(int(file))"
 _AHEAD = 3  # pieces under way, for each worker
-_SIZE = 8  # bytes of a message's length
+_SENT = -1
+_ASKED = struct.Struct("<qq")  # where a span begins and ends; or that the piece follows, and its length
+_SIZE = 8  # bytes of an answer's length
 _INT32 = np.iinfo(np.int32)
 
 
@@ -61,7 +64,7 @@ def parts(pieces: Pieces, strings: Strings, workers: int) -> Iterator[Part]:
     """
     remaining, buffer = iter(pieces), Buffer()
     for number, piece in enumerate(remaining, start=1):
-        yield split(decode_piece(_text(piece, pieces.file, buffer)), strings)
+        yield split(decode_piece(_list(piece, pieces.file, buffer)), strings)
         if number == ALONE and workers > 1:
             break
     else:
@@ -70,9 +73,9 @@ def parts(pieces: Pieces, strings: Strings, workers: int) -> Iterator[Part]:
         yield from team.parts(remaining, strings)
 
 
-def _text(piece: bytes | Span, file: int | None, buffer: Buffer) -> bytes | memoryview:
-    if isinstance(piece, bytes):
-        return piece
+def _list(piece: Piece, file: int | None, buffer: Buffer) -> memoryview:
+    if isinstance(piece, memoryview):
+        return buffer.copy(piece)
     assert file is not None
     return buffer.read(file, piece)
 
@@ -109,7 +112,7 @@ class _Team:
         for worker in self._workers:
             worker.close()
 
-    def parts(self, pieces: Iterator[bytes | Span], strings: Strings) -> Iterator[Part]:
+    def parts(self, pieces: Iterator[Piece], strings: Strings) -> Iterator[Part]:
         pending: deque[Future[tuple[_Worker, bytes]]] = deque()
         for piece in pieces:
             pending.append(self._threads.submit(self._ask, piece))
@@ -118,7 +121,7 @@ class _Team:
         while pending:
             yield _taken(*pending.popleft().result(), strings)
 
-    def _ask(self, piece: bytes | Span) -> tuple[_Worker, bytes]:
+    def _ask(self, piece: Piece) -> tuple[_Worker, bytes]:
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is None:
             worker = self._own.worker = _Worker(self._file)
@@ -143,11 +146,11 @@ class _Worker:
         except OSError:
             raise WorkerLost from None
 
-    def ask(self, piece: bytes | Span) -> bytes:
+    def ask(self, piece: Piece) -> bytes:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            _send(self._process.stdin, msgspec.msgpack.encode(piece) if isinstance(piece, Span) else piece)
+            _ask(self._process.stdin, piece)
             answer = _receive(self._process.stdout)
         except (OSError, ValueError):
             raise WorkerLost from None
@@ -171,15 +174,18 @@ def serve(file: int) -> None:
     gc.disable()  # what a piece leaves behind holds no cycles
     strings, buffer = Strings(), Buffer()
     told = 0
-    while sent := _receive(sys.stdin.buffer):
-        piece = sent if sent.startswith(b"[") else msgspec.msgpack.decode(sent, type=Span)
+    while (asked := sys.stdin.buffer.read(_ASKED.size)) and len(asked) == _ASKED.size:
+        start, end = _ASKED.unpack(asked)
         try:
-            part = split(decode_piece(_text(piece, file, buffer)), strings)
+            text = buffer.receive(sys.stdin.buffer, end) if start == _SENT else buffer.read(file, Span(start, end))
+            if text is None:
+                break
+            part = split(decode_piece(text), strings)
         except Unclear:
             part = None
         texts = list(strings)[told:] if len(strings) > told else []
         told = len(strings)
-        _send(sys.stdout.buffer, msgspec.msgpack.encode(Answer(part, texts), enc_hook=_packed))
+        _answer(sys.stdout.buffer, msgspec.msgpack.encode(Answer(part, texts), enc_hook=_packed))
 
 
 def _taken(worker: _Worker, data: bytes, strings: Strings) -> Part:
@@ -193,7 +199,16 @@ def _taken(worker: _Worker, data: bytes, strings: Strings) -> Part:
     return answer.part
 
 
-def _send(stream: IO[bytes], data: bytes) -> None:
+def _ask(stream: IO[bytes], piece: Piece) -> None:
+    if isinstance(piece, Span):
+        stream.write(_ASKED.pack(*piece))
+    else:
+        stream.write(_ASKED.pack(_SENT, len(piece)))
+        stream.write(piece)
+    stream.flush()
+
+
+def _answer(stream: IO[bytes], data: bytes) -> None:
     stream.write(len(data).to_bytes(_SIZE, "little"))
     stream.write(data)
     stream.flush()
