@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -53,14 +54,19 @@ class Row(NamedTuple):
 
 
 def measured(reader: Reader, path: Path, trace: str, runs: int, python: str | None = None) -> Row:
-    """The median of ``runs``."""
-    done = [measure.run(reader.code(), str(path), **({"python": python} if python else {})) for _ in range(runs)]
+    """The median of ``runs``, and the memory of one more; of a single run, its own."""
+
+    def run(memory: bool) -> measure.Measured:
+        return measure.run(reader.code(), str(path), python=python or sys.executable, memory=memory)
+
+    watched = run(memory=True)
+    done = [run(memory=False) for _ in range(runs)] if runs > 1 else [watched]
     row = Row(
         reader.name,
         trace,
         statistics.median(one.told for one in done),
         statistics.median(one.cpu_s for one in done),
-        statistics.median(one.peak_mb for one in done),
+        watched.peak_mb,
     )
     print(
         f"  {row.name:28} {row.trace:16} {row.seconds:8.2f} s  {row.cpu_s:8.2f} s CPU  {row.peak_mb:8.0f} MB",
