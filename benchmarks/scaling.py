@@ -23,7 +23,7 @@ MOST = 1.1
 CODE = """
 import json, sys, time
 from syncscope import rules
-from syncscope.estimate import estimate
+from syncscope.estimate import prepare, worth
 from syncscope.timeline import Timeline
 from syncscope.trace.reader import load
 
@@ -34,7 +34,7 @@ timeline = Timeline(trace)
 hits, _ = rules.hits(timeline)
 timeline.info()
 times.append(time.process_time())
-estimate(timeline, hits, None)
+worth(prepare(timeline, hits, None))
 times.append(time.process_time())
 print(json.dumps([after - before for before, after in zip(times, times[1:])]))
 """

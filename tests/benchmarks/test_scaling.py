@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("psutil")
 
-from benchmarks import read, scaling
+from benchmarks import read, repeat, scaling
 
 
 @pytest.mark.parametrize("power", [0.5, 1, 2])
@@ -17,6 +17,14 @@ def test_the_exponent_of_a_power_is_found(power):
 
 def test_one_size_has_no_exponent():
     assert math.isnan(scaling.exponent([100], [1.0]))
+
+
+def test_every_stage_is_timed():
+    (row,) = scaling.measured(repeat.BASE, [3000])
+    assert row.events > 1000
+    assert len(row.stages) == len(scaling.STAGES)
+    assert min(row.stages) > 0
+    assert row.peak_mb > 10
 
 
 def test_the_tables_have_a_cell_for_each_column():

@@ -1,8 +1,11 @@
 import json
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from syncscope.trace import Device, TraceError, load, model
+from syncscope.trace import Device, TraceError, load, model, tables
 from syncscope.trace.reader import read_bytes
 from tests.builders import BASE_NS, PID, TID, TraceBuilder, epoch_ns
 
@@ -378,3 +381,9 @@ def test_another_tools_events_are_refused():
 def test_device_rows_without_calls_and_calls_without_device_rows_are_traces(tmp_path):
     assert len(TraceBuilder().kernel("a", 0, 1).trace().device) == 1
     assert len(load(TraceBuilder().stream_sync(0, 1).write(tmp_path / "t.json.gz")).runtime) == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), max_size=30))
+def test_rows_are_in_the_order_of_their_begins_the_longest_first(spans):
+    ts, dur = (np.array([span[at] for span in spans], dtype=np.int64) for at in (0, 1))
+    assert tables._order(ts, dur).tolist() == np.lexsort((-dur, ts)).tolist()
