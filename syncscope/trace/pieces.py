@@ -101,6 +101,7 @@ class Pieces:
         """The spans from ``start`` on; the blocks go on behind the last."""
         try:
             for span in spans(file, start, seam, size):
+                self._limit(span.end - span.start)
                 yield span
                 start = span.end + 1
         except OSError:
@@ -116,9 +117,12 @@ class Pieces:
             if size >= len(text):
                 break
         self._read += size
-        if len(text) + size > LONGEST:
-            raise TraceError(self._path, f"holds more than {LONGEST:,} bytes that are no events, or one event of them")
+        self._limit(len(text) + size)
         return b"".join(parts) if size else b""
+
+    def _limit(self, size: int) -> None:
+        if size > LONGEST:
+            raise TraceError(self._path, f"holds more than {LONGEST:,} bytes that are no events, or one event of them")
 
     def _cut(self, text: bytes) -> tuple[int, int]:
         """Where the list ends, and the last comma between two events; −1 for what is not there."""

@@ -187,6 +187,14 @@ def test_a_file_that_shrinks_while_it_is_read_is_left_to_the_whole(tmp_path):
                 Buffer().read(text.file, piece)
 
 
+def test_an_event_that_is_too_long_is_refused_where_it_lies(monkeypatch, tmp_path):
+    monkeypatch.setattr(pieces, "LONGEST", 10_000)
+    path = tmp_path / "t.json"
+    path.write_bytes(trace_json().replace(b'"kernel 30"', b'"%b"' % (b"k" * 20_000)))
+    with pytest.raises(TraceError, match="more than 10,000 bytes"):
+        list(Pieces(source.Text(str(path), size=1000), "t.json"))
+
+
 def test_what_has_no_end_is_refused_before_it_fills_the_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(pieces, "LONGEST", 10_000)
     endless = (b" " * 1000 for _ in range(1_000_000))
