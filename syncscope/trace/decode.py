@@ -6,14 +6,14 @@ import re
 
 import msgspec
 
-from syncscope.trace.common import common_events
+from syncscope.trace.complete import complete_events
 from syncscope.trace.events import Document, Event
 from syncscope.trace.salvage import salvage, salvage_events
 from syncscope.trace.source import TraceError, Unclear
 
 _DOCUMENT = msgspec.json.Decoder(Document)
 _EVENTS = msgspec.json.Decoder(list[Event])
-_COMMON: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(common_events())
+_COMPLETE: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(complete_events())
 _REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 START = re.compile(rb"(?:\xef\xbb\xbf)?\s*")
 """A byte order mark and white space."""
@@ -41,7 +41,7 @@ def decode_piece(events: bytes | memoryview) -> list[Event]:
     """The events of a JSON list. Raises :class:`Unclear` for anything else than whole events, and for none."""
     found: list[Event] | None
     try:
-        found = _COMMON.decode(events)
+        found = _COMPLETE.decode(events)
     except _REFUSED:
         found = _mixed(events)
     if not found:

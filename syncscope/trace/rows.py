@@ -15,7 +15,7 @@ from msgspec import field
 from numpy.typing import NDArray
 
 from syncscope.trace.columns import LONGEST_US, Int, integers, nanoseconds
-from syncscope.trace.common import TABLE_OF
+from syncscope.trace.complete import TABLE_OF
 from syncscope.trace.events import NO_ARGS, Args, Event
 from syncscope.trace.names import item_size
 

@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from syncscope.trace.common import TABLE_OF, common_events
+from syncscope.trace.complete import TABLE_OF, complete_events
 from syncscope.trace.decode import decode_piece
 from syncscope.trace.events import Args, Event
 from syncscope.trace.rows import Part, Strings, split
 
-COMMON = msgspec.json.Decoder(common_events())
+COMPLETE = msgspec.json.Decoder(complete_events())
 EVENTS = msgspec.json.Decoder(list[Event])
 TEXTS = {"dtype": "Float", "copy_kind": "HtoD", "source_kind": "Pinned", "collective": "allreduce", "group": "0"}
 
@@ -47,9 +47,9 @@ def assert_same_part(found: Part, expected: Part) -> None:
 @pytest.mark.parametrize("keys", [{}, {"args": {}}, {"args": None}, {"dur": None}], ids=str)
 def test_every_category_makes_the_same_columns(category, keys):
     data = json.dumps([arrow("ac2g"), event(category, **keys), arrow("fwdbwd")]).encode()
-    common = COMMON.decode(data)
-    assert not isinstance(common[1], Event)
-    assert_same_part(split(common, Strings()), split(EVENTS.decode(data), Strings()))
+    complete = COMPLETE.decode(data)
+    assert not isinstance(complete[1], Event)
+    assert_same_part(split(complete, Strings()), split(EVENTS.decode(data), Strings()))
 
 
 @pytest.mark.parametrize(
@@ -67,5 +67,5 @@ def test_every_category_makes_the_same_columns(category, keys):
 def test_a_piece_that_holds_anything_else_is_read_too(other):
     data = json.dumps([event("cpu_op"), other, event("kernel")]).encode()
     with pytest.raises(msgspec.ValidationError):
-        COMMON.decode(data)
+        COMPLETE.decode(data)
     assert_same_part(split(decode_piece(data), Strings()), split(EVENTS.decode(data), Strings()))

@@ -89,7 +89,7 @@ def _args(table: str) -> Any:
     return msgspec.defstruct(f"{table}_args", fields, gc=False)
 
 
-def common_events() -> Any:
+def complete_events() -> Any:
     """The type of a list of such events."""
     args = {table: _args(table) for table in _USED}
     complete = [_complete(category, args[table]) for category, table in TABLE_OF.items()]
