@@ -99,13 +99,9 @@ class Pieces:
 
     def _spans(self, file: int, seam: bytes, start: int, size: int) -> Iterator[Span]:
         """The spans from ``start`` on; the blocks go on behind the last."""
-        try:
-            for span in spans(file, start, seam, size):
-                self._limit(span.end - span.start)
-                yield span
-                start = span.end + 1
-        except OSError:
-            raise Unclear from None
+        for span in spans(file, start, seam, size):
+            yield span
+            start = span.end + 1
         self._blocks = blocks(file, start, size)
 
     def _more(self, text: bytes) -> bytes:
@@ -117,12 +113,9 @@ class Pieces:
             if size >= len(text):
                 break
         self._read += size
-        self._limit(len(text) + size)
-        return b"".join(parts) if size else b""
-
-    def _limit(self, size: int) -> None:
-        if size > LONGEST:
+        if len(text) + size > LONGEST:
             raise TraceError(self._path, f"holds more than {LONGEST:,} bytes that are no events, or one event of them")
+        return b"".join(parts) if size else b""
 
     def _cut(self, text: bytes) -> tuple[int, int]:
         """Where the list ends, and the last comma between two events; −1 for what is not there."""

@@ -12,6 +12,9 @@ from typing import IO, NamedTuple, cast
 
 from syncscope.trace.source import BLOCK, Unclear
 
+NEAR = 16
+"""Times a span's size within which a seam must follow; else the events are written otherwise from there on."""
+
 _WINDOW = 1 << 14
 """Bytes looked through at a time for a seam: a few events."""
 
@@ -61,32 +64,37 @@ class Buffer:
 
 
 def spans(file: int, start: int, seam: bytes, size: int) -> Iterator[Span]:
-    """Spans of somewhat over ``size`` bytes from ``start`` on, each up to a ``seam``, as long as there are any.
+    """Spans of somewhat over ``size`` bytes from ``start`` on, each up to a ``seam``, as long as one is near.
 
-    The comma in the seam stands between one span and the next. Raises ``OSError``.
+    The comma in the seam stands between one span and the next. Raises :class:`.Unclear`.
     """
     comma = seam.index(b",")
-    while (found := _find(file, seam, start + size)) >= 0:
+    while (found := _find(file, seam, start + size, start + NEAR * size)) >= 0:
         yield Span(start, found + comma)
         start = found + comma + 1
 
 
 def blocks(file: int, start: int, size: int) -> Iterator[bytes]:
-    """The file's bytes from ``start`` on, ``size`` at a time. Raises ``OSError``."""
-    while block := os.pread(file, size, start):
+    """The file's bytes from ``start`` on, ``size`` at a time. Raises :class:`.Unclear`."""
+    while block := _read(file, size, start):
         yield block
         start += len(block)
 
 
-def _find(file: int, text: bytes, start: int) -> int:
-    """Where ``text`` is first found from ``start`` on, −1 where it is not."""
+def _find(file: int, text: bytes, start: int, end: int) -> int:
+    """Where ``text`` is first found from ``start`` on, −1 where it is not by ``end`` or so."""
     window = b""
-    size = _WINDOW
-    while more := os.pread(file, size, start):
+    while start < end and (more := _read(file, _WINDOW, start)):
         window = window[len(window) - len(text) + 1 :] if len(window) >= len(text) else window
         window += more
         start += len(more)
         if (found := window.find(text)) >= 0:
             return start - len(window) + found
-        size = BLOCK
     return -1
+
+
+def _read(file: int, size: int, start: int) -> bytes:
+    try:
+        return os.pread(file, size, start)
+    except OSError:
+        raise Unclear from None

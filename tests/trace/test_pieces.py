@@ -198,6 +198,44 @@ def test_an_event_that_is_too_long_is_refused_where_it_lies(monkeypatch, tmp_pat
         list(Pieces(source.Text(str(path), size=1000), "t.json"))
 
 
+def test_a_file_whose_middle_is_written_otherwise_is_read_in_pieces_all_the_same(monkeypatch, tmp_path):
+    monkeypatch.setattr(pieces, "LONGEST", 10_000)
+    document = json.loads(trace_json())
+    events = document["traceEvents"] * 4
+    last = len(events) - 5
+    document["traceEvents"] = [
+        event if number < 20 or number > last else {"other": 1, **event} for number, event in enumerate(events)
+    ]
+    path = tmp_path / "t.json"
+    path.write_bytes(json.dumps(document).encode())
+    assert path.stat().st_size > 30_000
+    found = trace_of(read_pieces(source.Text(str(path), size=500), "t.json"), "t.json")
+    assert_same(found, read_bytes(path.read_bytes(), "t.json"))
+
+
+def test_a_file_that_fails_while_it_is_read_is_left_to_the_whole(monkeypatch, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(trace_json())
+    read, calls = os.pread, list[int]()
+
+    def given(most):
+        left = iter(range(most))
+
+        def failing(*args):
+            if next(left, None) is None:
+                raise OSError(5, "Input/output error")
+            calls.append(1)
+            return read(*args)
+
+        monkeypatch.setattr(os, "pread", failing)
+        return list(Pieces(source.Text(str(path), size=1000), "t.json"))
+
+    assert len(given(1000)) > 10
+    for most in range(len(calls)):
+        with pytest.raises(Unclear):
+            given(most)
+
+
 def test_what_has_no_end_is_refused_before_it_fills_the_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(pieces, "LONGEST", 10_000)
     endless = (b" " * 1000 for _ in range(1_000_000))
