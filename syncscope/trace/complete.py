@@ -1,7 +1,7 @@
 """The events that most of a file is: complete ones of the categories that are read, and the arrows between them.
 
-A list of nothing else is decoded into structs that have room only for what the tables use, and for an arrow for
-nothing: in six sevenths of the time. They have the attributes of :class:`.Event` and :class:`.Args` that are used.
+A list of nothing else is decoded in less time, into structs that have room only for what the tables use, and for an
+arrow for nothing. They have the attributes of :class:`.Event` and :class:`.Args` that are used.
 """
 
 from __future__ import annotations
