@@ -28,7 +28,7 @@ from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.sites import Sites, Threads
 from syncscope.collect.stacks import Stacks
 from syncscope.collect.tracefile import splice, write_atomically
-from syncscope.recording import FORMAT, RecordedSteps, Recording
+from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
 Step = Callable[[], Any]
 MODES = ("bare", "cuda only", "timed", "full", "torch", "torch+stacks")

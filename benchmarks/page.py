@@ -20,11 +20,11 @@ import numpy as np
 
 from benchmarks import repeat
 from benchmarks.browse import PATIENCE_S, Browser, Measured
-from syncscope.analysis import analyze_timelines
+from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report import html
+from syncscope.report.picture.lanes import Lanes, lanes
+from syncscope.report.picture.pack import packed, unpacked
 from syncscope.timeline import Timeline
-from syncscope.timeline.lanes import Lanes, lanes
-from syncscope.timeline.pack import packed, unpacked
 from syncscope.trace import load
 
 BASE = Path(__file__).parents[1] / "fixtures" / "traces" / "generate" / "full.json.gz"

@@ -14,7 +14,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from syncscope.findings import Report
+from syncscope.schema.report import Report
 from syncscope.trace import load
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -71,7 +71,7 @@ def write_ranks(folder: Path, number: int) -> int:
 
 def client(folder: str, jobs: int, scheduler: str | None) -> None:
     """Analyse the folder and print what it took, as JSON."""
-    from syncscope.analysis import analyze
+    from syncscope.analysis.analyze import analyze
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()

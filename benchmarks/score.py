@@ -18,8 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from syncscope.analysis import analyze
-from syncscope.findings import Finding, Report
+from syncscope.analysis.analyze import analyze
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import Report
 
 TRACES = Path(__file__).parents[1] / "fixtures" / "traces"
 CASES = sorted(case.name for case in TRACES.iterdir() if (case / "workload.py").exists())

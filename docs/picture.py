@@ -12,10 +12,10 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from syncscope.analysis import analyze_timelines
+from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report import html
+from syncscope.report.picture.lanes import lanes
 from syncscope.timeline import Timeline
-from syncscope.timeline.lanes import lanes
 from syncscope.trace import load
 
 HERE = Path(__file__).parent

@@ -10,13 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from syncscope.analysis import analyze
+    from syncscope.analysis.analyze import analyze
     from syncscope.collect.active import step
     from syncscope.collect.expected import expected
     from syncscope.collect.guard import SyncError, SyncWarning, guard
     from syncscope.collect.hazards import hazards
-    from syncscope.findings import Finding, Frame, Report, Site
     from syncscope.hta import to_hta
+    from syncscope.schema.findings import Finding, Frame, Site
+    from syncscope.schema.report import Report
     from syncscope.session import profile
     from syncscope.trace import TraceError, load
     from syncscope.trace.model import Trace
@@ -44,15 +45,15 @@ __all__ = [
 ]
 
 _HOME = {
-    "Finding": "syncscope.findings",
-    "Frame": "syncscope.findings",
-    "Report": "syncscope.findings",
-    "Site": "syncscope.findings",
+    "Finding": "syncscope.schema.findings",
+    "Frame": "syncscope.schema.findings",
+    "Report": "syncscope.schema.report",
+    "Site": "syncscope.schema.findings",
     "Trace": "syncscope.trace.model",
     "TraceError": "syncscope.trace",
     "SyncError": "syncscope.collect.guard",
     "SyncWarning": "syncscope.collect.guard",
-    "analyze": "syncscope.analysis",
+    "analyze": "syncscope.analysis.analyze",
     "expected": "syncscope.collect.expected",
     "guard": "syncscope.collect.guard",
     "hazards": "syncscope.collect.hazards",

@@ -15,7 +15,7 @@ from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.windows import Mode, Plan
 
 if TYPE_CHECKING:
-    from syncscope.findings import Report
+    from syncscope.schema.report import Report
 
 
 class profile:
@@ -94,9 +94,9 @@ def write_reports(folder: Path) -> Report | None:
 
     Of several ranks the last one to finish does it; the others return ``None``.
     """
-    from syncscope.analysis import examine, find_traces
+    from syncscope.analysis.analyze import examine, find_traces
+    from syncscope.analysis.engine import engine
     from syncscope.collect.tracefile import write_atomically
-    from syncscope.engine import engine
     from syncscope.policy import ConfigError, apply, load_policy
     from syncscope.report import html
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from syncscope.recording import (
+from syncscope.schema.recording import (
     FORMAT,
     Attributed,
     Bare,

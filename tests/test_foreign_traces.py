@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.analysis import analyze
-from syncscope.findings import Report
+from syncscope.analysis.analyze import analyze
+from syncscope.schema.report import Report
 from syncscope.trace import TraceError
 from tests.foreign import EXTRA, Plain, index
 

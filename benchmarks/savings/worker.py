@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 
-import syncscope.analysis  # all that a recording needs at its end
+import syncscope.analysis.analyze  # all that a recording needs at its end
 import syncscope.cli
 from benchmarks.savings.catalogue import Pair, pairs
 from benchmarks.savings.scores import WIDEST, Measured

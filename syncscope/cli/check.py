@@ -25,8 +25,8 @@ from syncscope.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from syncscope.findings import RatchetOutcome, Verdict
     from syncscope.policy import Baseline, Held, Policy
+    from syncscope.schema.verdict import RatchetOutcome, Verdict
 
 BaselineFile = Annotated[
     Path | None,
@@ -137,7 +137,7 @@ def _ratcheted(outcome: Verdict, held: Held, path: Path, saved: Baseline | None,
     """The verdict with what became of the baseline: written at first, tightened when asked to, and otherwise, and
     whenever anything is worse or could not be checked, left as it is."""
     from syncscope.cli.output import write
-    from syncscope.findings import Ratchet
+    from syncscope.schema.verdict import Ratchet
 
     became: RatchetOutcome = "held"
     if saved is None or (update and held.tightened != saved):

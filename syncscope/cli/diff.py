@@ -12,8 +12,8 @@ from syncscope.cli.options import Cache, Config, Ignore, MaxSize, Select, codes
 from syncscope.cli.saved import is_report, read_report
 
 if TYPE_CHECKING:
-    from syncscope.findings import Report
     from syncscope.policy import Policy
+    from syncscope.schema.report import Report
     from syncscope.trace.source import Reading
 
 SIDE = "A trace, a folder of traces, or a saved report."
@@ -46,7 +46,7 @@ def diff(
     """
     from syncscope.cli.console import stdout, write_stdout
     from syncscope.cli.study import check_codes, reading
-    from syncscope.diff import diff as compare
+    from syncscope.compare.diff import diff as compare
     from syncscope.policy import load_policy
 
     wanted = check_codes(codes(select), codes(ignore))
@@ -68,7 +68,7 @@ def diff(
 
 
 def _report(path: str, policy: Policy, wanted: tuple[str, ...], how: Reading) -> Report:
-    from syncscope.analysis import only
+    from syncscope.analysis.analyze import only
     from syncscope.cli.study import study
 
     found = read_report(Path(path)) if is_report(Path(path)) else study([path], None, policy, reading=how)[0]

@@ -38,7 +38,7 @@ def exit_for(error: Exception) -> typer.Exit:
         return _exit(str(error), USAGE)
     if isinstance(error, BaselineError):
         return _exit(str(error), UNREADABLE)
-    from syncscope.engine import EngineError
+    from syncscope.analysis.engine import EngineError
     from syncscope.trace import TraceError
 
     if isinstance(error, TraceError | EngineError):

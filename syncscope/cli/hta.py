@@ -53,7 +53,7 @@ def hta(
 
     [bold]Exit status[/bold]: 0; 2 wrong usage, or HTA is not installed; 3 a trace that cannot be read.
     """
-    from syncscope.analysis import find_traces, require_hta
+    from syncscope.analysis.analyze import find_traces, require_hta
     from syncscope.cli.output import STDOUT, targets, with_stdout, write
     from syncscope.cli.study import reading
 
@@ -77,9 +77,9 @@ def _run(files: Sequence[str], last_step: bool, how: Reading) -> HTAReport:
 
     from syncscope import __version__, load
     from syncscope.cli.progress import progress
-    from syncscope.findings import Tool
     from syncscope.hta import analyses
     from syncscope.hta.report import HTAReport, HTATrace
+    from syncscope.schema.report import Tool
 
     found = []
     with progress(files) as bar:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from syncscope.cli.errors import USAGE, CommandError
 
 if TYPE_CHECKING:
-    from syncscope.findings import Report, Verdict
-    from syncscope.timeline.lanes import Lanes
+    from syncscope.report.picture.lanes import Lanes
+    from syncscope.schema.report import Report
+    from syncscope.schema.verdict import Verdict
 
 STDOUT = Path("-")
 SUMMARY = "GITHUB_STEP_SUMMARY"

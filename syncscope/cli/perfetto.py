@@ -12,7 +12,7 @@ from syncscope.cli.errors import UNREADABLE, USAGE, CommandError
 from syncscope.cli.output import STDOUT, claim, write
 
 if TYPE_CHECKING:
-    from syncscope.findings import Report
+    from syncscope.schema.report import Report
 
 LEVEL = 2
 """isal's middle level, as the collector's."""
@@ -59,7 +59,7 @@ def _flat(name: str, names: Sequence[str]) -> str:
 
 def annotate(report: Report, written: Mapping[str, Destination], max_bytes: int) -> None:
     """Write those traces of a report with their findings. Raises ``TraceError``, ``CommandError``."""
-    from syncscope.analysis import annotated
+    from syncscope.analysis.analyze import annotated
 
     for number, info in enumerate(report.traces if written else ()):
         file, target = written[info.path]

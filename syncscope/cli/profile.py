@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperOption
 
 if TYPE_CHECKING:
     from syncscope.collect.collector import Collector
-    from syncscope.findings import Report
+    from syncscope.schema.report import Report
 
 NOTHING_RECORDED = 3
 

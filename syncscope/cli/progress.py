@@ -11,7 +11,7 @@ from syncscope.cli.console import stderr
 from syncscope.report.escape import terminal
 
 if TYPE_CHECKING:
-    from syncscope.analysis import Progress
+    from syncscope.analysis.analyze import Progress
 
 LONG_BYTES = 10_000_000
 """A single file below this is read before a bar would be seen."""

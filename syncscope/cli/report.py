@@ -13,8 +13,8 @@ from syncscope.cli.saved import is_report, read_report
 
 if TYPE_CHECKING:
     from syncscope.cli.output import Target
-    from syncscope.findings import Report
-    from syncscope.timeline.lanes import Lanes
+    from syncscope.report.picture.lanes import Lanes
+    from syncscope.schema.report import Report
     from syncscope.trace.source import Reading
 
 
@@ -53,7 +53,7 @@ def report(
 
     [bold]Exit status[/bold]: 0; 2 wrong usage or configuration; 3 a file that cannot be read.
     """
-    from syncscope.analysis import find_traces
+    from syncscope.analysis.analyze import find_traces
     from syncscope.cli.errors import USAGE, CommandError
     from syncscope.cli.output import Content, deliver, needs_picture, targets
     from syncscope.cli.perfetto import annotate, by_name, destinations, traces_beside
@@ -85,6 +85,6 @@ def _paths(wanted: Iterable[Target]) -> list[Path]:
 
 
 def _pictures(saved: Report, folder: Path, how: Reading) -> Sequence[Lanes]:
-    from syncscope.analysis import lanes_beside
+    from syncscope.analysis.analyze import lanes_beside
 
     return lanes_beside(saved, folder, how)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from syncscope.cli.errors import UNREADABLE, CommandError
 
 if TYPE_CHECKING:
-    from syncscope.findings import Report
+    from syncscope.schema.report import Report
 
 HEAD_BYTES = 4096
 REPORT_KEY = b'"schema_version"'
@@ -29,7 +29,7 @@ def read_report(path: Path) -> Report:
     """The report in a file. Raises ``CommandError`` for one that is none, or newer than this program."""
     import msgspec
 
-    from syncscope.findings import SCHEMA_VERSION, Report
+    from syncscope.schema.report import SCHEMA_VERSION, Report
 
     try:
         data = path.read_bytes()

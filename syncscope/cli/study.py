@@ -15,10 +15,10 @@ from syncscope.cli.output import Target, needs_picture, targets
 from syncscope.cli.progress import progress
 
 if TYPE_CHECKING:
-    from syncscope.engine import Engine
-    from syncscope.findings import Report
+    from syncscope.analysis.engine import Engine
     from syncscope.policy import Policy
-    from syncscope.timeline.lanes import Lanes
+    from syncscope.report.picture.lanes import Lanes
+    from syncscope.schema.report import Report
     from syncscope.trace.source import Reading
 
 WORTH_POOL_FILES, WORTH_POOL_BYTES = 8, 20_000_000
@@ -42,8 +42,8 @@ def study(
 ) -> tuple[Report, Sequence[Lanes], list[Target]]:
     """The report on the traces, their pictures where an output shows them, and the outputs to write: none over an input
     or over one of ``untouched``."""
-    from syncscope.analysis import examine, find_traces
-    from syncscope.engine import engine
+    from syncscope.analysis.analyze import examine, find_traces
+    from syncscope.analysis.engine import engine
     from syncscope.trace.source import Reading
 
     files = find_traces(paths)
@@ -67,8 +67,7 @@ def study(
 
 def chosen(jobs: int | None, name: str, scheduler: str | None) -> Engine | None:
     """The engine that the options name, ``None`` for what suits. Raises ``CommandError`` where they do not fit."""
-    from syncscope.engine import engine
-    from syncscope.engine.engine import MISSING
+    from syncscope.analysis.engine import MISSING, engine
 
     if name == "dask":
         if scheduler is None:
@@ -122,7 +121,7 @@ def end_unread(report: Report) -> None:
 
 
 def _processes(files: Sequence[str]) -> int:
-    from syncscope.engine import cores
+    from syncscope.analysis.engine import cores
 
     sizes = [os.stat(file).st_size for file in files if os.path.isfile(file)]
     return cores() if len(files) >= WORTH_POOL_FILES or sum(sizes) >= WORTH_POOL_BYTES else 1

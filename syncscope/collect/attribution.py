@@ -9,7 +9,7 @@ import msgspec
 
 from syncscope.collect.tracefile import splice, write_atomically
 from syncscope.collect.windows import Window
-from syncscope.recording import RecordedSteps, Recording
+from syncscope.schema.recording import RecordedSteps, Recording
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load
 

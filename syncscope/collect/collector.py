@@ -20,7 +20,7 @@ from syncscope.collect.steps import StepWatch
 from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import splice, write_atomically
 from syncscope.collect.windows import Plan, Recorded, Window, Windows
-from syncscope.recording import FORMAT, RecordedFrame, RecordedSteps, Recording
+from syncscope.schema.recording import FORMAT, RecordedFrame, RecordedSteps, Recording
 
 CONTEXT_LINES = 2
 """Source lines kept on each side of a user's line."""

@@ -13,7 +13,7 @@ from syncscope.collect.paths import Paths
 from syncscope.collect.stacks import Stacks
 from syncscope.collect.warn import program_frame, waits
 from syncscope.collect.wrap import EXPLICIT, Wrappers
-from syncscope.recording import RecordedFrame
+from syncscope.schema.recording import RecordedFrame
 
 
 class Wait(NamedTuple):

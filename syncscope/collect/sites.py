@@ -12,7 +12,7 @@ from syncscope.collect.expected import reasons
 from syncscope.collect.stacks import Stacks
 from syncscope.collect.warn import waits
 from syncscope.collect.wrap import Wrappers
-from syncscope.recording import EventKind, SiteEvent
+from syncscope.schema.recording import EventKind, SiteEvent
 
 Event = tuple[EventKind, str, int, int, int, int, "str | None"]
 """Kind, name, native thread, begin and end in ns, stack, reason: a ``SiteEvent`` in the making."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from syncscope.collect.paths import OURS, Paths
 from syncscope.collect.run import execute
-from syncscope.recording import RecordedFrame
+from syncscope.schema.recording import RecordedFrame
 
 MAX_DEPTH = 128
 """Frames kept of a stack, from the innermost outwards."""

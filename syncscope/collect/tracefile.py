@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from isal import igzip
 
-from syncscope.recording import Recording
+from syncscope.schema.recording import Recording
 
 COMPRESSION = 2
 """isal's middle level: about zlib's level 4 at several times its speed."""

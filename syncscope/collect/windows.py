@@ -20,7 +20,7 @@ from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.sites import Sites, Threads
 from syncscope.collect.stacks import Stacks
 from syncscope.collect.warn import waits
-from syncscope.recording import Bare, HazardEvent, SiteEvent
+from syncscope.schema.recording import Bare, HazardEvent, SiteEvent
 
 Mode = Literal["windows", "full"]
 

@@ -16,8 +16,9 @@ from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.questions import Study, question
 from syncscope.estimate.scale import MISFIT, Fit, fit
 from syncscope.estimate.sketch import sketches
-from syncscope.findings import Finding, Replay, Sketch
 from syncscope.rules import Hit
+from syncscope.schema.findings import Finding, Sketch
+from syncscope.schema.report import Replay
 from syncscope.timeline import Timeline
 
 LITTLE = 0.01

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from syncscope.estimate.machine import HOST, Replayed, Stretch
-from syncscope.findings import Sketch, SketchLane
+from syncscope.schema.findings import Sketch, SketchLane
 from syncscope.timeline.intervals import Floats
 
 BINS = 60

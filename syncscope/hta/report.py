@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from syncscope.findings import SCHEMA_VERSION, Tool
-from syncscope.hta_tables import HTA
+from syncscope.schema.hta import HTA
+from syncscope.schema.report import SCHEMA_VERSION, Tool
 
 
 class HTATrace(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ import pandas as pd
 
 from syncscope.hta.feed import to_hta
 from syncscope.hta.frame import profiler_steps
-from syncscope.hta_tables import HTA, Cell, HTATable
+from syncscope.schema.hta import HTA, Cell, HTATable
 from syncscope.trace.model import Trace
 
 if TYPE_CHECKING:

@@ -16,10 +16,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from syncscope.findings import Finding, Report, ordered
+from syncscope.compare.tally import DIGITS, Family, family, family_of, most_per_step, say_count, tallied
 from syncscope.policy.gate import standing, unseen
 from syncscope.policy.policy import Policy
-from syncscope.tally import DIGITS, Family, family, family_of, most_per_step, say_count, tallied
+from syncscope.schema.findings import Finding, ordered
+from syncscope.schema.report import Report
 
 FORMAT = 1
 MOST_BYTES = 16 << 20

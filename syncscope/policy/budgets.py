@@ -13,9 +13,11 @@ from statistics import quantiles
 
 import msgspec
 
-from syncscope.findings import Budget, EachStep, Finding, Report, TraceInfo
+from syncscope.compare.tally import most_per_step, say_count
 from syncscope.policy.settings import Budgets
-from syncscope.tally import most_per_step, say_count
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import EachStep, Report, TraceInfo
+from syncscope.schema.verdict import Budget
 
 COUNTED = "max_unexpected_syncs_per_step"
 FEWEST_STEPS = 3

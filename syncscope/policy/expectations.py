@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from syncscope.findings import Finding, Report, Stale, ordered
 from syncscope.policy.inline import comments
 from syncscope.policy.policy import Expectation, Policy
+from syncscope.schema.findings import Finding, ordered
+from syncscope.schema.report import Report, Stale
 
 
 def apply(report: Report, policy: Policy) -> Report:

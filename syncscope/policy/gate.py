@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from syncscope.findings import Finding, NotChecked, Report, Verdict
 from syncscope.policy.budgets import COUNTED, is_wait, judge
 from syncscope.policy.policy import Policy
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import NotChecked, Report
+from syncscope.schema.verdict import Verdict
 
 
 def verdict(report: Report, policy: Policy) -> Verdict:

@@ -15,10 +15,10 @@ from glob import escape
 from itertools import islice
 from pathlib import Path
 
-from syncscope.findings import Report
 from syncscope.policy.config import ConfigError, codes_of
 from syncscope.policy.policy import Expectation
 from syncscope.policy.source import read_source
+from syncscope.schema.report import Report
 
 MARKER = b"syncscope:"
 MOST_FILES = 5000

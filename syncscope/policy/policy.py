@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from syncscope.findings import Finding
+from syncscope.compare.tally import say_count
 from syncscope.policy.settings import Budgets
-from syncscope.tally import say_count
+from syncscope.schema.findings import Finding
 
 DEFAULT_GATE = ("SYN101", "SYN102", "SYN103", "SYN104", "SYN105", "SYN109", "SYN110", "CPY201")
 """What ``syncscope check`` fails on unless ``gate`` says otherwise."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from syncscope.diff import Change, Diff
+from syncscope.compare.diff import Change, Diff
 from syncscope.report.escape import code, markdown
 from syncscope.report.wording import candidates, counted, difference, step_time, where
 

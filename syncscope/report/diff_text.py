@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from syncscope.diff import Change, Diff, Kind
+from syncscope.compare.diff import Change, Diff, Kind
 from syncscope.report.escape import terminal
 from syncscope.report.printed import line, place
 from syncscope.report.wording import candidates, counted, difference, step_time

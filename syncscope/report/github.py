@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from syncscope.findings import Finding, Report, Severity, Verdict
 from syncscope.report.escape import command, command_property, terminal
 from syncscope.report.files import in_repository
 from syncscope.report.wording import (
@@ -27,6 +26,9 @@ from syncscope.report.wording import (
     weights,
     where,
 )
+from syncscope.schema.findings import Finding, Severity
+from syncscope.schema.report import Report
+from syncscope.schema.verdict import Verdict
 
 Level = Literal["error", "warning", "notice"]
 LEVELS: dict[Severity, Level] = {"error": "error", "warning": "warning", "note": "notice"}

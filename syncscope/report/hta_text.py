@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from syncscope.hta.report import HTAReport
-from syncscope.hta_tables import HTA, Cell, HTATable
 from syncscope.report.escape import terminal
 from syncscope.report.printed import line
+from syncscope.schema.hta import HTA, Cell, HTATable
 
 FILE_WIDTH = 120
 

@@ -18,11 +18,11 @@ from pathlib import PurePath
 
 import msgspec
 
-from syncscope.findings import Report
 from syncscope.report.notable import reduced
 from syncscope.report.page import RuleDoc, View, rule_docs, views
+from syncscope.report.picture.lanes import Lanes
 from syncscope.rules.examples import Example, example
-from syncscope.timeline.lanes import Lanes
+from syncscope.schema.report import Report
 
 SCRIPTS = (
     "dom.js", "overview.js", "ranks.js", "limits.js", "sketch.js", "card.js", "findings.js", "unpack.js", "picture.js",

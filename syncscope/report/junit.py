@@ -13,11 +13,13 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from syncscope.findings import Budget, Finding, NotChecked, Report, Stale, Verdict
 from syncscope.report.escape import log_line, terminal
 from syncscope.report.page import trace_labels
 from syncscope.report.wording import alike, count, said_of, stale_sentence, weights, where
 from syncscope.rules import RULES
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import NotChecked, Report, Stale
+from syncscope.schema.verdict import Budget, Verdict
 
 COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from syncscope.findings import Finding, NotChecked, Report, Stale, Verdict
-from syncscope.ranks import Unread
 from syncscope.report.escape import code, markdown
 from syncscope.report.notable import notable
 from syncscope.report.page import milliseconds, trace_labels
@@ -26,6 +24,10 @@ from syncscope.report.wording import (
     weights,
     where,
 )
+from syncscope.schema.findings import Finding
+from syncscope.schema.ranks import Unread
+from syncscope.schema.report import NotChecked, Report, Stale
+from syncscope.schema.verdict import Verdict
 
 MOST_ROWS = 100
 """Findings shown; a job's summary may have 1 MiB in all."""

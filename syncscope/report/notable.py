@@ -7,9 +7,10 @@ from typing import TypeVar
 
 import msgspec
 
-from syncscope.findings import Finding, NotChecked, Report
-from syncscope.ranks import RankBetween, WaitsFor
 from syncscope.report.wording import alike
+from syncscope.schema.findings import Finding
+from syncscope.schema.ranks import RankBetween, WaitsFor
+from syncscope.schema.report import NotChecked, Report
 
 STRAGGLING = "DST601"
 

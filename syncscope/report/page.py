@@ -7,9 +7,10 @@ from pathlib import PurePath
 
 import msgspec
 
-from syncscope.findings import Finding, Overlap, Report, Steps, TraceInfo
+from syncscope.report.picture.lanes import Lanes, Spot
 from syncscope.rules import RULES
-from syncscope.timeline.lanes import Lanes, Spot
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
 
 WORTH_SAYING = 0.05
 """Below this share of a step, idle or exposed time is no headline."""

@@ -13,9 +13,9 @@ from itertools import count
 import msgspec
 import numpy as np
 
-from syncscope.findings import Finding
 from syncscope.report.escape import terminal
 from syncscope.report.tracks import Slice, tracks
+from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from syncscope.findings import Frame
 from syncscope.report.escape import log_line, terminal
+from syncscope.schema.findings import Frame
 
 
 def line(console: Console, text: Text, indent: int = 0, hang: int = 0) -> None:

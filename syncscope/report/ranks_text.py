@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from syncscope.findings import Report, TraceInfo
-from syncscope.ranks import BetweenRanks, RankBetween, Unread
 from syncscope.report.escape import terminal
 from syncscope.report.notable import notable
 from syncscope.report.page import milliseconds
 from syncscope.report.printed import line
 from syncscope.report.wording import count, labels
+from syncscope.schema.ranks import BetweenRanks, RankBetween, Unread
+from syncscope.schema.report import Report, TraceInfo
 
 MOST_ROWS = 16
 """Rows of a table; what is left out is summed up below them."""

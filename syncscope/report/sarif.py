@@ -13,11 +13,13 @@ from typing import Any
 
 import msgspec
 
-from syncscope.findings import Finding, Frame, NotChecked, Report, Site, Verdict
 from syncscope.report.escape import sarif, terminal
 from syncscope.report.files import as_uri, in_repository
 from syncscope.report.rulebook import descriptors
 from syncscope.report.wording import alike, said_of, same_warnings, stale_sentence
+from syncscope.schema.findings import Finding, Frame, Site
+from syncscope.schema.report import NotChecked, Report
+from syncscope.schema.verdict import Verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "SRCROOT"

@@ -11,18 +11,6 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from syncscope.findings import (
-    Budget,
-    BudgetOutcome,
-    Finding,
-    Frame,
-    NotChecked,
-    Report,
-    Severity,
-    Stale,
-    TraceInfo,
-    Verdict,
-)
 from syncscope.report import ranks_text
 from syncscope.report.escape import terminal
 from syncscope.report.hta_text import show_hta
@@ -43,6 +31,9 @@ from syncscope.report.wording import (
     tally,
     weights,
 )
+from syncscope.schema.findings import Finding, Frame, Severity
+from syncscope.schema.report import NotChecked, Report, Stale, TraceInfo
+from syncscope.schema.verdict import Budget, BudgetOutcome, Verdict
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not judged": "bold yellow"}

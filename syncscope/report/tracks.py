@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from syncscope import rules
-from syncscope.findings import Finding
+from syncscope.report.picture.rows import waited_for
 from syncscope.report.wording import where, worth
 from syncscope.rules import Hit
+from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from syncscope.timeline.idle import CAUSES
 from syncscope.timeline.overlap import compute_unions, union_of
-from syncscope.timeline.rows import waited_for
 
 Args = dict[str, str | int | float]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from syncscope.diff import Change, Diff, Kind
-from syncscope.findings import SEVERITIES, Finding, Frame, NotChecked, Report, Stale, TraceInfo, Verdict
+from syncscope.compare.diff import Change, Diff, Kind
+from syncscope.compare.tally import say_count
 from syncscope.report.page import between, milliseconds
-from syncscope.tally import say_count
+from syncscope.schema.findings import SEVERITIES, Finding, Frame
+from syncscope.schema.report import NotChecked, Report, Stale, TraceInfo
+from syncscope.schema.verdict import Verdict
 
 MOST_RUNS = 4
 """Runs of ranks named in a sentence."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import msgspec
 
-from syncscope.findings import Finding, NotChecked
 from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.collective_wait import CollectiveWait
@@ -32,6 +31,8 @@ from syncscope.rules.scalar_read import ScalarRead
 from syncscope.rules.small_copies import SmallCopies
 from syncscope.rules.straggling_sync import StragglingSync
 from syncscope.rules.tensor_print import TensorPrint
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import NotChecked
 from syncscope.timeline import Timeline
 
 RULES: tuple[Rule, ...] = (

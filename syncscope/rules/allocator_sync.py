@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Severity
 from syncscope.rules.grouping import Group
 from syncscope.rules.rule import WaitRule
+from syncscope.schema.findings import Severity
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.memory import asking, emptying, owners, runs

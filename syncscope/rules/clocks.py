@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from syncscope.findings import Collective, TraceInfo
+from syncscope.schema.report import Collective, TraceInfo
 
 Meeting = dict[int, Collective]
 """One collective as the ranks that took part saw it, by the trace's place in the report."""

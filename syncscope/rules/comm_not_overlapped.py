@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Severity
 from syncscope.rules.grouping import Group, say_ms, to_ms
 from syncscope.rules.requirements import worth_saying
 from syncscope.rules.rule import Case, Hit, Rule
+from syncscope.schema.findings import Severity
 from syncscope.timeline import Timeline
 from syncscope.timeline.collectives import HELD, SAME_STREAM, UNQUEUED, trimmed
 

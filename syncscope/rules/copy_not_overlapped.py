@@ -5,7 +5,6 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from syncscope.findings import Severity
 from syncscope.rules.grouping import Group, say_ms, to_ms
 from syncscope.rules.pageable_copy import PART_OF_A_READ
 from syncscope.rules.requirements import (
@@ -19,6 +18,7 @@ from syncscope.rules.requirements import (
     worth_saying,
 )
 from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
+from syncscope.schema.findings import Severity
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.timeline import HOST_COPIES
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Finding, Severity, fingerprint
 from syncscope.rules.chains import ops_of
+from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
 
 SAVING_NULL_WHY = "only the rules were run: no saving was estimated"

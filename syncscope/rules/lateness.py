@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from syncscope.findings import Collective, Delay, TraceInfo
-from syncscope.ranks import BetweenRanks, RankBetween, WaitsFor
 from syncscope.rules.clocks import Meeting, apart, clocks, pairs
+from syncscope.schema.ranks import BetweenRanks, RankBetween, WaitsFor
+from syncscope.schema.report import Collective, Delay, TraceInfo
 
 MOST_WAITED_FOR = 3
 """Ranks named that one waits for."""

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from syncscope.findings import Finding
 from syncscope.rules.grouping import say_ms
 from syncscope.rules.rule import Case, Hit, Rule
 from syncscope.rules.starvation import host_scale
+from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE

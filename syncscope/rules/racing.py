@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from syncscope.findings import Finding, Site, fingerprint
-from syncscope.recording import Recording
 from syncscope.rules.rule import Case, Hit, Intervention, Rule
+from syncscope.schema.findings import Finding, Site, fingerprint
+from syncscope.schema.recording import Recording
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.hazards import Hazard, find_hazards
 

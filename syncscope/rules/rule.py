@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Finding, Severity, fingerprint
 from syncscope.rules import fixes
 from syncscope.rules.grouping import SAVING_NULL_WHY, Group, groups
+from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.places import NOWHERE

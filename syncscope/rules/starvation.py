@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from syncscope.findings import Finding
 from syncscope.rules.rule import Case
+from syncscope.schema.findings import Finding
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Union
 from syncscope.timeline.places import NOWHERE

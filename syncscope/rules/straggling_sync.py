@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from syncscope.findings import Finding, NotChecked, TraceInfo
-from syncscope.ranks import BetweenRanks
 from syncscope.rules.grouping import say_ms
 from syncscope.rules.lateness import Late, compare
 from syncscope.rules.rule import Case, Hit, Rule
+from syncscope.schema.findings import Finding
+from syncscope.schema.ranks import BetweenRanks
+from syncscope.schema.report import NotChecked, TraceInfo
 from syncscope.timeline import Place
 
 LEAST_SHARE = 0.02

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from syncscope.recording import Attributed, Recording
+from syncscope.schema.recording import Attributed, Recording
 from syncscope.timeline.places import Place
 
 Chain = tuple[str, ...]

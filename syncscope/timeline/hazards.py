@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from syncscope.recording import HazardEvent, Recording
+from syncscope.schema.recording import HazardEvent, Recording
 from syncscope.timeline.places import Place, recorded_place
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Collective, Delay, Meetings
+from syncscope.schema.report import Collective, Delay, Meetings
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import Place
 

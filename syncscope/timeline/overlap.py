@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Overlap
+from syncscope.schema.report import Overlap
 from syncscope.timeline.intervals import Bools, Ints, Union
 
 

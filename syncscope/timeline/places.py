@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Frame, Site, SiteSource
-from syncscope.recording import RecordedFrame, Recording, SiteEvent
+from syncscope.schema.findings import Frame, Site, SiteSource
+from syncscope.schema.recording import RecordedFrame, Recording, SiteEvent
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import Warned, match_calls, match_warnings
 from syncscope.timeline.stacks import PythonStacks, is_user

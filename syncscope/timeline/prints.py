@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Frame
+from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import Place
 from syncscope.timeline.waits import OpIndex

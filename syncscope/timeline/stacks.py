@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Frame
+from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.nesting import Nesting
 

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from syncscope.findings import Coverage, EachStep, Meetings, Overlap, Steps, StepSource, TraceInfo
-from syncscope.recording import Attributed
+from syncscope.schema.recording import Attributed
+from syncscope.schema.report import Coverage, EachStep, Meetings, Overlap, Steps, StepSource, TraceInfo
 from syncscope.timeline.attribution import attributed, fill_ops, occurrences
 from syncscope.timeline.calls import launches, runtime_calls
 from syncscope.timeline.collectives import find_collectives, named

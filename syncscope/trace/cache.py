@@ -20,7 +20,7 @@ import pandas as pd
 from isal import isal_zlib
 
 from syncscope import __version__
-from syncscope.recording import Recording
+from syncscope.schema.recording import Recording
 from syncscope.trace import model
 from syncscope.trace.model import Device, Trace
 

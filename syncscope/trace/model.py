@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from syncscope.recording import Recording
+from syncscope.schema.recording import Recording
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from syncscope.recording import FORMAT, RecordedSteps, Recording
+from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 from syncscope.trace import model, remote
 from syncscope.trace.cache import Place
 from syncscope.trace.columns import integer

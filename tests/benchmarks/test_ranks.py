@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import ranks
-from syncscope.analysis import analyze
+from syncscope.analysis.analyze import analyze
 
 
 def test_the_ranks_that_it_writes_are_those_of_one_run(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from benchmarks.score import Label, judge, labels_of
-from syncscope.findings import Coverage, Report, Steps, Tool, TraceInfo
+from syncscope.schema.report import Coverage, Report, Steps, Tool, TraceInfo
 from tests.report.sample import finding
 
 READ = finding("SYN102", "scalar-read", 42, "loss.item()", per_step=2.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.analysis import analyze
+from syncscope.analysis.analyze import analyze
 from tests.cli.conftest import Outcome, Run
 
 GATE = Path(__file__).parents[2] / "fixtures" / "gate"

@@ -129,7 +129,7 @@ def test_a_reader_that_goes_away_is_no_error(arguments: str, code: int, folder: 
 def test_an_internal_error_is_one_line_and_neither_clean_nor_a_finding(folder: Path) -> None:
     script = (
         "import sys; sys.argv = ['syncscope', 'check', 'waiting.json.gz']\n"
-        "import syncscope.engine.rank as r\n"
+        "import syncscope.analysis.rank as r\n"
         "def fail(*_): raise KeyError('oh')\n"
         "r.judge = fail\n"
         "from syncscope.cli import main; main()"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.findings import Report
+from syncscope.schema.report import Report
 from tests.cli.conftest import Run
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from syncscope.findings import Report
+from syncscope.schema.report import Report
 
 torch = pytest.importorskip("torch", reason="the collector records PyTorch programs")
 pytestmark = [

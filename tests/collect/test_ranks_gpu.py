@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.findings import Report
+from syncscope.schema.report import Report
 
 torch = pytest.importorskip("torch", reason="the collector records PyTorch programs")
 pytestmark = [

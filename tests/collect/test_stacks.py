@@ -9,7 +9,7 @@ import pytest
 
 from syncscope.collect.paths import Paths
 from syncscope.collect.stacks import Stacks
-from syncscope.recording import RecordedFrame
+from syncscope.schema.recording import RecordedFrame
 
 PATHS = Paths(Path(__file__).parent)
 exact = pytest.mark.skipif(sys.version_info < (3, 11), reason="columns need Python 3.11")

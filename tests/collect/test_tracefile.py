@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from syncscope.collect.tracefile import splice, write_atomically
-from syncscope.recording import FORMAT, RecordedSteps, Recording
+from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
 RECORDING = Recording(format=FORMAT, version="0", steps=RecordedSteps(source="none"))
 

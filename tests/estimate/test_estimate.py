@@ -8,10 +8,11 @@ import pytest
 
 import syncscope
 from syncscope import rules
-from syncscope.analysis import analyze_timelines
+from syncscope.analysis.analyze import analyze_timelines
 from syncscope.estimate import Estimate, prepare, worth
 from syncscope.estimate.estimate import NO_CALLS, NO_DEVICE, NO_STEPS, OUTSIDE, RANGE, UNLIKE, UNTRIED
-from syncscope.findings import Finding, Report
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.estimate.simulated import Launch, Op, Wait, Work, simulate, trace

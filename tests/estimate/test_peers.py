@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from syncscope.analysis import analyze, analyze_timelines
+from syncscope.analysis.analyze import analyze, analyze_timelines
 from syncscope.estimate.costs import Costs
 from syncscope.estimate.edits import Edit
 from syncscope.estimate.machine import Scenario, replay

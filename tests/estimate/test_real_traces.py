@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.analysis import analyze
+from syncscope.analysis.analyze import analyze
 from syncscope.estimate.costs import MEASURED
 from syncscope.estimate.machine import Scenario, replay
 from syncscope.estimate.program import Program, compile_program
-from syncscope.findings import Report
+from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
 from syncscope.trace import load
 

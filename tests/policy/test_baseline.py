@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.findings import Finding, Frame, NotChecked, Report, Steps, fingerprint
 from syncscope.policy import Baseline, BaselineError, Held, Policy, hold, read_baseline, verdict
+from syncscope.schema.findings import Finding, Frame, fingerprint
+from syncscope.schema.report import NotChecked, Report, Steps
 from tests.report import sample
 
 POLICY = Policy(gate=("SYN102", "CPY201"))

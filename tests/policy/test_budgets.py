@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.findings import Budget, EachStep, Report
 from syncscope.policy import Budgets, Policy, verdict
+from syncscope.schema.report import EachStep, Report
+from syncscope.schema.verdict import Budget
 from tests.report import sample
 
 COPIES = Budgets(max_exposed_copy_ms=2)

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.findings import NotChecked, Report
 from syncscope.policy import Expectation, Policy, apply
+from syncscope.schema.report import NotChecked, Report
 from tests.report import sample
 
 

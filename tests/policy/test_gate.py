@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.findings import NotChecked, Report, Stale, Steps
 from syncscope.policy import Budgets, Override, Policy, verdict
+from syncscope.schema.report import NotChecked, Report, Stale, Steps
 from tests.report import sample
 
 GATE = Policy(gate=("SYN101", "SYN102"))

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from syncscope.findings import Finding, NotChecked, Report, SiteSource
 from syncscope.policy import ConfigError, Policy, apply
 from syncscope.policy.inline import comments
+from syncscope.schema.findings import Finding, SiteSource
+from syncscope.schema.report import NotChecked, Report
 from tests.report import sample
 
 READ = "    total += loss.item()"

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from syncscope.findings import Report, Verdict
-from syncscope.ranks import Unread
+from syncscope.schema.ranks import Unread
+from syncscope.schema.report import Report
+from syncscope.schema.verdict import Verdict
 
 HOSTILE = {
     "markup": "</script><b>bold</b><img src=x onerror=alert(1)><!-- &amp; ]]>",

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from syncscope.findings import Finding, Report
-from syncscope.ranks import BetweenRanks, RankBetween, WaitsFor
 from syncscope.report.html import render
+from syncscope.schema.findings import Finding
+from syncscope.schema.ranks import BetweenRanks, RankBetween, WaitsFor
+from syncscope.schema.report import Report
 from tests.report.conftest import Opened
 from tests.report.sample import findings, lanes, report, trace_info
 

@@ -7,28 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from syncscope.findings import (
-    Coverage,
-    Finding,
-    Frame,
-    NotChecked,
-    Overlap,
-    Replay,
-    Report,
-    Severity,
-    Site,
-    Sketch,
-    SketchLane,
-    Stale,
-    Status,
-    Steps,
-    Tool,
-    TraceInfo,
-    fingerprint,
-)
-from syncscope.hta_tables import HTA, HTATable
-from syncscope.timeline.lanes import MEMORY, Lane, Lanes, Spot, StepMark, columns, links, series
-from syncscope.timeline.rows import KIND
+from syncscope.report.picture.lanes import MEMORY, Lane, Lanes, Spot, StepMark, columns, links, series
+from syncscope.report.picture.rows import KIND
+from syncscope.schema.findings import Finding, Frame, Severity, Site, Sketch, SketchLane, Status, fingerprint
+from syncscope.schema.hta import HTA, HTATable
+from syncscope.schema.report import Coverage, NotChecked, Overlap, Replay, Report, Stale, Steps, Tool, TraceInfo
 
 MS = 1_000_000
 HOSTILE = "</script><b>bold</b><img src=x onerror=alert(1)>&amp;\u202e\u2028"

@@ -7,9 +7,9 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from syncscope.diff import Change, Diff, diff
-from syncscope.findings import NotChecked, Report
+from syncscope.compare.diff import Change, Diff, diff
 from syncscope.report import diff_markdown, diff_text
+from syncscope.schema.report import NotChecked, Report
 from tests.report import sample
 
 HOSTILE = "\x1b[31m|`</details><img src=x onerror=alert(1)>[a](http://b) @c #1 **d** <!-- \u202e\n::error::"

@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.findings import Budget, Finding, NotChecked, Ratchet, Report, Site, Verdict
-from syncscope.merge import merge
+from syncscope.analysis.merge import merge
 from syncscope.report.github import render
+from syncscope.schema.findings import Finding, Site
+from syncscope.schema.report import NotChecked, Report
+from syncscope.schema.verdict import Budget, Ratchet, Verdict
 from tests.report import sample
 
 QUIET = msgspec.structs.replace(sample.trace_info(), warnings=())

@@ -9,9 +9,9 @@ import re
 import msgspec
 import pytest
 
-from syncscope.findings import Report
 from syncscope.report.html import embed, render
-from syncscope.timeline.lanes import Lanes
+from syncscope.report.picture.lanes import Lanes
+from syncscope.schema.report import Report
 from tests.report.sample import HOSTILE, finding, lanes, report, trace_info
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.findings import Replay, Sketch, SketchLane
 from syncscope.report.html import render
+from syncscope.schema.findings import Sketch, SketchLane
+from syncscope.schema.report import Replay
 from tests.report.pages import Show, cards, drawn, pixels, point, sample, under
 from tests.report.sample import HOSTILE, finding, findings, lanes, report, trace_info
 

@@ -10,12 +10,14 @@ import msgspec
 import pytest
 import xmlschema
 
-from syncscope.analysis import analyze
-from syncscope.findings import Budget, Finding, NotChecked, Report, Verdict
-from syncscope.merge import merge
+from syncscope.analysis.analyze import analyze
+from syncscope.analysis.merge import merge
 from syncscope.policy import Policy, verdict
 from syncscope.report.junit import render
 from syncscope.rules import RULES
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import NotChecked, Report
+from syncscope.schema.verdict import Budget, Verdict
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled, spoiled_verdict
 

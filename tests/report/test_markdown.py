@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 from markdown_it import MarkdownIt
 
-from syncscope.findings import Budget, NotChecked, Verdict
 from syncscope.report.markdown import MOST_ROWS, render
+from syncscope.schema.report import NotChecked
+from syncscope.schema.verdict import Budget, Verdict
 from tests.report import sample
 
 

@@ -13,10 +13,11 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from syncscope.findings import Report, Verdict
 from syncscope.report import github, html, junit, markdown, sarif
 from syncscope.report.escape import terminal
 from syncscope.report.text import show
+from syncscope.schema.report import Report
+from syncscope.schema.verdict import Verdict
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled, spoiled_verdict, unseen
 

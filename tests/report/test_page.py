@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from syncscope.findings import EachStep, Overlap, Report
 from syncscope.report import page
+from syncscope.report.picture.lanes import Spot
 from syncscope.rules import RULES
-from syncscope.timeline.lanes import Spot
+from syncscope.schema.report import EachStep, Overlap, Report
 from tests.report.sample import finding, lanes, report, trace_info
 
 

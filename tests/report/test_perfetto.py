@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from syncscope import analyze
-from syncscope.analysis import annotated
+from syncscope.analysis.analyze import annotated
 from syncscope.report import perfetto
 from syncscope.rules import check
 from syncscope.timeline import Timeline

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncscope.findings import Finding, NotChecked, Report
-from syncscope.ranks import BetweenRanks, RankBetween, Unread, WaitsFor
 from syncscope.report import html, junit, markdown
 from syncscope.report.notable import notable, reduced
 from syncscope.report.text import to_text
 from syncscope.report.wording import several
+from syncscope.schema.findings import Finding
+from syncscope.schema.ranks import BetweenRanks, RankBetween, Unread, WaitsFor
+from syncscope.schema.report import NotChecked, Report
 from tests.report import sample
 
 MANY = 1024

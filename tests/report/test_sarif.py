@@ -11,13 +11,15 @@ import msgspec
 import pytest
 
 from benchmarks.score import CASES, recordings
-from syncscope.analysis import analyze
-from syncscope.findings import SEVERITIES, Budget, Finding, Frame, NotChecked, Report, Site, Verdict
-from syncscope.merge import merge
+from syncscope.analysis.analyze import analyze
+from syncscope.analysis.merge import merge
 from syncscope.policy import Policy, verdict
 from syncscope.report.rulebook import as_markdown, descriptors
 from syncscope.report.sarif import NOTIFICATIONS, render
 from syncscope.rules import RULES
+from syncscope.schema.findings import SEVERITIES, Finding, Frame, Site
+from syncscope.schema.report import NotChecked, Report
+from syncscope.schema.verdict import Budget, Verdict
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled, spoiled_verdict
 

@@ -16,8 +16,8 @@ import pytest
 
 from benchmarks.score import recordings
 from syncscope import report
-from syncscope.analysis import analyze
-from syncscope.findings import SCHEMA_VERSION, Report
+from syncscope.analysis.analyze import analyze
+from syncscope.schema.report import SCHEMA_VERSION, Report
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled
 

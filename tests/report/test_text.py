@@ -7,20 +7,12 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from syncscope.findings import (
-    Budget,
-    BudgetOutcome,
-    Finding,
-    NotChecked,
-    Ratchet,
-    RatchetOutcome,
-    Replay,
-    Report,
-    Verdict,
-)
-from syncscope.merge import merge
+from syncscope.analysis.merge import merge
 from syncscope.report.text import render, render_verdict, to_text
 from syncscope.report.wording import size
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import NotChecked, Replay, Report
+from syncscope.schema.verdict import Budget, BudgetOutcome, Ratchet, RatchetOutcome, Verdict
 from tests.report import sample
 
 HOSTILE = "\x1b[31m[bold red]x[/bold red]\x1b]0;t\x07\u202e\n::error::"

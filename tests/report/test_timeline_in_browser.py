@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.analysis import analyze_timelines
+from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report.html import render
+from syncscope.report.picture.lanes import lanes as trace_lanes
 from syncscope.timeline import Timeline
-from syncscope.timeline.lanes import lanes as trace_lanes
 from syncscope.trace import load
 from tests.builders import TraceBuilder
 from tests.report.pages import Show, pixels, point, sample, under, x_range

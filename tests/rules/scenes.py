@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from syncscope.findings import Finding
 from syncscope.rules import check
+from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.ranks import RECORDED, write_rank
-from syncscope.analysis import analyze
-from syncscope.findings import Collective, Meetings, TraceInfo
-from syncscope.ranks import RankBetween
+from syncscope.analysis.analyze import analyze
 from syncscope.rules.clocks import Meeting, clocks
+from syncscope.schema.ranks import RankBetween
+from syncscope.schema.report import Collective, Meetings, TraceInfo
 from tests.report import sample
 
 BASE_NS = 1_790_857_026_000_000_000

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from syncscope.findings import Finding
 from syncscope.rules import check
+from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from tests.builders import TID, TraceBuilder
 from tests.rules.scenes import findings, line

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from syncscope.findings import Finding
+from syncscope.schema.findings import Finding
 from tests.builders import TraceBuilder
 from tests.rules.scenes import blind, chain, findings, line, lines_of, waiting
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.analysis import analyze
+from syncscope.analysis.analyze import analyze
 from syncscope.rules import RULES
 from syncscope.rules.fixes import FIXES, sentence
 from tests.builders import FrameSpec, TraceBuilder

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from syncscope.findings import SEVERITIES
 from syncscope.rules import RULES, Rule, select
 from syncscope.rules.rule import WaitRule
+from syncscope.schema.findings import SEVERITIES
 
 EACH = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from syncscope.findings import Finding
+from syncscope.schema.findings import Finding
 from tests.builders import TraceBuilder
 from tests.rules.scenes import findings
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.findings import NotChecked
 from syncscope.policy import Policy
 from syncscope.policy.gate import verdict
 from syncscope.rules import check
 from syncscope.rules.racing import NOT_LOOKED_FOR, UNSEEN
+from syncscope.schema.report import NotChecked
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.rules.scenes import blind, findings, line
@@ -116,7 +116,7 @@ def test_a_window_without_races_is_clean_and_says_what_it_cannot_see() -> None:
 
 
 def test_what_a_rule_cannot_see_does_not_fail_a_gate() -> None:
-    from syncscope.analysis import analyze_timelines
+    from syncscope.analysis.analyze import analyze_timelines
 
     gate = Policy(gate=("HAZ401",))
     clean, unseen = busy().recording(0, 100, hazards=()), busy().recording(0, 100)
@@ -130,7 +130,7 @@ def test_the_report_tells_not_looked_for_from_not_seen() -> None:
 
     from rich.console import Console
 
-    from syncscope.analysis import analyze_timelines
+    from syncscope.analysis.analyze import analyze_timelines
     from syncscope.report import text
 
     def rendered(builder: TraceBuilder) -> str:

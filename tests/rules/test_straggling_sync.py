@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.analysis import analyze_timelines
-from syncscope.findings import Finding, Report
+from syncscope.analysis.analyze import analyze_timelines
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.rules.scenes import line

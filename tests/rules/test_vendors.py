@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.findings import Finding
+from syncscope.schema.findings import Finding
 from tests.builders import TraceBuilder
 from tests.rules.scenes import findings
 

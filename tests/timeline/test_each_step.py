@@ -1,6 +1,6 @@
 """The figures of each step, drawn in microseconds; the report has them in milliseconds."""
 
-from syncscope.findings import EachStep
+from syncscope.schema.report import EachStep
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 

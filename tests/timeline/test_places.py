@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import msgspec
 
-from syncscope.findings import Frame
-from syncscope.recording import RecordedFrame
+from syncscope.schema.findings import Frame
+from syncscope.schema.recording import RecordedFrame
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.places import recorded_site
 from tests.builders import TraceBuilder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.recording import Attributed
+from syncscope.schema.recording import Attributed
 from syncscope.timeline import Timeline
 from syncscope.timeline.attribution import ops_of_expression
 from tests.builders import TraceBuilder

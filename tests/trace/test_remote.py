@@ -12,7 +12,7 @@ import pytest
 
 import syncscope
 from benchmarks.ranks import RECORDED
-from syncscope.engine.rank import unread
+from syncscope.analysis.rank import unread
 from syncscope.trace import TraceError, load
 from syncscope.trace.files import find_traces
 from syncscope.trace.remote import is_url, on_disk, shown

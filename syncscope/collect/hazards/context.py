@@ -11,8 +11,9 @@ from syncscope.collect.hazards.window import Hazards
 from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.sites import Threads
 from syncscope.collect.stacks import Stacks
-from syncscope.findings import Finding, NotChecked
-from syncscope.recording import FORMAT, RecordedSteps, Recording
+from syncscope.schema.findings import Finding
+from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
+from syncscope.schema.report import NotChecked
 
 NO_GPU = "there is no GPU here, so nothing was looked at"
 

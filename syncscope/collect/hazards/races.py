@@ -11,7 +11,7 @@ import msgspec
 from syncscope.collect.expected import reasons
 from syncscope.collect.hazards.shadow import Access
 from syncscope.collect.hazards.spans import Span
-from syncscope.recording import HazardAccess, HazardEvent, HazardRule
+from syncscope.schema.recording import HazardAccess, HazardEvent, HazardRule
 
 Direction = Literal["HtoD", "DtoH"]
 

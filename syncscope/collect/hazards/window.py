@@ -11,7 +11,7 @@ from syncscope.collect.hazards.waits import Waits
 from syncscope.collect.hazards.watch import Watch
 from syncscope.collect.sites import Threads
 from syncscope.collect.stacks import Stacks
-from syncscope.recording import HazardEvent
+from syncscope.schema.recording import HazardEvent
 
 
 class Hazards:

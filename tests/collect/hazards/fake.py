@@ -14,7 +14,7 @@ from syncscope.collect.hazards import Hazards
 from syncscope.collect.paths import Paths
 from syncscope.collect.sites import Threads
 from syncscope.collect.stacks import Stacks
-from syncscope.recording import HazardEvent
+from syncscope.schema.recording import HazardEvent
 
 MAIN, SIDE = 0, 0x5EED
 EVENT = 0xE7

@@ -15,8 +15,8 @@ from concurrent.futures.process import BrokenProcessPool
 
 import msgspec
 
-from syncscope.engine.engine import Progress, cores
-from syncscope.engine.rank import Job, Studied, joined, study, unread
+from syncscope.analysis.engine import Progress, cores
+from syncscope.analysis.rank import Job, Studied, joined, study, unread
 
 AHEAD = 2
 """Traces handed out for each process, so that none waits for the next."""

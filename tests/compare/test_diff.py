@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.diff import diff
-from syncscope.findings import Finding, NotChecked, Report, Steps
+from syncscope.compare.diff import diff
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import NotChecked, Report, Steps
 from tests.report import sample
 
 

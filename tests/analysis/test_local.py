@@ -9,12 +9,14 @@ import msgspec
 import pytest
 
 from benchmarks.ranks import RECORDED, write_rank
-from syncscope.analysis import analyze, find_traces
-from syncscope.engine import Job, Studied, engine, local
-from syncscope.engine.local import DIED, Local
+from syncscope.analysis import local
+from syncscope.analysis.analyze import analyze, find_traces
+from syncscope.analysis.engine import engine
+from syncscope.analysis.local import DIED, Local
+from syncscope.analysis.rank import Job, Studied
 from syncscope.rules import RULES
 from tests.cli import traces
-from tests.engine import dying
+from tests.analysis import dying
 
 JOB = Job(codes=frozenset(rule.code for rule in RULES), bars=500)
 
@@ -72,7 +74,7 @@ def fail(*_: object) -> None:
 
 
 def test_a_rank_at_which_we_fail_is_told_where_there_are_others(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from syncscope.engine import rank
+    from syncscope.analysis import rank
 
     monkeypatch.setattr(rank, "_study", fail)
     job = msgspec.structs.replace(JOB, forgiving=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import syncscope
-from syncscope import analysis
-from syncscope.analysis import analyze, analyze_timelines, examine, find_traces
-from syncscope.engine import engine
+from syncscope.analysis import analyze as analysis
+from syncscope.analysis.analyze import analyze, analyze_timelines, examine, find_traces
+from syncscope.analysis.engine import engine
 from syncscope.policy import Expectation, Policy
 from syncscope.timeline import Timeline
 from tests.cli import traces

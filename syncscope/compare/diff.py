@@ -8,8 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from syncscope.findings import Finding, Report, TraceInfo
-from syncscope.tally import Family, Tally, family_of, tallied
+from syncscope.compare.tally import Family, Tally, family_of, tallied
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import Report, TraceInfo
 
 SCHEMA_VERSION = 1
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from syncscope.findings import Finding
+from syncscope.schema.findings import Finding
 
 Family = tuple[str, ...]
 """What equal expressions of a function share, and nothing else does. Their fingerprints only tell their order, so where

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from syncscope.findings import Finding, NotChecked, Report, Stale, ordered
 from syncscope.rules.straggling_sync import StragglingSync, stragglers
+from syncscope.schema.findings import Finding, ordered
+from syncscope.schema.report import NotChecked, Report, Stale
 
 STRAGGLING = StragglingSync.code
 

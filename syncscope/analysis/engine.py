@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from syncscope.engine.rank import Job, Studied
+from syncscope.analysis.rank import Job, Studied
 
 Progress = Callable[[str, int, int], None]
 """Called with a trace (the one about to be read, or of several at once the one just read), how many are done and how
@@ -28,10 +28,10 @@ class Engine(Protocol):
 def engine(jobs: int = 1, scheduler: str | None = None) -> Engine:
     """This machine, with so many processes, or the dask cluster whose scheduler has the address."""
     if scheduler is not None:
-        from syncscope.engine.cluster import Cluster
+        from syncscope.analysis.cluster import Cluster
 
         return Cluster(scheduler)
-    from syncscope.engine.local import Local
+    from syncscope.analysis.local import Local
 
     return Local(jobs)
 

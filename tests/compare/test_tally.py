@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.findings import Finding
-from syncscope.tally import family_of, most_per_step, say_count, tallied
+from syncscope.compare.tally import family_of, most_per_step, say_count, tallied
+from syncscope.schema.findings import Finding
 from tests.report import sample
 
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import msgspec
 
 from syncscope import __version__, rules
+from syncscope.analysis.merge import merge
 from syncscope.estimate import MOST_PEERS, Peer, Prepared, prepare, worth
-from syncscope.findings import Finding, NotChecked, Report, Tool, TraceInfo
-from syncscope.hta_tables import HTA
-from syncscope.merge import merge
-from syncscope.ranks import Unread
+from syncscope.report.picture.lanes import Lanes, lanes
+from syncscope.schema.findings import Finding
+from syncscope.schema.hta import HTA
+from syncscope.schema.ranks import Unread
+from syncscope.schema.report import NotChecked, Report, Tool, TraceInfo
 from syncscope.timeline import Timeline
-from syncscope.timeline.lanes import Lanes, lanes
 from syncscope.trace import TraceError, load, remote
 from syncscope.trace.source import Reading
 

@@ -15,9 +15,10 @@ import msgspec
 import pytest
 
 from benchmarks.ranks import RECORDED, write_rank
-from syncscope.analysis import find_traces
-from syncscope.engine import EngineError, Job, engine
-from syncscope.engine.local import Local
+from syncscope.analysis.analyze import find_traces
+from syncscope.analysis.engine import EngineError, engine
+from syncscope.analysis.local import Local
+from syncscope.analysis.rank import Job
 from syncscope.rules import RULES
 
 distributed = pytest.importorskip("distributed")
@@ -152,7 +153,7 @@ def test_a_rank_that_kills_every_worker_is_the_only_one_lost(tmp_path: Path) -> 
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    from syncscope.engine import cluster
+    from syncscope.analysis import cluster
 
     monkeypatch.setattr(cluster, "REACHED_S", 0.2)
     with pytest.raises(EngineError, match=r"^tcp://127\.0\.0\.1:9: no dask scheduler answers: .+$"):

@@ -6,7 +6,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from syncscope.timeline.detail import merged
+from syncscope.report.picture.detail import merged
 
 EVENTS = st.lists(
     st.tuples(st.integers(0, 10**7), st.integers(0, 10**5), st.integers(0, 4), st.integers(-1, 100)), max_size=200

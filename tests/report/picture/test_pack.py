@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from syncscope.timeline.pack import packed, unpacked
+from syncscope.report.picture.pack import packed, unpacked
 
 LIMIT = 2**63 - 1
 

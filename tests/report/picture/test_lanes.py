@@ -7,9 +7,9 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+from syncscope.report.picture.lanes import Lanes, Spot, lanes
+from syncscope.report.picture.pack import unpacked
 from syncscope.timeline import Timeline
-from syncscope.timeline.lanes import Lanes, Spot, lanes
-from syncscope.timeline.pack import unpacked
 from tests.builders import TraceBuilder
 
 US = 1_000

@@ -14,11 +14,11 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from syncscope.report.picture.detail import merged
+from syncscope.report.picture.pack import Column, packed
+from syncscope.report.picture.rows import HOST, IDLE, KIND, KINDS, STREAM, picture_rows
 from syncscope.timeline.copies import blocks_alone
-from syncscope.timeline.detail import merged
 from syncscope.timeline.intervals import Bools, Ints, Union
-from syncscope.timeline.pack import Column, packed
-from syncscope.timeline.rows import HOST, IDLE, KIND, KINDS, STREAM, picture_rows
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.timeline import Timeline
 from syncscope.timeline.waits import is_wait

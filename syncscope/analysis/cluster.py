@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from syncscope.engine.engine import MISSING, EngineError, Progress
-from syncscope.engine.rank import Job, Studied, join, joined, study, unread
+from syncscope.analysis.engine import MISSING, EngineError, Progress
+from syncscope.analysis.rank import Job, Studied, join, joined, study, unread
 from syncscope.trace import remote
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import os
 import signal
 
-from syncscope.engine import rank
+from syncscope.analysis import rank
 
 
 def study(path: str, job: bytes, shown: str | None = None) -> bytes:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from syncscope.findings import Collective, Delay, Meetings, NotChecked, Report, Stale, ordered
-from syncscope.merge import merge
-from syncscope.ranks import Unread
+from syncscope.analysis.merge import merge
+from syncscope.schema.findings import ordered
+from syncscope.schema.ranks import Unread
+from syncscope.schema.report import Collective, Delay, Meetings, NotChecked, Report, Stale
 from tests.report import sample
 
 

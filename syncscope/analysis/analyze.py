@@ -10,15 +10,17 @@ import msgspec
 
 from syncscope import policy as policies
 from syncscope import rules
-from syncscope.engine import Engine, Job, Progress, engine, judge
+from syncscope.analysis.engine import Engine, Progress, engine
+from syncscope.analysis.merge import merge
+from syncscope.analysis.rank import Job, judge
 from syncscope.estimate import telling
-from syncscope.findings import Finding, Report
-from syncscope.merge import merge
 from syncscope.report import perfetto
 from syncscope.report.notable import notable
+from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, lanes
 from syncscope.rules.straggling_sync import StragglingSync
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
-from syncscope.timeline.lanes import MOST_ITEMS, Lanes, lanes
 from syncscope.trace import TraceError, load, source
 from syncscope.trace.files import find_traces
 from syncscope.trace.reader import read_bytes

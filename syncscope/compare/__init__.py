@@ -1,0 +1,1 @@
+"""What two reports, or one report and a baseline, have in common."""

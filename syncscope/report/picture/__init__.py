@@ -1,0 +1,1 @@
+"""The picture of a timeline: every event as a bar, in few bytes."""

@@ -1,0 +1,138 @@
+"""Where a wait is and what it is: the finding, which every layer shares.
+
+These structures *are* the JSON report: the field names are a contract, added fields keep ``schema_version``, and a
+missing figure is ``None``, never 0. Times are milliseconds per recorded step unless the name says otherwise; sizes
+are bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+Severity = Literal["error", "warning", "note"]
+Status = Literal["unexpected", "expected", "baseline"]
+SiteSource = Literal["hook", "stack", "op"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
+    """One Python frame. ``file`` is normalised: relative to the project, ``<site-packages>/…`` or ``<python>/…``."""
+
+    file: str
+    line: int | None
+    function: str
+
+
+class Site(Frame, frozen=True, kw_only=True):
+    """A frame with the text of the expression that was running, when the collector saw it."""
+
+    expression: str | None = None
+    column: int | None = None
+    """Of the expression's first character, from 1; ``None`` where the recording does not know."""
+    end_column: int | None = None
+    """Just after its last character; ``None`` also where it ends on another line."""
+
+
+class SketchLane(msgspec.Struct, frozen=True, kw_only=True):
+    """The host or a stream in a picture of one step."""
+
+    label: str
+    busy: str
+    """One digit a bin, 0 to 9 ninths of it taken; all bins of a report's pictures are of one length."""
+
+
+class Sketch(msgspec.Struct, frozen=True, kw_only=True):
+    """A step as it was replayed."""
+
+    step_ms: float
+    lanes: tuple[SketchLane, ...]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One cause: every occurrence of a rule at one site and one ``at``."""
+
+    rule: str
+    name: str
+    severity: Severity
+    status: Status = "unexpected"
+    reason: str | None = None
+    exceeds: str | None = None
+    """What of the policy an unexpected finding goes beyond (``expected at most 1 a step, found 3``; ``baseline 1, now
+    2``); ``None`` where nothing covers it."""
+    site: Site | None
+    """The user's line; ``None`` when the trace holds neither sites nor stacks."""
+    at: Frame | None = None
+    """The innermost Python frame, where PyTorch's own warning points."""
+    chain: tuple[Frame, ...] = ()
+    """The call chain, outermost first, ending at ``at``."""
+    site_source: SiteSource
+    earlier: tuple[Site, ...] = ()
+    """Of a race the other lines: what may still run when this one reads or writes. The most frequent first."""
+    related: tuple[str, ...] = ()
+    """Fingerprints of findings with the same cause."""
+    trace: int = 0
+    """Index into ``Report.traces``."""
+    rank: int | None = None
+    thread: str | None = None
+    op: str | None = None
+    """The PyTorch op that waited, innermost (``aten::item``), or the runtime call where there is no op."""
+    count: int
+    """Occurrences inside the recorded steps (in the whole trace where it has no steps)."""
+    per_step: float | None
+    bytes: int | None = None
+    """Bytes copied by all occurrences together."""
+    stall_ms_per_step: float | None = None
+    exposed_ms_per_step: float | None = None
+    saving_ms_per_step: float | None = None
+    saving_low_ms_per_step: float | None = None
+    saving_high_ms_per_step: float | None = None
+    saving_null_why: str | None = None
+    """Why there is no saving, or only its bounds."""
+    after: Sketch | None = None
+    """The step with this fixed; before it is that of the trace's ``Replay``."""
+    stall_ms: float | None = None
+    """Milliseconds blocked by all occurrences together; set also where the trace has no steps."""
+    first_ns: int | None = None
+    """Start of the first occurrence, ns since the trace's base: where a timeline jumps to."""
+    message: str
+    fix: str
+    fingerprint: str
+
+
+def fingerprint(rule: str, file: str, function: str, expression: str | None, ordinal: int = 0) -> str:
+    """A key for a finding that survives moving code, other machines and other recording modes.
+
+    ``ordinal`` tells apart equal expressions of one function, in source order. Neither line, op, device nor
+    time takes part.
+    """
+    text = " ".join((expression or "").split())
+    digest = hashlib.sha256("\x00".join((rule, file, function, text, str(ordinal))).encode()).hexdigest()
+    return digest[:16]
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Unexpected first, notes last; then by what fixing is worth, where that is unknown by severity and what it
+    blocks."""
+    return tuple(sorted(findings, key=_place))
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    blocked = (finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.stall_ms)
+    saving = finding.saving_ms_per_step if finding.saving_ms_per_step is not None else finding.saving_high_ms_per_step
+    return (
+        STATUSES.index(finding.status),
+        finding.severity == "note",
+        saving is None,
+        -(saving or 0.0),
+        SEVERITIES.index(finding.severity),
+        -next((ms for ms in blocked if ms is not None), 0.0),
+        finding.trace,
+        finding.rule,
+        finding.site.file if finding.site else "",
+        finding.site.line or 0 if finding.site else 0,
+    )

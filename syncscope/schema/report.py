@@ -1,0 +1,186 @@
+"""The report: the traces that were read, what was found in them, and what could not be checked.
+
+The structure *is* the JSON report (``Report.to_json``, ``Report.from_json``), under the same contract as
+:mod:`.findings`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from syncscope.schema.findings import Finding, Frame, Site, SiteSource, Sketch
+from syncscope.schema.hta import HTA
+from syncscope.schema.ranks import BetweenRanks, Unread
+
+SCHEMA_VERSION = 1
+StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "none"]
+
+
+class Steps(msgspec.Struct, frozen=True, kw_only=True):
+    count: int
+    profiled_ms: float | None
+    """Mean length of a recorded step, under the profiler."""
+    bare_ms: float | None
+    """Mean length of a step with no profiler running."""
+    source: StepSource
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """How many blocking runtime calls inside steps have an exact line (the profiler's own excluded)."""
+
+    waits: int
+    with_line: int
+
+
+class Overlap(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the device's time goes, per recorded step (over the whole trace where it has no steps)."""
+
+    device_busy_ms: float
+    compute_ms: float
+    copy_ms: float
+    copy_exposed_ms: float
+    comm_ms: float
+    comm_exposed_ms: float
+    idle_ms: float
+    idle_by_cause: dict[str, float]
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """The replay behind the savings of a trace."""
+
+    misfit: float | None = None
+    """Share of the traced step by which the replay of the unchanged steps misses it."""
+    host_scale: float | None = None
+    """What the host's work, the profiler's cost taken off, was multiplied with to meet the bare step."""
+    null_why: str | None = None
+    """Why no saving of the trace could be told."""
+    assumptions: tuple[str, ...] = ()
+    """What was taken for granted where the trace does not show it, one sentence each."""
+    before: Sketch | None = None
+
+
+class Delay(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device was idle for: the greatest part of a bubble, and where, when a wait or a loader is behind it."""
+
+    cause: str
+    """As in ``Overlap.idle_by_cause``."""
+    site: Site | None = None
+    at: Frame | None = None
+    chain: tuple[Frame, ...] = ()
+    site_source: SiteSource = "op"
+    ordinal: int = 0
+    """Of the site's expression among equal ones of its function."""
+
+
+class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A collective of a rank, or several in a row: where it meets the other ranks. They end it together, so who came
+    last ran it for the shortest time. There are many: in JSON each is a list of its fields."""
+
+    step: int
+    """The number of the step."""
+    name: str
+    """Of what it is, and of its process group where the trace says so."""
+    end_ms: float
+    """When it ended, since the trace's base."""
+    ms: float
+    exposed_ms: float
+    idle_ms: tuple[float, ...] = ()
+    """How long the device was idle between the end of the one before and the begin of this one, ..."""
+    delays: tuple[int, ...] = ()
+    """... and for what: indices into ``Meetings.delays``, the longest first."""
+
+
+class Meetings(msgspec.Struct, frozen=True, kw_only=True):
+    """The collectives of a rank in the order that it ran them, to be compared with those of the others."""
+
+    collectives: tuple[Collective, ...]
+    delays: tuple[Delay, ...]
+    base_ns: int | None = None
+    """The trace's base, ns since the epoch by the clock of the rank's host; ``None`` where the file does not say."""
+
+
+class EachStep(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds of every recorded step, in order: what a spread is judged by."""
+
+    length_ms: tuple[float, ...]
+    """On the host, under the profiler."""
+    blocked_ms: tuple[float, ...] | None
+    """In which some thread is blocked; ``None`` without runtime calls."""
+    copy_exposed_ms: tuple[float, ...] | None
+    """Of the copies that the step asked for, what no compute hides; ``None`` without device activity."""
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    version: str
+
+
+class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
+    path: str
+    rank: int | None
+    device: str | None
+    torch: str | None
+    has: tuple[str, ...]
+    """What the trace holds: ``runtime``, ``cpu_op``, ``cuda_sync``, ``stacks``, ``sites``, ``steps``,
+    ``attribution``, ``hazards``."""
+    steps: Steps
+    coverage: Coverage
+    overlap: Overlap | None
+    """``None`` when the trace holds no device activity."""
+    replay: Replay | None = None
+    each_step: EachStep | None = None
+    """``None`` where the trace has no steps."""
+    files: tuple[str, ...] | None = None
+    """The program's own files, as recorded; ``None`` where the recording does not list them."""
+    warnings: tuple[str, ...] = ()
+    """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
+    meetings: Meetings | None = None
+    """``None`` without collectives, and in a program of one rank."""
+    hta: HTA | None = None
+    """``None`` unless asked for."""
+
+
+class NotChecked(msgspec.Struct, frozen=True, kw_only=True):
+    rule: str
+    why: str
+    trace: int = 0
+    """Index into ``Report.traces``."""
+    rank: int | None = None
+    partial: bool = False
+    """The rule did look; ``why`` says what it cannot see. Does not count against a gate."""
+
+
+class Stale(msgspec.Struct, frozen=True, kw_only=True):
+    """An expectation that matched nothing."""
+
+    rule: str
+    where: str
+    """The file and line of the expectation, the thing to delete."""
+    reason: str | None = None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    schema_version: int = SCHEMA_VERSION
+    tool: Tool
+    traces: tuple[TraceInfo, ...]
+    findings: tuple[Finding, ...]
+    saving_all_ms_per_step: float | None = None
+    """Of all findings of the report's one trace together; they do not add up."""
+    saving_all_low_ms_per_step: float | None = None
+    saving_all_high_ms_per_step: float | None = None
+    not_checked: tuple[NotChecked, ...] = ()
+    stale: tuple[Stale, ...] = ()
+    between_ranks: BetweenRanks | None = None
+    """``None`` where no collectives of two ranks could be compared."""
+    unread: tuple[Unread, ...] = ()
+
+    def to_json(self, *, indent: int = 2) -> str:
+        """The JSON report."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=indent).decode()
+
+    @classmethod
+    def from_json(cls, data: str | bytes) -> Report:
+        """Read a JSON report back. Raises ``msgspec.DecodeError`` on anything else."""
+        return msgspec.json.decode(data, type=cls)
