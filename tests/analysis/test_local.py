@@ -15,8 +15,8 @@ from syncscope.analysis.engine import engine
 from syncscope.analysis.local import DIED, Local
 from syncscope.analysis.rank import Job, Studied
 from syncscope.rules import RULES
-from tests.cli import traces
 from tests.analysis import dying
+from tests.cli import traces
 
 JOB = Job(codes=frozenset(rule.code for rule in RULES), bars=500)
 
