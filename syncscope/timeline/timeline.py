@@ -26,6 +26,7 @@ from syncscope.timeline.prints import find_prints
 from syncscope.timeline.queue import every_launch_waits, queued
 from syncscope.timeline.stacks import PythonStacks, is_user
 from syncscope.timeline.steps import span, step_of
+from syncscope.timeline.tables import Tables
 from syncscope.timeline.waits import (
     ALL_STREAMS,
     NO_STREAM,
@@ -47,6 +48,11 @@ class Timeline:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The tables as typed columns."""
+        return Tables(self)
 
     @property
     def steps(self) -> pd.DataFrame:
