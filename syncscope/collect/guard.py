@@ -11,8 +11,8 @@ from contextlib import ContextDecorator
 from types import FrameType, TracebackType
 from typing import Any, Literal, get_args
 
-from syncscope.collect.dynamo import skip
 from syncscope.collect.live import Blocks
+from syncscope.collect.patching import Patches
 from syncscope.collect.stacks import Expressions, Position, positions
 from syncscope.collect.warn import waits
 
@@ -143,8 +143,10 @@ def _begin() -> Iterator[Callable[[], None]]:
     torch.cuda.init()
     waits.listen(torch, _seen)
     yield lambda: waits.unlisten(_seen)
+    patches = Patches(torch)
+    yield patches.restore
     for name in ("to", "cuda", "copy_"):
-        yield _note_direction(torch, name)
+        _note_direction(torch, name, patches)
 
 
 def _seen(frame: FrameType) -> None:
@@ -152,25 +154,24 @@ def _seen(frame: FrameType) -> None:
         _guards.here[-1].caught(frame)
 
 
-def _note_direction(torch: Any, name: str) -> Callable[[], None]:
-    """From now on this thread's copies go, while ``Tensor.<name>`` runs, where its tensor is not; what undoes it."""
-    original = getattr(torch.Tensor, name)
+def _note_direction(torch: Any, name: str, patches: Patches) -> None:
+    """Let ``last_copy`` know which way ``Tensor.<name>`` copies: to the side where its tensor is not."""
     compiling = torch.compiler.is_compiling
 
-    def method(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        if compiling():
-            return original(tensor, *args, **kwargs)
-        to_device = tensor.is_cuda if name == "copy_" else not tensor.is_cuda
-        outer, _copying.direction = last_copy(), "host-to-device" if to_device else "device-to-host"
-        try:
-            return original(tensor, *args, **kwargs)
-        finally:
-            _copying.direction = outer
+    def make(original: Any) -> Any:
+        def method(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            if compiling():
+                return original(tensor, *args, **kwargs)
+            to_device = tensor.is_cuda if name == "copy_" else not tensor.is_cuda
+            outer, _copying.direction = last_copy(), "host-to-device" if to_device else "device-to-host"
+            try:
+                return original(tensor, *args, **kwargs)
+            finally:
+                _copying.direction = outer
 
-    shadowed = vars(torch.Tensor).get(name)
-    setattr(torch.Tensor, name, skip(torch, method))
-    restore = setattr if shadowed is not None else lambda owner, name, _: delattr(owner, name)
-    return lambda: restore(torch.Tensor, name, shadowed)
+        return method
+
+    patches.replace(torch.Tensor, name, make)
 
 
 _guards: Blocks[guard] = Blocks(_begin)

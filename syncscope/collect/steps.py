@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Literal
 
-from syncscope.collect.dynamo import skip
+from syncscope.collect.patching import Patches
 
 Source = Literal["user", "optimizer", "module", "seconds", "none"]
 
@@ -39,8 +39,7 @@ class StepWatch:
         self._chosen: weakref.ref[Any] | None = None
         self._optimizer_handles: list[Any] = []
         self._forget_modules: Callable[[], None] = lambda: None
-        self._undo: list[Callable[[], None]] = []
-        self._torch: Any = None
+        self._scaler = Patches()
         self._compiling: Callable[[], bool] = lambda: False
         self._grad_enabled: Callable[[], bool] = lambda: True
 
@@ -50,12 +49,11 @@ class StepWatch:
             return
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
-        self._torch = torch
         self._compiling = torch.compiler.is_compiling
         self._grad_enabled = torch.is_grad_enabled
         self._optimizer_handles = [register_optimizer_step_post_hook(self._after_optimizer)]
-        self._watch_modules(torch.nn.Module)
-        self._watch_scaler(torch.amp.GradScaler)
+        self._watch_modules(torch)
+        self._watch_scaler(torch)
 
     def detach(self) -> None:
         """Remove every hook."""
@@ -63,8 +61,7 @@ class StepWatch:
         for handle in self._optimizer_handles:
             handle.remove()
         self._optimizer_handles = []
-        while self._undo:
-            self._undo.pop()()
+        self._scaler.restore()
 
     def user_step(self) -> None:
         """The program's own ``syncscope.step()``."""
@@ -97,50 +94,54 @@ class StepWatch:
         if self.source == "optimizer" and self._is_chosen(optimizer):
             self._boundary()
 
-    def _watch_scaler(self, scaler: Any) -> None:
+    def _watch_scaler(self, torch: Any) -> None:
         """A scaler skips ``optimizer.step`` on infinite gradients: its own ``step`` is the boundary."""
-        original = scaler.step
 
-        def step(this: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            self._in_scaler = True
-            try:
-                return original(this, optimizer, *args, **kwargs)
-            finally:
-                self._in_scaler = False
-                self._optimizer_step(optimizer)
+        def make(original: Any) -> Any:
+            def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+                self._in_scaler = True
+                try:
+                    return original(scaler, optimizer, *args, **kwargs)
+                finally:
+                    self._in_scaler = False
+                    self._optimizer_step(optimizer)
 
-        step.__doc__ = original.__doc__
-        scaler.step = skip(self._torch, step)
-        self._undo.append(lambda: setattr(scaler, "step", original))
+            return step
 
-    def _watch_modules(self, base: Any) -> None:
+        self._scaler = Patches(torch)
+        self._scaler.replace(torch.amp.GradScaler, "step", make)
+
+    def _watch_modules(self, torch: Any) -> None:
         """Look at the outermost calls of modules.
 
         Not with global hooks: torch warns of them under ``torch.compile``, and removing them makes it compile again.
         """
-        original = base.__call__
         compiling, main = self._compiling, threading.main_thread().ident
         watching = True
+        patches = Patches(torch)
 
         def forget() -> None:
             nonlocal watching
             watching = False  # the program may have kept a bound ``module.__call__``
-            base.__call__ = original
+            patches.restore()
 
         self._forget_modules = forget
 
-        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if compiling() or not watching or threading.get_ident() != main:
-                return original(module, *args, **kwargs)
-            if self._depth == 0:
-                self._outermost(module)
-            self._depth += 1
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                self._depth -= 1
+        def make(original: Any) -> Any:
+            def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+                if compiling() or not watching or threading.get_ident() != main:
+                    return original(module, *args, **kwargs)
+                if self._depth == 0:
+                    self._outermost(module)
+                self._depth += 1
+                try:
+                    return original(module, *args, **kwargs)
+                finally:
+                    self._depth -= 1
 
-        base.__call__ = skip(self._torch, call)
+            return call
+
+        patches.replace(torch.nn.Module, "__call__", make)
 
     def _outermost(self, module: Any) -> None:
         """``module`` is about to be called, and by no other module."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from syncscope.collect.dynamo import skip
+from syncscope.collect.patching import Patches
 from syncscope.collect.warn import WaitWarnings
 
 Record = Callable[[str, int, Any], None]
@@ -22,8 +22,6 @@ Record = Callable[[str, int, Any], None]
 
 EXPLICIT = frozenset({"torch.cuda.synchronize", "torch.accelerator.synchronize", "Event.synchronize"})
 """Recorded names of the calls that surely wait."""
-
-_MISSING: Any = object()
 
 SILENT = ("eig", "eigvals", "eigh", "eigvalsh", "ldl_factor", "ldl_factor_ex", "ldl_solve")
 """Functions of ``torch.linalg`` that wait in code of MAGMA or cuSOLVER, where PyTorch has nothing to warn of."""
@@ -48,7 +46,7 @@ class Wrappers:
         self._torch = torch
         self._record = record
         self._warnings = warnings
-        self._replaced: list[tuple[Any, str, Any]] = []
+        self._patches = Patches(torch)
         self.warned = Warned()
         self._careless = Careless(torch)
 
@@ -81,26 +79,7 @@ class Wrappers:
         self._operator(torch._C.ScriptMethod, "__call__")
 
     def close(self) -> None:
-        while self._replaced:
-            owner, name, original = self._replaced.pop()
-            if original is _MISSING:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, original)
-
-    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Replace ``owner.name`` by ``make(original)``; an inherited one is shadowed. Absent ones are left alone."""
-        original = getattr(owner, name, None)
-        if original is None:
-            return
-        wrapper = skip(self._torch, make(original))
-        for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
-            try:
-                setattr(wrapper, attribute, getattr(original, attribute))
-            except (AttributeError, TypeError):
-                continue
-        self._replaced.append((owner, name, vars(owner).get(name, _MISSING)))
-        setattr(owner, name, wrapper)
+        self._patches.restore()
 
     def _always(self, owner: Any, name: str, label: str) -> None:
         """Record every call."""
@@ -119,7 +98,7 @@ class Wrappers:
 
             return wrapper
 
-        self._replace(owner, name, make)
+        self._patches.replace(owner, name, make)
 
     def _collectives(self) -> None:
         """Record what starts collectives: calls of a process group, and backward, where DDP and FSDP start theirs."""
@@ -144,7 +123,7 @@ class Wrappers:
 
             return quieted
 
-        self._replace(owner, name, make)
+        self._patches.replace(owner, name, make)
         self._always(owner, name, label)
 
     def _crossing(self, name: str) -> None:
@@ -169,7 +148,7 @@ class Wrappers:
 
             return wrapper
 
-        self._replace(self._torch.Tensor, name, make)
+        self._patches.replace(self._torch.Tensor, name, make)
 
     def _copying(self) -> None:
         """Record the calls of ``Tensor.copy_`` between host and device."""
@@ -185,7 +164,7 @@ class Wrappers:
 
             return wrapper
 
-        self._replace(self._torch.Tensor, "copy_", make)
+        self._patches.replace(self._torch.Tensor, "copy_", make)
 
     def _operator(self, owner: Any, name: str) -> None:
         """Record calls into operators whose waits have no Python warning, and keep C++'s line off stderr."""
@@ -208,7 +187,7 @@ class Wrappers:
 
             return wrapper
 
-        self._replace(owner, name, make)
+        self._patches.replace(owner, name, make)
 
 
 class Warned(threading.local):
