@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from syncscope.collect.patching import Patches
+
 TEARDOWN = "TEARDOWN_CUPTI"
 """Kineto's switch: without it CUPTI stays attached when a profile ends, and every launch of the program pays for it
 for the rest of its life (a quarter of a host-bound step on an H200 with torch 2.11)."""
@@ -46,7 +48,7 @@ class KinetoWindow:
         self._started = False
         self._ours = False
         self._profile: Any = None
-        self._entries: dict[str, Any] = {}
+        self._patches = Patches()
         self._teardown = last and _may_tear_down(torch) and TEARDOWN not in os.environ
 
     def prepare(self) -> None:
@@ -80,7 +82,7 @@ class KinetoWindow:
         started = self._started
         if not started:
             self.start()
-        self._unwatch()
+        self._patches.restore()
         self._profile.stop_trace()
         self._keep_cupti()
         if not started:
@@ -92,27 +94,22 @@ class KinetoWindow:
             return path.read_bytes()
 
     def _watch(self) -> None:
-        module = self._torch.autograd.profiler
-        for name in ("_prepare_profiler", "_enable_profiler"):
-            original = self._entries[name] = getattr(module, name)
-
-            def entry(*args: Any, original: Any = original, **kwargs: Any) -> Any:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def entry(*args: Any, **kwargs: Any) -> Any:
                 if not self._ours:
                     self._keep_cupti()
                     self._foreign()
                 return original(*args, **kwargs)
 
-            setattr(module, name, entry)
+            return entry
+
+        for name in ("_prepare_profiler", "_enable_profiler"):
+            self._patches.replace(self._torch.autograd.profiler, name, make)
 
     def _keep_cupti(self) -> None:
         if self._teardown:
             self._teardown = False
             os.environ.pop(TEARDOWN, None)
-
-    def _unwatch(self) -> None:
-        while self._entries:
-            name, original = self._entries.popitem()
-            setattr(self._torch.autograd.profiler, name, original)
 
     @contextlib.contextmanager
     def _own(self) -> Any:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from syncscope.collect.patching import Patches
 from syncscope.collect.paths import OURS
 
 MESSAGE = "called a synchronizing CUDA operation"
@@ -47,7 +48,7 @@ class WaitWarnings:
         self._listeners: list[Callable[[FrameType], None]] = []
         self._holds = 0
         self._filters = FirstFilter()
-        self._restore: Callable[[], None] | None = None
+        self._patches = Patches()
         self._set_mode: Callable[[int], None] = lambda mode: None
         self.wanted = DEFAULT
         """The mode that the program set."""
@@ -61,8 +62,9 @@ class WaitWarnings:
 
     def unlisten(self, listener: Callable[[FrameType], None]) -> None:
         self._listeners.remove(listener)
-        if not self._listeners and self._restore is not None:
-            self._restore()
+        if not self._listeners:
+            self._patches.restore()
+            self._set_mode(self.wanted)
         self.release()
 
     def hold(self) -> None:
@@ -93,21 +95,23 @@ class WaitWarnings:
             self._set_mode(WARN)
 
     def _take_mode(self, native: Any) -> None:
-        self._set_mode, get_mode = native._cuda_set_sync_debug_mode, native._cuda_get_sync_debug_mode
-        self.wanted = get_mode()
+        """Let the program read and set a mode of its own from now on, and set ours."""
+        self._set_mode = native._cuda_set_sync_debug_mode
+        self.wanted = native._cuda_get_sync_debug_mode()
 
-        def set_mode(mode: int) -> None:
-            self._set_mode(mode)  # which checks the range
-            self.wanted = mode
-            self.loud()
+        def make_setter(set_mode: Callable[[int], None]) -> Callable[[int], None]:
+            def setter(mode: int) -> None:
+                set_mode(mode)  # which checks the range
+                self.wanted = mode
+                self.loud()
 
-        def restore() -> None:
-            native._cuda_set_sync_debug_mode, native._cuda_get_sync_debug_mode = self._set_mode, get_mode
-            self._set_mode(self.wanted)
-            self._restore = None
+            return setter
 
-        native._cuda_set_sync_debug_mode, native._cuda_get_sync_debug_mode = set_mode, lambda: self.wanted
-        self._restore = restore
+        def make_getter(_: Callable[[], int]) -> Callable[[], int]:
+            return lambda: self.wanted
+
+        self._patches.replace(native, "_cuda_set_sync_debug_mode", make_setter)
+        self._patches.replace(native, "_cuda_get_sync_debug_mode", make_getter)
         self.loud()
 
     def _show(self, show: Callable[[Any], None], message: Any) -> None:
@@ -136,34 +140,32 @@ class FirstFilter:
 
     def __init__(self) -> None:
         self._lists: list[list[Any]] = []
-        self._originals: tuple[Any, Any] | None = None
+        self._patches = Patches()
 
     def open(self, shown: Callable[[Callable[[Any], None], Any], None]) -> None:
         """Call ``shown(show, message)`` for each warning; ``show`` is what would have been called."""
-        show, mutated = warnings._showwarnmsg, warnings._filters_mutated  # type: ignore[attr-defined]
-        self._originals = show, mutated
 
-        def showwarnmsg(message: Any) -> None:
-            shown(show, message)
+        def make_show(show: Callable[[Any], None]) -> Callable[[Any], None]:
+            return lambda message: shown(show, message)
 
-        def filters_mutated() -> None:
-            self._put_first()
-            mutated()
+        def make_mutated(mutated: Callable[[], None]) -> Callable[[], None]:
+            def filters_mutated() -> None:
+                self._put_first()
+                mutated()
 
-        warnings._showwarnmsg = showwarnmsg  # type: ignore[attr-defined]
-        warnings._filters_mutated = filters_mutated  # type: ignore[attr-defined]
-        filters_mutated()
+            return filters_mutated
+
+        self._patches.replace(warnings, "_showwarnmsg", make_show)
+        self._patches.replace(warnings, "_filters_mutated", make_mutated)
+        warnings._filters_mutated()  # type: ignore[attr-defined]
 
     def close(self) -> None:
         """Put everything back, also in the lists that ``catch_warnings`` blocks still hold."""
-        if self._originals is None:
-            return
-        (warnings._showwarnmsg, mutated), self._originals = self._originals, None  # type: ignore[attr-defined]
-        warnings._filters_mutated = mutated  # type: ignore[attr-defined]
+        self._patches.restore()
         for filters in (*self._lists, warnings.filters):
             filters[:] = [entry for entry in filters if entry is not FILTER]  # type: ignore[index]
         self._lists.clear()
-        mutated()
+        warnings._filters_mutated()  # type: ignore[attr-defined]
 
     def _put_first(self) -> None:
         filters: Any = warnings.filters
