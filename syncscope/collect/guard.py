@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import logging
 import threading
 import warnings
@@ -15,6 +14,7 @@ from syncscope.collect.live import Blocks
 from syncscope.collect.patching import Patches
 from syncscope.collect.stacks import Expressions, Position, positions
 from syncscope.collect.warn import waits
+from syncscope.schema.expressions import called_name
 
 Action = Literal["raise", "warn", "log"]
 Direction = Literal["device-to-host", "host-to-device", "unknown"]
@@ -96,31 +96,20 @@ class guard(ContextDecorator):
             warnings.warn_explicit(message, SyncWarning, frame.f_code.co_filename, frame.f_lineno)
 
 
-def waiting_call(frame: FrameType) -> tuple[str | None, str | None]:
-    """The expression ``frame`` is running, and the method or function it calls where it is a call."""
+def waiting_call(frame: FrameType) -> tuple[str | None, str]:
+    """The expression that ``frame`` is running, and the method or function that it calls, ``""`` for no call."""
     places = list(positions(frame.f_code))
     position: Position | None = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else None
     text = Expressions().text(frame.f_code.co_filename, position) if position else None
-    return text, called(text) if text else None
+    return text, called_name(text)
 
 
-def called(expression: str) -> str | None:
-    """The method or function that an expression calls, ``None`` where it is no call."""
-    try:
-        node = ast.parse(expression, mode="eval").body
-    except SyntaxError:
-        return None
-    if not isinstance(node, ast.Call):
-        return None
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
-
-
-def fix_for(*names: str | None) -> str:
+def fix_for(*names: str) -> str:
     """A way out of a wait in a call of the first of ``names`` that we know."""
     return next((_FIXES[name] for name in names if name in _FIXES), _FIX)
 
 
-def direction_of(name: str | None) -> Direction:
+def direction_of(name: str) -> Direction:
     """Which way the data of a waiting call went, where its entry point tells."""
     if name in ("to", "cuda", "copy_"):
         return last_copy()

@@ -7,12 +7,13 @@ from types import FrameType, TracebackType
 from typing import NamedTuple, overload
 
 from syncscope.collect.expected import reasons
-from syncscope.collect.guard import called, fix_for
+from syncscope.collect.guard import fix_for
 from syncscope.collect.live import Blocks
 from syncscope.collect.paths import Paths
 from syncscope.collect.stacks import Stacks
 from syncscope.collect.warn import program_frame, waits
 from syncscope.collect.wrap import EXPLICIT, Wrappers
+from syncscope.schema.expressions import called_name
 from syncscope.schema.recording import RecordedFrame
 
 
@@ -88,7 +89,7 @@ def _wait(stack: Sequence[RecordedFrame]) -> Wait:
     at = stack[-1]
     site = next((frame for frame in reversed(stack) if frame.user), stack[0])
     # What is called at the innermost frame says more than the call that led there.
-    fix = fix_for(*(called(frame.expression or "") for frame in (at, site)))
+    fix = fix_for(*(called_name(frame.expression) for frame in (at, site)))
     return Wait(site.file, site.line, site.function, site.expression, f"{at.file}:{at.line}", fix)
 
 
