@@ -310,7 +310,7 @@ def test_the_guard_raises_at_the_line_on_this_thread_only() -> None:
     import threading
 
     import syncscope
-    from syncscope.collect.guard import SyncError
+    from syncscope.collect.live.guard import SyncError
 
     x = torch.ones(4, device="cuda")
     failures: list[BaseException] = []

@@ -11,7 +11,7 @@ import pytest
 
 from syncscope.collect import windows
 from syncscope.collect.paths import Paths
-from syncscope.collect.stacks import Stacks
+from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.windows import Plan, StopProgram, Windows
 
 LOG: list[str] = []
@@ -22,9 +22,9 @@ class FakeWindow:
 
     broken = False
 
-    def __init__(self, torch: Any, *, cpu: bool, foreign: Callable[[], None], last: bool = True) -> None:
+    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None], last: bool = True) -> None:
         self.name = "attribution" if cpu else "timed"
-        self.foreign = foreign
+        self.on_foreign = on_foreign
         self.started = False
         FakeWindow.current = self
 
@@ -49,7 +49,7 @@ class FakeWindow:
         return b"{}" if self.started else None
 
 
-class FakeSites:
+class FakeRecorder:
     def __init__(self, *parts: object) -> None:
         pass
 
@@ -78,7 +78,7 @@ class Torch:
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Plan], Windows]]:
     LOG.clear()
     monkeypatch.setattr(windows, "KinetoWindow", FakeWindow)
-    monkeypatch.setattr(windows, "Sites", FakeSites)
+    monkeypatch.setattr(windows, "SiteRecorder", FakeRecorder)
     monkeypatch.setattr(FakeWindow, "broken", False)
     made: list[Windows] = []
 
@@ -161,7 +161,7 @@ def test_the_programs_own_profiler_ends_the_window(make: Callable[[Plan], Window
     one = make(Plan(warmup=0, bare=0, steps=9))
     for _ in range(4):
         one.boundary()
-    FakeWindow.current.foreign()
+    FakeWindow.current.on_foreign()
     assert one.finished
     assert "profiler of its own" in one.recorded.notes[0]
     assert one.recorded.timed is not None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from syncscope.collect.guard import SyncError, SyncWarning, direction_of, guard, waiting_call
+from syncscope.collect.live.guard import SyncError, SyncWarning, direction_of, guard, waiting_call
 
 exact = pytest.mark.skipif(sys.version_info < (3, 11), reason="expressions need Python 3.11")
 
@@ -41,16 +41,16 @@ def test_unknown_actions_and_directions_are_refused() -> None:
 
 @exact
 def test_each_action_names_the_line_and_a_way_out(caplog: pytest.LogCaptureFixture) -> None:
-    loss = Loss(guard("raise").caught)
+    loss = Loss(guard("raise").on_wait)
     with pytest.raises(SyncError, match=r"test_guard.py:\d+: loss.item\(\) waited for the device \(device-to-host\); "):
         loss.item()
-    loss = Loss(guard("warn").caught)
+    loss = Loss(guard("warn").on_wait)
     with pytest.warns(SyncWarning, match="waited for the device"):
         loss.item()
-    loss = Loss(guard("log").caught)
+    loss = Loss(guard("log").on_wait)
     loss.item()
     assert "loss.item()" in caplog.text
-    loss = Loss(guard("raise", allow=["device-to-host"]).caught)
+    loss = Loss(guard("raise", allow=["device-to-host"]).on_wait)
     loss.item()
 
 

@@ -1,4 +1,4 @@
-"""A live guard: a wait inside the block raises, warns or logs, at its line, without profiling."""
+"""``syncscope.guard``: a wait inside the block raises, warns or logs at its line, without profiling."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import ContextDecorator
 from types import FrameType, TracebackType
 from typing import Any, Literal, get_args
 
-from syncscope.collect.live import Blocks
+from syncscope.collect.live.open_blocks import OpenBlocks
 from syncscope.collect.patching import Patches
-from syncscope.collect.stacks import Expressions, Position, positions
-from syncscope.collect.warn import waits
+from syncscope.collect.sites.stacks import Expressions, Position, positions
+from syncscope.collect.sites.sync_debug import sync_debug_mode
 from syncscope.schema.expressions import called_name
 
 Action = Literal["raise", "warn", "log"]
@@ -51,13 +51,13 @@ class guard(ContextDecorator):
     """Watch this thread for waits: ``with syncscope.guard("raise"):``, also a decorator.
 
     ``action``: ``"raise"`` a ``SyncError``, ``"warn"`` with a ``SyncWarning``, or ``"log"`` to the logger
-    ``syncscope.guard``. ``allow`` names directions to let pass, as JAX's ``transfer_guard`` does:
-    ``"device-to-host"``, ``"host-to-device"``, ``"unknown"`` (waits whose entry point does not tell). Guards nest:
-    the innermost of the thread decides; ``guard("raise", allow=ALL)`` opens a gap.
+    ``syncscope.guard``. ``allow`` names directions of copies to let pass, like JAX's ``transfer_guard``:
+    ``"device-to-host"``, ``"host-to-device"``, ``"unknown"`` (waits whose entry point does not say). Guards nest:
+    the innermost of the thread decides. ``guard("raise", allow=ALL)`` lets everything pass.
 
-    It sees what PyTorch's sync debug mode sees. The exception comes *after* the wait. Waits inside ``torch.ops``
-    operators and TorchScript, ``torch.cuda.synchronize()``, ``Event.synchronize()`` and ``non_blocking`` copies of
-    pageable memory escape it. Other threads' waits are left alone, although the mode is process-wide.
+    It sees what PyTorch's sync debug mode sees. The exception comes *after* the wait. It does not see waits inside
+    ``torch.ops`` operators and TorchScript, ``torch.cuda.synchronize()``, ``Event.synchronize()`` and ``non_blocking``
+    copies of pageable memory. Other threads' waits pass, although the mode is process-wide.
     Raises ``ValueError`` for an unknown action or direction.
     """
 
@@ -78,8 +78,8 @@ class guard(ContextDecorator):
     ) -> None:
         _guards.leave()
 
-    def caught(self, frame: FrameType) -> None:
-        """A wait at ``frame`` returned."""
+    def on_wait(self, frame: FrameType) -> None:
+        """Act on a wait at ``frame`` that is over."""
         text, name = waiting_call(frame)
         direction = direction_of(name)
         if direction in self.allow:
@@ -110,41 +110,41 @@ def fix_for(*names: str) -> str:
 
 
 def direction_of(name: str) -> Direction:
-    """Which way the data of a waiting call went, where its entry point tells."""
+    """Which way a waiting call copied, as far as its name says."""
     if name in ("to", "cuda", "copy_"):
-        return last_copy()
+        return copy_direction()
     return "device-to-host" if name in _TO_HOST else "unknown"
 
 
-_copying = threading.local()
+_current_copy = threading.local()
 
 
-def last_copy() -> Direction:
-    """The direction of the copy this thread is in, ``unknown`` outside of one."""
-    return getattr(_copying, "direction", "unknown")
+def copy_direction() -> Direction:
+    """The direction of the copy that this thread makes now, ``unknown`` while it makes none."""
+    return getattr(_current_copy, "direction", "unknown")
 
 
-def _begin() -> Iterator[Callable[[], None]]:
+def _start() -> Iterator[Callable[[], None]]:
     import torch
 
     if not torch.cuda.is_available():
         return  # nothing to wait for
     torch.cuda.init()
-    waits.listen(torch, _seen)
-    yield lambda: waits.unlisten(_seen)
+    sync_debug_mode.listen(torch, _on_wait)
+    yield lambda: sync_debug_mode.unlisten(_on_wait)
     patches = Patches(torch)
     yield patches.restore
     for name in ("to", "cuda", "copy_"):
         _note_direction(torch, name, patches)
 
 
-def _seen(frame: FrameType) -> None:
-    if _guards.here:
-        _guards.here[-1].caught(frame)
+def _on_wait(frame: FrameType) -> None:
+    if _guards.of_this_thread:
+        _guards.of_this_thread[-1].on_wait(frame)
 
 
 def _note_direction(torch: Any, name: str, patches: Patches) -> None:
-    """Let ``last_copy`` know which way ``Tensor.<name>`` copies: to the side where its tensor is not."""
+    """Set ``copy_direction`` during ``Tensor.<name>``: ``copy_`` copies to its tensor's side, the others from it."""
     compiling = torch.compiler.is_compiling
 
     def make(original: Any) -> Any:
@@ -152,16 +152,16 @@ def _note_direction(torch: Any, name: str, patches: Patches) -> None:
             if compiling():
                 return original(tensor, *args, **kwargs)
             to_device = tensor.is_cuda if name == "copy_" else not tensor.is_cuda
-            outer, _copying.direction = last_copy(), "host-to-device" if to_device else "device-to-host"
+            outer, _current_copy.direction = copy_direction(), "host-to-device" if to_device else "device-to-host"
             try:
                 return original(tensor, *args, **kwargs)
             finally:
-                _copying.direction = outer
+                _current_copy.direction = outer
 
         return method
 
     patches.replace(torch.Tensor, name, make)
 
 
-_guards: Blocks[guard] = Blocks(_begin)
+_guards: OpenBlocks[guard] = OpenBlocks(_start)
 ALL: tuple[Direction, ...] = get_args(Direction)
