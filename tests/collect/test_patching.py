@@ -98,8 +98,8 @@ def test_dynamo_skips_a_replacement_only_on_request(given_torch: bool) -> None:
     assert skipped == [code] * given_torch
 
 
-def test_the_present_dynamo_can_be_told() -> None:
-    torch = pytest.importorskip("torch", reason="asks Dynamo, which is PyTorch's")
+def test_the_installed_dynamo_can_skip_a_replacement() -> None:
+    torch = pytest.importorskip("torch", reason="Dynamo is part of PyTorch")
     evaluator = torch._C._dynamo.eval_frame
     assert hasattr(evaluator, "set_code_exec_strategy") or hasattr(evaluator, "skip_code")
     patches = Patches(torch)

@@ -64,7 +64,7 @@ class FakeRecorder:
 
 
 class Torch:
-    """As much of torch as the schedule asks for."""
+    """As much of torch as the schedule needs."""
 
     def __init__(self) -> None:
         self.ready = True
