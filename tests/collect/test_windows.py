@@ -57,7 +57,7 @@ class FakeRecorder:
         LOG.append("listen")
 
     def close(self) -> None:
-        LOG.append("deaf")
+        LOG.append("unlisten")
 
     def take(self) -> tuple[()]:
         return ()
@@ -109,8 +109,8 @@ def test_the_windows_come_in_order_and_each_from_an_idle_device(make: Callable[[
     assert drive(one) == 1 + 1 + 2 + (1 + 2) + (1 + 1)
     assert LOG == [
         "sync", "sync",
-        "prepare timed", "listen", "sync", "start timed", "step 5", "step 6", "sync", "deaf", "stop timed",
-        "prepare attribution", "listen", "sync", "start attribution", "step 8", "sync", "deaf", "stop attribution",
+        "prepare timed", "listen", "sync", "start timed", "step 5", "step 6", "sync", "unlisten", "stop timed",
+        "prepare attribution", "listen", "sync", "start attribution", "step 8", "sync", "unlisten", "stop attribution",
         "done",
     ]  # fmt: skip
     recorded = one.recorded
@@ -145,7 +145,7 @@ def test_a_program_that_ends_early_keeps_its_whole_steps(make: Callable[[Plan], 
     one.close("The program ended.")
     assert one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 4
     assert one.recorded.notes == ["The program ended."]
-    assert LOG[-3:] == ["deaf", "stop timed", "done"]
+    assert LOG[-3:] == ["unlisten", "stop timed", "done"]
 
 
 def test_a_window_without_a_whole_step_is_no_window(make: Callable[[Plan], Windows]) -> None:

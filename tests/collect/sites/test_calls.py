@@ -32,7 +32,7 @@ class Log:
         self.modes.append("resume")
 
     def suspend_if_unnoticed(self) -> bool:
-        self.modes.extend(["suspend"] * self.may_suspend)
+        self.modes.extend(["suspend if unnoticed"] * self.may_suspend)
         return self.may_suspend
 
     def record(self, name: str, start_ns: int, frame: FrameType) -> None:
@@ -84,10 +84,10 @@ def test_copies_run_without_their_warning_where_nobody_could_miss_it(log: Log) -
     torch.ones(3).to(torch.float64)
     with pytest.raises(RuntimeError):
         torch.ones(3).to("no device")
-    assert log.modes == ["suspend", "resume"] * 2
+    assert log.modes == ["suspend if unnoticed", "resume"] * 2
     log.may_suspend = False
     torch.ones(3).to(torch.float64)
-    assert log.modes == ["suspend", "resume"] * 2
+    assert log.modes == ["suspend if unnoticed", "resume"] * 2
 
 
 def test_copies_of_a_subclass_keep_their_warnings(log: Log) -> None:
