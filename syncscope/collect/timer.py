@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Callable
 from types import FrameType
 
-from syncscope.collect.sites import calls, recorder, stacks, sync_debug
+from syncscope.collect.sites import recorder, stacks, sync_debug, wrappers
 
-HOOKS = frozenset(str(module.__file__) for module in (warnings, sync_debug, calls, recorder, stacks))
+HOOKS = frozenset(str(module.__file__) for module in (warnings, sync_debug, wrappers, recorder, stacks))
 """Files of the code that records a wait once it is over."""
 
 RETRY = 0.0005

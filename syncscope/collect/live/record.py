@@ -10,9 +10,9 @@ from syncscope.collect.annotations import expectation
 from syncscope.collect.live.guard import fix_for
 from syncscope.collect.live.open_blocks import OpenBlocks
 from syncscope.collect.paths import Paths
-from syncscope.collect.sites.calls import EXPLICIT, CallWrappers
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import program_frame, sync_debug_mode
+from syncscope.collect.sites.wrappers import EXPLICIT, CallWrappers
 from syncscope.schema.expressions import called_name
 from syncscope.schema.recording import RecordedFrame
 

@@ -8,10 +8,10 @@ from types import FrameType
 from typing import Any
 
 from syncscope.collect.annotations import expectation
-from syncscope.collect.sites.calls import CallWrappers
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
 from syncscope.collect.sites.threads import Threads
+from syncscope.collect.sites.wrappers import CallWrappers
 from syncscope.schema.recording import EventKind, SiteEvent
 
 Event = tuple[EventKind, str, int, int, int, int, "str | None"]

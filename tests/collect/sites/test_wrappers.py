@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the wrappers are around PyTorch's entry points")
 
-from syncscope.collect.sites.calls import COLLECTIVES, CallWrappers  # noqa: E402
+from syncscope.collect.sites.wrappers import COLLECTIVES, CallWrappers  # noqa: E402
 
 Tensor: Any = torch.Tensor
 DataLoaderIter: Any = torch.utils.data.dataloader._BaseDataLoaderIter
