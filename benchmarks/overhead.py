@@ -25,8 +25,9 @@ from torch import nn
 
 from syncscope.collect.paths import Paths
 from syncscope.collect.profiler import KinetoWindow
-from syncscope.collect.sites import Sites, Threads
-from syncscope.collect.stacks import Stacks
+from syncscope.collect.sites.recorder import SiteRecorder
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.threads import Threads
 from syncscope.collect.tracefile import splice, write_atomically
 from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
@@ -96,7 +97,7 @@ def timed(step: Step, count: int) -> float:
 def ours(step: Step, count: int, folder: Path, *, cpu: bool) -> tuple[float, float]:
     """Seconds a step in a window of ours, and seconds to stop and write it."""
     stacks, threads = Stacks(Paths(Path.cwd())), Threads()
-    window, sites = KinetoWindow(torch, cpu=cpu, foreign=lambda: None), Sites(torch, stacks, threads)
+    window, sites = KinetoWindow(torch, cpu=cpu, on_foreign=lambda: None), SiteRecorder(torch, stacks, threads)
     window.prepare()
     sites.open()
     step()

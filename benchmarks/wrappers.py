@@ -14,8 +14,9 @@ from typing import Any
 import torch
 
 from syncscope.collect.paths import Paths
-from syncscope.collect.sites import Sites, Threads
-from syncscope.collect.stacks import Stacks
+from syncscope.collect.sites.recorder import SiteRecorder
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.threads import Threads
 
 CALLS = 100_000
 
@@ -50,7 +51,7 @@ def main() -> None:
     print(f"{'call':30} {'off':>8} {'on':>8} {'more':>8}")
     for name, call in calls.items():
         off = median(call)
-        sites = Sites(torch, Stacks(Paths(Path.cwd())), Threads())
+        sites = SiteRecorder(torch, Stacks(Paths(Path.cwd())), Threads())
         sites.open()
         try:
             on = median(call)

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from syncscope.analysis.analyze import analyze
-    from syncscope.collect.active import step
-    from syncscope.collect.expected import expected
-    from syncscope.collect.guard import SyncError, SyncWarning, guard
+    from syncscope.collect.annotations import expected, step
     from syncscope.collect.hazards import hazards
+    from syncscope.collect.live.guard import SyncError, SyncWarning, guard
     from syncscope.hta import to_hta
     from syncscope.schema.findings import Finding, Frame, Site
     from syncscope.schema.report import Report
@@ -51,15 +50,15 @@ _HOME = {
     "Site": "syncscope.schema.findings",
     "Trace": "syncscope.trace.model",
     "TraceError": "syncscope.trace",
-    "SyncError": "syncscope.collect.guard",
-    "SyncWarning": "syncscope.collect.guard",
+    "SyncError": "syncscope.collect.live.guard",
+    "SyncWarning": "syncscope.collect.live.guard",
     "analyze": "syncscope.analysis.analyze",
-    "expected": "syncscope.collect.expected",
-    "guard": "syncscope.collect.guard",
+    "expected": "syncscope.collect.annotations",
+    "guard": "syncscope.collect.live.guard",
     "hazards": "syncscope.collect.hazards",
     "load": "syncscope.trace",
     "profile": "syncscope.session",
-    "step": "syncscope.collect.active",
+    "step": "syncscope.collect.annotations",
     "to_hta": "syncscope.hta",
 }
 

@@ -14,13 +14,14 @@
             trainer.log()
         assert [wait.expression for wait in waits] == ["loss.item()"]
 
-The mark is on the test's body: what fixtures do is not counted. Counted is every wait of the thread that runs the test,
-in whichever direction the data goes: those that PyTorch warns of, also under ``-W error``, and
-``torch.cuda.synchronize()``, ``Stream.synchronize()`` and ``Event.synchronize()``. Not seen are waits of other threads,
-those inside ``torch.ops`` operators and TorchScript, those in libraries that PyTorch does not warn of (thrust, MAGMA),
-and ``non_blocking`` copies of pageable memory. Waits inside of ``syncscope.expected(reason)`` do not count.
+The mark limits the test's body; waits in fixtures do not count. The plugin counts every wait of the thread that runs
+the test, in whichever direction the data goes: the waits that PyTorch warns of, also under ``-W error``, and
+``torch.cuda.synchronize()``, ``Stream.synchronize()`` and ``Event.synchronize()``. It does not see waits of other
+threads, inside ``torch.ops`` operators and TorchScript, and in libraries that PyTorch does not warn of (thrust, MAGMA),
+nor ``non_blocking`` copies of pageable memory. Waits inside ``syncscope.expected(reason)`` do not count.
 
-Tests that ask for it are skipped where there is no PyTorch or no GPU. Loading the plugin imports neither.
+Tests that use the mark or the fixture are skipped where there is no PyTorch or no GPU. Loading the plugin imports
+neither PyTorch nor the rest of syncscope.
 """
 
 from __future__ import annotations
@@ -33,45 +34,48 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from syncscope.collect.live.record import Wait, record
     from syncscope.collect.paths import Paths
-    from syncscope.collect.record import Wait, record
 
 MARK = "max_syncs"
 
 
 class Syncscope:
-    """What the fixture ``syncscope`` offers."""
+    """The value of the fixture ``syncscope``."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
 
     def record(self) -> record:
-        """The waits of a block, a sequence that grows: ``with syncscope.record() as waits: …; len(waits)``. Each has
-        ``file``, ``line``, ``function``, ``expression``, ``at`` and ``fix``."""
-        from syncscope.collect.record import record
+        """Record the waits of a block: ``with syncscope.record() as waits: …; len(waits)``.
+
+        ``waits`` is a sequence that grows. Each wait has ``file``, ``line``, ``function``, ``expression``, ``at`` and
+        ``fix``.
+        """
+        from syncscope.collect.live.record import record
 
         return record(_paths(self._config))
 
     @contextlib.contextmanager
     def max_syncs(self, limit: int) -> Iterator[None]:
-        """Fail the test where the block waits more often than ``limit``."""
+        """Fail the test if the block waits more than ``limit`` times."""
         if not _is_limit(limit):
-            raise ValueError(f"{MARK} takes how many waits are allowed, 0 or more, not {limit!r}")
+            raise ValueError(f"{MARK} takes the number of waits to allow, 0 or more, not {limit!r}")
         with self.record() as waits:
             yield
-        _hold(waits, limit)
+        _fail_beyond(limit, waits)
 
     def expected(self, reason: str) -> contextlib.AbstractContextManager[None]:
-        """Waits inside the block do not count, for ``reason``: ``syncscope.expected`` of the package."""
-        from syncscope.collect.expected import expected
+        """Do not count waits inside the block, for ``reason``. The same as the package's ``syncscope.expected``."""
+        from syncscope.collect.annotations import expected
 
         return expected(reason)
 
 
 @pytest.fixture
 def syncscope(request: pytest.FixtureRequest) -> Syncscope:
-    """Records and limits the waits for the GPU in a block; skips where there is no GPU."""
-    _skip_where_nothing_waits()
+    """Records and limits the waits for the GPU in a block. Skips the test where there is no GPU."""
+    _skip_without_gpu()
     return Syncscope(request.config)
 
 
@@ -82,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if _limit(item) is not None:
-        _skip_where_nothing_waits()
+        _skip_without_gpu()
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
@@ -96,13 +100,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 
 
 def _limit(item: pytest.Item) -> int | None:
-    """What the test's own mark, else that of its class or module, allows."""
+    """The limit of the test's own mark, else of its class's or module's, ``None`` without a mark."""
     mark = item.get_closest_marker(MARK)
     if mark is None:
         return None
     given = [*mark.args, *mark.kwargs.values()]
     if len(given) != 1 or set(mark.kwargs) - {"n"} or not _is_limit(given[0]):
-        pytest.fail(f"{MARK} takes how many waits are allowed, as in {MARK}(0)", pytrace=False)
+        pytest.fail(f"{MARK} takes the number of waits to allow, as in {MARK}(0)", pytrace=False)
     return int(given[0])
 
 
@@ -110,8 +114,8 @@ def _is_limit(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _skip_where_nothing_waits() -> None:
-    from syncscope.collect.record import unavailable
+def _skip_without_gpu() -> None:
+    from syncscope.collect.live.record import unavailable
 
     if why := unavailable():
         pytest.skip(f"counting waits {why}")
@@ -127,8 +131,8 @@ def _paths(config: pytest.Config) -> Paths:
         pytest.fail(str(error), pytrace=False)
 
 
-def _hold(waits: Sequence[Wait], limit: int) -> None:
-    """Fail the test where there are more waits than ``limit``, listing each line with the way out."""
+def _fail_beyond(limit: int, waits: Sequence[Wait]) -> None:
+    """Fail the test if there are more than ``limit`` waits, and list each line with its fix."""
     if len(waits) <= limit:
         return
     times = "time" if len(waits) == 1 else "times"

@@ -1,4 +1,4 @@
-"""Recording from Python: ``with syncscope.profile("out/") as prof: …``."""
+"""Record from Python: ``with syncscope.profile("out/") as prof: …``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from syncscope.collect.active import begin, end
+from syncscope.collect.annotations import begin, end
 from syncscope.collect.collector import Collector
 from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.windows import Mode, Plan
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class profile:
-    """Record windows of steps of the code inside the block into ``folder``.
+    """Record windows of the steps inside the block into ``folder``.
 
     ::
 
@@ -29,10 +29,11 @@ class profile:
                 prof.step()
 
     ``warmup``, ``bare``, ``steps``, ``attribution`` and ``hazards`` (a window that looks for races) are numbers of
-    steps; ``seconds`` records by time instead.
-    Leaving the block writes ``trace.json.gz``, ``report.json`` and ``report.html`` into ``folder``; ``report`` is
-    then the report, or ``None`` when nothing could be recorded and ``notes`` says why. Without a GPU the block
-    runs unrecorded.
+    steps. ``seconds`` records by time instead.
+
+    Leaving the block writes ``trace.json.gz``, ``report.json`` and ``report.html`` into ``folder``. Afterwards
+    ``report`` is the report, or it is ``None`` because nothing was recorded, and ``notes`` says why. Without a GPU the
+    block runs unrecorded.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class profile:
         self.report: Report | None = None
         plan = Plan(warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, hazards=hazards)
         if seconds is not None:
-            plan = by_time(plan)
+            plan = plan_by_time(plan)
         paths = Paths(project_root(Path.cwd()), own)
         self._collector = Collector(self.folder, plan, paths, seconds=seconds, source=source)
 
@@ -83,8 +84,8 @@ class profile:
             self.report = write_reports(self.folder)
 
 
-def by_time(plan: Plan) -> Plan:
-    """The plan when steps are stretches of time: one of each window, and no bare step to compare with."""
+def plan_by_time(plan: Plan) -> Plan:
+    """The plan where a step is a stretch of time: one step in each window, and no bare step to compare with."""
     races = min(plan.hazards, 1)
     return Plan(warmup=1, bare=0, steps=1, attribution=1, mode=plan.mode, hazards=races, stop=plan.stop)
 
@@ -92,7 +93,7 @@ def by_time(plan: Plan) -> Plan:
 def write_reports(folder: Path) -> Report | None:
     """Analyse every rank's trace in ``folder`` and write ``report.json`` and ``report.html`` beside them.
 
-    Of several ranks the last one to finish does it; the others return ``None``.
+    The rank that finishes last does it. The others return ``None``.
     """
     from syncscope.analysis.analyze import examine, find_traces
     from syncscope.analysis.engine import engine
@@ -107,14 +108,14 @@ def write_reports(folder: Path) -> Report | None:
     report, pictures = examine(find_traces(traces), engine(), pictures=True)
     try:
         report = apply(report, load_policy(Path.cwd()))
-    except ConfigError as error:  # a slip in a comment does not cost the recording its report
-        report = _warned(report, f"Nothing is expected here: {error}")
+    except ConfigError as error:  # a recording gets its report despite a mistake in a comment
+        report = _with_warning(report, f"No expectation was applied: {error}")
     write_atomically(folder / "report.json", report.to_json().encode())
     write_atomically(folder / "report.html", html.render(report, pictures).encode())
     return report
 
 
-def _warned(report: Report, warning: str) -> Report:
+def _with_warning(report: Report, warning: str) -> Report:
     first, *others = report.traces
     first = structs.replace(first, warnings=(*first.warnings, warning))
     return structs.replace(report, traces=(first, *others))

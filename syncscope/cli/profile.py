@@ -85,7 +85,7 @@ def profile(
     """
     from syncscope.collect.gpu import gpu_count
     from syncscope.collect.windows import Plan
-    from syncscope.session import by_time
+    from syncscope.session import plan_by_time
 
     if mode not in ("windows", "full"):
         raise typer.BadParameter(f"{mode!r} is neither 'windows' nor 'full'.", param_hint="--mode")
@@ -105,7 +105,7 @@ def profile(
         hazards=steps if hazards else 0,
     )  # fmt: skip
     if seconds is not None:
-        plan = by_time(plan)
+        plan = plan_by_time(plan)
     collector = _collector(name, module, output, plan, seconds, source)
     status = _run(collector, load, arguments)
     if collector.stopped:
@@ -140,7 +140,7 @@ def _collector(
 
 def _run(collector: Collector, load: Callable[[], tuple[Any, Any]], arguments: list[str]) -> int:
     """Run the program under the collector; the exit status of ``profile``."""
-    from syncscope.collect.active import begin, end
+    from syncscope.collect.annotations import begin, end
     from syncscope.collect.run import ScriptError, execute, report_syntax_error
 
     try:
@@ -157,10 +157,10 @@ def _run(collector: Collector, load: Callable[[], tuple[Any, Any]], arguments: l
     try:
         status = execute(main, code, arguments)
     except KeyboardInterrupt as error:
-        from syncscope.collect.run import trimmed
+        from syncscope.collect.run import trim_traceback
 
         interrupted, status = True, 130
-        sys.excepthook(KeyboardInterrupt, error, trimmed(error.__traceback__))
+        sys.excepthook(KeyboardInterrupt, error, trim_traceback(error.__traceback__))
     finally:
         end(collector)
         if previous is not None:

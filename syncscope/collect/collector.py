@@ -1,4 +1,4 @@
-"""One process under observation, from the program's import of torch to a trace file on disk."""
+"""Record one process, from the program's import of torch to a trace file on disk."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from msgspec import structs
+
 from syncscope.collect.gpu import copy_engines
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
-from syncscope.collect.stacks import Stacks
+from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.steps import StepWatch
 from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import splice, write_atomically
@@ -27,11 +29,11 @@ CONTEXT_LINES = 2
 
 
 class Collector:
-    """Watches this process and writes one trace file into ``folder`` when its windows end.
+    """Records this process and writes one trace file into ``folder`` when its windows are over.
 
-    ``open`` may be called before torch is imported; torch is neither imported nor is CUDA touched until the
-    program has done so. ``close`` ends the windows early if need be and removes every hook; afterwards ``path``
-    is the file written, or ``None`` and ``notes`` says why.
+    ``open`` may be called before torch is imported: the collector neither imports torch nor touches CUDA before the
+    program has. ``close`` ends windows that are still open and removes every hook. Afterwards ``path`` is the file
+    written, or it is ``None`` and ``notes`` says why.
     """
 
     def __init__(
@@ -61,11 +63,11 @@ class Collector:
         return self._plan.stop and self._windows is not None and self._windows.finished and self.path is not None
 
     def step(self) -> None:
-        """The program says that a step ended."""
+        """The program said that a step ended."""
         self._watch.user_step()
 
     def close(self) -> None:
-        """Remove every hook; windows that are still open end here. Does nothing in a forked child."""
+        """End the windows that are still open and remove every hook. Does nothing in a forked child."""
         if os.getpid() != self._pid:
             return
         self._imports.close()
@@ -76,7 +78,7 @@ class Collector:
             self._windows.close("The program ended before its windows were over.")
         self._scratch.cleanup()
         if self.path is None and not self.notes:
-            self.notes.append(self._why_nothing())
+            self.notes.append(self._why_nothing_was_recorded())
 
     def _torch_imported(self, torch: ModuleType) -> None:
         self._torch = torch
@@ -97,14 +99,14 @@ class Collector:
     def _restart(self) -> bool:
         return self._windows is None or self._windows.restart()
 
-    def _why_nothing(self) -> str:
+    def _why_nothing_was_recorded(self) -> str:
         if self._torch is None:
             return "The program never imported torch."
         if not self._torch.cuda.is_initialized():
             return "The program never used CUDA."
         if self._watch.source == "none":
             return (
-                "No step was seen: no optimiser stepped twice and no module was called twice. "
+                "No step was seen: no optimiser stepped twice, and no module was called twice. "
                 "Call syncscope.step() at the end of each step, or record by time with --seconds."
             )
         needed = self._plan.warmup + self._plan.bare + 3
@@ -114,7 +116,7 @@ class Collector:
         )
 
     def _finish(self) -> None:
-        """The windows are over: write the file and take every hook away."""
+        """Write the file and remove every hook, now that the windows are over."""
         assert self._windows is not None
         self._watch.detach()
         if self._timer is not None:
@@ -123,21 +125,17 @@ class Collector:
         self.notes += [*recorded.notes, *([recorded.failure] if recorded.failure else [])]
         window = recorded.timed
         if window is None:
-            self.notes = [recorded.failure or self._why_nothing()]
+            self.notes = [recorded.failure or self._why_nothing_was_recorded()]
             return
         if len(window.boundaries_ns) - 1 < self._plan.steps:
             self.notes.append(f"Only {len(window.boundaries_ns) - 1} of {self._plan.steps} steps were recorded.")
-        path = self._folder / self._name()
+        path = self._folder / _file_name()
         try:
             write_atomically(path, splice(window.exported, self._recording(recorded, window)))
         except Exception as error:  # the program must not fail because its recording does
             self.notes.append(f"{path}: the recording could not be written ({type(error).__name__}: {error}).")
             return
         self.path = path
-
-    def _name(self) -> str:
-        rank, world = _rank()
-        return f"trace.rank{rank}.json.gz" if rank is not None and (world or 1) > 1 else "trace.json.gz"
 
     def _recording(self, recorded: Recorded, window: Window) -> Recording:
         assert self._windows is not None
@@ -175,13 +173,33 @@ class Collector:
             notes=tuple(self.notes),
         )
         if self._plan.mode == "windows":
-            from syncscope.collect.attribution import attribute  # pandas: not before the program has run
-
-            recording = attribute(recording, recorded.attribution)
+            recording = self._attribute(recording, recorded.attribution)
         return recording
 
+    def _attribute(self, recording: Recording, window: Window | None) -> Recording:
+        """Add the table of the ops around each wait and copy, read from ``window``, or a note that says why not."""
+        if window is None:
+            note = "The program ended before its ops were recorded: an op is known only where the line shows it."
+            return _with_note(recording, note)
+        from syncscope.timeline import Timeline  # imports pandas: not before the program has run
+        from syncscope.trace import TraceError, load
+
+        steps = structs.replace(
+            recording.steps, first=window.first_step, boundaries_ns=window.boundaries_ns, drained_ns=window.drained_ns
+        )
+        of_window = structs.replace(recording, mode="full", steps=steps, sites=window.sites)
+        with tempfile.TemporaryDirectory(dir=self._scratch.name) as folder:
+            path = Path(folder) / "attribution.json"
+            write_atomically(path, splice(window.exported, of_window))
+            try:
+                table = Timeline(load(path)).attributed()
+            except TraceError as error:
+                note = f"The window that recorded the ops could not be read ({error.reason}): ops are missing."
+                return _with_note(recording, note)
+        return structs.replace(recording, attribution=tuple(table))
+
     def _sources(self, frames: Iterable[RecordedFrame]) -> dict[str, dict[str, str]]:
-        """Source text around the user's lines: normalised file → line → text."""
+        """The source text around the user's lines: normalised file → line → text."""
         sources: dict[str, dict[str, str]] = {}
         for file, name in self._windows.stacks.files() if self._windows else ():
             lines = linecache.getlines(file)
@@ -194,12 +212,21 @@ class Collector:
         return sources
 
 
+def _file_name() -> str:
+    rank, world = _rank()
+    return f"trace.rank{rank}.json.gz" if rank is not None and (world or 1) > 1 else "trace.json.gz"
+
+
 def _rank() -> tuple[int | None, int | None]:
-    """Rank and world size of this process as torchrun, MPI or SLURM launchers set them."""
+    """Rank and world size of this process, as torchrun and Open MPI set them."""
     for rank, world in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
         if os.environ.get(rank, "").isdigit() and os.environ.get(world, "").isdigit():
             return int(os.environ[rank]), int(os.environ[world])
     return None, None
+
+
+def _with_note(recording: Recording, note: str) -> Recording:
+    return structs.replace(recording, notes=(*recording.notes, note))
 
 
 def _version() -> str:

@@ -1,4 +1,4 @@
-"""What only the driver knows: whether there is a GPU, and its copy engines."""
+"""Ask the driver whether there is a GPU, and how many copy engines it has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 # The driver's own count respects CUDA_VISIBLE_DEVICES / HIP_VISIBLE_DEVICES.
-_ASK = """
+_COUNT_SCRIPT = """
 import ctypes
 def count(library, init, count):
     try:
@@ -29,18 +29,23 @@ ASYNC_ENGINE_COUNT = 40
 
 
 def gpu_count() -> int:
-    """GPUs the driver shows to this process's environment; 0 also when the driver cannot be asked. Asked in a child
-    process: the program under observation must be the first to touch CUDA."""
+    """The number of GPUs that the driver shows to this process, 0 where the driver is missing or fails.
+
+    A child process asks: the recorded program must be the first in its own process to touch CUDA.
+    """
     try:
-        answer = subprocess.run([sys.executable, "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
+        command = [sys.executable, "-c", _COUNT_SCRIPT]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         return int(answer.stdout.strip() or 0)
     except (OSError, ValueError, subprocess.SubprocessError):
         return 0
 
 
 def copy_engines(device: int, driver: str = "libcuda.so.1") -> int | None:
-    """How many copies CUDA's ``device`` can make at the same time; ``None`` when the driver does not say. Only once
-    the program has touched CUDA itself."""
+    """How many copies CUDA's ``device`` can make at the same time, ``None`` where the driver does not say.
+
+    Call it only after the program has initialised CUDA.
+    """
     count = ctypes.c_int(0)
     try:
         failed = ctypes.CDLL(driver).cuDeviceGetAttribute(ctypes.byref(count), ASYNC_ENGINE_COUNT, device)

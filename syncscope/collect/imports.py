@@ -1,4 +1,4 @@
-"""Notice when the program imports a module, without importing it ourselves."""
+"""Notice when the program imports a module, without importing it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 
 
 class ImportWatch(importlib.abc.MetaPathFinder):
-    """Calls ``then(module)`` once, right after the program's own import of ``name`` is complete."""
+    """Calls ``then(module)`` once, as soon as the program has imported ``name``, or at once where it has already."""
 
     def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
         self._name = name

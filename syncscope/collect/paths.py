@@ -1,7 +1,7 @@
-"""Which files are the user's, and how a path is written into a recording.
+"""Tell the user's files from libraries, and write paths into a recording without naming the machine.
 
-A path is normalised so that a recording says nothing about the machine: relative to the project root, else
-``<site-packages>/…``, ``<python>/…``, or the last two parts of a file outside all of them.
+A normalised path is relative to the project root, else ``<site-packages>/…`` or ``<python>/…``, else the last two parts
+of the path.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT_MARKS = ("pyproject.toml", "syncscope.toml", ".git", "setup.py", "setup.cfg")
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-"""The folder of syncscope itself: its frames are never shown."""
+"""The folder of syncscope itself, whose frames are never shown."""
 
 
 def project_root(start: Path) -> Path:
@@ -27,16 +27,16 @@ def project_root(start: Path) -> Path:
 
 def _prefixes(names: tuple[str, ...], extra: tuple[str, ...] = ()) -> tuple[str, ...]:
     paths = [sysconfig.get_paths().get(name) for name in names]
-    found = {os.path.realpath(path) + os.sep for path in (*paths, *extra) if path}
-    found |= {path + os.sep for path in (*paths, *extra) if path}
-    return tuple(sorted(found, key=len, reverse=True))
+    prefixes = {os.path.realpath(path) + os.sep for path in (*paths, *extra) if path}
+    prefixes |= {path + os.sep for path in (*paths, *extra) if path}
+    return tuple(sorted(prefixes, key=len, reverse=True))
 
 
 class Paths:
     """Normalises paths and tells the user's files from libraries.
 
-    ``own`` names packages that count as the user's although they are installed
-    (``[tool.syncscope] own``, and the package run with ``-m``).
+    ``own`` names installed packages that count as the user's: those of ``[tool.syncscope] own``, and the one run with
+    ``-m``.
     """
 
     def __init__(self, root: Path, own: tuple[str, ...] = ()) -> None:
@@ -62,7 +62,7 @@ class Paths:
 
     def own_files(self) -> tuple[str, ...]:
         """The user's Python files inside the project that are loaded now, normalised and sorted."""
-        # Anything may stand in sys.modules, and some of it makes up attributes when asked.
+        # sys.modules may hold anything, also objects that invent attributes.
         loaded = (getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values()))
         files = {file for file in loaded if isinstance(file, str) and file.endswith(".py")}
         mine = (file for file in files if not file.startswith(OURS) and self.is_user(file))
@@ -70,7 +70,7 @@ class Paths:
         return tuple(sorted(name for name in names if not name.startswith("<")))
 
     def is_user(self, file: str) -> bool:
-        """Outside site-packages, the standard library, generated code and syncscope, or in an own package."""
+        """Whether ``file`` is in an own package, or in no library, no generated code and not in syncscope."""
         if file.startswith(OURS):
             return False  # also where syncscope runs from its sources
         if file.startswith("<"):
@@ -82,7 +82,7 @@ class Paths:
 
 
 def _torch_folder() -> tuple[str, ...]:
-    """Where torch lives when it is a source build outside site-packages: its parent folder, else nothing."""
+    """The folder that holds the loaded torch, which a source build puts outside site-packages."""
     torch = sys.modules.get("torch")
     file = getattr(torch, "__file__", None)
     return (os.path.dirname(os.path.dirname(os.path.abspath(file))),) if file else ()

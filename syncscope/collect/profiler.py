@@ -10,19 +10,21 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from syncscope.collect.patching import Patches
+
 TEARDOWN = "TEARDOWN_CUPTI"
-"""Kineto's switch: without it CUPTI stays attached when a profile ends, and every launch of the program pays for it
-for the rest of its life (a quarter of a host-bound step on an H200 with torch 2.11)."""
+"""Kineto's switch to detach CUPTI when a profile ends. While CUPTI stays attached, every launch of the program takes
+longer: a host-bound step by a quarter, on an H200 with torch 2.11."""
 
 
-def _may_tear_down(torch: Any) -> bool:
-    """Where CUPTI survives being attached again: torch itself relies on it from CUDA 12.6 on."""
+def _can_tear_down(torch: Any) -> bool:
+    """Whether CUPTI survives being attached again. Torch itself relies on it from CUDA 12.6 on."""
     version = str(getattr(torch.version, "cuda", None) or "0").split(".")
     return tuple(int(part) for part in version[:2] if part.isdigit()) >= (12, 6)
 
 
-def _with_syncs() -> Any:
-    """Sync records, and the ops of threads that the program started itself where this torch can record them."""
+def _sync_config() -> Any:
+    """Record syncs and, where this torch can, the ops of threads that the program started itself."""
     from torch._C._profiler import _ExperimentalConfig
 
     try:
@@ -34,41 +36,41 @@ def _with_syncs() -> Any:
 class KinetoWindow:
     """Prepare, start, stop. ``cpu`` adds PyTorch ops, ``cuda_sync`` records and ``ProfilerStep#`` rows.
 
-    Starting a second profiler would silently leave the first with no events, so while ours runs ``foreign`` is
-    called when the program is about to start its own. After the ``last`` window CUPTI is taken out of the process,
-    which it does on its own time: another profile at once would find nothing.
+    A second profiler would silently leave the first without events. So ``on_foreign`` is called when the program is
+    about to start one of its own while ours runs. After the ``last`` window CUPTI is detached from the process. This
+    takes a while, and a profile started meanwhile records nothing.
     """
 
-    def __init__(self, torch: Any, *, cpu: bool, foreign: Callable[[], None], last: bool = True) -> None:
+    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None], last: bool = True) -> None:
         self._torch = torch
         self._cpu = cpu
-        self._foreign = foreign
+        self._on_foreign = on_foreign
         self._started = False
         self._ours = False
         self._profile: Any = None
-        self._entries: dict[str, Any] = {}
-        self._teardown = last and _may_tear_down(torch) and TEARDOWN not in os.environ
+        self._patches = Patches()
+        self._teardown = last and _can_tear_down(torch) and TEARDOWN not in os.environ
 
     def prepare(self) -> None:
-        """Switch the activities on without keeping events, so that the first recorded step is a warm one."""
+        """Switch the activities on without keeping events, so that the profiler is warm in the first recorded step."""
         from torch.profiler import ProfilerActivity, profile
 
         activities = [ProfilerActivity.CUDA, *([ProfilerActivity.CPU] if self._cpu else [])]
-        self._profile = profile(activities=activities, experimental_config=_with_syncs() if self._cpu else None)
-        self._watch()
-        with self._own():
+        self._profile = profile(activities=activities, experimental_config=_sync_config() if self._cpu else None)
+        self._watch_other_profilers()
+        with self._as_ours():
             self._profile.prepare_trace()
 
     def start(self) -> None:
-        with self._own():
+        with self._as_ours():
             self._profile.start_trace()
         if self._teardown:
-            # Not before: preparing a profile clears the one before it away, and would take CUPTI with that.
+            # Not earlier: preparing a profile clears the previous one, which would then detach CUPTI.
             os.environ[TEARDOWN] = "1"
         self._started = True
 
     def step(self, number: int) -> AbstractContextManager[Any]:
-        """A step's annotation, where annotations are recorded."""
+        """Annotate a step, where annotations are recorded."""
         if not self._cpu:
             return contextlib.nullcontext()
         return self._torch.profiler.record_function(f"ProfilerStep#{number}")  # type: ignore[no-any-return]
@@ -80,7 +82,7 @@ class KinetoWindow:
         started = self._started
         if not started:
             self.start()
-        self._unwatch()
+        self._patches.restore()
         self._profile.stop_trace()
         self._keep_cupti()
         if not started:
@@ -91,31 +93,27 @@ class KinetoWindow:
             self._profile = None
             return path.read_bytes()
 
-    def _watch(self) -> None:
-        module = self._torch.autograd.profiler
-        for name in ("_prepare_profiler", "_enable_profiler"):
-            original = self._entries[name] = getattr(module, name)
-
-            def entry(*args: Any, original: Any = original, **kwargs: Any) -> Any:
+    def _watch_other_profilers(self) -> None:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def entry(*args: Any, **kwargs: Any) -> Any:
                 if not self._ours:
                     self._keep_cupti()
-                    self._foreign()
+                    self._on_foreign()
                 return original(*args, **kwargs)
 
-            setattr(module, name, entry)
+            return entry
+
+        for name in ("_prepare_profiler", "_enable_profiler"):
+            self._patches.replace(self._torch.autograd.profiler, name, make)
 
     def _keep_cupti(self) -> None:
+        """Take back the request to detach CUPTI."""
         if self._teardown:
             self._teardown = False
             os.environ.pop(TEARDOWN, None)
 
-    def _unwatch(self) -> None:
-        while self._entries:
-            name, original = self._entries.popitem()
-            setattr(self._torch.autograd.profiler, name, original)
-
     @contextlib.contextmanager
-    def _own(self) -> Any:
+    def _as_ours(self) -> Any:
         self._ours = True
         try:
             yield

@@ -1,7 +1,7 @@
-"""Run a user's script or module as ``python`` itself would, inside this process.
+"""Run a user's script or module in this process, as ``python`` itself would.
 
-The module stays ``__main__`` afterwards, so that ``atexit`` handlers, pickling and ``multiprocessing`` work as they
-do without us. What the script prints, raises and exits with is its own.
+The module stays ``__main__`` afterwards, so that ``atexit`` handlers, pickling and ``multiprocessing`` work as they do
+without syncscope. What the script prints, raises and exits with stays its own.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from syncscope.collect.paths import OURS
 
 
 class ScriptError(ValueError):
-    """The script or module cannot be found or read; ``str`` is one line."""
+    """The script or module cannot be found or read. ``str`` is one line."""
 
 
 def load_script(path: str) -> tuple[ModuleType, CodeType]:
-    """The ``__main__`` module and code of a script file; sets ``sys.argv[0]`` and ``sys.path[0]``.
+    """Return the ``__main__`` module and code of a script file. Sets ``sys.argv[0]`` and ``sys.path[0]``.
 
     Raises ``ScriptError``; ``SyntaxError`` passes.
     """
@@ -41,7 +41,7 @@ def load_script(path: str) -> tuple[ModuleType, CodeType]:
 
 
 def load_module(name: str) -> tuple[ModuleType, CodeType]:
-    """The ``__main__`` module and code for ``-m name``; sets ``sys.argv[0]`` and ``sys.path[0]``.
+    """Return the ``__main__`` module and code for ``-m name``. Sets ``sys.argv[0]`` and ``sys.path[0]``.
 
     Raises ``ScriptError``.
     """
@@ -79,9 +79,9 @@ def _find(name: str) -> ModuleSpec:
 
 
 def execute(module: ModuleType, code: CodeType, arguments: list[str]) -> int:
-    """Run ``code`` as ``__main__`` with ``arguments`` behind ``sys.argv[0]`` and return the exit status.
+    """Run ``code`` as ``__main__`` with ``arguments`` after ``sys.argv[0]``, and return the exit status.
 
-    A traceback is printed as Python would, without our frames. ``KeyboardInterrupt`` passes.
+    Prints a traceback as Python would, without syncscope's frames. ``KeyboardInterrupt`` passes.
     """
     sys.argv[1:] = arguments
     sys.modules["__main__"] = module
@@ -98,7 +98,7 @@ def execute(module: ModuleType, code: CodeType, arguments: list[str]) -> int:
 
 
 def exit_status(code: object) -> int:
-    """The status Python exits with for ``SystemExit(code)``; a message is printed on stderr."""
+    """The status with which Python exits for ``SystemExit(code)``. Prints a message on stderr."""
     if code is None:
         return 0
     if isinstance(code, int):
@@ -108,18 +108,18 @@ def exit_status(code: object) -> int:
 
 
 def _report(error: BaseException) -> None:
-    """What Python prints for an uncaught exception, beginning at the script's own frame."""
-    error.__traceback__ = trimmed(error.__traceback__)
+    """Print what Python prints for an uncaught exception, from the script's own frame on."""
+    error.__traceback__ = trim_traceback(error.__traceback__)
     sys.excepthook(type(error), error, error.__traceback__)
 
 
-def trimmed(trace: TracebackType | None) -> TracebackType | None:
-    """``trace`` without the frames of syncscope it begins with."""
+def trim_traceback(trace: TracebackType | None) -> TracebackType | None:
+    """``trace`` without the frames of syncscope at its beginning."""
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OURS):
         trace = trace.tb_next
     return trace
 
 
 def report_syntax_error(error: SyntaxError) -> None:
-    """A syntax error of the script, as Python prints it."""
+    """Print a syntax error of the script as Python does."""
     traceback.print_exception(type(error), error, None)

@@ -1,8 +1,12 @@
-"""Where one step ends and the next begins, in a program that was never told about us.
+"""Find where one step ends and the next begins, in a program that does not know syncscope.
 
-In order: ``syncscope.step()`` when the program calls it; else ``step()`` of the first optimiser seen twice (an
-AMP scaler's skipped step counts: the loop went round all the same, and gradient accumulation is one step); else
-the call of the outermost module seen twice. A module in training gives the optimiser time to show up.
+The sources of steps, best first:
+
+1. ``syncscope.step()``, where the program calls it.
+2. ``step()`` of the first optimiser that steps twice. A step that an AMP scaler skips counts too, and gradient
+   accumulation is one step.
+3. The call of the first outermost module that is called twice. A module in training is not taken before the optimiser
+   had time to show up.
 """
 
 from __future__ import annotations
@@ -13,19 +17,19 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Literal
 
-from syncscope.collect.dynamo import skip
+from syncscope.collect.patching import Patches
 
 Source = Literal["user", "optimizer", "module", "seconds", "none"]
 
 PATIENCE = 32
-"""Calls of a training module without any optimiser before its calls are taken as the steps."""
+"""Calls of a module in training, without an optimiser's step, before its calls count as steps."""
 
 
 class StepWatch:
     """Finds the program's steps and calls ``boundary()`` between them.
 
-    ``restart()`` is asked when a better source shows up after the first boundary; it answers whether it is not
-    too late to count from the beginning again.
+    When a better source shows up after the first boundary, ``restart()`` begins to count again and returns ``True``,
+    or returns ``False`` because it is too late.
     """
 
     def __init__(self, boundary: Callable[[], None], restart: Callable[[], bool]) -> None:
@@ -38,9 +42,8 @@ class StepWatch:
         self._in_scaler = False
         self._chosen: weakref.ref[Any] | None = None
         self._optimizer_handles: list[Any] = []
-        self._forget_modules: Callable[[], None] = lambda: None
-        self._undo: list[Callable[[], None]] = []
-        self._torch: Any = None
+        self._unwatch_modules: Callable[[], None] = lambda: None
+        self._scaler = Patches()
         self._compiling: Callable[[], bool] = lambda: False
         self._grad_enabled: Callable[[], bool] = lambda: True
 
@@ -50,24 +53,22 @@ class StepWatch:
             return
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
-        self._torch = torch
         self._compiling = torch.compiler.is_compiling
         self._grad_enabled = torch.is_grad_enabled
         self._optimizer_handles = [register_optimizer_step_post_hook(self._after_optimizer)]
-        self._watch_modules(torch.nn.Module)
-        self._watch_scaler(torch.amp.GradScaler)
+        self._watch_modules(torch)
+        self._watch_scaler(torch)
 
     def detach(self) -> None:
         """Remove every hook."""
-        self._forget_modules()
+        self._unwatch_modules()
         for handle in self._optimizer_handles:
             handle.remove()
         self._optimizer_handles = []
-        while self._undo:
-            self._undo.pop()()
+        self._scaler.restore()
 
     def user_step(self) -> None:
-        """The program's own ``syncscope.step()``."""
+        """The program called ``syncscope.step()``."""
         if self.source != "user" and self._choose("user", None):
             self.detach()
         if self.source == "user":
@@ -93,57 +94,61 @@ class StepWatch:
             self._seen[id(optimizer)] += 1
             self._training_calls = 0
             if self._seen[id(optimizer)] >= 2 and self._choose("optimizer", optimizer):
-                self._forget_modules()
+                self._unwatch_modules()
         if self.source == "optimizer" and self._is_chosen(optimizer):
             self._boundary()
 
-    def _watch_scaler(self, scaler: Any) -> None:
+    def _watch_scaler(self, torch: Any) -> None:
         """A scaler skips ``optimizer.step`` on infinite gradients: its own ``step`` is the boundary."""
-        original = scaler.step
 
-        def step(this: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            self._in_scaler = True
-            try:
-                return original(this, optimizer, *args, **kwargs)
-            finally:
-                self._in_scaler = False
-                self._optimizer_step(optimizer)
+        def make(original: Any) -> Any:
+            def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+                self._in_scaler = True
+                try:
+                    return original(scaler, optimizer, *args, **kwargs)
+                finally:
+                    self._in_scaler = False
+                    self._optimizer_step(optimizer)
 
-        step.__doc__ = original.__doc__
-        scaler.step = skip(self._torch, step)
-        self._undo.append(lambda: setattr(scaler, "step", original))
+            return step
 
-    def _watch_modules(self, base: Any) -> None:
-        """Look at the outermost calls of modules.
+        self._scaler = Patches(torch)
+        self._scaler.replace(torch.amp.GradScaler, "step", make)
 
-        Not with global hooks: torch warns of them under ``torch.compile``, and removing them makes it compile again.
+    def _watch_modules(self, torch: Any) -> None:
+        """Follow the outermost calls of modules.
+
+        Not with global hooks: torch warns of them under ``torch.compile``, and compiles again when they are removed.
         """
-        original = base.__call__
         compiling, main = self._compiling, threading.main_thread().ident
         watching = True
+        patches = Patches(torch)
 
-        def forget() -> None:
+        def unwatch() -> None:
             nonlocal watching
-            watching = False  # the program may have kept a bound ``module.__call__``
-            base.__call__ = original
+            watching = False  # the program may hold a bound ``module.__call__``
+            patches.restore()
 
-        self._forget_modules = forget
+        self._unwatch_modules = unwatch
 
-        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if compiling() or not watching or threading.get_ident() != main:
-                return original(module, *args, **kwargs)
-            if self._depth == 0:
-                self._outermost(module)
-            self._depth += 1
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                self._depth -= 1
+        def make(original: Any) -> Any:
+            def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+                if compiling() or not watching or threading.get_ident() != main:
+                    return original(module, *args, **kwargs)
+                if self._depth == 0:
+                    self._before_outermost(module)
+                self._depth += 1
+                try:
+                    return original(module, *args, **kwargs)
+                finally:
+                    self._depth -= 1
 
-        base.__call__ = skip(self._torch, call)
+            return call
 
-    def _outermost(self, module: Any) -> None:
-        """``module`` is about to be called, and by no other module."""
+        patches.replace(torch.nn.Module, "__call__", make)
+
+    def _before_outermost(self, module: Any) -> None:
+        """``module`` is about to be called, and not by another module."""
         if self.source == "none":
             self._seen[id(module)] += 1
             if module.training and self._grad_enabled():
@@ -151,17 +156,17 @@ class StepWatch:
                 if self._training_calls < PATIENCE:
                     return
             if self._seen[id(module)] >= 2 and self._choose("module", module):
-                self._settle_on(module)
+                self._watch_only(module)
         elif self.source == "module" and self._is_chosen(module):
             self._boundary()
 
-    def _settle_on(self, module: Any) -> None:
-        """One hook on the module instead of a look at every call, unless it is compiled: it would compile again."""
+    def _watch_only(self, module: Any) -> None:
+        """Replace the wrapper of all calls by one hook on ``module``, unless that would make torch compile it again."""
         if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
             self._boundary()
             return
-        self._forget_modules()
-        self._forget_modules = module.register_forward_pre_hook(self._before_chosen).remove
+        self._unwatch_modules()
+        self._unwatch_modules = module.register_forward_pre_hook(self._before_chosen).remove
 
     def _before_chosen(self, module: Any, args: Any) -> None:
         if not self._compiling():

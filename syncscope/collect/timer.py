@@ -10,39 +10,41 @@ import warnings
 from collections.abc import Callable
 from types import FrameType
 
-from syncscope.collect import sites, stacks, warn, wrap
+from syncscope.collect.sites import recorder, stacks, sync_debug, wrappers
 
-HOOKS = frozenset(str(module.__file__) for module in (warnings, warn, wrap, sites, stacks))
-"""Files of the code that notes a wait once it is over."""
+HOOKS = frozenset(str(module.__file__) for module in (warnings, sync_debug, wrappers, recorder, stacks))
+"""Files of the code that records a wait once it is over."""
 
-SOON = 0.0005
-"""Seconds until a tick that came while a wait was noted is tried again."""
+RETRY = 0.0005
+"""Seconds until a tick is tried again that came while a wait was being recorded."""
 
 
 class Timer:
-    """Calls ``tick`` on the main thread, between two bytecodes of the program, each time ``seconds`` seconds after the
-    last one was over. Never between a wait and its note, which a window that ends there would miss."""
+    """Calls ``tick`` on the main thread, between two bytecodes of the program, ``seconds`` after the last tick ended.
+
+    It never ticks between a wait and its record: a window that ends there would miss the wait.
+    """
 
     def __init__(self, seconds: float, tick: Callable[[], None]) -> None:
         self._seconds = seconds
         self._stop = threading.Event()
         self._over = threading.Event()
-        self._amid = False
+        self._postponed = False
         self._thread: threading.Thread | None = None
 
         def call(_: object) -> int:
-            self._amid = _noting(sys._getframe())
-            if not self._stop.is_set() and not self._amid:
+            self._postponed = _in_a_hook(sys._getframe())
+            if not self._stop.is_set() and not self._postponed:
                 try:
                     tick()
                 except SystemExit as stop:
                     # An exception cannot leave a pending call made through ctypes: another thread sends it.
                     self._stop.set()
-                    threading.Thread(target=_send, args=(type(stop),), daemon=True).start()
+                    threading.Thread(target=_raise_on_main_thread, args=(type(stop),), daemon=True).start()
             self._over.set()
             return 0
 
-        # A pending call runs on the main thread and needs no signal of the program's. Kept alive by this object.
+        # A pending call runs on the main thread and needs no signal of the program's. This object keeps it alive.
         self._call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
 
     def open(self) -> None:
@@ -54,13 +56,14 @@ class Timer:
         self._over.set()
 
     def _run(self) -> None:
-        while not self._stop.wait(SOON if self._amid else self._seconds):
+        while not self._stop.wait(RETRY if self._postponed else self._seconds):
             self._over.clear()
-            if ctypes.pythonapi.Py_AddPendingCall(self._call, None) == 0:  # else the queue is full: later
+            if ctypes.pythonapi.Py_AddPendingCall(self._call, None) == 0:  # else the queue is full: try later
                 self._over.wait()
 
 
-def _noting(frame: FrameType | None) -> bool:
+def _in_a_hook(frame: FrameType | None) -> bool:
+    """Whether ``frame`` or one around it records a wait."""
     while frame is not None:
         if frame.f_code.co_filename in HOOKS:
             return True
@@ -68,7 +71,7 @@ def _noting(frame: FrameType | None) -> bool:
     return False
 
 
-def _send(kind: type[BaseException]) -> None:
+def _raise_on_main_thread(kind: type[BaseException]) -> None:
     """Raise ``kind`` on the main thread, once the pending call has returned."""
     time.sleep(0.05)
     main = ctypes.c_ulong(threading.main_thread().ident or 0)

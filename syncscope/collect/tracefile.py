@@ -1,4 +1,4 @@
-"""Writing the trace file: torch's own export, our key spliced in, compressed, whole or not at all."""
+"""Write the trace file: torch's own export with our key in it, compressed, whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from syncscope.schema.recording import Recording
 COMPRESSION = 2
 """isal's middle level: about zlib's level 4 at several times its speed."""
 
-# Kineto ≥ 2.12 names the host, every version the temporary file; recordings say nothing of the machine.
+# Kineto names the temporary file, and the host from 2.12 on. Recordings do not name the machine.
 _PRIVATE = re.compile(rb'"(host_name|traceName)"\s*:\s*"(?:[^"\\]|\\.)*"')
 
 
 def splice(exported: bytes, recording: Recording) -> bytes:
-    """``exported`` (a chrome trace with an object at its root) with the ``syncscope`` key before its last brace.
+    """Add the ``syncscope`` key to ``exported``, a chrome trace with an object at its root, before its last brace.
 
-    ``add_metadata_json`` of torch would corrupt escaped quotes. Raises ``ValueError`` when there is no object.
+    ``add_metadata_json`` of torch would corrupt escaped quotes. Raises ``ValueError`` where there is no object.
     """
     end = exported.rstrip()
     if not end.endswith(b"}"):

@@ -1,7 +1,7 @@
 """Windows of consecutive steps after warm-up: bare, then recorded.
 
-The schedule is a generator that is resumed at every step boundary, so it reads in the order it happens. Closing it
-early (the program ended, or started its own profiler) runs its ``finally`` clauses and keeps what is whole.
+The schedule is a generator that every step boundary resumes, so it reads in the order in which things happen. Closing
+it early, because the program ended or started its own profiler, runs its ``finally`` clauses and keeps whole steps.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from typing import Any, Literal
 
 from syncscope.collect.hazards.window import Hazards
 from syncscope.collect.profiler import KinetoWindow
-from syncscope.collect.sites import Sites, Threads
-from syncscope.collect.stacks import Stacks
-from syncscope.collect.warn import waits
+from syncscope.collect.sites.recorder import SiteRecorder
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.sync_debug import sync_debug_mode
+from syncscope.collect.sites.threads import Threads
 from syncscope.schema.recording import Bare, HazardEvent, SiteEvent
 
 Mode = Literal["windows", "full"]
 
 SETTLE = 0.002
-"""Seconds that other threads get to return from the waits that the end of a window ended."""
+"""Seconds that other threads get to return from their waits after the sync at the end of a window."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,14 @@ class Plan:
     """Steps of the attribution window; only in mode ``windows``."""
     mode: Mode = "windows"
     hazards: int = 0
-    """Steps of a window that looks for races; 0 for none. The last one: PyTorch cannot switch its GPU trace off."""
+    """Steps of a window that looks for races; 0 for none. It comes last: PyTorch cannot switch its GPU trace off."""
     stop: bool = False
     """End the program after the windows."""
 
 
 @dataclass
 class Window:
-    """One recorded window: torch's export and what the sites hook saw."""
+    """One recorded window."""
 
     exported: bytes
     """The chrome trace as torch wrote it."""
@@ -59,7 +60,7 @@ class Window:
 
 @dataclass
 class Recorded:
-    """What the windows of one process brought home."""
+    """What the windows of one process recorded."""
 
     bare: Bare | None = None
     timed: Window | None = None
@@ -68,18 +69,18 @@ class Recorded:
     hazard_steps: int = 0
     tid: int = 0
     failure: str | None = None
-    """Why the windows were given up."""
+    """Why recording stopped with an error."""
     notes: list[str] = field(default_factory=list)
 
 
 class StopProgram(SystemExit):
-    """Raised at a step boundary when the program was asked to end after the windows."""
+    """Raised at the step boundary after the windows, where the user asked to end the program there."""
 
 
 class Windows:
-    """Drives the windows of one process. ``boundary`` is called between the program's steps."""
+    """Runs the windows of one process, and then ``on_finish``. ``boundary`` is called between the program's steps."""
 
-    def __init__(self, plan: Plan, torch: Any, stacks: Stacks, scratch: Path, done: Callable[[], None]) -> None:
+    def __init__(self, plan: Plan, torch: Any, stacks: Stacks, scratch: Path, on_finish: Callable[[], None]) -> None:
         self.plan = plan
         self.recorded = Recorded()
         self.stacks = stacks
@@ -87,11 +88,11 @@ class Windows:
         self._torch = torch
         self._sync: Callable[[], None] = lambda: None
         self._scratch = scratch
-        self._done = done
+        self._on_finish = on_finish
         self._pid = os.getpid()
         self._count = 0
         self._recording = False
-        self._holding = False
+        self._filter_held = False
         self._thread: int | None = None
         self._schedule: Iterator[None] | None = self._run()
         next(self._schedule)
@@ -101,7 +102,7 @@ class Windows:
         return self._schedule is None
 
     def boundary(self) -> None:
-        """Between two steps. Ignored in forked children, on other threads, and after the windows."""
+        """A step ended. Ignored in forked children, on other threads, and after the windows."""
         if self._schedule is None or os.getpid() != self._pid:
             return
         if self._thread is None:
@@ -116,12 +117,12 @@ class Windows:
             if self.plan.stop:
                 raise StopProgram(0) from None
         except Exception as error:
-            # A fault of the profiler's or of ours: the program goes on without us.
+            # An error of the profiler or of ours: the program goes on unrecorded.
             self.recorded.failure = f"Recording failed and was given up ({type(error).__name__}: {error})."
             self._finish()
 
     def restart(self) -> bool:
-        """A better source of steps was found: count from the beginning, unless a window is being recorded."""
+        """Begin again because a better source of steps was found. Refused, with ``False``, once a window records."""
         if self._schedule is None or self._recording:
             return False
         self._schedule.close()  # type: ignore[attr-defined]
@@ -131,7 +132,7 @@ class Windows:
         return True
 
     def close(self, note: str) -> None:
-        """End the windows early, keeping what is whole; ``note`` says why."""
+        """End the windows early and keep whole steps; ``note`` says why."""
         if self._schedule is not None and os.getpid() == self._pid:
             self.recorded.notes.append(note)
             self._schedule.close()  # type: ignore[attr-defined]
@@ -140,10 +141,10 @@ class Windows:
     def _finish(self) -> None:
         self._schedule = None
         try:
-            self._done()
+            self._on_finish()
         finally:
-            if self._holding:
-                waits.release()
+            if self._filter_held:
+                sync_debug_mode.release_filter()
 
     def _run(self) -> Iterator[None]:
         """The schedule: each ``yield`` lets one step of the program run."""
@@ -152,7 +153,7 @@ class Windows:
             yield
         while not self._ready():
             yield
-        # Taken before anything is wrapped: our own waits are no finding.
+        # Taken before anything is wrapped, so that our own waits are not recorded.
         self._sync = self._torch._C._cuda_synchronize
         self.recorded.tid = self.threads.current()
         yield from self._bare()
@@ -165,7 +166,7 @@ class Windows:
             yield from self._look_for_races(self.plan.hazards)
 
     def _ready(self) -> bool:
-        """CUDA is in use, and nobody else is profiling."""
+        """Whether CUDA is in use and nobody else is profiling."""
         return self._torch.cuda.is_initialized() and not self._torch._C._autograd._profiler_enabled()
 
     def _bare(self) -> Iterator[None]:
@@ -185,24 +186,24 @@ class Windows:
         self.recorded.bare = Bare(steps_ns=lengths)
 
     def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Iterator[None]:
-        """Record ``steps`` steps as ``recorded.<name>``, after one that only warms the profiler and the hooks up."""
+        """Record ``steps`` steps as ``recorded.<name>``, after one step that only warms up the profiler and hooks."""
         if steps < 1:
             return
-        profiler = KinetoWindow(self._torch, cpu=cpu, foreign=self._foreign_profiler, last=last)
-        sites = Sites(self._torch, self.stacks, self.threads)
+        profiler = KinetoWindow(self._torch, cpu=cpu, on_foreign=self._foreign_profiler, last=last)
+        sites = SiteRecorder(self._torch, self.stacks, self.threads)
         boundaries: list[int] = []
         first, exported = self._count, None
         self._recording = True
         try:
-            if not self._holding:
-                waits.hold()
-                self._holding = True
+            if not self._filter_held:
+                sync_debug_mode.hold_filter()
+                self._filter_held = True
             profiler.prepare()
             sites.open()
             yield
             sites.take()
             first = self._count
-            # As the bare window: from an idle device to an idle device.
+            # From an idle device to an idle device, like the bare window.
             self._sync()
             profiler.start()
             boundaries.append(time.time_ns())
@@ -211,8 +212,8 @@ class Windows:
                     yield
                 boundaries.append(time.time_ns())
         finally:
-            # Also when the generator is closed in the middle of a step: whole steps are kept. The device is idle
-            # before the hooks go, so that waits of other threads that are still under way can be warned of.
+            # Also runs when the generator is closed in the middle of a step: whole steps are kept. The sync comes
+            # before the hooks go, so that waits still under way on other threads are recorded too.
             self._sync()
             drained = time.time_ns()
             time.sleep(SETTLE)
@@ -224,7 +225,7 @@ class Windows:
                 setattr(self.recorded, name, window)
 
     def _look_for_races(self, steps: int) -> Iterator[None]:
-        """Follow host memory and streams for ``steps`` steps; slow, and so no part of any timing."""
+        """Follow host memory and streams for ``steps`` steps. This is slow, so nothing is timed here."""
         hazards = Hazards(self._torch, self.stacks, self.threads)
         self._sync()
         hazards.open()

@@ -59,7 +59,8 @@ def report(folder: Path) -> Report:
     return Report.from_json((folder / "out" / "report.json").read_bytes())
 
 
-def found(folder: Path) -> set[tuple[str, int | None]]:
+def sync_findings(folder: Path) -> set[tuple[str, int | None]]:
+    """Rule and line of each finding of a wait."""
     return {(f.rule, f.site.line if f.site else None) for f in report(folder).findings if f.rule.startswith("SYN")}
 
 
@@ -72,7 +73,7 @@ def test_a_wait_is_found_at_its_line_with_the_scripts_own_output_and_status(tmp_
     program = loop(after="import sys\nprint(sys.argv[1:])\nsys.exit(5)")
     done = profile(tmp_path, program, "--mode", mode, arguments=("--steps", "9"))
     assert (done.stdout, done.returncode) == ("['--steps', '9']\n", 5), done.stderr
-    assert found(tmp_path) == {("SYN102", line_of(program, "loss.item()"))}
+    assert sync_findings(tmp_path) == {("SYN102", line_of(program, "loss.item()"))}
     trace = report(tmp_path).traces[0]
     assert trace.steps.source == "optimizer" and trace.steps.count == 2
     assert trace.steps.bare_ms is not None
@@ -101,7 +102,7 @@ def test_every_kind_of_wait_has_its_line(tmp_path: Path) -> None:
         ("SYN105", "e.synchronize()"), ("SYN105", "current_stream()"), ("SYN103", "z = torch.ops"),
         ("SYN102", "if (x > 2)"), ("SYN101", "x.cpu()"),
     }  # fmt: skip
-    assert found(tmp_path) == {(rule, line_of(program, text)) for rule, text in expected}
+    assert sync_findings(tmp_path) == {(rule, line_of(program, text)) for rule, text in expected}
     coverage = report(tmp_path).traces[0].coverage
     assert coverage.waits == coverage.with_line == 18
 
@@ -131,7 +132,7 @@ for i in range(16):
 """
     done = profile(tmp_path, program)
     assert done.returncode == 0, done.stderr
-    lines = {line for _, line in found(tmp_path)}
+    lines = {line for _, line in sync_findings(tmp_path)}
     assert lines == {line_of(program, "g.sum().item()"), line_of(program, "x * x.sum().item()")}
 
 
@@ -178,7 +179,7 @@ def test_the_program_comes_first_to_cuda(tmp_path: Path) -> None:
     )
     done = profile(tmp_path, program)
     assert done.returncode == 0, done.stderr
-    assert found(tmp_path) == {("SYN102", line_of(program, "loss.item()"))}
+    assert sync_findings(tmp_path) == {("SYN102", line_of(program, "loss.item()"))}
 
 
 def test_a_program_that_profiles_itself_keeps_its_profile(tmp_path: Path) -> None:
@@ -227,7 +228,7 @@ def test_a_failing_script_keeps_its_status_and_its_recording(tmp_path: Path) -> 
     done = profile(tmp_path, loop(after="raise ValueError('bad')"))
     assert done.returncode == 1
     assert "ValueError: bad" in done.stderr and "syncscope/collect" not in done.stderr
-    assert found(tmp_path)
+    assert sync_findings(tmp_path)
 
 
 def test_stop_ends_the_program_after_the_windows(tmp_path: Path) -> None:
@@ -240,7 +241,7 @@ def test_seconds_record_a_program_without_steps(tmp_path: Path) -> None:
     done = profile(tmp_path, program, "--seconds", "0.3", "--stop")
     assert done.returncode == 0, done.stderr
     assert report(tmp_path).traces[0].steps.source == "seconds"
-    assert found(tmp_path) == {("SYN102", 4)}, done.stderr
+    assert sync_findings(tmp_path) == {("SYN102", 4)}, done.stderr
 
 
 def test_modules_are_steps_where_there_is_no_optimizer(tmp_path: Path) -> None:
@@ -251,7 +252,7 @@ def test_modules_are_steps_where_there_is_no_optimizer(tmp_path: Path) -> None:
     done = profile(tmp_path, program)
     assert done.returncode == 0, done.stderr
     assert report(tmp_path).traces[0].steps.source == "module"
-    assert found(tmp_path) == {("SYN102", 7)}
+    assert sync_findings(tmp_path) == {("SYN102", 7)}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -286,7 +287,7 @@ for i in range(16):
 """
     done = profile(tmp_path, program)
     assert done.returncode == 0, done.stderr
-    lines = {line for rule, line in found(tmp_path)}
+    lines = {line for rule, line in sync_findings(tmp_path)}
     assert lines <= {line_of(program, "return x * x"), line_of(program, "inner(x)\n    net")} and lines
 
 
@@ -301,16 +302,16 @@ def test_a_comment_whose_wait_is_gone_is_stale_though_its_file_never_waits(tmp_p
     (tmp_path / "quiet.py").write_text("def note(x):\n    return x  # syncscope: expect SYN102 -- was a read\n")
     done = profile(tmp_path, "import quiet\n" + loop("quiet.note(loss)"))
     assert done.returncode == 0, done.stderr
-    found = report(tmp_path)
-    assert found.traces[0].files == ("program.py", "quiet.py")
-    assert [(entry.rule, entry.where) for entry in found.stale] == [("SYN102", "quiet.py:2")]
+    made = report(tmp_path)
+    assert made.traces[0].files == ("program.py", "quiet.py")
+    assert [(entry.rule, entry.where) for entry in made.stale] == [("SYN102", "quiet.py:2")]
 
 
 def test_the_guard_raises_at_the_line_on_this_thread_only() -> None:
     import threading
 
     import syncscope
-    from syncscope.collect.guard import SyncError
+    from syncscope.collect.live.guard import SyncError
 
     x = torch.ones(4, device="cuda")
     failures: list[BaseException] = []

@@ -34,8 +34,8 @@ def test_libraries_and_the_standard_library_are_not_the_users(tmp_path: Path) ->
 
 
 def test_syncscopes_own_files_are_never_the_users(tmp_path: Path) -> None:
-    assert not Paths(tmp_path).is_user(OURS + "collect/wrap.py")
-    assert not Paths(Path(OURS).parent).is_user(OURS + "collect/wrap.py")
+    assert not Paths(tmp_path).is_user(OURS + "collect/sites/wrappers.py")
+    assert not Paths(Path(OURS).parent).is_user(OURS + "collect/sites/wrappers.py")
 
 
 def test_an_own_package_is_the_users_although_installed(tmp_path: Path) -> None:

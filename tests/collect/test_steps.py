@@ -1,4 +1,4 @@
-"""Steps are found in programs that were never told about us."""
+"""Steps are found in programs that do not know syncscope."""
 
 from __future__ import annotations
 

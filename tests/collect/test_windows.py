@@ -11,7 +11,7 @@ import pytest
 
 from syncscope.collect import windows
 from syncscope.collect.paths import Paths
-from syncscope.collect.stacks import Stacks
+from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.windows import Plan, StopProgram, Windows
 
 LOG: list[str] = []
@@ -22,9 +22,9 @@ class FakeWindow:
 
     broken = False
 
-    def __init__(self, torch: Any, *, cpu: bool, foreign: Callable[[], None], last: bool = True) -> None:
+    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None], last: bool = True) -> None:
         self.name = "attribution" if cpu else "timed"
-        self.foreign = foreign
+        self.on_foreign = on_foreign
         self.started = False
         FakeWindow.current = self
 
@@ -49,7 +49,7 @@ class FakeWindow:
         return b"{}" if self.started else None
 
 
-class FakeSites:
+class FakeRecorder:
     def __init__(self, *parts: object) -> None:
         pass
 
@@ -57,14 +57,14 @@ class FakeSites:
         LOG.append("listen")
 
     def close(self) -> None:
-        LOG.append("deaf")
+        LOG.append("unlisten")
 
     def take(self) -> tuple[()]:
         return ()
 
 
 class Torch:
-    """As much of torch as the schedule asks for."""
+    """As much of torch as the schedule needs."""
 
     def __init__(self) -> None:
         self.ready = True
@@ -78,7 +78,7 @@ class Torch:
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Plan], Windows]]:
     LOG.clear()
     monkeypatch.setattr(windows, "KinetoWindow", FakeWindow)
-    monkeypatch.setattr(windows, "Sites", FakeSites)
+    monkeypatch.setattr(windows, "SiteRecorder", FakeRecorder)
     monkeypatch.setattr(FakeWindow, "broken", False)
     made: list[Windows] = []
 
@@ -109,8 +109,8 @@ def test_the_windows_come_in_order_and_each_from_an_idle_device(make: Callable[[
     assert drive(one) == 1 + 1 + 2 + (1 + 2) + (1 + 1)
     assert LOG == [
         "sync", "sync",
-        "prepare timed", "listen", "sync", "start timed", "step 5", "step 6", "sync", "deaf", "stop timed",
-        "prepare attribution", "listen", "sync", "start attribution", "step 8", "sync", "deaf", "stop attribution",
+        "prepare timed", "listen", "sync", "start timed", "step 5", "step 6", "sync", "unlisten", "stop timed",
+        "prepare attribution", "listen", "sync", "start attribution", "step 8", "sync", "unlisten", "stop attribution",
         "done",
     ]  # fmt: skip
     recorded = one.recorded
@@ -145,7 +145,7 @@ def test_a_program_that_ends_early_keeps_its_whole_steps(make: Callable[[Plan], 
     one.close("The program ended.")
     assert one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 4
     assert one.recorded.notes == ["The program ended."]
-    assert LOG[-3:] == ["deaf", "stop timed", "done"]
+    assert LOG[-3:] == ["unlisten", "stop timed", "done"]
 
 
 def test_a_window_without_a_whole_step_is_no_window(make: Callable[[Plan], Windows]) -> None:
@@ -161,7 +161,7 @@ def test_the_programs_own_profiler_ends_the_window(make: Callable[[Plan], Window
     one = make(Plan(warmup=0, bare=0, steps=9))
     for _ in range(4):
         one.boundary()
-    FakeWindow.current.foreign()
+    FakeWindow.current.on_foreign()
     assert one.finished
     assert "profiler of its own" in one.recorded.notes[0]
     assert one.recorded.timed is not None

@@ -167,7 +167,7 @@ def test_the_pytorch_that_is_here_decides(run_pytest: Run) -> None:
 def test_a_mark_without_a_number_is_an_error(run_pytest: Run, mark: str) -> None:
     done = run_pytest(f"import pytest\n@pytest.mark.{mark}\ndef test_marked(): pass\n")
     assert (done.tests, done.code) == ({"test_marked": "ERROR"}, 1), done.out
-    assert "max_syncs takes how many waits are allowed, as in max_syncs(0)" in done.out
+    assert "max_syncs takes the number of waits to allow, as in max_syncs(0)" in done.out
 
 
 def test_more_waits_than_allowed_fail_with_each_line_and_a_way_out(run_pytest: Run) -> None:

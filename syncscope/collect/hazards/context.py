@@ -9,8 +9,8 @@ from typing import Any
 
 from syncscope.collect.hazards.window import Hazards
 from syncscope.collect.paths import Paths, project_root
-from syncscope.collect.sites import Threads
-from syncscope.collect.stacks import Stacks
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.threads import Threads
 from syncscope.schema.findings import Finding
 from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 from syncscope.schema.report import NotChecked

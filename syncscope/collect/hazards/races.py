@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from syncscope.collect.expected import reasons
+from syncscope.collect.annotations import expectation
 from syncscope.collect.hazards.shadow import Access
 from syncscope.collect.hazards.spans import Span
 from syncscope.schema.recording import HazardAccess, HazardEvent, HazardRule
@@ -56,7 +56,7 @@ class Races:
     def _add(
         self, rule: HazardRule, call: Call, stream: int | None, span: Span, writes: bool, earlier: Access[Call]
     ) -> None:
-        before, reason = earlier.what, reasons.current
+        before, reason = earlier.what, expectation.reason
         again = call.stack in before.accused
         if again and before.accused[call.stack] != call.serial:
             return

@@ -9,8 +9,8 @@ from syncscope.collect.hazards.machine import Cuda, Machine
 from syncscope.collect.hazards.modes import Eyes
 from syncscope.collect.hazards.waits import Waits
 from syncscope.collect.hazards.watch import Watch
-from syncscope.collect.sites import Threads
-from syncscope.collect.stacks import Stacks
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.threads import Threads
 from syncscope.schema.recording import HazardEvent
 
 

@@ -12,8 +12,8 @@ from torch.cuda import _gpu_trace as trace
 
 from syncscope.collect.hazards import Hazards
 from syncscope.collect.paths import Paths
-from syncscope.collect.sites import Threads
-from syncscope.collect.stacks import Stacks
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.threads import Threads
 from syncscope.schema.recording import HazardEvent
 
 MAIN, SIDE = 0, 0x5EED

@@ -339,7 +339,7 @@ def test_a_blocking_copy_waits_for_what_its_stream_did_before(bench: Bench) -> N
 
 
 def test_expected_races_carry_the_reason(bench: Bench) -> None:
-    from syncscope.collect.expected import expected
+    from syncscope.collect.annotations import expected
 
     host = arriving(bench)
     with expected("only a progress bar"):

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, TracebackType
 from typing import NamedTuple, overload
 
-from syncscope.collect.expected import reasons
-from syncscope.collect.guard import called, fix_for
-from syncscope.collect.live import Blocks
+from syncscope.collect.annotations import expectation
+from syncscope.collect.live.guard import fix_for
+from syncscope.collect.live.open_blocks import OpenBlocks
 from syncscope.collect.paths import Paths
-from syncscope.collect.stacks import Stacks
-from syncscope.collect.warn import program_frame, waits
-from syncscope.collect.wrap import EXPLICIT, Wrappers
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.sync_debug import program_frame, sync_debug_mode
+from syncscope.collect.sites.wrappers import EXPLICIT, CallWrappers
+from syncscope.schema.expressions import called_name
 from syncscope.schema.recording import RecordedFrame
 
 
@@ -30,7 +31,7 @@ class Wait(NamedTuple):
 
 
 def unavailable() -> str | None:
-    """Why no wait can be recorded here, ``None`` when it can."""
+    """Why no wait can be recorded here, ``None`` where it can."""
     try:
         import torch
     except ImportError:
@@ -41,15 +42,15 @@ def unavailable() -> str | None:
 class record(Sequence[Wait]):
     """The waits of this thread in the block: ``with record(paths) as waits: …; len(waits)``.
 
-    A sequence, which grows while the block runs. Seen are the waits that PyTorch warns of and the calls ``EXPLICIT``;
-    not waits inside ``torch.ops`` operators and TorchScript, in libraries that PyTorch does not warn of (thrust,
-    MAGMA), and ``non_blocking`` copies of pageable memory. What happens inside of ``syncscope.expected`` is left out.
-    Blocks nest. Entering one needs a GPU (``unavailable``).
+    A sequence that grows while the block runs. It has the waits that PyTorch warns of, and the calls in ``EXPLICIT``.
+    It lacks waits inside ``torch.ops`` operators and TorchScript, waits in libraries that PyTorch does not warn of
+    (thrust, MAGMA), ``non_blocking`` copies of pageable memory, and everything inside ``syncscope.expected``.
+    Blocks nest. Entering one needs a GPU: see ``unavailable``.
     """
 
     def __init__(self, paths: Paths) -> None:
         self._stacks = Stacks(paths)
-        self._taken: list[int] = []
+        self._stack_numbers: list[int] = []
         self._waits: list[Wait] = []
 
     def __enter__(self) -> record:
@@ -69,14 +70,14 @@ class record(Sequence[Wait]):
         return self._resolved()[index]
 
     def __len__(self) -> int:
-        return len(self._taken)
+        return len(self._stack_numbers)
 
-    def seen(self, frame: FrameType) -> None:
-        """A wait at ``frame`` returned."""
-        self._taken.append(self._stacks.take(frame))
+    def add(self, frame: FrameType) -> None:
+        """Add a wait at ``frame``."""
+        self._stack_numbers.append(self._stacks.take(frame))
 
     def _resolved(self) -> list[Wait]:
-        missing = self._taken[len(self._waits) :]
+        missing = self._stack_numbers[len(self._waits) :]
         if missing:
             frames, stacks = self._stacks.resolve()
             self._waits += [_wait([frames[i] for i in stacks[number]]) for number in missing]
@@ -84,34 +85,34 @@ class record(Sequence[Wait]):
 
 
 def _wait(stack: Sequence[RecordedFrame]) -> Wait:
-    """A wait at the user's line: the innermost user frame, else the outermost one."""
+    """A wait at its user's line: the innermost frame of the user's, else the outermost frame."""
     at = stack[-1]
     site = next((frame for frame in reversed(stack) if frame.user), stack[0])
-    # What is called at the innermost frame says more than the call that led there.
-    fix = fix_for(*(called(frame.expression or "") for frame in (at, site)))
+    # The call at the innermost frame says more than the one that led there.
+    fix = fix_for(*(called_name(frame.expression) for frame in (at, site)))
     return Wait(site.file, site.line, site.function, site.expression, f"{at.file}:{at.line}", fix)
 
 
-def _begin() -> Iterator[Callable[[], None]]:
+def _start() -> Iterator[Callable[[], None]]:
     import torch
 
     torch.cuda.init()
-    waits.listen(torch, _seen)
-    yield lambda: waits.unlisten(_seen)
-    wrappers = Wrappers(torch, _called, waits)
+    sync_debug_mode.listen(torch, _on_wait)
+    yield lambda: sync_debug_mode.unlisten(_on_wait)
+    wrappers = CallWrappers(torch, _on_call, sync_debug_mode)
     wrappers.open_waits()
     yield wrappers.close
 
 
-def _called(name: str, start_ns: int, frame: FrameType) -> None:
+def _on_call(name: str, start_ns: int, frame: FrameType) -> None:
     if name in EXPLICIT:
-        _seen(program_frame(frame))
+        _on_wait(program_frame(frame))
 
 
-def _seen(frame: FrameType) -> None:
-    if reasons.current is None:
-        for block in _blocks.here:
-            block.seen(frame)
+def _on_wait(frame: FrameType) -> None:
+    if expectation.reason is None:
+        for block in _blocks.of_this_thread:
+            block.add(frame)
 
 
-_blocks: Blocks[record] = Blocks(_begin)
+_blocks: OpenBlocks[record] = OpenBlocks(_start)

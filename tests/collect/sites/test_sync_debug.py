@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from syncscope.collect.warn import DEFAULT, ERROR, MESSAGE, NOTICES, WARN, WaitWarnings, _threads
+from syncscope.collect.sites.sync_debug import DEFAULT, ERROR, MESSAGE, NOTICES, WARN, SyncDebugMode, _live_threads
 
 
 def c_warning(text: str = MESSAGE) -> None:
@@ -57,10 +57,10 @@ def seen(torch: Torch) -> Iterator[list[int]]:
     def listener(frame: FrameType) -> None:
         lines.append(frame.f_lineno)
 
-    waits = WaitWarnings()
-    waits.listen(torch, listener)
+    mode = SyncDebugMode()
+    mode.listen(torch, listener)
     yield lines
-    waits.unlisten(listener)
+    mode.unlisten(listener)
 
 
 def here() -> int:
@@ -124,27 +124,27 @@ def test_other_warnings_pass_and_the_modes_own_notice_is_swallowed(seen: list[in
 
 def test_filters_and_functions_are_restored_even_inside_catch_warnings(torch: Torch) -> None:
     before = (list(warnings.filters), warnings._showwarnmsg, warnings._filters_mutated)  # type: ignore[attr-defined]
-    waits = WaitWarnings()
+    mode = SyncDebugMode()
 
     def listener(frame: FrameType) -> None:
         pass
 
-    waits.listen(torch, listener)
+    mode.listen(torch, listener)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        waits.unlisten(listener)
+        mode.unlisten(listener)
     after = (list(warnings.filters), warnings._showwarnmsg, warnings._filters_mutated)  # type: ignore[attr-defined]
     assert after == before
     assert torch._C.mode == DEFAULT
 
 
 def test_the_program_sees_and_sets_its_own_mode(torch: Torch) -> None:
-    waits = WaitWarnings()
+    mode = SyncDebugMode()
     native = torch._C
     original = native._cuda_set_sync_debug_mode
     with pytest.warns(UserWarning, match="synchronizing"):
-        waits.listen(torch, lambda frame: None)
-        listener = waits._listeners[0]
+        mode.listen(torch, lambda frame: None)
+        listener = mode._listeners[0]
         assert (native.mode, native._cuda_get_sync_debug_mode()) == (WARN, DEFAULT)
         native._cuda_set_sync_debug_mode(WARN)
         c_warning()  # the program wants it too
@@ -155,32 +155,32 @@ def test_the_program_sees_and_sets_its_own_mode(torch: Torch) -> None:
     with pytest.raises(RuntimeError, match="invalid mode"):
         native._cuda_set_sync_debug_mode(7)
     native._cuda_set_sync_debug_mode(ERROR)
-    waits.unlisten(listener)
+    mode.unlisten(listener)
     assert native.mode == ERROR
     assert native._cuda_set_sync_debug_mode == original
 
 
-def test_quiet_and_loud_leave_a_programs_error_mode_alone(torch: Torch) -> None:
-    waits = WaitWarnings()
-    waits.listen(torch, print)
-    waits.quiet()
+def test_suspending_and_resuming_leave_a_programs_error_mode_alone(torch: Torch) -> None:
+    mode = SyncDebugMode()
+    mode.listen(torch, print)
+    mode.suspend()
     assert torch._C.mode == DEFAULT
-    waits.loud()
+    mode.resume()
     assert torch._C.mode == WARN
     torch._C._cuda_set_sync_debug_mode(ERROR)
-    waits.quiet()
-    waits.loud()
+    mode.suspend()
+    mode.resume()
     assert torch._C.mode == ERROR
-    waits.unlisten(print)
+    mode.unlisten(print)
 
 
 def test_a_late_warning_is_swallowed_while_held(torch: Torch, recwarn: pytest.WarningsRecorder) -> None:
-    waits = WaitWarnings()
-    waits.hold()
-    waits.listen(torch, print)
-    waits.unlisten(print)
+    mode = SyncDebugMode()
+    mode.hold_filter()
+    mode.listen(torch, print)
+    mode.unlisten(print)
     c_warning()
-    waits.release()
+    mode.release_filter()
     assert len(recwarn) == 0
     c_warning()
     assert len(recwarn) == 1
@@ -189,7 +189,7 @@ def test_a_late_warning_is_swallowed_while_held(torch: Torch, recwarn: pytest.Wa
 PROGRAM = """
 import sys; sys.path.insert(0, {root!r})
 import ctypes, warnings
-from syncscope.collect.warn import MESSAGE, WaitWarnings
+from syncscope.collect.sites.sync_debug import MESSAGE, SyncDebugMode
 class Native:
     mode = 0
 native = Native()
@@ -197,10 +197,10 @@ native._cuda_get_sync_debug_mode = lambda: native.mode
 native._cuda_set_sync_debug_mode = lambda mode: setattr(native, "mode", mode)
 torch = type("Torch", (), {{"_C": native}})
 lines = []
-waits = WaitWarnings()
+mode = SyncDebugMode()
 listener = lambda frame: lines.append(frame.f_lineno)
 before = list(warnings.filters)
-waits.listen(torch, listener)
+mode.listen(torch, listener)
 def wait():
     ctypes.pythonapi.PyErr_WarnEx(ctypes.py_object(UserWarning), MESSAGE.encode(), 1)
 wait(); wait()
@@ -212,7 +212,7 @@ with warnings.catch_warnings():
     warnings.resetwarnings(); warnings.simplefilter("error"); wait()
 wait()
 assert not caught, caught
-waits.unlisten(listener)
+mode.unlisten(listener)
 assert all(entry in before or entry[0] in ("ignore", "error") for entry in warnings.filters)
 print(sys.version_info[:2], len(lines))
 """
@@ -235,25 +235,25 @@ def test_it_survives_on_every_python(python: str, flags: list[str]) -> None:
     assert done.stdout.strip().endswith(" 7")
 
 
-def test_the_mode_is_hushed_only_where_nobody_could_miss_a_warning(
+def test_the_mode_is_suspended_only_where_nobody_would_miss_a_warning(
     torch: Torch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: dict[int, object] = {1: "this one"}
-    monkeypatch.setattr("syncscope.collect.warn._threads", threads)
-    waits, listeners = WaitWarnings(), [lambda frame: None, lambda frame: None]
-    waits.listen(torch, listeners[0])
-    assert waits.hush() and torch._C.mode == DEFAULT
-    waits.loud()
+    monkeypatch.setattr("syncscope.collect.sites.sync_debug._live_threads", threads)
+    mode, listeners = SyncDebugMode(), [lambda frame: None, lambda frame: None]
+    mode.listen(torch, listeners[0])
+    assert mode.suspend_if_unnoticed() and torch._C.mode == DEFAULT
+    mode.resume()
     assert torch._C.mode == WARN
-    waits.listen(torch, listeners[1])
-    assert not waits.hush() and torch._C.mode == WARN
-    waits.unlisten(listeners[1])
+    mode.listen(torch, listeners[1])
+    assert not mode.suspend_if_unnoticed() and torch._C.mode == WARN
+    mode.unlisten(listeners[1])
     threads[2] = "another"
-    assert not waits.hush() and torch._C.mode == WARN
+    assert not mode.suspend_if_unnoticed() and torch._C.mode == WARN
     del threads[2]
     torch._C._cuda_set_sync_debug_mode(WARN)
-    assert not waits.hush()
-    waits.unlisten(listeners[0])
+    assert not mode.suspend_if_unnoticed()
+    mode.unlisten(listeners[0])
 
 
 def test_the_threads_counted_are_those_alive() -> None:
@@ -261,8 +261,8 @@ def test_the_threads_counted_are_those_alive() -> None:
     other = threading.Thread(target=stop.wait)
     other.start()
     try:
-        assert _threads[other.ident or 0] is other
+        assert _live_threads[other.ident or 0] is other
     finally:
         stop.set()
         other.join()
-    assert _threads.get(other.ident or 0) is not other
+    assert _live_threads.get(other.ident or 0) is not other

@@ -1,4 +1,4 @@
-"""Blocks of code that are watched while they run."""
+"""The ``with`` blocks that watch the program now."""
 
 from __future__ import annotations
 
@@ -9,45 +9,46 @@ from typing import Generic, TypeVar
 Block = TypeVar("Block")
 
 
-class Blocks(Generic[Block]):
+class OpenBlocks(Generic[Block]):
     """The open blocks of each thread, outermost first.
 
-    ``begin`` is run when the first block of the process opens, and yields what undoes it when the last one closes.
+    ``start`` runs when the first block of the process opens. It yields the functions that undo it, which run in
+    reverse when the last block closes.
     """
 
-    def __init__(self, begin: Callable[[], Iterator[Callable[[], None]]]) -> None:
-        self._begin = begin
+    def __init__(self, start: Callable[[], Iterator[Callable[[], None]]]) -> None:
+        self._start = start
         self._lock = threading.Lock()
-        self._open = 0
+        self._count = 0
         self._local = threading.local()
         self._undo: list[Callable[[], None]] = []
 
     @property
-    def here(self) -> list[Block]:
-        """Those of this thread."""
+    def of_this_thread(self) -> list[Block]:
         if not hasattr(self._local, "blocks"):
             self._local.blocks = []
         return self._local.blocks  # type: ignore[no-any-return]
 
     def enter(self, block: Block) -> None:
+        """Open ``block`` on this thread."""
         with self._lock:
-            if self._open == 0:
+            if self._count == 0:
                 try:
-                    self._undo.extend(self._begin())
+                    self._undo.extend(self._start())
                 except BaseException:
-                    self._end()
+                    self._stop()
                     raise
-            self._open += 1
-        self.here.append(block)
+            self._count += 1
+        self.of_this_thread.append(block)
 
     def leave(self) -> None:
         """Close this thread's innermost block."""
-        self.here.pop()
+        self.of_this_thread.pop()
         with self._lock:
-            self._open -= 1
-            if self._open == 0:
-                self._end()
+            self._count -= 1
+            if self._count == 0:
+                self._stop()
 
-    def _end(self) -> None:
+    def _stop(self) -> None:
         while self._undo:
             self._undo.pop()()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from syncscope.collect.paths import Paths
-from syncscope.collect.stacks import Stacks
+from syncscope.collect.sites.stacks import Stacks
 from syncscope.schema.recording import RecordedFrame
 
 PATHS = Paths(Path(__file__).parent)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from syncscope.collect.live import Blocks
+from syncscope.collect.live.open_blocks import OpenBlocks
 
 
 class Watch:
     def __init__(self, fails: bool = False) -> None:
         self.log: list[str] = []
         self._fails = fails
-        self.blocks: Blocks[str] = Blocks(self._begin)
+        self.blocks: OpenBlocks[str] = OpenBlocks(self._begin)
 
     def _begin(self) -> Iterator[Callable[[], None]]:
         for name in ("first", "second"):
@@ -28,9 +28,9 @@ def test_the_first_block_begins_and_the_last_one_undoes_in_reverse() -> None:
     watch = Watch()
     watch.blocks.enter("outer")
     watch.blocks.enter("inner")
-    assert watch.blocks.here == ["outer", "inner"]
+    assert watch.blocks.of_this_thread == ["outer", "inner"]
     watch.blocks.leave()
-    assert (watch.blocks.here, watch.log) == (["outer"], ["begin first", "begin second"])
+    assert (watch.blocks.of_this_thread, watch.log) == (["outer"], ["begin first", "begin second"])
     watch.blocks.leave()
     assert watch.log[2:] == ["end second", "end first"]
 
@@ -42,17 +42,17 @@ def test_each_thread_has_its_own_blocks() -> None:
 
     def other() -> None:
         watch.blocks.enter("theirs")
-        seen.append(list(watch.blocks.here))
+        seen.append(list(watch.blocks.of_this_thread))
         watch.blocks.leave()
 
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
-    assert (seen, watch.blocks.here, len(watch.log)) == ([["theirs"]], ["mine"], 2)
+    assert (seen, watch.blocks.of_this_thread, len(watch.log)) == ([["theirs"]], ["mine"], 2)
 
 
 def test_what_had_begun_is_undone_when_the_rest_fails() -> None:
     watch = Watch(fails=True)
     with pytest.raises(RuntimeError, match="no device"):
         watch.blocks.enter("block")
-    assert (watch.log, watch.blocks.here) == (["begin first", "end first"], [])
+    assert (watch.log, watch.blocks.of_this_thread) == (["begin first", "end first"], [])

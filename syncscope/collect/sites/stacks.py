@@ -24,10 +24,11 @@ MAX_EXPRESSION = 400
 
 
 class Stacks:
-    """Interned stacks. Two stacks are one when they agree from the innermost frame out to the user's line: what a
-    finding is grouped by. The frames outside of that are those of the first time.
+    """Interned stacks.
 
-    ``take`` looks at no more than it must; lines and expressions are looked up in ``resolve``.
+    Two stacks count as one when they agree from the innermost frame out to the user's line, by which findings are
+    grouped. The frames further out are those of the first such stack. ``take`` reads no more than it must; ``resolve``
+    looks up lines and expressions.
     """
 
     def __init__(self, paths: Paths) -> None:
@@ -38,8 +39,8 @@ class Stacks:
         self._user: dict[int, tuple[CodeType, bool]] = {}
 
     def take(self, frame: FrameType) -> int:
-        """The number of the stack that ends at ``frame``."""
-        # Most stacks are known by their innermost frame, or the two innermost.
+        """The number of the stack whose innermost frame is ``frame``."""
+        # One or two innermost frames identify most stacks.
         code, lasti, direct = id(frame.f_code), frame.f_lasti, self._direct
         number = direct.get((code, lasti))
         if number is None and (back := frame.f_back) is not None:
@@ -57,22 +58,22 @@ class Stacks:
             key.append(inner.f_lasti)
             seen = known.get(ident)
             if seen is None:
-                # The code is kept, so that its id stays its own.
+                # Keeping the code keeps its id from being used again.
                 seen = known[ident] = code, self._paths.is_user(code.co_filename)
             if seen[1]:
                 break
             inner = inner.f_back
-        number = self._ids.get(found := tuple(key))
+        number = self._ids.get(whole := tuple(key))
         if number is None:
-            # Two threads may race here: both numbers then name the same stack, which is harmless.
-            self._taken.append(_whole(frame))
-            number = self._ids[found] = len(self._taken) - 1
-        if len(found) <= 4:
-            self._direct[found] = number
+            # Two threads may race here. Both numbers then name the same stack, which is harmless.
+            self._taken.append(_frames_of(frame))
+            number = self._ids[whole] = len(self._taken) - 1
+        if len(whole) <= 4:
+            self._direct[whole] = number
         return number
 
     def resolve(self) -> tuple[tuple[RecordedFrame, ...], tuple[tuple[int, ...], ...]]:
-        """All frames seen and, for each stack, its frames' numbers, outermost first; without syncscope's own."""
+        """All frames, and for each stack the numbers of its frames, outermost first. Without syncscope's own."""
         paths = self._paths
         frames: list[RecordedFrame] = []
         ids: dict[tuple[int, int], int] = {}
@@ -92,14 +93,15 @@ class Stacks:
         return tuple(frames), tuple(stacks)
 
     def files(self) -> set[tuple[str, str]]:
-        """(file as Python knows it, normalised) of every user's file in the stacks."""
+        """The user's files in the stacks, each as (name that Python knows, normalised name)."""
         paths = self._paths
         names = {code.co_filename for codes in self._taken for code, _ in codes}
         return {(name, paths.normalise(name)) for name in names if not name.startswith(OURS) and paths.is_user(name)}
 
 
-def _whole(frame: FrameType | None) -> list[tuple[CodeType, int]]:
-    """Every frame of a stack, innermost first, out to the script that ``execute`` runs."""
+def _frames_of(frame: FrameType | None) -> list[tuple[CodeType, int]]:
+    """Code and instruction offset of every frame of a stack, innermost first, out to the script that ``execute``
+    runs."""
     codes: list[tuple[CodeType, int]] = []
     while frame is not None and frame.f_code is not execute.__code__ and len(codes) < MAX_DEPTH:
         codes.append((frame.f_code, frame.f_lasti))
@@ -108,24 +110,24 @@ def _whole(frame: FrameType | None) -> list[tuple[CodeType, int]]:
 
 
 class Expressions:
-    """Source text of what a frame was running, and its ordinal among equal expressions of its function."""
+    """The source text that a frame was running, and its ordinal among equal expressions of its function."""
 
     def __init__(self) -> None:
         self._seen: dict[CodeType, list[tuple[Position, str]]] = {}
 
     def text(self, file: str, position: Position) -> str | None:
-        """The expression at ``position``: exact from Python 3.11, the whole line before."""
+        """The expression at ``position``. Before Python 3.11 the whole line."""
         lines = linecache.getlines(file)[position.line - 1 : position.end_line]
         if not lines:
             return None
         if position.column is None or position.end_column is None:
             return normalise(lines[0])
-        # Columns are offsets into UTF-8. The end is cut first: both may be on one line.
+        # Columns are offsets into UTF-8. Cut the end first: both may be on one line.
         raw = [line.encode() for line in lines]
         raw[-1] = raw[-1][: position.end_column]
         raw[0] = raw[0][position.column :]
         if len(raw) > 1 and raw[0].rstrip().endswith(b":"):
-            raw = raw[:1]  # a statement with its whole body: its head is enough
+            raw = raw[:1]  # a statement with its body: keep its head
         text = normalise(b"".join(raw).decode(errors="replace"))
         condition = CONDITION.match(text or "")  # Python 3.11 marks the statement, 3.12 its condition
         return condition[1] if condition else text
@@ -136,7 +138,7 @@ class Expressions:
             return None, None
         first, last = (linecache.getline(file, line).encode() for line in (position.line, position.end_line))
         if not first or not last:
-            return position.column, position.end_column  # as good as can be without the source
+            return position.column, position.end_column  # bytes: no source to count characters in
         begin, end = first[: position.column], last[: position.end_column]
         return len(begin.decode(errors="replace")), len(end.decode(errors="replace"))
 
@@ -147,9 +149,9 @@ class Expressions:
         if code not in self._seen:
             places = {place for place in positions(code) if place is not None}
             texts = ((place, self.text(code.co_filename, place)) for place in places)
-            self._seen[code] = [(place, found) for place, found in texts if found]
+            self._seen[code] = [(place, expression) for place, expression in texts if expression]
         here = position.line, position.column or 0
-        return len({p for p, found in self._seen[code] if found == text and (p.line, p.column or 0) < here})
+        return len({p for p, expression in self._seen[code] if expression == text and (p.line, p.column or 0) < here})
 
 
 class Position(NamedTuple):

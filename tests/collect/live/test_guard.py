@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from syncscope.collect.guard import SyncError, SyncWarning, direction_of, guard, waiting_call
+from syncscope.collect.live.guard import (
+    SyncError,
+    SyncWarning,
+    _note_direction,
+    copy_direction,
+    direction_of,
+    guard,
+    waiting_call,
+)
+from syncscope.collect.patching import Patches
 
 exact = pytest.mark.skipif(sys.version_info < (3, 11), reason="expressions need Python 3.11")
 
@@ -41,16 +50,16 @@ def test_unknown_actions_and_directions_are_refused() -> None:
 
 @exact
 def test_each_action_names_the_line_and_a_way_out(caplog: pytest.LogCaptureFixture) -> None:
-    loss = Loss(guard("raise").caught)
+    loss = Loss(guard("raise").on_wait)
     with pytest.raises(SyncError, match=r"test_guard.py:\d+: loss.item\(\) waited for the device \(device-to-host\); "):
         loss.item()
-    loss = Loss(guard("warn").caught)
+    loss = Loss(guard("warn").on_wait)
     with pytest.warns(SyncWarning, match="waited for the device"):
         loss.item()
-    loss = Loss(guard("log").caught)
+    loss = Loss(guard("log").on_wait)
     loss.item()
     assert "loss.item()" in caplog.text
-    loss = Loss(guard("raise", allow=["device-to-host"]).caught)
+    loss = Loss(guard("raise", allow=["device-to-host"]).on_wait)
     loss.item()
 
 
@@ -62,3 +71,33 @@ def test_without_a_gpu_the_block_just_runs() -> None:
         return 3
 
     assert step() == 3
+
+
+def test_a_copy_knows_its_direction_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="the guard wraps methods of PyTorch's tensors")
+    seen: list[str] = []
+    for name in ("to", "copy_"):
+        monkeypatch.setattr(torch.Tensor, name, lambda *_: seen.append(copy_direction()))
+    patches = Patches(torch)
+    for name in ("to", "copy_"):
+        _note_direction(torch, name, patches)
+    host = torch.ones(1)
+    host.to("cuda")
+    host.copy_(host)
+    patches.restore()
+    assert seen == ["host-to-device", "device-to-host"]
+    assert copy_direction() == "unknown"
+
+
+@pytest.mark.slow
+def test_compiled_code_that_copies_still_compiles_whole() -> None:
+    torch = pytest.importorskip("torch", reason="the guard wraps methods of PyTorch's tensors")
+    patches = Patches(torch)
+    for name in ("to", "cuda", "copy_"):
+        _note_direction(torch, name, patches)
+    try:
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda x: x.to(torch.float64) + 1, backend="eager", fullgraph=True)
+        assert compiled(torch.ones(1)).tolist() == [2]
+    finally:
+        patches.restore()

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the wrappers are around PyTorch's entry points")
 
-from syncscope.collect.wrap import COLLECTIVES, Wrappers  # noqa: E402
+from syncscope.collect.sites.wrappers import COLLECTIVES, CallWrappers  # noqa: E402
 
 Tensor: Any = torch.Tensor
 DataLoaderIter: Any = torch.utils.data.dataloader._BaseDataLoaderIter
@@ -22,18 +22,18 @@ class Log:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
         self.modes: list[str] = []
-        self.may_hush = True
-        self.wrappers = Wrappers(torch, self.record, self)  # type: ignore[arg-type]
+        self.may_suspend = True
+        self.wrappers = CallWrappers(torch, self.record, self)  # type: ignore[arg-type]
 
-    def quiet(self) -> None:
-        self.modes.append("quiet")
+    def suspend(self) -> None:
+        self.modes.append("suspend")
 
-    def loud(self) -> None:
-        self.modes.append("loud")
+    def resume(self) -> None:
+        self.modes.append("resume")
 
-    def hush(self) -> bool:
-        self.modes.extend(["hush"] * self.may_hush)
-        return self.may_hush
+    def suspend_if_unnoticed(self) -> bool:
+        self.modes.extend(["suspend if unnoticed"] * self.may_suspend)
+        return self.may_suspend
 
     def record(self, name: str, start_ns: int, frame: FrameType) -> None:
         self.calls.append((name, frame.f_code.co_name))
@@ -84,10 +84,10 @@ def test_copies_run_without_their_warning_where_nobody_could_miss_it(log: Log) -
     torch.ones(3).to(torch.float64)
     with pytest.raises(RuntimeError):
         torch.ones(3).to("no device")
-    assert log.modes == ["hush", "loud"] * 2
-    log.may_hush = False
+    assert log.modes == ["suspend if unnoticed", "resume"] * 2
+    log.may_suspend = False
     torch.ones(3).to(torch.float64)
-    assert log.modes == ["hush", "loud"] * 2
+    assert log.modes == ["suspend if unnoticed", "resume"] * 2
 
 
 def test_copies_of_a_subclass_keep_their_warnings(log: Log) -> None:
@@ -103,7 +103,7 @@ def test_operators_called_through_torch_ops_are_recorded_with_the_mode_off(log: 
     torch.ops.aten.relu.default(torch.ones(3))
     here = "test_operators_called_through_torch_ops_are_recorded_with_the_mode_off"
     assert log.calls == [("torch.ops", here)] * 2
-    assert log.modes == ["quiet", "loud"] * 2
+    assert log.modes == ["suspend", "resume"] * 2
 
 
 def test_the_profilers_operators_and_those_written_in_python_are_left_alone() -> None:
@@ -121,10 +121,10 @@ def test_the_profilers_operators_and_those_written_in_python_are_left_alone() ->
     assert (log.calls, log.modes) == ([], [])
 
 
-def test_an_exception_passes_and_the_mode_is_loud_again(log: Log) -> None:
+def test_an_exception_passes_and_the_mode_is_resumed(log: Log) -> None:
     with pytest.raises((RuntimeError, TypeError)):
         torch.ops.aten.relu("no tensor")
-    assert log.modes == ["quiet", "loud"]
+    assert log.modes == ["suspend", "resume"]
 
 
 def test_scripted_functions_are_recorded(log: Log) -> None:
@@ -163,7 +163,7 @@ def test_collectives_and_backward_are_recorded_where_there_are_ranks() -> None:
         log.wrappers.close()
         distributed.destroy_process_group()
     assert log.calls == [("backward", "backward"), ("ProcessGroup.allreduce", "all_reduce")]
-    assert log.modes == ["quiet", "loud"]
+    assert log.modes == ["suspend", "resume"]
     assert state() == before
 
 
@@ -202,4 +202,4 @@ def test_only_the_calls_that_wait_can_be_wrapped_alone() -> None:
     finally:
         log.wrappers.close()
     assert [name for name, _ in log.calls] == ["torch.ops"]
-    assert log.modes == ["quiet", "loud"]
+    assert log.modes == ["suspend", "resume"]

@@ -1,8 +1,7 @@
-"""A live guard: a wait inside the block raises, warns or logs, at its line, without profiling."""
+"""``syncscope.guard``: a wait inside the block raises, warns or logs at its line, without profiling."""
 
 from __future__ import annotations
 
-import ast
 import logging
 import threading
 import warnings
@@ -11,10 +10,11 @@ from contextlib import ContextDecorator
 from types import FrameType, TracebackType
 from typing import Any, Literal, get_args
 
-from syncscope.collect.dynamo import skip
-from syncscope.collect.live import Blocks
-from syncscope.collect.stacks import Expressions, Position, positions
-from syncscope.collect.warn import waits
+from syncscope.collect.live.open_blocks import OpenBlocks
+from syncscope.collect.patching import Patches
+from syncscope.collect.sites.stacks import Expressions, Position, positions
+from syncscope.collect.sites.sync_debug import sync_debug_mode
+from syncscope.schema.expressions import called_name
 
 Action = Literal["raise", "warn", "log"]
 Direction = Literal["device-to-host", "host-to-device", "unknown"]
@@ -51,13 +51,13 @@ class guard(ContextDecorator):
     """Watch this thread for waits: ``with syncscope.guard("raise"):``, also a decorator.
 
     ``action``: ``"raise"`` a ``SyncError``, ``"warn"`` with a ``SyncWarning``, or ``"log"`` to the logger
-    ``syncscope.guard``. ``allow`` names directions to let pass, as JAX's ``transfer_guard`` does:
-    ``"device-to-host"``, ``"host-to-device"``, ``"unknown"`` (waits whose entry point does not tell). Guards nest:
-    the innermost of the thread decides; ``guard("raise", allow=ALL)`` opens a gap.
+    ``syncscope.guard``. ``allow`` names directions of copies to let pass, like JAX's ``transfer_guard``:
+    ``"device-to-host"``, ``"host-to-device"``, ``"unknown"`` (waits whose entry point does not say). Guards nest:
+    the innermost of the thread decides. ``guard("raise", allow=ALL)`` lets everything pass.
 
-    It sees what PyTorch's sync debug mode sees. The exception comes *after* the wait. Waits inside ``torch.ops``
-    operators and TorchScript, ``torch.cuda.synchronize()``, ``Event.synchronize()`` and ``non_blocking`` copies of
-    pageable memory escape it. Other threads' waits are left alone, although the mode is process-wide.
+    It sees what PyTorch's sync debug mode sees. The exception comes *after* the wait. It does not see waits inside
+    ``torch.ops`` operators and TorchScript, ``torch.cuda.synchronize()``, ``Event.synchronize()`` and ``non_blocking``
+    copies of pageable memory. Other threads' waits pass, although the mode is process-wide.
     Raises ``ValueError`` for an unknown action or direction.
     """
 
@@ -78,8 +78,8 @@ class guard(ContextDecorator):
     ) -> None:
         _guards.leave()
 
-    def caught(self, frame: FrameType) -> None:
-        """A wait at ``frame`` returned."""
+    def on_wait(self, frame: FrameType) -> None:
+        """Act on a wait at ``frame`` that is over."""
         text, name = waiting_call(frame)
         direction = direction_of(name)
         if direction in self.allow:
@@ -96,82 +96,72 @@ class guard(ContextDecorator):
             warnings.warn_explicit(message, SyncWarning, frame.f_code.co_filename, frame.f_lineno)
 
 
-def waiting_call(frame: FrameType) -> tuple[str | None, str | None]:
-    """The expression ``frame`` is running, and the method or function it calls where it is a call."""
+def waiting_call(frame: FrameType) -> tuple[str | None, str]:
+    """The expression that ``frame`` is running, and the method or function that it calls, ``""`` for no call."""
     places = list(positions(frame.f_code))
     position: Position | None = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else None
     text = Expressions().text(frame.f_code.co_filename, position) if position else None
-    return text, called(text) if text else None
+    return text, called_name(text)
 
 
-def called(expression: str) -> str | None:
-    """The method or function that an expression calls, ``None`` where it is no call."""
-    try:
-        node = ast.parse(expression, mode="eval").body
-    except SyntaxError:
-        return None
-    if not isinstance(node, ast.Call):
-        return None
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
-
-
-def fix_for(*names: str | None) -> str:
+def fix_for(*names: str) -> str:
     """A way out of a wait in a call of the first of ``names`` that we know."""
     return next((_FIXES[name] for name in names if name in _FIXES), _FIX)
 
 
-def direction_of(name: str | None) -> Direction:
-    """Which way the data of a waiting call went, where its entry point tells."""
+def direction_of(name: str) -> Direction:
+    """Which way a waiting call copied, as far as its name says."""
     if name in ("to", "cuda", "copy_"):
-        return last_copy()
+        return copy_direction()
     return "device-to-host" if name in _TO_HOST else "unknown"
 
 
-_copying = threading.local()
+_current_copy = threading.local()
 
 
-def last_copy() -> Direction:
-    """The direction of the copy this thread is in, ``unknown`` outside of one."""
-    return getattr(_copying, "direction", "unknown")
+def copy_direction() -> Direction:
+    """The direction of the copy that this thread makes now, ``unknown`` while it makes none."""
+    return getattr(_current_copy, "direction", "unknown")
 
 
-def _begin() -> Iterator[Callable[[], None]]:
+def _start() -> Iterator[Callable[[], None]]:
     import torch
 
     if not torch.cuda.is_available():
         return  # nothing to wait for
     torch.cuda.init()
-    waits.listen(torch, _seen)
-    yield lambda: waits.unlisten(_seen)
+    sync_debug_mode.listen(torch, _on_wait)
+    yield lambda: sync_debug_mode.unlisten(_on_wait)
+    patches = Patches(torch)
+    yield patches.restore
     for name in ("to", "cuda", "copy_"):
-        yield _note_direction(torch, name)
+        _note_direction(torch, name, patches)
 
 
-def _seen(frame: FrameType) -> None:
-    if _guards.here:
-        _guards.here[-1].caught(frame)
+def _on_wait(frame: FrameType) -> None:
+    if _guards.of_this_thread:
+        _guards.of_this_thread[-1].on_wait(frame)
 
 
-def _note_direction(torch: Any, name: str) -> Callable[[], None]:
-    """From now on this thread's copies go, while ``Tensor.<name>`` runs, where its tensor is not; what undoes it."""
-    original = getattr(torch.Tensor, name)
+def _note_direction(torch: Any, name: str, patches: Patches) -> None:
+    """Set ``copy_direction`` during ``Tensor.<name>``: ``copy_`` copies to its tensor's side, the others from it."""
     compiling = torch.compiler.is_compiling
 
-    def method(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        if compiling():
-            return original(tensor, *args, **kwargs)
-        to_device = tensor.is_cuda if name == "copy_" else not tensor.is_cuda
-        outer, _copying.direction = last_copy(), "host-to-device" if to_device else "device-to-host"
-        try:
-            return original(tensor, *args, **kwargs)
-        finally:
-            _copying.direction = outer
+    def make(original: Any) -> Any:
+        def method(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            if compiling():
+                return original(tensor, *args, **kwargs)
+            to_device = tensor.is_cuda if name == "copy_" else not tensor.is_cuda
+            outer, _current_copy.direction = copy_direction(), "host-to-device" if to_device else "device-to-host"
+            try:
+                return original(tensor, *args, **kwargs)
+            finally:
+                _current_copy.direction = outer
 
-    shadowed = vars(torch.Tensor).get(name)
-    setattr(torch.Tensor, name, skip(torch, method))
-    restore = setattr if shadowed is not None else lambda owner, name, _: delattr(owner, name)
-    return lambda: restore(torch.Tensor, name, shadowed)
+        return method
+
+    patches.replace(torch.Tensor, name, make)
 
 
-_guards: Blocks[guard] = Blocks(_begin)
+_guards: OpenBlocks[guard] = OpenBlocks(_start)
 ALL: tuple[Direction, ...] = get_args(Direction)

@@ -1,0 +1,1 @@
+"""Report waits while the program runs, without a recording: ``guard`` for programs, ``record`` for tests."""

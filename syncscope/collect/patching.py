@@ -1,0 +1,63 @@
+"""Replace attributes of PyTorch's classes and modules for a while, and put them back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+_MISSING: Any = object()
+
+
+class Patches:
+    """Replaces attributes. ``restore`` puts back what was there.
+
+    A replacement keeps the name and the docstring of what it replaces. Given ``torch``, Python runs the replacements
+    even where Dynamo compiles every frame it meets.
+    """
+
+    def __init__(self, torch: Any = None) -> None:
+        self._torch = torch
+        self._originals: list[tuple[Any, str, Any]] = []
+
+    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Set ``owner.name`` to ``make(original)``. An inherited attribute is shadowed, an absent one left alone."""
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+        replacement = make(original)
+        if self._torch is not None:
+            skip_in_dynamo(self._torch, replacement)
+        for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
+            try:
+                setattr(replacement, attribute, getattr(original, attribute))
+            except (AttributeError, TypeError):
+                continue
+        self._originals.append((owner, name, vars(owner).get(name, _MISSING)))
+        setattr(owner, name, replacement)
+
+    def restore(self) -> None:
+        """Undo every replacement, the latest first. Does nothing the second time."""
+        while self._originals:
+            owner, name, original = self._originals.pop()
+            if original is _MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
+
+
+def skip_in_dynamo(torch: Any, function: Any) -> None:
+    """Tell Dynamo not to compile ``function``. Does not import Dynamo.
+
+    Dynamo still traces through the function when compiled code calls it. ``torch.compiler.is_compiling()`` is true
+    there.
+    """
+    evaluator = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    if evaluator is None or not isinstance(function, FunctionType):
+        return
+    if hasattr(evaluator, "set_code_exec_strategy"):
+        action = evaluator._FrameAction
+        strategy = evaluator._FrameExecStrategy(action.SKIP, action.DEFAULT)
+        evaluator.set_code_exec_strategy(function.__code__, strategy)
+    elif hasattr(evaluator, "skip_code"):
+        evaluator.skip_code(function.__code__)

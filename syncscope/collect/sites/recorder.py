@@ -1,0 +1,65 @@
+"""Everything that says at which line the program waited or copied, as one list of events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from syncscope.collect.annotations import expectation
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.sync_debug import sync_debug_mode
+from syncscope.collect.sites.threads import Threads
+from syncscope.collect.sites.wrappers import CallWrappers
+from syncscope.schema.recording import EventKind, SiteEvent
+
+Event = tuple[EventKind, str, int, int, int, int, "str | None"]
+"""The fields of a ``SiteEvent``: kind, name, native thread, begin and end in ns, stack, reason it is expected."""
+
+
+class SiteRecorder:
+    """Records the program's waits and copies from ``open`` to ``close``. Several windows share one table of stacks.
+
+    Opening needs an initialised CUDA context. ``close`` puts back every setting and method.
+    """
+
+    def __init__(self, torch: Any, stacks: Stacks, threads: Threads) -> None:
+        self._torch = torch
+        self._events: list[Event] = []
+        self._add = _make_add(self._events, stacks, threads)
+        self._calls = CallWrappers(torch, self._add, sync_debug_mode)
+
+    def open(self) -> None:
+        sync_debug_mode.listen(self._torch, self._on_warning)
+        self._calls.open()
+
+    def close(self) -> None:
+        self._calls.close()
+        sync_debug_mode.unlisten(self._on_warning)
+
+    def take(self) -> tuple[SiteEvent, ...]:
+        """The events since the last ``take``, in order of their end."""
+        taken = self._events.copy()
+        del self._events[: len(taken)]
+        events = [
+            SiteEvent(kind=kind, name=name, tid=tid, start_ns=start, end_ns=end, stack=stack, expected=reason)
+            for kind, name, tid, start, end, stack, reason in taken
+        ]
+        return tuple(sorted(events, key=lambda event: event.end_ns))
+
+    def _on_warning(self, frame: FrameType) -> None:
+        self._calls.warnings.count += 1
+        self._add("", time.time_ns(), frame, "warning")
+
+
+def _make_add(events: list[Event], stacks: Stacks, threads: Threads) -> Callable[..., None]:
+    """``add(name, start_ns, frame)``, which runs at every wrapped call. It looks up local names only: they are fast."""
+    now, append, take, local, here = time.time_ns, events.append, stacks.take, threads.local, expectation
+
+    def add(name: str, start_ns: int, frame: FrameType, kind: EventKind = "call") -> None:
+        end_ns = now()
+        tid = local.tid or threads.current()
+        append((kind, name, tid, start_ns, end_ns, take(frame), here.reason))
+
+    return add

@@ -1,0 +1,185 @@
+"""PyTorch's own warning at the very line of an implicit wait.
+
+``torch.cuda.set_sync_debug_mode("warn")`` makes PyTorch warn when an operation waits. C++ calls
+``warnings._showwarnmsg`` in the Python frame of the waiting call, so that is where we listen. The program's own
+filters must not silence the warning, so our filter is put first again after every change of the filters: all changes
+end in ``warnings._filters_mutated``. What the program catches, prints or turns into errors stays as it is.
+
+Waits inside ``torch.ops`` operators and TorchScript have no Python warning: C++ would print a line on stderr instead.
+The mode is off during such calls (``suspend``).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from syncscope.collect.patching import Patches
+from syncscope.collect.paths import OURS
+
+MESSAGE = "called a synchronizing CUDA operation"
+NOTICES = ("Synchronization debug mode is a prototype feature", "Warning: Profiler clears events at the end of each")
+"""What PyTorch says once when the mode is set or a profiler prepared. We caused it, so the user does not see it."""
+
+DEFAULT, WARN, ERROR = 0, 1, 2
+
+_live_threads: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
+"""Every Python thread that is alive. ``threading.active_count`` takes a lock and a microsecond."""
+
+# The filter is found again by the identity of this tuple.
+FILTER: Any = ("always", re.compile("|".join((MESSAGE, *NOTICES))), Warning, None, 0)
+
+
+class SyncDebugMode:
+    """PyTorch's sync debug mode, shared by everybody in the process who listens to its warnings.
+
+    While anybody listens, the mode is *warn* and each warning calls every listener with the waiting frame. The program
+    still reads and sets a mode of its own: in *warn* its warnings pass, in *error* we leave the mode alone, and its
+    waits raise. ``hold_filter`` swallows warnings also after the last listener has gone, because a wait that began on
+    another thread may warn late.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[FrameType], None]] = []
+        self._holds = 0
+        self._filter = FirstFilter()
+        self._patches = Patches()
+        self._set_mode: Callable[[int], None] = lambda mode: None
+        self.program_mode = DEFAULT
+        """The mode that the program set."""
+
+    def listen(self, torch: Any, listener: Callable[[FrameType], None]) -> None:
+        """Call ``listener(frame)`` at each warning from now on. CUDA must be initialised."""
+        self.hold_filter()
+        self._listeners.append(listener)
+        if len(self._listeners) == 1:
+            self._take_mode(torch._C)
+
+    def unlisten(self, listener: Callable[[FrameType], None]) -> None:
+        self._listeners.remove(listener)
+        if not self._listeners:
+            self._patches.restore()
+            self._set_mode(self.program_mode)
+        self.release_filter()
+
+    def hold_filter(self) -> None:
+        """Keep our filter first until ``release_filter`` was called as often."""
+        self._holds += 1
+        if self._holds == 1:
+            self._filter.open(self._on_warning)
+
+    def release_filter(self) -> None:
+        self._holds -= 1
+        if self._holds == 0:
+            self._filter.close()
+
+    def suspend(self) -> None:
+        """Switch the warnings off for a call whose warnings would not reach Python. ``resume`` ends it."""
+        if self.program_mode == DEFAULT:
+            self._set_mode(DEFAULT)
+
+    def suspend_if_unnoticed(self) -> bool:
+        """Switch the warnings off for a call that is recorded anyway, which costs less than its warning.
+
+        Does nothing and returns ``False`` where somebody would miss a warning: another listener, another thread, or
+        the program that asked for warnings. After ``True``, ``resume`` ends it.
+        """
+        if self.program_mode != DEFAULT or len(self._listeners) != 1 or len(_live_threads) != 1:
+            return False
+        self._set_mode(DEFAULT)
+        return True
+
+    def resume(self) -> None:
+        """Switch the warnings on again."""
+        if self.program_mode != ERROR and self._listeners:
+            self._set_mode(WARN)
+
+    def _take_mode(self, native: Any) -> None:
+        """Set the mode to *warn*, and let the program read and set one of its own."""
+        self._set_mode = native._cuda_set_sync_debug_mode
+        self.program_mode = native._cuda_get_sync_debug_mode()
+
+        def make_setter(set_mode: Callable[[int], None]) -> Callable[[int], None]:
+            def setter(mode: int) -> None:
+                set_mode(mode)  # raises for an invalid mode
+                self.program_mode = mode
+                self.resume()
+
+            return setter
+
+        def make_getter(_: Callable[[], int]) -> Callable[[], int]:
+            return lambda: self.program_mode
+
+        self._patches.replace(native, "_cuda_set_sync_debug_mode", make_setter)
+        self._patches.replace(native, "_cuda_get_sync_debug_mode", make_getter)
+        self.resume()
+
+    def _on_warning(self, show: Callable[[Any], None], message: Any) -> None:
+        text = str(message.message)
+        if text.startswith(MESSAGE):
+            frame = program_frame(sys._getframe(2))
+            for listener in tuple(self._listeners):
+                listener(frame)
+            if self.program_mode == WARN:
+                # The program's line, not that of our wrapper around the call.
+                message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
+                show(message)
+        elif not text.startswith(NOTICES):
+            show(message)
+
+
+def program_frame(frame: FrameType) -> FrameType:
+    """``frame``, or the nearest frame around it that is not syncscope's own."""
+    while frame.f_code.co_filename.startswith(OURS) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+class FirstFilter:
+    """Puts a warnings filter first, keeps it first, and takes it out again without a trace."""
+
+    def __init__(self) -> None:
+        self._lists: list[list[Any]] = []
+        self._patches = Patches()
+
+    def open(self, on_warning: Callable[[Callable[[Any], None], Any], None]) -> None:
+        """Call ``on_warning(show, message)`` for each warning. ``show(message)`` shows it as Python would have."""
+
+        def make_show(show: Callable[[Any], None]) -> Callable[[Any], None]:
+            return lambda message: on_warning(show, message)
+
+        def make_mutated(mutated: Callable[[], None]) -> Callable[[], None]:
+            def filters_mutated() -> None:
+                self._put_first()
+                mutated()
+
+            return filters_mutated
+
+        self._patches.replace(warnings, "_showwarnmsg", make_show)
+        self._patches.replace(warnings, "_filters_mutated", make_mutated)
+        warnings._filters_mutated()  # type: ignore[attr-defined]
+
+    def close(self) -> None:
+        """Put everything back, also in the lists that ``catch_warnings`` blocks still hold."""
+        self._patches.restore()
+        for filters in (*self._lists, warnings.filters):
+            filters[:] = [entry for entry in filters if entry is not FILTER]  # type: ignore[index]
+        self._lists.clear()
+        warnings._filters_mutated()  # type: ignore[attr-defined]
+
+    def _put_first(self) -> None:
+        filters: Any = warnings.filters
+        if filters and filters[0] is FILTER:
+            return
+        filters[:] = [FILTER, *(entry for entry in filters if entry is not FILTER)]
+        if not any(known is filters for known in self._lists):
+            self._lists.append(filters)
+
+
+sync_debug_mode = SyncDebugMode()
+"""The process's own: PyTorch has one mode for the process."""

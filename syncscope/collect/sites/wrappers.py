@@ -1,0 +1,218 @@
+"""Thin wrappers around the Python entry points that wait or copy without PyTorch's warning.
+
+Explicit waits, ``empty_cache``, copies (the mode *warn* is silent about ``non_blocking`` ones), ``pin_memory`` and the
+DataLoader's next batch leave one call record each: thread, begin, end, stack. In a program of several ranks, so do
+collectives and the backward that starts them. Operators called through ``torch.ops`` and TorchScript leave one too.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from syncscope.collect.patching import Patches
+from syncscope.collect.sites.sync_debug import SyncDebugMode
+
+Record = Callable[[str, int, Any], None]
+"""``record(name, start_ns, frame)``, called when a wrapped call returns. The call ends now."""
+
+EXPLICIT = frozenset({"torch.cuda.synchronize", "torch.accelerator.synchronize", "Event.synchronize"})
+"""Recorded names of the calls that surely wait."""
+
+LINALG_WITHOUT_WARNING = ("eig", "eigvals", "eigh", "eigvalsh", "ldl_factor", "ldl_factor_ex", "ldl_solve")
+"""Functions of ``torch.linalg`` that wait inside MAGMA or cuSOLVER, where PyTorch does not warn."""
+
+COLLECTIVES = (
+    "allreduce", "allreduce_coalesced", "reduce", "broadcast", "barrier", "monitored_barrier",
+    "allgather", "_allgather_base", "all_gather_single", "allgather_coalesced", "allgather_into_tensor_coalesced",
+    "all_gather_single_coalesced", "gather", "scatter", "reduce_scatter", "_reduce_scatter_base",
+    "reduce_scatter_single", "reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced", "alltoall",
+    "alltoall_base", "all_to_all_single", "send", "recv", "recv_anysource", "_end_coalescing",
+)  # fmt: skip
+"""The collectives of a process group, under their names in several versions of PyTorch."""
+
+_RUNS_ON_DEVICE = {"CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"}
+"""Dispatch keys under which an operator written in Python runs for device tensors."""
+
+
+class CallWrappers:
+    """Wraps entry points, and puts them back on ``close``."""
+
+    def __init__(self, torch: Any, record: Record, mode: SyncDebugMode) -> None:
+        self._torch = torch
+        self._record = record
+        self._mode = mode
+        self._patches = Patches(torch)
+        self.warnings = WarningCount()
+        self._operators = OperatorFilter(torch)
+
+    def open(self) -> None:
+        """Wrap everything that waits or copies without a warning."""
+        torch = self._torch
+        self.open_waits()
+        self._record_calls(torch._C, "_cuda_emptyCache", "torch.cuda.empty_cache")
+        self._record_calls(torch.Tensor, "pin_memory", "Tensor.pin_memory")
+        for name in ("to", "cuda", "cpu"):
+            self._record_conversions(name)
+        self._record_copies()
+        for name in LINALG_WITHOUT_WARNING:
+            self._record_calls(torch.linalg, name, f"torch.linalg.{name}")
+        # These sort with thrust, which waits without PyTorch's knowledge.
+        self._record_calls(torch._VF, "unique_dim", "torch.unique")
+        self._record_calls(torch._VF, "unique_consecutive", "torch.unique_consecutive")
+        self._record_calls(torch.Tensor, "coalesce", "Tensor.coalesce")
+        self._record_calls(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", "DataLoader")
+        self._record_collectives()
+
+    def open_waits(self) -> None:
+        """Wrap only the calls that wait without a warning: those in ``EXPLICIT``, and operators."""
+        torch = self._torch
+        self._record_calls(torch._C, "_cuda_synchronize", "torch.cuda.synchronize")
+        self._record_calls(torch._C, "_accelerator_synchronizeDevice", "torch.accelerator.synchronize")
+        self._record_calls(torch.cuda.Event, "synchronize", "Event.synchronize")
+        self._record_operators(torch._ops.OpOverload)
+        self._record_operators(torch._ops.OpOverloadPacket)
+        self._record_operators(torch._C.ScriptFunction)
+        self._record_operators(torch._C.ScriptMethod)
+
+    def close(self) -> None:
+        self._patches.restore()
+
+    def _record_calls(self, owner: Any, name: str, label: str) -> None:
+        """Record every call of ``owner.name`` as ``label``."""
+        record, now, caller = self._record, time.time_ns, sys._getframe
+        compiling = self._torch.compiler.is_compiling
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return original(*args, **kwargs)
+                start = now()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    record(label, start, caller(1))
+
+            return wrapper
+
+        self._patches.replace(owner, name, make)
+
+    def _record_collectives(self) -> None:
+        """Record the calls that start collectives: those of a process group, and backward, where DDP and FSDP do."""
+        distributed = self._torch.distributed
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return
+        self._record_calls(self._torch.autograd, "_engine_run_backward", "backward")
+        for name in COLLECTIVES:
+            self._suspend_warnings(distributed.ProcessGroup, name)
+            self._record_calls(distributed.ProcessGroup, name, f"ProcessGroup.{name}")
+
+    def _suspend_warnings(self, owner: Any, name: str) -> None:
+        """Keep C++'s line off stderr during ``owner.name``, whose warning does not reach Python."""
+        suspend, resume = self._mode.suspend, self._mode.resume
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                suspend()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    resume()
+
+            return wrapper
+
+        self._patches.replace(owner, name, make)
+
+    def _record_conversions(self, name: str) -> None:
+        """Record the calls of ``Tensor.to`` and its kin that copy between host and device."""
+        record, now, caller, warnings = self._record, time.time_ns, sys._getframe, self.warnings
+        suspend, resume = self._mode.suspend_if_unnoticed, self._mode.resume
+        plain = (self._torch.Tensor, self._torch.nn.Parameter)
+        label = f"Tensor.{name}"
+
+        def make(original: Any) -> Any:
+            def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+                # A subclass may run Python of its own, whose waits have lines of their own.
+                suspended = type(self) in plain and suspend()
+                before, start = warnings.count, now()
+                try:
+                    result = original(self, *args, **kwargs)
+                finally:
+                    if suspended:
+                        resume()
+                if result is not self and result.is_cuda != self.is_cuda and warnings.count == before:
+                    record(label, start, caller(1))
+                return result
+
+            return wrapper
+
+        self._patches.replace(self._torch.Tensor, name, make)
+
+    def _record_copies(self) -> None:
+        """Record the calls of ``Tensor.copy_`` between host and device."""
+        record, now, caller, warnings = self._record, time.time_ns, sys._getframe, self.warnings
+
+        def make(original: Any) -> Any:
+            def wrapper(self: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
+                before, start = warnings.count, now()
+                result = original(self, src, *args, **kwargs)
+                if self.is_cuda != src.is_cuda and warnings.count == before:
+                    record("Tensor.copy_", start, caller(1))
+                return result
+
+            return wrapper
+
+        self._patches.replace(self._torch.Tensor, "copy_", make)
+
+    def _record_operators(self, owner: Any) -> None:
+        """Record calls into operators, whose waits have no Python warning, and keep C++'s line off stderr."""
+        record, now, caller = self._record, time.time_ns, sys._getframe
+        suspend, resume = self._mode.suspend, self._mode.resume
+        known, look_up = self._operators.known, self._operators.look_up
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                ignored = known.get(id(args[0]))
+                if ignored or (ignored is None and look_up(args[0])):
+                    return original(*args, **kwargs)
+                suspend()
+                start = now()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    resume()
+                    record("torch.ops", start, caller(1))
+
+            return wrapper
+
+        self._patches.replace(owner, "__call__", make)
+
+
+class WarningCount(threading.local):
+    """PyTorch's warnings on this thread so far. A call that was warned of needs no record."""
+
+    count = 0
+
+
+class OperatorFilter:
+    """Which operators to ignore: the profiler's own, and those written in Python, whose waits have frames and
+    warnings."""
+
+    def __init__(self, torch: Any) -> None:
+        self.known: dict[int, bool] = {}
+        """Whether to ignore an operator, by its identity: its own hash is slow."""
+        implemented = (key.rpartition("/") for key in torch.library._impls)
+        self._python = {name.replace("/", "::") for name, _, key in implemented if key in _RUNS_ON_DEVICE}
+        custom = getattr(torch._library, "custom_ops", None)
+        self._python |= set(getattr(custom, "OPDEFS", ()))
+        self._kept: list[Any] = []
+
+    def look_up(self, operator: Any) -> bool:
+        """Whether to ignore ``operator``; ``known`` has the answer from now on."""
+        self._kept.append(operator)  # keeps its id from being used again
+        name = str(getattr(operator, "_qualified_op_name", "") or getattr(operator, "_name", "")).split(".")[0]
+        ignored = self.known[id(operator)] = name.startswith("profiler::") or name in self._python
+        return ignored
