@@ -7,14 +7,21 @@ without frames of syncscope itself.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 FORMAT = 1
 
 EventKind = Literal["warning", "call"]
+
 HazardRule = Literal["HAZ401", "HAZ402", "HAZ403"]
+HAZ401: Final = "HAZ401"
+"""The host reads memory that a copy may still be writing."""
+HAZ402: Final = "HAZ402"
+"""The host writes memory that a copy may still be accessing."""
+HAZ403: Final = "HAZ403"
+"""Two streams access the same memory, at least one writes, and nothing orders them."""
 
 
 class RecordedFrame(msgspec.Struct, frozen=True, kw_only=True):
