@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import torch
@@ -56,7 +56,7 @@ def caught_on_the_way(make: Make) -> Any:
     return seen
 
 
-def _batches(make: Make, n: int = 3) -> Iterator[Any]:
+def _batches(make: Make, n: int = 3) -> Generator[Any, None, Any]:
     for _ in range(n):
         batch = make()
         yield batch * 2

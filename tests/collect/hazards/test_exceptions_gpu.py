@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -112,29 +113,21 @@ def train():
         if (WHERE == "during" and looked == 2) or (WHERE == "after" and looked == 2 and not modes()):
             fail()
         optimizer.step()
-    print("steps:", i + 1, "looked for races:", "syncscope" in sys.modules and looked)
+    print("steps:", i + 1)
 
 
 through_frames(make, train)
 """
-"""Looks for races at steps 12 and 13 of 24, as ``profile`` of ``test_gpu`` has it. Without us it fails, where it
-should, at step 14, so that both runs have done the same until then."""
+"""Under ``profile`` of ``test_gpu`` races are looked for while ``i`` is 12 and 13."""
 
 
 def plain_run(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     script = folder / "plain.py"
-    # Where the windows would be.
     script.write_text(program.replace("looked += bool(modes())", "looked = 2 * (i == 13)"))
     return subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, check=False, cwd=folder,
-        env={**_environment(), "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"},
     )  # fmt: skip
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return dict(os.environ)
 
 
 def last_line(stderr: str) -> str:
@@ -161,9 +154,9 @@ def test_a_program_under_profile_ends_as_it_does_without_us(tmp_path: Path, case
     said = f"--- with us\n{done.stdout}\n{done.stderr}\n--- without us\n{plain.stdout}\n{plain.stderr}"
     assert "SystemError" not in done.stderr, said
     assert "trace hook" not in done.stderr, said
-    assert "synchronizing CUDA operation" not in done.stderr, said
+    assert "called a synchronizing" not in done.stderr, said
     if stop and where != "during":
-        assert (done.returncode, done.stdout, last_line(done.stderr)) == (0, "", ""), said  # ended by us
+        assert (done.returncode, done.stdout, last_line(done.stderr)) == (0, "", ""), said  # we ended it
     else:
         assert done.returncode == plain.returncode, said
         assert last_line(done.stderr) == last_line(plain.stderr), said
