@@ -110,7 +110,7 @@ class RaceDetector:
             self._clocks.wait_for_stream(target, running.stream)
         if not running.accesses:
             return
-        tick, call = self._last_tick(running, running.stream), self._name(running)
+        tick, call = self._last_tick(running, running.stream), self._call(running)
         for storage, span, writes in running.accesses:
             self._shadow.add(storage, Access(running.stream, tick, span, writes, call))
 
@@ -156,7 +156,7 @@ class RaceDetector:
                 self._between_devices(running, source.device, target)
             self._touch(running, source, writes=False)
             if side == "device" and to == "host":
-                self._name(running).direction = "DtoH"
+                self._call(running).direction = "DtoH"
 
     def _between_devices(self, running: OperatorRun, source: Any, target: Any) -> None:
         """PyTorch copies on the current stream of the source's device, after what is on that of the target's device,
@@ -174,7 +174,7 @@ class RaceDetector:
             self._stream(running, source, device, writes=False, direction="HtoD")
         else:
             self._host(running, source, writes=False)
-            self._name(running).direction = "HtoD"
+            self._call(running).direction = "HtoD"
 
     def _to_host(self, running: OperatorRun, into: Any, device: Any, direct: bool) -> None:
         """The device writes pinned memory itself. Other memory is written by the host once the bytes have arrived."""
@@ -182,7 +182,7 @@ class RaceDetector:
             self._stream(running, into, device, writes=True, direction="DtoH")
         else:
             running.host_writes.append(into)
-            self._name(running).direction = "DtoH"
+            self._call(running).direction = "DtoH"
 
     # ------------------------------------------------------------------------------------------------- accesses
 
@@ -199,7 +199,7 @@ class RaceDetector:
         if storage is None or storage not in self._shadow or (span := span_of(tensor)) is None:
             return
         for earlier in self._shadow.races_with_host(storage, span, writes):
-            self.races.by_host(self._name(running), span, writes, earlier)
+            self.races.by_host(self._call(running), span, writes, earlier)
 
     def _stream(
         self, running: OperatorRun, tensor: Any, device: Any, writes: bool, direction: Direction | None = None
@@ -210,7 +210,7 @@ class RaceDetector:
         storage, span = self._storages.track(tensor), span_of(tensor)
         if storage is None or span is None:
             return
-        call = self._name(running)
+        call = self._call(running)
         call.direction = direction or call.direction
         assert running.stream is not None
         for earlier in self._shadow.races(storage, running.stream, span, writes):
@@ -229,7 +229,7 @@ class RaceDetector:
             return
         storage, span = self._storages.track(tensor), span_of(tensor)
         if storage is not None and span is not None and storage not in running.touched:  # else a view, undeclared
-            self._name(running)
+            self._call(running)
             running.accesses.append((storage, span, True))
 
     def _launched(self, running: OperatorRun, device: Any) -> bool:
@@ -248,13 +248,13 @@ class RaceDetector:
         with the wait."""
         waited = self._clocks.over(stream, running.tick)
         leaves = any(writes for _, _, writes in running.accesses)
-        if waited and leaves and self._name(running).direction is None:
+        if waited and leaves and self._call(running).direction is None:
             return self._clocks.launch(stream)
         return running.tick
 
     # -------------------------------------------------------------------------------------------------- the line
 
-    def _name(self, running: OperatorRun) -> Call:
+    def _call(self, running: OperatorRun) -> Call:
         if running.call is None:
             running.call = Call(running.effects.name, self._take(self._frame()), self._tid())
         return running.call
@@ -262,7 +262,7 @@ class RaceDetector:
     def _frame(self) -> FrameType:
         """The innermost frame of the program; for an autograd thread without one, that of the call of ``backward``."""
         here = sys._getframe(1)
-        return _outside(here) or _outside(sys._current_frames().get(self.thread)) or here
+        return _program_frame(here) or _program_frame(sys._current_frames().get(self.thread)) or here
 
 
 def _direct(host: Any, device: Any, non_blocking: bool) -> bool:
@@ -276,7 +276,7 @@ def _direct(host: Any, device: Any, non_blocking: bool) -> bool:
     return (alike and is_dense(host)) or (non_blocking and whole)
 
 
-def _outside(frame: FrameType | None) -> FrameType | None:
+def _program_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame of the program at or around this one, without those by which torch calls us."""
     while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back

@@ -11,7 +11,14 @@ import msgspec
 from syncscope.collect.expected import reasons
 from syncscope.collect.hazards.memory import Span
 from syncscope.collect.hazards.shadow import Access
-from syncscope.schema.recording import HAZ401, HAZ402, HAZ403, HazardAccess, HazardEvent, HazardRule
+from syncscope.schema.recording import (
+    CROSS_STREAM_RACE,
+    OVERWRITE_IN_FLIGHT,
+    READ_BEFORE_ARRIVAL,
+    HazardAccess,
+    HazardEvent,
+    HazardRule,
+)
 
 Direction = Literal["HtoD", "DtoH"]
 
@@ -27,7 +34,7 @@ class Call:
     tid: int
     direction: Direction | None = None
     """The direction of a copy between host and device."""
-    accused: dict[int, int] = field(default_factory=dict)
+    raced_with: dict[int, int] = field(default_factory=dict)
     """Stack of a call that raced with this one → that call's serial number."""
     serial: int = field(default_factory=lambda: next(_serials))
 
@@ -47,20 +54,20 @@ class Races:
 
     def by_host(self, call: Call, span: Span, writes: bool, earlier: Access[Call]) -> None:
         """Add a race: the host accesses bytes that a stream may still be accessing."""
-        self._add(HAZ402 if writes else HAZ401, call, None, span, writes, earlier)
+        self._add(OVERWRITE_IN_FLIGHT if writes else READ_BEFORE_ARRIVAL, call, None, span, writes, earlier)
 
     def by_stream(self, call: Call, stream: int, span: Span, writes: bool, earlier: Access[Call]) -> None:
         """Add a race: a stream accesses bytes that another stream may still be accessing."""
-        self._add(HAZ403, call, stream, span, writes, earlier)
+        self._add(CROSS_STREAM_RACE, call, stream, span, writes, earlier)
 
     def _add(
         self, rule: HazardRule, call: Call, stream: int | None, span: Span, writes: bool, earlier: Access[Call]
     ) -> None:
         before, reason = earlier.what, reasons.current
-        again = call.stack in before.accused
-        if again and before.accused[call.stack] != call.serial:
+        again = call.stack in before.raced_with
+        if again and before.raced_with[call.stack] != call.serial:
             return
-        before.accused[call.stack] = call.serial
+        before.raced_with[call.stack] = call.serial
         key = (rule, call.stack, before.stack, reason)
         event = self._events.get(key) or HazardEvent(
             rule=rule,
