@@ -22,10 +22,10 @@ _mode = [0]
 
 @pytest.fixture(scope="module")
 def ops() -> Iterator[Any]:
-    """``item``, which waits for its stream, ``nonzero``, which also leaves a result, and ``fails``, which raises."""
+    """``item`` waits for its stream, ``fails`` waits and raises, ``warns`` raises after a warning of C++."""
     library = torch.library.Library("syncscope_test", "FRAGMENT")
     library.define("item(Tensor x) -> float")
-    library.define("nonzero(Tensor x) -> Tensor")
+    library.define("warns(Tensor x) -> float")
     library.define("fails(Tensor x) -> float")
 
     def wait() -> None:
@@ -37,15 +37,15 @@ def ops() -> Iterator[Any]:
         wait()
         return 1.0
 
-    def nonzero(x: Any) -> Any:
-        wait()
-        return torch.ones(2)
+    def warns(x: Any) -> float:
+        torch.ops.aten.add.out(torch.ones(4), torch.ones(4), out=torch.empty(3))
+        raise StopIteration("singular")
 
     def fails(x: Any) -> float:
         wait()
         raise ValueError("singular")
 
-    for function in (item, nonzero, fails):
+    for function in (item, warns, fails):
         library.impl(function.__name__, function, "CompositeExplicitAutograd")
     yield torch.ops.syncscope_test
     library._destroy()
@@ -109,6 +109,16 @@ def test_an_error_after_a_wait_is_raised_as_it_is(bench: Bench, ops: Any) -> Non
     assert [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)][-1] == "fails"
     host.sum()
     assert bench.rules() == []
+
+
+def test_an_error_after_a_warning_of_cpp_is_raised_as_it_is(bench: Bench, ops: Any) -> None:
+    """C++ keeps its warnings until its function returns. Python must not run for them while an exception is set."""
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        with pytest.raises(StopIteration, match="singular") as raised:
+            ops.warns(device(bench))
+    assert (raised.value.__cause__, raised.value.__context__) == (None, None)
+    assert ["was resized" in str(warning.message) for warning in shown] == [True]
 
 
 def test_an_error_keeps_nothing_alive(bench: Bench, ops: Any) -> None:

@@ -189,6 +189,43 @@ def test_a_prefetcher_that_waits_is_silent(bench: Bench) -> None:
     assert bench.rules() == []
 
 
+def copied_to_another_device(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What a copy from the main stream of one device leaves on another device, whose current stream is ``SIDE``."""
+    x = device(bench)
+    current = bench.runtime.launch_stream
+    monkeypatch.setattr(bench.runtime, "launch_stream", lambda of: SIDE if of.type == "meta" else current(of))
+    x.normal_()
+    return run(
+        bench, aten._to_copy.default, x, device=torch.device("meta"), non_blocking=True, result=device(bench)
+    )  # fmt: skip
+
+
+def test_a_copy_between_devices_orders_the_streams_of_both(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    y = copied_to_another_device(bench, monkeypatch)
+    with bench.runtime.on_stream(SIDE):
+        y.sum()
+    assert bench.rules() == []
+
+
+def test_a_copy_between_devices_orders_no_third_stream(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    y = copied_to_another_device(bench, monkeypatch)
+    with bench.runtime.on_stream(SIDE + 1):
+        y.sum()
+    assert bench.rules() == ["HAZ403"]
+
+
+def test_waiting_for_a_functional_collective_orders_the_current_stream(bench: Bench) -> None:
+    functional = pytest.importorskip("torch.distributed._functional_collectives", reason="needs torch.distributed")
+    a = device(bench)
+    a.normal_()
+    with bench.runtime.on_stream(SIDE):
+        run(bench, functional.torch.ops._c10d_functional.wait_tensor.default, a, result=a)
+        a.sum()
+    with bench.runtime.on_stream(SIDE + 1):
+        a.sum()
+    assert bench.rules() == ["HAZ403"]
+
+
 def test_what_a_graph_capture_writes_down_has_not_run(bench: Bench) -> None:
     a = device(bench)
     with bench.runtime.on_stream(None):
