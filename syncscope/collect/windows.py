@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from syncscope.collect.hazards.window import Hazards
+from syncscope.collect.hazards.window import HazardWindow
 from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.stacks import Stacks
@@ -40,7 +40,7 @@ class Plan:
     """Steps of the attribution window; only in mode ``windows``."""
     mode: Mode = "windows"
     hazards: int = 0
-    """Steps of a window that looks for races; 0 for none. It comes last: PyTorch cannot switch its GPU trace off."""
+    """Steps of a window that looks for races; 0 for none. It comes last because it is slow."""
     stop: bool = False
     """End the program after the windows."""
 
@@ -226,7 +226,7 @@ class Windows:
 
     def _look_for_races(self, steps: int) -> Iterator[None]:
         """Follow host memory and streams for ``steps`` steps. This is slow, so nothing is timed here."""
-        hazards = Hazards(self._torch, self.stacks, self.threads)
+        hazards = HazardWindow(self._torch, self.stacks, self.threads)
         self._sync()
         hazards.open()
         try:

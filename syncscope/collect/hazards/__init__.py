@@ -1,11 +1,12 @@
-"""Races: the waits a program forgot. Decided by happens-before, not by timing.
+"""Races: the waits that a program forgot. They are decided by happens-before, not by timing.
 
-``clocks`` knows who waited for whom, ``spans`` and ``shadow`` who is still at which bytes; none of them knows torch.
-``effects`` reads what an operator does off its schema; ``watch`` holds that against the shadow; ``modes`` and
-``waits`` are its eyes and ears in PyTorch.
+``modes``, ``synchronization``, ``implicit`` and ``backward`` are the hooks in PyTorch: they see operators, explicit
+waits, waits inside operators, and what autograd's engine orders by itself. ``effects`` says what an operator reads and
+writes. ``clocks`` knows who waited for whom, ``memory`` and ``shadow`` which bytes streams may still be accessing.
+``detector`` puts these together, and ``races`` collects what it finds.
 """
 
 from syncscope.collect.hazards.context import hazards
-from syncscope.collect.hazards.window import Hazards
+from syncscope.collect.hazards.window import HazardWindow
 
-__all__ = ["Hazards", "hazards"]
+__all__ = ["HazardWindow", "hazards"]

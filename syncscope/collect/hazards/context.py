@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from syncscope.collect.hazards.window import Hazards
+from syncscope.collect.hazards.window import HazardWindow
 from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
@@ -28,16 +28,16 @@ class hazards:
         assert not found.findings, found.findings[0].message
 
     Afterwards ``findings`` holds one finding for each line that races, and ``not_checked`` what could not be seen.
-    What was launched before the block is not followed. Much slower than the program alone, and PyTorch keeps a part
-    of its tracing on afterwards: for tests and debugging. Compiled functions run uncompiled inside. Without a GPU the
-    block runs unobserved, and ``not_checked`` says so. ``own`` names installed packages that count as the user's.
+    What was launched before the block is not followed. The block runs much slower than the program alone, so this is
+    for tests and debugging. Compiled functions run uncompiled inside. Without a GPU the block runs unobserved, and
+    ``not_checked`` says so. ``own`` names installed packages that count as the user's.
     """
 
     def __init__(self, *, own: tuple[str, ...] = ()) -> None:
         self.findings: tuple[Finding, ...] = ()
         self.not_checked: tuple[NotChecked, ...] = ()
         self._own = own
-        self._window: Hazards | None = None
+        self._window: HazardWindow | None = None
 
     def __enter__(self) -> hazards:
         import torch
@@ -66,10 +66,10 @@ class hazards:
     def _begin(self, torch: Any) -> None:
         self._threads = Threads()
         self._stacks = Stacks(Paths(project_root(Path.cwd()), self._own))
-        self._window = Hazards(torch, self._stacks, self._threads)
+        self._window = HazardWindow(torch, self._stacks, self._threads)
         self._window.open()
 
-    def _recording(self, window: Hazards) -> Recording:
+    def _recording(self, window: HazardWindow) -> Recording:
         frames, stacks = self._stacks.resolve()
         return Recording(
             format=FORMAT,

@@ -1,7 +1,8 @@
 """What an operator does to the memory of its arguments, read off its schema.
 
-As ``torch.cuda._sanitizer`` does it: an argument that the schema marks as written is written, one that only a view is
-made of is not touched, every other one is read; what comes out is written unless it is a view.
+An argument that the schema marks as written is written, one that is only viewed is not touched, every other one is
+read. A result is written unless it is a view. ``torch.cuda._sanitizer.ArgumentHandler`` decides the same way, but it
+cannot be used: importing its module activates PyTorch's GPU trace, and it ignores tensors on the host.
 """
 
 from __future__ import annotations
@@ -11,31 +12,35 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Touch = Literal["read", "write", "none"]
+Kind = Literal["copy", "conversion", "join", "other"]
 
 CONVERSIONS = frozenset({"aten::_to_copy"})
-"""A new tensor, perhaps on the other side of the bus."""
+"""Operators that make a new tensor, perhaps on the other side of the bus."""
 
 COPIES = frozenset({"aten::copy_", "aten::_foreach_copy_"})
-"""From the second argument into the first."""
+"""Operators that copy the second argument into the first."""
+
+JOINS = frozenset({"_c10d_functional::wait_tensor", "c10d_functional::wait_tensor"})
+"""Operators that make the current stream wait for a collective."""
 
 UNTOUCHED = frozenset({
     "aten::record_stream", "aten::is_pinned", "aten::set_", "aten::resize_", "aten::resize_as_", "aten::_unsafe_view",
     "aten::_reshape_alias", "aten::is_same_size", "aten::is_set_to", "aten::_has_same_storage_numel",
 })  # fmt: skip
-"""These look at shapes and pointers only."""
+"""Operators that look at shapes and pointers only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Of one operator."""
+    """What one operator reads and writes."""
 
     name: str
     """``aten::add``."""
     arguments: tuple[tuple[int, str, Touch], ...]
-    """Position, name and touch of every argument that may hold tensors and is touched."""
+    """Position, name and kind of access of every argument that holds tensors and is accessed."""
     fills: bool
-    """Whether new tensors that come out have been written."""
-    kind: Literal["copy", "conversion", "other"] = "other"
+    """Whether it writes the new tensors that it returns."""
+    kind: Kind = "other"
 
     @property
     def none(self) -> bool:
@@ -43,13 +48,13 @@ class Effects:
         return not self.arguments and not self.fills
 
 
-def effects(schema: Any) -> Effects:
-    """The effects of an operator with this ``FunctionSchema``."""
+def read_effects(schema: Any) -> Effects:
+    """The effects of an operator with a ``FunctionSchema``."""
     name = str(schema.name)
     if name in UNTOUCHED:
         return Effects(name, (), fills=False)
     short = name.split("::")[-1]
-    # ``zeros_like(t)``, ``t.new_zeros(…)``: of t only the shape and the type are asked.
+    # ``zeros_like(t)`` and ``t.new_zeros(…)`` read only the shape and the type of t.
     shape_only = short.startswith("new_") or short.endswith("_like")
     arguments = []
     for position, argument in enumerate(schema.arguments):
@@ -57,19 +62,21 @@ def effects(schema: Any) -> Effects:
         if touch != "none" and "Tensor" in str(argument.type):
             arguments.append((position, str(argument.name), touch))
     fills = not short.startswith(("empty", "new_empty")) and any(_is_new(value) for value in schema.returns)
-    kind: Literal["copy", "conversion", "other"] = (
-        "copy" if name in COPIES else "conversion" if name in CONVERSIONS else "other"
-    )
-    return Effects(name, tuple(arguments), fills, kind)
+    kinds: dict[str, Kind] = {
+        **dict.fromkeys(COPIES, "copy"),
+        **dict.fromkeys(CONVERSIONS, "conversion"),
+        **dict.fromkeys(JOINS, "join"),
+    }
+    return Effects(name, tuple(arguments), fills, kinds.get(name, "other"))
 
 
-def tensors(value: Any, tensor: type) -> Iterator[Any]:
-    """The tensors in an argument or a result: itself, or those of a list."""
+def find_tensors(value: Any, tensor: type) -> Iterator[Any]:
+    """The tensors in an argument or a result: the value itself, or the items of a list."""
     if isinstance(value, tensor):
         yield value
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from tensors(item, tensor)
+            yield from find_tensors(item, tensor)
 
 
 def _touch(argument: Any, shape_only: bool) -> Touch:

@@ -1,7 +1,7 @@
-"""Our eyes in PyTorch: a dispatch mode for operators, and a function mode for what reads memory without one.
+"""The hooks that see operators: a dispatch mode, and a function mode for what reads memory without an operator.
 
-Both lie at the bottom of their stacks: a mode that the program leaves while ours are there takes itself off the top,
-and what its modes make of a call is what we see.
+Both lie at the bottom of their stacks. So a mode that the program leaves while ours are there is still on top, and
+what we see is what the program's modes make of a call.
 """
 
 from __future__ import annotations
@@ -11,35 +11,39 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from syncscope.collect.hazards.replacing import Replaced
-from syncscope.collect.hazards.watch import Running, Watch
+from syncscope.collect.hazards.detector import OperatorRun, RaceDetector
+from syncscope.collect.hazards.implicit import ImplicitWaits
+from syncscope.collect.patching import Patches
 
 READERS = ("tolist", "numpy", "__array__", "__dlpack__", "__repr__", "__format__")
 """Methods of a tensor that read its memory, or hand it out, past the dispatcher."""
 
 
-class Eyes:
-    """Shows ``watch`` every operator of this thread from ``open`` to ``close``.
+class OperatorHooks:
+    """Shows ``detector`` every operator of this thread from ``open`` to ``close``.
 
     A fault of ours never reaches the program: ``failed`` gets it, and the operator goes unseen.
     """
 
-    def __init__(self, torch: Any, watch: Watch, failed: Callable[[str, Exception], None]) -> None:
+    def __init__(
+        self, torch: Any, detector: RaceDetector, implicit: ImplicitWaits, failed: Callable[[str, Exception], None]
+    ) -> None:
         self._torch = torch
-        self._watch = watch
+        self._detector = detector
+        self._implicit = implicit
         self._failed = failed
         self._inside = threading.local()
         self._readers = {function: f"Tensor.{name}" for name in READERS if (function := getattr(torch.Tensor, name, 0))}
         self._stacks = (_dispatch_stack(torch), _function_stack(torch))
         self._modes = (_dispatch_mode(self), _function_mode(self))
-        self._replaced = Replaced()
+        self._replaced = Patches()
         self._stance: Any = None
         self._open = False
         self._thread = threading.get_ident()
         self._pid = os.getpid()
 
     def open(self) -> None:
-        self._thread = self._watch.thread = threading.get_ident()
+        self._thread = self._detector.thread = threading.get_ident()
         self._open = True
         try:
             self._stance = _run_eagerly(self._torch)
@@ -51,7 +55,7 @@ class Eyes:
         self._replaced.replace(self._torch.Tensor, "_reduce_ex_internal", self._pickles)
 
     def close(self) -> None:
-        """Take the modes off their stacks. From another thread they can only be blinded."""
+        """Take the modes off their stacks. From another thread they can only be switched off."""
         self._open = False
         self._replaced.restore()
         if threading.get_ident() == self._thread:
@@ -66,15 +70,18 @@ class Eyes:
         if any(getattr(kind, "__torch_dispatch__", plain) is not plain for kind in types):
             return NotImplemented  # a tensor subclass: the operators that it runs come here
         running = None
-        if self._sees() and hasattr(func, "_schema"):
-            running = self._ask(func, lambda: self._watch.before(func, args, kwargs))
-        result = func(*args, **kwargs)
+        if self._is_followed() and hasattr(func, "_schema"):
+            running = self._look(func, lambda: self._detector.begin(func, args, kwargs))
+        if running is not None and self._detector.may_wait(running, kwargs):
+            result = self._implicit.run(running.stream, func, args, kwargs)
+        else:
+            result = func(*args, **kwargs)
         self._end(running, result)
         return result
 
     def function(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = self._readers.get(func) if self._open else None
-        if name is None or not args or not self._sees():
+        if name is None or not args or not self._is_followed():
             return func(*args, **kwargs)
         return self._reading(name, args[0], lambda: func(*args, **kwargs))
 
@@ -85,8 +92,8 @@ class Eyes:
         return wrapper
 
     def _reading(self, name: str, tensor: Any, read: Callable[[], Any]) -> Any:
-        """``read()``, which reads ``tensor`` once, whatever operators it is made of."""
-        running = self._ask(name, lambda: self._watch.reading(name, tensor)) if self._sees() else None
+        """``read()``, which counts as one read of ``tensor``, whatever operators it is made of."""
+        running = self._look(name, lambda: self._detector.reading(name, tensor)) if self._is_followed() else None
         self._inside.reader = running is not None
         try:
             result = read()
@@ -95,17 +102,17 @@ class Eyes:
         self._end(running, None)
         return result
 
-    def _sees(self) -> bool:
+    def _is_followed(self) -> bool:
         return self._open and not getattr(self._inside, "reader", False) and os.getpid() == self._pid
 
-    def _end(self, running: Running | None, result: Any) -> None:
+    def _end(self, running: OperatorRun | None, result: Any) -> None:
         if running is not None:
-            self._ask(running.effects.name, lambda: self._watch.after(running, result))
+            self._look(running.effects.name, lambda: self._detector.end(running, result))
 
-    def _ask(self, what: object, question: Callable[[], Running | None]) -> Running | None:
+    def _look(self, what: object, look: Callable[[], OperatorRun | None]) -> OperatorRun | None:
         try:
-            with self._torch._C.DisableTorchFunction():  # what we ask of tensors is no call of the program
-                return question()
+            with self._torch._C.DisableTorchFunction():  # our own calls are not the program's
+                return look()
         except Exception as error:
             self._failed(str(what), error)
             return None
@@ -155,26 +162,26 @@ def _function_stack(torch: Any) -> _ModeStack:
     return _ModeStack(overrides._push_mode, overrides._pop_mode, torch._C._len_torch_function_stack, stays)
 
 
-def _dispatch_mode(eyes: Eyes) -> Any:
+def _dispatch_mode(hooks: OperatorHooks) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class HazardDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         supports_higher_order_operators = True
 
     def torch_dispatch(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return eyes.dispatch(func, types, args, kwargs or {})
+        return hooks.dispatch(func, types, args, kwargs or {})
 
     # Set afterwards: the base class would wrap it so that the first call imports the compiler.
     HazardDispatchMode.__torch_dispatch__ = torch_dispatch
     return HazardDispatchMode()
 
 
-def _function_mode(eyes: Eyes) -> Any:
+def _function_mode(hooks: OperatorHooks) -> Any:
     from torch.overrides import TorchFunctionMode
 
     class HazardFunctionMode(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return eyes.function(func, args, kwargs or {})
+            return hooks.function(func, args, kwargs or {})
 
     return HazardFunctionMode()
 

@@ -1,4 +1,4 @@
-"""Races as they are found, counted by the two lines that make them."""
+"""The races found so far, counted by the two lines that race."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ from typing import Literal
 import msgspec
 
 from syncscope.collect.annotations import expectation
+from syncscope.collect.hazards.memory import Span
 from syncscope.collect.hazards.shadow import Access
-from syncscope.collect.hazards.spans import Span
-from syncscope.schema.recording import HazardAccess, HazardEvent, HazardRule
+from syncscope.schema.recording import (
+    CROSS_STREAM_RACE,
+    OVERWRITE_IN_FLIGHT,
+    READ_BEFORE_ARRIVAL,
+    HazardAccess,
+    HazardEvent,
+    HazardRule,
+)
 
 Direction = Literal["HtoD", "DtoH"]
 
@@ -26,15 +33,15 @@ class Call:
     stack: int
     tid: int
     direction: Direction | None = None
-    """Of a copy between host and device."""
-    accused: dict[int, int] = field(default_factory=dict)
+    """The direction of a copy between host and device."""
+    raced_with: dict[int, int] = field(default_factory=dict)
     """Stack of a call that raced with this one → that call's serial number."""
     serial: int = field(default_factory=lambda: next(_serials))
 
 
 class Races:
-    """Collects races. A call that races with an earlier one counts once, however many tensors they share, and however
-    often the same line looks at the same copy again."""
+    """Collects races. A call that races with an earlier one counts once, however many tensors the two share and however
+    often the same line accesses the same copy again."""
 
     def __init__(self) -> None:
         self._events: dict[tuple[object, ...], HazardEvent] = {}
@@ -46,21 +53,21 @@ class Races:
         return tuple(events.values())
 
     def by_host(self, call: Call, span: Span, writes: bool, earlier: Access[Call]) -> None:
-        """The host touches bytes that a stream may still be at."""
-        self._add("HAZ402" if writes else "HAZ401", call, None, span, writes, earlier)
+        """Add a race: the host accesses bytes that a stream may still be accessing."""
+        self._add(OVERWRITE_IN_FLIGHT if writes else READ_BEFORE_ARRIVAL, call, None, span, writes, earlier)
 
     def by_stream(self, call: Call, stream: int, span: Span, writes: bool, earlier: Access[Call]) -> None:
-        """A stream touches bytes that another one may still be at."""
-        self._add("HAZ403", call, stream, span, writes, earlier)
+        """Add a race: a stream accesses bytes that another stream may still be accessing."""
+        self._add(CROSS_STREAM_RACE, call, stream, span, writes, earlier)
 
     def _add(
         self, rule: HazardRule, call: Call, stream: int | None, span: Span, writes: bool, earlier: Access[Call]
     ) -> None:
         before, reason = earlier.what, expectation.reason
-        again = call.stack in before.accused
-        if again and before.accused[call.stack] != call.serial:
+        again = call.stack in before.raced_with
+        if again and before.raced_with[call.stack] != call.serial:
             return
-        before.accused[call.stack] = call.serial
+        before.raced_with[call.stack] = call.serial
         key = (rule, call.stack, before.stack, reason)
         event = self._events.get(key) or HazardEvent(
             rule=rule,
@@ -80,7 +87,7 @@ class Races:
         return HazardAccess(stack=call.stack, op=call.name, writes=writes, stream=name, direction=call.direction)
 
     def _name(self, stream: int) -> str:
-        """Streams are told apart by the order in which they were first named."""
+        """Number streams in the order in which they are first named."""
         if stream == 0:
             return "the default stream"
         return self._streams.setdefault(stream, f"stream {len(self._streams) + 1}")

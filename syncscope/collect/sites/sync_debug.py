@@ -130,6 +130,9 @@ class SyncDebugMode:
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
                 show(message)
         elif not text.startswith(NOTICES):
+            if message.filename.startswith(OURS):  # of an operator that a wrapper of ours ran
+                frame = program_frame(sys._getframe(2))
+                message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
             show(message)
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.cuda import _gpu_trace as trace
 
-from syncscope.collect.hazards import Hazards
+from syncscope.collect.hazards import HazardWindow
 from syncscope.collect.paths import Paths
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
@@ -20,7 +19,7 @@ MAIN, SIDE = 0, 0x5EED
 EVENT = 0xE7
 
 
-class FakeMachine:
+class FakeRuntime:
     """Host memory is pinned unless it is declared pageable. The ``meta`` device is on the device too."""
 
     def __init__(self) -> None:
@@ -42,29 +41,32 @@ class FakeMachine:
         yield
         self.current = outer
 
-    def side(self, device: Any) -> Any:
+    def side_of_device(self, device: Any) -> Any:
         return "device" if device.type == "meta" else "host"
 
-    def of(self, tensor: Any) -> Any:
+    def side(self, tensor: Any) -> Any:
         storage = tensor.untyped_storage()
         flagged = any(storage is one for one in self._device)
-        return "device" if flagged else self.side(tensor.device)
+        return "device" if flagged else self.side_of_device(tensor.device)
 
     def pinned(self, tensor: Any) -> bool:
         storage = tensor.untyped_storage()
         return not any(storage is one for one in self._pageable)
 
-    def stream(self, device: Any) -> int | None:
+    def launch_stream(self, device: Any) -> int | None:
         return self.current
+
+    def current_streams(self) -> frozenset[int]:
+        return frozenset() if self.current is None else frozenset({self.current})
 
 
 class Bench:
     """A detector on a fake machine. ``events`` closes it and says what it found."""
 
     def __init__(self) -> None:
-        self.machine = FakeMachine()
+        self.runtime = FakeRuntime()
         self.stacks = Stacks(Paths(Path(__file__).parent))
-        self.hazards = Hazards(torch, self.stacks, Threads(), self.machine)
+        self.hazards = HazardWindow(torch, self.stacks, Threads(), self.runtime)
 
     def __enter__(self) -> Bench:
         self.hazards.open()
@@ -87,23 +89,23 @@ class Bench:
         one, other = (stacks[access.stack] for access in (event.access, event.earlier))
         return frames[one[-1]].expression, frames[other[-1]].expression
 
-    # Waits, as PyTorch reports them.
+    # Waits, as the hooks in PyTorch report them.
 
     def record(self, event: int = EVENT, stream: int = MAIN) -> None:
-        trace.EventRecordCallbacks.fire_callbacks(event, stream)
+        self.hazards.clocks.record(event, stream)
 
     def wait(self, stream: int, event: int = EVENT) -> None:
-        trace.EventWaitCallbacks.fire_callbacks(event, stream)
+        self.hazards.clocks.wait(stream, event)
 
     def wait_stream(self, stream: int, other: int) -> None:
         self.record(EVENT + 1, other)
         self.wait(stream, EVENT + 1)
 
     def synchronize_event(self, event: int = EVENT) -> None:
-        trace.EventSynchronizationCallbacks.fire_callbacks(event)
+        self.hazards.clocks.host_waits_for_event(event)
 
     def synchronize_stream(self, stream: int = MAIN) -> None:
-        trace.StreamSynchronizationCallbacks.fire_callbacks(stream)
+        self.hazards.clocks.host_waits_for_stream(stream)
 
     def synchronize(self) -> None:
-        trace.DeviceSynchronizationCallbacks.fire_callbacks()
+        self.hazards.clocks.host_waits_for_all()

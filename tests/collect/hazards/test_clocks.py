@@ -93,11 +93,31 @@ def test_a_device_wait_ends_everything_launched_before_it(clocks: Clocks) -> Non
     assert not clocks.over(SIDE, later)
 
 
-def test_a_new_event_at_an_old_address_stands_for_nothing(clocks: Clocks) -> None:
+def test_a_stream_may_wait_for_a_stream_without_an_event(clocks: Clocks) -> None:
     tick = clocks.launch(MAIN)
-    clocks.record(EVENT, MAIN)
-    clocks.forget(EVENT)
-    clocks.host_waits_for_event(EVENT)
-    clocks.wait(SIDE, EVENT)
+    clocks.wait_for_stream(SIDE, MAIN)
+    later = clocks.launch(MAIN)
+    assert clocks.before(MAIN, tick, SIDE)
+    assert not clocks.before(MAIN, later, SIDE)
     assert not clocks.over(MAIN, tick)
-    assert not clocks.before(MAIN, tick, SIDE)
+
+
+def test_a_stream_may_wait_for_all_others(clocks: Clocks) -> None:
+    ticks = {stream: clocks.launch(stream) for stream in (MAIN, SIDE)}
+    clocks.wait_for_all(THIRD)
+    assert all(clocks.before(stream, tick, THIRD) for stream, tick in ticks.items())
+    assert not clocks.before(MAIN, ticks[MAIN], SIDE)
+    assert not clocks.over(MAIN, ticks[MAIN])
+
+
+def test_an_event_of_another_process_stands_for_everything_until_it_is_recorded_here(clocks: Clocks) -> None:
+    clocks.record_elsewhere(EVENT)
+    tick = clocks.launch(MAIN)
+    clocks.wait(SIDE, EVENT)
+    assert clocks.before(MAIN, tick, SIDE)
+    clocks.host_waits_for_event(EVENT)
+    assert clocks.over(MAIN, tick)
+    clocks.record(EVENT, SIDE)
+    later = clocks.launch(MAIN)
+    clocks.host_waits_for_event(EVENT)
+    assert not clocks.over(MAIN, later)

@@ -10,21 +10,21 @@ torch = pytest.importorskip("torch", reason="races are looked for in PyTorch pro
 
 from syncscope.collect.hazards import hazards, window  # noqa: E402
 from syncscope.rules.racing import UNSEEN  # noqa: E402
-from tests.collect.hazards.fake import FakeMachine  # noqa: E402
+from tests.collect.hazards.fake import FakeRuntime  # noqa: E402
 
 RULES = ["HAZ401", "HAZ402", "HAZ403"]
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
-    fake = FakeMachine()
+def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
+    fake = FakeRuntime()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(window, "Cuda", lambda torch: fake)
+    monkeypatch.setattr(window, "CudaRuntime", lambda torch: fake)
     return fake
 
 
-def test_findings_name_both_lines(machine: FakeMachine) -> None:
-    x = machine.on_device(torch.ones(8))
+def test_findings_name_both_lines(runtime: FakeRuntime) -> None:
+    x = runtime.on_device(torch.ones(8))
     with hazards() as found:
         host = x.to("cpu", non_blocking=True, copy=True)
         print(host, file=io.StringIO())
@@ -39,7 +39,7 @@ def test_findings_name_both_lines(machine: FakeMachine) -> None:
     assert (finding.count, finding.per_step) == (1, None)
 
 
-def test_a_clean_block_has_none_and_says_what_it_cannot_see(machine: FakeMachine) -> None:
+def test_a_clean_block_has_none_and_says_what_it_cannot_see(runtime: FakeRuntime) -> None:
     with hazards() as found:
         torch.ones(8).sum()
     assert found.findings == ()
@@ -48,23 +48,23 @@ def test_a_clean_block_has_none_and_says_what_it_cannot_see(machine: FakeMachine
     ]
 
 
-def test_an_error_passes_and_what_was_found_until_then_is_kept(machine: FakeMachine) -> None:
+def test_an_error_passes_and_what_was_found_until_then_is_kept(runtime: FakeRuntime) -> None:
     def fail(host: object) -> None:
         host / 0  # type: ignore[operator]
         raise ZeroDivisionError
 
     found = hazards()
     with pytest.raises(ZeroDivisionError), found:
-        fail(machine.on_device(torch.ones(8)).to("cpu", non_blocking=True, copy=True))
+        fail(runtime.on_device(torch.ones(8)).to("cpu", non_blocking=True, copy=True))
     assert [finding.rule for finding in found.findings] == ["HAZ401"]
 
 
-def test_what_could_not_be_followed_is_said(machine: FakeMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_followed_is_said(runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(tensor: object) -> None:
         raise RuntimeError("no such memory")
 
     with hazards() as found:
-        monkeypatch.setattr(machine, "of", fail)
+        monkeypatch.setattr(runtime, "side", fail)
         torch.ones(8).sum()
     assert any("aten.sum.default was not followed" in entry.why for entry in found.not_checked)
 

@@ -24,12 +24,12 @@ def bench() -> Iterator[Bench]:
 
 def arriving(bench: Bench, n: int = 8) -> Any:
     """A tensor on the host that a copy from the device may still be writing."""
-    return bench.machine.on_device(torch.ones(n)).to("cpu", non_blocking=True, copy=True)
+    return bench.runtime.on_device(torch.ones(n)).to("cpu", non_blocking=True, copy=True)
 
 
 def leaving(bench: Bench, n: int = 8) -> tuple[Any, Any]:
     """A pinned tensor that a copy to the device may still be reading, and where it goes."""
-    source, target = torch.ones(n), bench.machine.on_device(torch.zeros(n))
+    source, target = torch.ones(n), bench.runtime.on_device(torch.zeros(n))
     target.copy_(source, non_blocking=True)
     return source, target
 
@@ -76,12 +76,12 @@ def test_it_may_be_read_after_a_wait_for_its_stream(bench: Bench, read: Callable
 
 
 def test_both_lines_are_named(bench: Bench) -> None:
-    host = bench.machine.on_device(torch.ones(8)).to("cpu", non_blocking=True, copy=True)
+    host = bench.runtime.on_device(torch.ones(8)).to("cpu", non_blocking=True, copy=True)
     host.tolist()
     (event,) = bench.events()
     access, earlier = bench.lines(event)
     assert access == "host.tolist()"
-    assert earlier == 'bench.machine.on_device(torch.ones(8)).to("cpu", non_blocking=True, copy=True)'
+    assert earlier == 'bench.runtime.on_device(torch.ones(8)).to("cpu", non_blocking=True, copy=True)'
 
 
 def test_a_print_belongs_to_the_line_that_prints(bench: Bench) -> None:
@@ -124,22 +124,22 @@ def test_a_device_wait_does(bench: Bench) -> None:
 
 def test_a_copy_into_a_pinned_buffer_is_followed_too(bench: Bench) -> None:
     buffer = torch.zeros(8)
-    buffer.copy_(bench.machine.on_device(torch.ones(8)), non_blocking=True)
+    buffer.copy_(bench.runtime.on_device(torch.ones(8)), non_blocking=True)
     buffer.sum()
     (event,) = bench.events()
     assert (event.rule, event.earlier.op) == ("HAZ401", "aten::copy_")
 
 
 def test_a_copy_into_pageable_memory_blocks_and_is_safe(bench: Bench) -> None:
-    buffer = bench.machine.pageable(torch.zeros(8))
-    buffer.copy_(bench.machine.on_device(torch.ones(8)), non_blocking=True)
+    buffer = bench.runtime.pageable(torch.zeros(8))
+    buffer.copy_(bench.runtime.on_device(torch.ones(8)), non_blocking=True)
     buffer.sum()
     assert bench.rules() == []
 
 
 def test_a_strided_buffer_is_filled_by_the_host_and_is_safe(bench: Bench) -> None:
     buffer = torch.zeros(8, 2)[:, 0]
-    buffer.copy_(bench.machine.on_device(torch.ones(8)), non_blocking=True)
+    buffer.copy_(bench.runtime.on_device(torch.ones(8)), non_blocking=True)
     buffer.sum()
     assert bench.rules() == []
 
@@ -194,14 +194,14 @@ def test_a_buffer_that_a_copy_still_fills_must_not_be_written_either(bench: Benc
 
 
 def test_a_pageable_source_is_safe(bench: Bench) -> None:
-    source, target = bench.machine.pageable(torch.ones(8)), bench.machine.on_device(torch.zeros(8))
+    source, target = bench.runtime.pageable(torch.ones(8)), bench.runtime.on_device(torch.zeros(8))
     target.copy_(source, non_blocking=True)
     source.zero_()
     assert bench.rules() == []
 
 
 def test_a_strided_source_is_gathered_first_and_is_safe(bench: Bench) -> None:
-    source, target = torch.ones(8, 2)[:, 0], bench.machine.on_device(torch.zeros(8))
+    source, target = torch.ones(8, 2)[:, 0], bench.runtime.on_device(torch.zeros(8))
     target.copy_(source, non_blocking=True)
     source.zero_()
     assert bench.rules() == []
@@ -209,28 +209,28 @@ def test_a_strided_source_is_gathered_first_and_is_safe(bench: Bench) -> None:
 
 def test_a_strided_buffer_is_written_by_the_host_when_its_bytes_have_come(bench: Bench) -> None:
     buffer = torch.zeros(8, 2)
-    bench.machine.on_device(torch.zeros(8, 2)).copy_(buffer, non_blocking=True)
-    buffer[:, 0].copy_(bench.machine.on_device(torch.ones(8)), non_blocking=True)
+    bench.runtime.on_device(torch.zeros(8, 2)).copy_(buffer, non_blocking=True)
+    buffer[:, 0].copy_(bench.runtime.on_device(torch.ones(8)), non_blocking=True)
     (event,) = bench.events()
     assert (event.rule, event.access.op) == ("HAZ402", "aten::copy_")
 
 
 def test_a_transposed_source_is_read_in_place(bench: Bench) -> None:
-    source, target = torch.ones(4, 2).t(), bench.machine.on_device(torch.zeros(4, 2).t())
+    source, target = torch.ones(4, 2).t(), bench.runtime.on_device(torch.zeros(4, 2).t())
     target.copy_(source, non_blocking=True)
     source.zero_()
     assert bench.rules() == ["HAZ402"]
 
 
 def test_a_source_converted_on_the_way_is_read_in_place(bench: Bench) -> None:
-    source, target = torch.ones(8), bench.machine.on_device(torch.zeros(8, dtype=torch.half))
+    source, target = torch.ones(8), bench.runtime.on_device(torch.zeros(8, dtype=torch.half))
     target.copy_(source, non_blocking=True)
     source.zero_()
     assert bench.rules() == ["HAZ402"]
 
 
 def test_a_source_expanded_by_the_host_is_safe(bench: Bench) -> None:
-    source, target = torch.ones(8), bench.machine.on_device(torch.zeros(4, 8))
+    source, target = torch.ones(8), bench.runtime.on_device(torch.zeros(4, 8))
     target.copy_(source, non_blocking=True)
     source.zero_()
     assert bench.rules() == []
@@ -245,21 +245,21 @@ def test_to_the_device_is_followed_like_copy_(bench: Bench) -> None:
 
 
 def test_foreach_copies_are_followed(bench: Bench) -> None:
-    source, target = torch.ones(8), bench.machine.on_device(torch.zeros(8))
+    source, target = torch.ones(8), bench.runtime.on_device(torch.zeros(8))
     torch._foreach_copy_([target], [source], non_blocking=True)
     source.zero_()
     assert bench.rules() == ["HAZ402"]
 
 
 def test_disjoint_slices_of_one_buffer_do_not_clash(bench: Bench) -> None:
-    buffer, target = torch.ones(16), bench.machine.on_device(torch.zeros(8))
+    buffer, target = torch.ones(16), bench.runtime.on_device(torch.zeros(8))
     target.copy_(buffer[:8], non_blocking=True)
     buffer[8:].zero_()
     assert bench.rules() == []
 
 
 def test_overlapping_slices_of_one_buffer_do(bench: Bench) -> None:
-    buffer, target = torch.ones(16), bench.machine.on_device(torch.zeros(8))
+    buffer, target = torch.ones(16), bench.runtime.on_device(torch.zeros(8))
     target.copy_(buffer[:8], non_blocking=True)
     buffer[6:].zero_()
     (event,) = bench.events()
@@ -267,7 +267,7 @@ def test_overlapping_slices_of_one_buffer_do(bench: Bench) -> None:
 
 
 def test_a_dropped_batch_accuses_nobody_at_its_address(bench: Bench) -> None:
-    target, memory = bench.machine.on_device(torch.zeros(8)), np.ones(8, dtype=np.float32)
+    target, memory = bench.runtime.on_device(torch.zeros(8)), np.ones(8, dtype=np.float32)
     source = torch.from_numpy(memory)
     target.copy_(source, non_blocking=True)
     address = source.data_ptr()
@@ -279,7 +279,7 @@ def test_a_dropped_batch_accuses_nobody_at_its_address(bench: Bench) -> None:
 
 
 def test_an_alias_through_numpy_is_the_same_memory(bench: Bench) -> None:
-    source, target = torch.ones(8), bench.machine.on_device(torch.zeros(8))
+    source, target = torch.ones(8), bench.runtime.on_device(torch.zeros(8))
     alias = torch.from_numpy(source.numpy())
     target.copy_(source, non_blocking=True)
     alias.zero_()
@@ -303,7 +303,7 @@ def test_the_same_copy_read_at_two_lines_is_two_hazards(bench: Bench) -> None:
 
 
 def test_one_operator_that_reads_many_results_counts_once(bench: Bench) -> None:
-    sources = [bench.machine.on_device(torch.ones(8)) for _ in range(4)]
+    sources = [bench.runtime.on_device(torch.ones(8)) for _ in range(4)]
     targets = [torch.zeros(8) for _ in range(4)]
     torch._foreach_copy_(targets, sources, non_blocking=True)
     torch.cat(targets)
@@ -313,27 +313,27 @@ def test_one_operator_that_reads_many_results_counts_once(bench: Bench) -> None:
 
 def test_copies_in_opposite_directions_on_one_stream_are_ordered(bench: Bench) -> None:
     buffer = torch.zeros(8)
-    buffer.copy_(bench.machine.on_device(torch.ones(8)), non_blocking=True)
-    bench.machine.on_device(torch.zeros(8)).copy_(buffer, non_blocking=True)
+    buffer.copy_(bench.runtime.on_device(torch.ones(8)), non_blocking=True)
+    bench.runtime.on_device(torch.zeros(8)).copy_(buffer, non_blocking=True)
     assert bench.rules() == []
 
 
 def test_on_two_streams_they_race(bench: Bench) -> None:
     buffer = torch.zeros(8)
-    buffer.copy_(bench.machine.on_device(torch.ones(8)), non_blocking=True)
-    with bench.machine.on_stream(SIDE):
-        bench.machine.on_device(torch.zeros(8)).copy_(buffer, non_blocking=True)
+    buffer.copy_(bench.runtime.on_device(torch.ones(8)), non_blocking=True)
+    with bench.runtime.on_stream(SIDE):
+        bench.runtime.on_device(torch.zeros(8)).copy_(buffer, non_blocking=True)
     (event,) = bench.events()
     assert (event.rule, event.access.stream, event.earlier.stream) == ("HAZ403", "stream 1", "the default stream")
 
 
 def test_a_blocking_copy_waits_for_what_its_stream_did_before(bench: Bench) -> None:
-    host, other = arriving(bench), bench.machine.on_device(torch.ones(4))
-    watch = bench.hazards._watch
-    running = watch.before(torch.ops.aten._to_copy.default, (other,), {"device": torch.device("cpu")})
+    host, other = arriving(bench), bench.runtime.on_device(torch.ones(4))
+    detector = bench.hazards._detector
+    running = detector.begin(torch.ops.aten._to_copy.default, (other,), {"device": torch.device("cpu")})
     assert running is not None
     bench.synchronize_stream(MAIN)  # what PyTorch reports from inside the copy
-    watch.after(running, other.clone())
+    detector.end(running, other.clone())
     host.sum()
     assert bench.rules() == []
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -160,8 +163,40 @@ WAITS: dict[str, Callable[[], Any]] = {
     "a blocking copy": lambda: torch.ones(4, device="cuda").cpu(),
     "a blocking copy to the device": lambda: torch.ones(4).cuda(),
     "nonzero": lambda: torch.ones(4, device="cuda").nonzero(),
+    "a mask": lambda: torch.ones(4, device="cuda")[torch.ones(4, device="cuda") > 0],
+    "unique": lambda: torch.ones(4, device="cuda").unique(),
+    "a check of linalg": lambda: torch.linalg.inv(torch.eye(3, device="cuda")),
+    "bincount": lambda: torch.bincount(torch.ones(4, device="cuda", dtype=torch.int64)),
+    "torch.ops": lambda: torch.ops.aten.nonzero(torch.ones(4, device="cuda")),
     "torch.Event": lambda: _generic_event().synchronize(),
+    "torch.Event.query": lambda: _until(_generic_event().query),
 }
+if hasattr(torch, "accelerator"):
+    WAITS |= {
+        "torch.accelerator.synchronize": lambda: torch.accelerator.synchronize(),
+        "torch.Stream.synchronize": lambda: torch.accelerator.current_stream().synchronize(),
+        "torch.Stream.query": lambda: _until(torch.accelerator.current_stream().query),
+        "torch.Stream.record_event": lambda: torch.accelerator.current_stream().record_event().synchronize(),
+        "torch.Stream.wait_stream": lambda: _generic_side(lambda s: s.wait_stream(torch.accelerator.current_stream())),
+        "torch.Stream.wait_event": lambda: _generic_side(lambda s: s.wait_event(_generic_event())),
+        "torch.Event.wait": lambda: _generic_side(lambda s: _generic_event().wait(s)),
+    }
+
+
+def _external(stream: Any) -> Any:
+    return torch.cuda.ExternalStream(stream.cuda_stream)
+
+
+def _until(over: Callable[[], bool]) -> None:
+    while not over():
+        pass
+
+
+def _generic_side(wait: Callable[[Any], Any]) -> None:
+    """A ``torch.Stream`` that waits for the current one, and then the host for it."""
+    side = torch.Stream("cuda")
+    wait(side)
+    side.synchronize()
 
 
 def _generic_event() -> Any:
@@ -183,10 +218,40 @@ def test_every_wait_counts(wait: Callable[[], Any]) -> None:
     assert rules(case) == []
 
 
-def test_a_wait_of_the_wrong_stream_does_not_count(side: Any) -> None:
+WRONG_WAITS: dict[str, Callable[[Any], Any]] = {
+    "Stream.synchronize": lambda side: side.synchronize(),
+    "Stream.query": lambda side: _until(side.query),
+    "Event.synchronize": lambda side: side.record_event().synchronize(),
+    "an event that was never recorded": lambda side: torch.cuda.Event().synchronize(),
+    "a stream that waits": lambda side: torch.cuda.current_stream().record_event().wait(side),
+    "ExternalStream": lambda side: _external(side).synchronize(),
+    "a blocking copy": lambda side: _on(side, lambda: torch.ones(4, device="cuda").cpu()),
+    "item": lambda side: _on(side, lambda: torch.ones(1, device="cuda").item()),
+    "torch.Stream.synchronize": lambda side: torch.Stream("cuda").synchronize(),
+}
+
+
+def _on(stream: Any, call: Callable[[], Any]) -> None:
+    with torch.cuda.stream(stream):
+        call()
+
+
+def test_a_wait_for_an_external_stream_counts(side: Any) -> None:
+    def case() -> None:
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            host = on_device().to("cpu", non_blocking=True)
+        _external(side).synchronize()
+        host.sum()
+
+    assert rules(case) == []
+
+
+@pytest.mark.parametrize("wait", WRONG_WAITS.values(), ids=WRONG_WAITS)
+def test_a_wait_for_the_wrong_stream_does_not_count(side: Any, wait: Callable[[Any], Any]) -> None:
     def case() -> None:
         host = on_device().to("cpu", non_blocking=True)
-        side.synchronize()
+        wait(side)
         host.sum()
 
     assert rules(case) == ["HAZ401"]
@@ -339,6 +404,113 @@ def quiet_backward_across_streams() -> None:
     weight.grad.add_(1)
 
 
+def quiet_backward_of_many_streams() -> None:
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    weights = [torch.randn(64, 64, device="cuda", requires_grad=True) for _ in streams]
+    for _ in range(2):
+        parts = []
+        for stream, weight in zip(streams, weights, strict=True):
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                parts.append((weight @ weights[0]).relu() @ weights[1])
+        for stream in streams:
+            torch.cuda.current_stream().wait_stream(stream)
+        (parts[0] @ parts[1] + parts[2]).sum().backward()
+        with torch.no_grad():
+            for weight in weights:
+                weight.sub_(weight.grad)
+                weight.grad = None
+
+
+def quiet_hooks_in_backward() -> None:
+    stream = torch.cuda.Stream()
+    weight = torch.randn(64, 64, device="cuda", requires_grad=True)
+    reduced = torch.zeros(64, 64, device="cuda")
+
+    def reduce(grad: Any) -> None:
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            reduced.add_(grad)
+            grad.record_stream(stream)
+
+    weight.register_hook(reduce)
+    for _ in range(2):
+        (weight @ weight).relu().sum().backward()
+        torch.cuda.current_stream().wait_stream(stream)
+        reduced.mul_(0.5)
+
+
+def quiet_checkpoint() -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    stream = torch.cuda.Stream()
+    weight = torch.randn(64, 64, device="cuda", requires_grad=True)
+    for reentrant in (False, True):
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            hidden = checkpoint(lambda w: (w @ w).relu(), weight, use_reentrant=reentrant)
+        torch.cuda.current_stream().wait_stream(stream)
+        hidden.sum().backward()
+        weight.grad.add_(1)
+
+
+def quiet_offloaded_activations() -> None:
+    weight = torch.randn(256, 256, device="cuda", requires_grad=True)
+    with torch.autograd.graph.save_on_cpu(pin_memory=True):
+        loss = (weight @ weight).relu().sum()
+    loss.backward()
+    weight.grad.add_(1)
+
+
+def quiet_torch_save_on_a_side_stream() -> None:
+    stream, x = torch.cuda.Stream(), on_device()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.save(x, io.BytesIO())
+
+
+def quiet_dlpack() -> None:
+    stream, x = torch.cuda.Stream(), on_device()
+    shared = x.__dlpack__(stream=stream.cuda_stream)  # which makes the stream wait
+    with torch.cuda.stream(stream):
+        torch.from_dlpack(shared).sum()
+
+
+def quiet_copies_between_devices() -> None:
+    if torch.cuda.device_count() < 2:
+        return
+    x = torch.randn(N, device="cuda:0")
+    streams = [torch.cuda.Stream(device) for device in (0, 1)]
+    for stream in streams:
+        stream.wait_stream(torch.cuda.current_stream(0))
+    with torch.cuda.stream(streams[0]), torch.cuda.stream(streams[1]):
+        y = x.to("cuda:1", non_blocking=True)
+        y.add_(1)
+        x.copy_(y, non_blocking=True)
+        x.sum()
+
+
+def quiet_collectives() -> None:
+    x, stream = torch.ones(N, device="cuda"), torch.cuda.Stream()
+    work = torch.distributed.all_reduce(x, async_op=True)
+    with torch.cuda.stream(stream):
+        work.wait()
+        x.sum()
+    torch.cuda.current_stream().wait_stream(stream)
+    host = x.to("cpu", non_blocking=True)
+    torch.distributed.barrier()
+    host.sum()
+
+
+def quiet_ddp() -> None:
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64).cuda())
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(torch.randn(8, 64, device="cuda")).sum().backward()
+        optimizer.step()
+
+
 def quiet_graph() -> None:
     x = torch.ones(64, device="cuda")
     graph = torch.cuda.CUDAGraph()
@@ -368,8 +540,23 @@ def quiet_blocking_copies_between_streams() -> None:
 QUIET = {name.removeprefix("quiet_"): case for name, case in list(globals().items()) if name.startswith("quiet_")}
 
 
+@pytest.fixture(scope="module")
+def process_group() -> Iterator[None]:
+    """A group of one process, for the programs that need one."""
+    if not torch.distributed.is_nccl_available():
+        pytest.skip("this PyTorch has no NCCL")
+    store, device = torch.distributed.HashStore(), torch.device("cuda", 0)
+    with warnings.catch_warnings(action="ignore") if sys.version_info >= (3, 11) else contextlib.nullcontext():
+        torch.distributed.init_process_group("nccl", store=store, rank=0, world_size=1, device_id=device)
+    yield
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("case", QUIET.values(), ids=QUIET)
-def test_correct_programs_are_silent(case: Callable[[], Any]) -> None:
+def test_correct_programs_are_silent(case: Callable[[], Any], request: pytest.FixtureRequest) -> None:
+    if case in (quiet_collectives, quiet_ddp):
+        request.getfixturevalue("process_group")
     assert [finding.message for finding in look(case)] == []
 
 
@@ -462,6 +649,48 @@ def test_a_race_in_backward_belongs_to_the_line_that_called_it(side: Any) -> Non
     found = [finding for finding in look(case) if finding.site and finding.site.expression == "loss.backward()"]
     assert [finding.rule for finding in found] == ["HAZ403"]
     assert found[0].at.function.endswith("run_backward")
+
+
+def test_a_hook_in_backward_that_does_not_order_its_stream(side: Any) -> None:
+    def case() -> None:
+        weight = torch.randn(64, 64, device="cuda", requires_grad=True)
+
+        def reduce(grad: Any) -> None:
+            with torch.cuda.stream(side):
+                grad.sum()
+
+        weight.register_hook(reduce)
+        (weight @ weight).relu().sum().backward()
+
+    (found,) = look(case)
+    assert (found.rule, found.site.expression) == ("HAZ403", "grad.sum()")
+
+
+def test_gradients_used_on_a_stream_that_did_not_call_backward(side: Any) -> None:
+    def case() -> None:
+        weight = torch.randn(64, 64, device="cuda", requires_grad=True)
+        side.wait_stream(torch.cuda.current_stream())
+        (weight @ weight).sum().backward()
+        with torch.cuda.stream(side):
+            weight.grad.add_(1)
+
+    (found,) = look(case)
+    assert (found.rule, found.site.expression) == ("HAZ403", "weight.grad.add_(1)")
+
+
+def test_streams_of_the_generic_classes_race_too() -> None:
+    def case() -> None:
+        a = torch.empty(N, device="cuda").normal_()
+        generic = torch.Stream("cuda")
+        torch.accelerator.set_stream(generic)
+        try:
+            a.sum()
+        finally:
+            torch.accelerator.set_stream(torch.cuda.default_stream())
+
+    if not hasattr(torch, "accelerator"):
+        pytest.skip("this PyTorch has no torch.accelerator")
+    assert rules(case) == ["HAZ403"]
 
 
 def test_the_verdict_is_the_same_each_time(side: Any) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,21 +14,35 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="races are looked for in PyTorch programs")
 
-from torch.cuda import _gpu_trace as trace  # noqa: E402
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack  # noqa: E402
 
+from syncscope.collect.sites.sync_debug import FILTER  # noqa: E402
 from tests.collect.hazards.fake import Bench  # noqa: E402
 from tests.collect.hazards.test_copies import arriving, leaving  # noqa: E402
 
-METHODS = ((torch.Tensor, "_reduce_ex_internal"), (torch.cuda.Event, "query"), (torch.cuda.Event, "elapsed_time"))
+CLASSES = (torch.cuda.Event, torch.cuda.Stream, torch.Event, torch.Stream, torch._C.Future)
+FUNCTIONS = ("_cuda_synchronize", "_accelerator_synchronizeDevice", "_cuda_setStream", "_cuda_set_sync_debug_mode")
 
 
 def state() -> tuple[Any, ...]:
     """All that we may have changed in the process."""
-    listeners = [registry.callback_list[:] for name, registry in vars(trace).items() if name.endswith("Callbacks")]
-    methods = [(vars(owner).get(name), vars(torch.cuda.Stream).get("query")) for owner, name in METHODS]
-    return _get_current_function_mode_stack(), _get_current_dispatch_mode_stack(), listeners, methods
+    attributes = [dict(vars(owner)) for owner in CLASSES]
+    if torch.distributed.is_available():
+        attributes.append(dict(vars(torch._C._distributed_c10d.Work)))
+    functions = [getattr(torch._C, name, None) for name in FUNCTIONS]
+    functions += [torch.Tensor._reduce_ex_internal, torch.autograd.Variable._execution_engine]
+    functions += [warnings._showwarnmsg, warnings._filters_mutated]  # type: ignore[attr-defined]
+    mode = torch.cuda.get_sync_debug_mode() if torch.cuda.is_available() else 0
+    filters = [entry for entry in warnings.filters if entry is FILTER]
+    return (
+        _get_current_function_mode_stack(),
+        _get_current_dispatch_mode_stack(),
+        attributes,
+        functions,
+        mode,
+        filters,
+    )
 
 
 class Mine(TorchDispatchMode):  # type: ignore[misc]
@@ -162,7 +177,7 @@ def test_a_fault_of_ours_is_noted_once_and_hidden_from_the_program(monkeypatch: 
         def fail(tensor: Any) -> Any:
             raise RuntimeError("no such memory")
 
-        monkeypatch.setattr(bench.machine, "of", fail)
+        monkeypatch.setattr(bench.runtime, "side", fail)
         assert torch.ones(2).sum().item() == 2
         assert torch.ones(2).sum().item() == 2
         notes = bench.hazards.notes
@@ -197,27 +212,6 @@ def test_gradients_are_followed_like_anything_else() -> None:
         weight.grad.copy_(source)
         source.add_(weight.grad)
         assert bench.rules() == ["HAZ402"]
-
-
-def test_a_true_query_counts_as_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = {"query": False}
-    monkeypatch.setattr(torch.cuda.Event, "query", lambda event: answers["query"])
-    with Bench() as bench:
-        event = _FakeEvent(77)
-        host = arriving(bench)
-        bench.record(77)
-        assert not torch.cuda.Event.query(event)
-        host.sum()
-        answers["query"] = True
-        assert torch.cuda.Event.query(event)
-        host.mean()
-        (found,) = bench.events()
-        assert found.access.op == "aten::sum"
-
-
-class _FakeEvent:
-    def __init__(self, cuda_event: int) -> None:
-        self.cuda_event = cuda_event
 
 
 def test_the_compiler_is_not_imported() -> None:

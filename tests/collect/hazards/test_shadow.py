@@ -10,8 +10,8 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from syncscope.collect.hazards.clocks import Clocks
-from syncscope.collect.hazards.shadow import MOST, Access, Shadow
-from syncscope.collect.hazards.spans import Span
+from syncscope.collect.hazards.memory import Span
+from syncscope.collect.hazards.shadow import MOST, Access, ShadowMemory
 
 STREAMS, EVENTS, BLOCKS, BYTES = range(3), range(3), range(2), 6
 
@@ -70,7 +70,7 @@ class Both:
 
     def __init__(self) -> None:
         self.clocks = Clocks()
-        self.shadow: Shadow[int] = Shadow(self.clocks)
+        self.shadow: ShadowMemory[int] = ShadowMemory(self.clocks)
         self.order = Order()
         self.done: list[tuple[int, Any]] = []
         """Accesses of streams: their node in the graph, what they touch."""
@@ -134,13 +134,13 @@ class Both:
 
 @settings(max_examples=600, deadline=None)
 @given(st.lists(actions, max_size=40))
-def test_an_access_is_accused_just_when_something_unordered_conflicts_with_it(schedule: list[Any]) -> None:
+def test_an_access_is_reported_just_when_something_unordered_conflicts_with_it(schedule: list[Any]) -> None:
     for found, truth in Both().run(schedule):
-        assert found <= truth  # everything accused is a race
+        assert found <= truth  # everything reported is a race
         assert bool(found) == bool(truth)  # and no racing access goes free
 
 
-def work(shadow: Shadow[str], clocks: Clocks, stream: int, span: Span, *, writes: bool, what: str) -> list[str]:
+def work(shadow: ShadowMemory[str], clocks: Clocks, stream: int, span: Span, *, writes: bool, what: str) -> list[str]:
     tick = clocks.launch(stream)
     found = shadow.races(1, stream, span, writes)
     shadow.add(1, Access(stream, tick, span, writes, what))
@@ -149,7 +149,7 @@ def work(shadow: Shadow[str], clocks: Clocks, stream: int, span: Span, *, writes
 
 def test_a_write_stands_for_the_accesses_it_came_after() -> None:
     clocks = Clocks()
-    shadow: Shadow[str] = Shadow(clocks)
+    shadow: ShadowMemory[str] = ShadowMemory(clocks)
     whole = Span(0, 10)
     for _ in range(5):
         work(shadow, clocks, 0, whole, writes=False, what="read")
@@ -159,7 +159,7 @@ def test_a_write_stands_for_the_accesses_it_came_after() -> None:
 
 def test_a_read_does_not_hide_the_write_before_it() -> None:
     clocks = Clocks()
-    shadow: Shadow[str] = Shadow(clocks)
+    shadow: ShadowMemory[str] = ShadowMemory(clocks)
     work(shadow, clocks, 0, Span(0, 10), writes=True, what="write")
     work(shadow, clocks, 0, Span(0, 10), writes=False, what="read")
     assert work(shadow, clocks, 1, Span(0, 10), writes=False, what="other") == ["write"]
@@ -167,14 +167,14 @@ def test_a_read_does_not_hide_the_write_before_it() -> None:
 
 def test_reads_on_two_streams_do_not_race() -> None:
     clocks = Clocks()
-    shadow: Shadow[str] = Shadow(clocks)
+    shadow: ShadowMemory[str] = ShadowMemory(clocks)
     work(shadow, clocks, 0, Span(0, 10), writes=False, what="read")
     assert work(shadow, clocks, 1, Span(0, 10), writes=False, what="other") == []
 
 
 def test_a_freed_block_is_forgotten() -> None:
     clocks = Clocks()
-    shadow: Shadow[str] = Shadow(clocks)
+    shadow: ShadowMemory[str] = ShadowMemory(clocks)
     work(shadow, clocks, 0, Span(0, 10), writes=True, what="write")
     shadow.drop(1)
     assert shadow.races_with_host(1, Span(0, 10), writes=True) == []
@@ -182,7 +182,7 @@ def test_a_freed_block_is_forgotten() -> None:
 
 def test_what_the_host_waited_for_takes_no_room() -> None:
     clocks = Clocks()
-    shadow: Shadow[str] = Shadow(clocks)
+    shadow: ShadowMemory[str] = ShadowMemory(clocks)
     work(shadow, clocks, 0, Span(0, 10), writes=True, what="write")
     clocks.host_waits_for_stream(0)
     assert shadow.races_with_host(1, Span(0, 10), writes=True) == []
@@ -191,7 +191,7 @@ def test_what_the_host_waited_for_takes_no_room() -> None:
 
 def test_a_block_keeps_a_bounded_number_of_accesses() -> None:
     clocks = Clocks()
-    shadow: Shadow[str] = Shadow(clocks)
+    shadow: ShadowMemory[str] = ShadowMemory(clocks)
     for start in range(2 * MOST):
         work(shadow, clocks, 0, Span(start, start + 1), writes=True, what=str(start))
     found = shadow.races_with_host(1, Span(0, 2 * MOST), writes=False)

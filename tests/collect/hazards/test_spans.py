@@ -7,7 +7,7 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given
 
-from syncscope.collect.hazards.spans import Span, span
+from syncscope.collect.hazards.memory import Span, span
 
 
 def bytes_of(start: int, sizes: list[int], strides: list[int], itemsize: int) -> set[int]:
