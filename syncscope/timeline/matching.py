@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.tables import Marks
 
 WARNING_SLACK = 10_000
 """Nanoseconds a warning may seem to come before the end of its wait: two clocks. The next wait of the same thread
@@ -65,16 +65,16 @@ def match_warnings(warned: list[Warned], ts: Ints, end: Ints, tid: Ints, in_back
 
     ``in_backward`` (n,) says which waits may have run in C++ backward on a thread of autograd.
     """
-    found = np.full(len(ts), -1, dtype=np.int64)
+    event = np.full(len(ts), -1, dtype=np.int64)
     own = [warning for warning in warned if not warning.backward]
     for thread in sorted({warning.tid for warning in own}):
         rows = np.flatnonzero(tid == thread)
         rows = rows[np.argsort(end[rows], kind="stable")]
         queue = _Queue(rows.tolist(), end[rows])
         for group in _returns([w for w in own if w.tid == thread], queue):
-            _assign(found, queue.pending, group)
-    _match_backward(found, [w for w in warned if w.backward], ts, end, tid, in_backward)
-    return found
+            _assign(event, queue.pending, group)
+    _match_backward(event, [w for w in warned if w.backward], ts, end, tid, in_backward)
+    return event
 
 
 def _returns(warned: list[Warned], queue: _Queue) -> Iterator[list[Warned]]:
@@ -92,15 +92,16 @@ def _returns(warned: list[Warned], queue: _Queue) -> Iterator[list[Warned]]:
         yield group
 
 
-def _assign(found: Ints, pending: list[int], group: list[Warned]) -> None:
+def _assign(event: Ints, pending: list[int], group: list[Warned]) -> None:
+    """Give the last of the waits that are ``pending`` the warnings of one return."""
     last = pending[-len(group) :]
     del pending[len(pending) - len(last) :]
     for row, warning in zip(last, group[len(group) - len(last) :], strict=True):
-        found[row] = warning.event
+        event[row] = warning.event
 
 
-def _match_backward(found: Ints, warned: list[Warned], ts: Ints, end: Ints, tid: Ints, in_backward: Bools) -> None:
-    """Warnings that ``backward`` replays at its end belong to the last waits of the threads it used."""
+def _match_backward(event: Ints, warned: list[Warned], ts: Ints, end: Ints, tid: Ints, in_backward: Bools) -> None:
+    """Give the warnings that ``backward`` replays at its end to the last waits of the threads it used."""
     previous: dict[int, int] = {}
     groups: list[list[Warned]] = []
     for warning in sorted(warned, key=lambda w: (w.tid, w.time)):
@@ -111,9 +112,9 @@ def _match_backward(found: Ints, warned: list[Warned], ts: Ints, end: Ints, tid:
             groups.append([warning])
     for group in sorted(groups, key=lambda g: g[0].time):
         caller, time = group[0].tid, group[0].time
-        free = (found < 0) & (end <= time + WARNING_SLACK) & (ts >= previous.get(caller, ts.min(initial=0)))
+        free = (event < 0) & (end <= time + WARNING_SLACK) & (ts >= previous.get(caller, ts.min(initial=0)))
         rows = np.flatnonzero(free & ((tid == caller) | in_backward))
-        _assign(found, rows[np.argsort(end[rows], kind="stable")].tolist(), group)
+        _assign(event, rows[np.argsort(end[rows], kind="stable")].tolist(), group)
         previous[caller] = group[-1].time
 
 
@@ -125,19 +126,19 @@ def _any_between(end: Ints, first: int, last: int) -> bool:
     return bool(((end > first + WARNING_SLACK) & (end <= last + WARNING_SLACK)).any())
 
 
-def match_calls(calls: pd.DataFrame, ts: Ints, end: Ints, tid: Ints) -> Ints:
-    """For each interval (n,), the row of ``calls`` (``ts``, ``end``, ``tid``, sorted by ``ts``, longest first) that ran
-    around it on its thread, the innermost one; −1 for none."""
-    found = Nesting(calls).innermost(tid, ts, end)
+def match_calls(calls: Marks, ts: Ints, end: Ints, tid: Ints) -> Ints:
+    """For each interval (n,), the row of ``calls`` (in order of ``ts``, the longest first) that ran around it on its
+    thread, the innermost one; −1 for none."""
+    around = Nesting(calls.ts, calls.end, calls.tid).innermost(tid, ts, end)
     # The clocks may disagree about what barely fits: then the call that covers the greater part of it.
-    begins, ends, threads = (calls[c].to_numpy(np.int64) for c in ("ts", "end", "tid"))
-    for thread in np.unique(threads):
-        rows = np.flatnonzero(threads == thread)
-        open_ = np.flatnonzero((found < 0) & (tid == thread))
-        slot = np.searchsorted(begins[rows], ts[open_] + CALL_SLACK, side="right") - 1
-        call = rows[np.maximum(slot, 0)]
-        shared = np.minimum(ends[call] + CALL_SLACK, end[open_]) - np.maximum(begins[call] - CALL_SLACK, ts[open_])
-        inside = np.minimum(ends[call], end[open_]) - np.maximum(begins[call], ts[open_])
-        fits = (slot >= 0) & (shared >= end[open_] - ts[open_]) & (2 * inside >= end[open_] - ts[open_])
-        found[open_] = np.where(fits, call, -1)
-    return found
+    for thread in np.unique(calls.tid):
+        rows = np.flatnonzero(calls.tid == thread)
+        begins, ends = calls.ts[rows], calls.end[rows]
+        rest = np.flatnonzero((around < 0) & (tid == thread))
+        slot = np.searchsorted(begins, ts[rest] + CALL_SLACK, side="right") - 1
+        call = np.maximum(slot, 0)
+        shared = np.minimum(ends[call] + CALL_SLACK, end[rest]) - np.maximum(begins[call] - CALL_SLACK, ts[rest])
+        inside = np.minimum(ends[call], end[rest]) - np.maximum(begins[call], ts[rest])
+        length = end[rest] - ts[rest]
+        around[rest] = np.where((slot >= 0) & (shared >= length) & (2 * inside >= length), rows[call], -1)
+    return around

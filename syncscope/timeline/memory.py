@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.frames import accepts_frames
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.pins import ENTRY, OPS
 from syncscope.timeline.places import Place
+from syncscope.timeline.tables import Calls, Waits, number_groups
 
 
-def emptying(waits: pd.DataFrame, places: tuple[Place, ...]) -> Bools:
+@accepts_frames
+def emptying(waits: Waits, places: tuple[Place, ...]) -> Bools:
     """Which waits (n,) are inside ``torch.cuda.empty_cache()``."""
-    return np.array([_empties(places[place]) for place in waits["place"]], dtype=bool)
+    return np.array([_empties(places[place]) for place in waits.place], dtype=bool)
 
 
 def _empties(place: Place) -> bool:
@@ -22,19 +24,20 @@ def _empties(place: Place) -> bool:
     return inside or place.entry.endswith("empty_cache")
 
 
-def asking(waits: pd.DataFrame, places: tuple[Place, ...]) -> Bools:
+@accepts_frames
+def asking(waits: Waits, places: tuple[Place, ...]) -> Bools:
     """Which waits (n,) are calls for memory that no pinning of a tensor makes."""
     pins = [
         places[place].entry == ENTRY or not set(OPS).isdisjoint(ops)
-        for place, ops in zip(waits["place"], waits["ops"], strict=True)
+        for place, ops in zip(waits.place, waits.ops, strict=True)
     ]
-    found: Bools = waits["kind"].isin(["alloc", "free"]).to_numpy(bool) & ~np.array(pins, dtype=bool)
-    return found
+    asks: Bools = np.isin(waits.kind, ["alloc", "free"]) & ~np.array(pins, dtype=bool)
+    return asks
 
 
 def owners(emptied: Bools) -> Ints:
-    """For each memory call (n,) the one of those that ``emptied`` the cache which answers for it: the last one before,
-    at the begin of a trace the first; −1 where there is none."""
+    """For each call for memory (n,) the one that emptied the cache and so is the reason for it: the last one before, at
+    the begin of a trace the first; −1 where none of them ``emptied`` (n,) it."""
     rows = np.flatnonzero(emptied)
     if not len(rows):
         return np.full(len(emptied), -1, dtype=np.int64)
@@ -42,12 +45,12 @@ def owners(emptied: Bools) -> Ints:
     return rows[np.maximum(slot, 0)]
 
 
-def runs(waits: pd.DataFrame, calls: pd.DataFrame) -> Ints:
+@accepts_frames
+def runs(waits: Waits, calls: Calls) -> Ints:
     """A number for each wait (n,), the same for those of a thread that gave the device nothing in between."""
-    commands = calls[calls["role"].isin(COMMANDS).to_numpy(bool)]
-    tid, before = waits["tid"].to_numpy(np.int64), np.zeros(len(waits), dtype=np.int64)
-    for thread in np.unique(tid):
-        times = commands["ts"].to_numpy(np.int64)[(commands["tid"] == thread).to_numpy(bool)]
-        before[tid == thread] = np.searchsorted(times, waits["ts"].to_numpy(np.int64)[tid == thread])
-    found: Ints = pd.MultiIndex.from_arrays([tid, before]).factorize()[0].astype(np.int64)
-    return found
+    commands = np.isin(calls.role, list(COMMANDS))
+    before = np.zeros(len(waits), dtype=np.int64)
+    for thread in np.unique(waits.tid):
+        own = waits.tid == thread
+        before[own] = np.searchsorted(calls.ts[commands & (calls.tid == thread)], waits.ts[own])
+    return number_groups(waits.tid, before)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from syncscope.timeline.calls import last_before
+from syncscope.timeline.frames import accepts_frames, without_op_rows
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.places import BACKWARD, Place
 from syncscope.timeline.stacks import is_user
-from syncscope.timeline.waits import OpIndex
+from syncscope.timeline.tables import Ops, Waits
 
 FILE = "torch/distributed/distributed_c10d.py"
 """Where PyTorch's collectives are written."""
 
 AROUND = (FILE, "torch/distributed/c10d_logger.py")
-"""That file, and what is wrapped around its functions."""
+"""That file and the one whose wrappers lie around its functions."""
 
 BARRIER = "c10d::barrier"
 NAMESPACE = "c10d::"
@@ -32,30 +32,31 @@ UNUSED = "torch.distributed.ddp.reducer::search_unused_parameters"
 """What DDP runs in forward to find the parameters that this rank leaves out."""
 
 CALLBACK = ("aten::copy_",)
-"""The ops of its question whether another rank used them: a copy made when backward is over, inside no function of
+"""The ops by which DDP asks whether another rank used them: a copy made when backward is over, inside no function of
 backward, on the thread that autograd has for the device."""
 
 
-def in_collectives(waits: pd.DataFrame, places: tuple[Place, ...], table: pd.DataFrame, ops: OpIndex) -> Bools:
+@without_op_rows
+@accepts_frames
+def in_collectives(waits: Waits, places: tuple[Place, ...], ops: Ops) -> Bools:
     """Which waits (n,) are inside a collective: by the Python frames, by the ops around them, or by the op just before
-    (older versions wait for a barrier behind its op). ``table`` are the rows of ``ops``."""
-    seen = [places[place] for place in waits["place"]]
-    times, threads = (table[column].to_numpy(np.int64) for column in ("ts", "tid"))
-    searching = set(threads[np.array([name == UNUSED for name in ops.names], dtype=bool)].tolist())
-    known = [
-        _entered(place) >= 0
-        or place.entry.startswith(ENTRIES)
-        or any(op.startswith(NAMESPACE) for op in chain)
-        or asks_for_unused(chain, place)
-        or (chain == CALLBACK and bool(searching) and tid not in searching)
-        for place, chain, tid in zip(seen, waits["ops"], waits["tid"], strict=True)
-    ]
-    found: Bools = np.array(known, dtype=bool)
-    bare = np.flatnonzero((waits["kind"] == "stream").to_numpy(bool) & (waits["op"] < 0).to_numpy(bool))
-    ts, tid = (waits[column].to_numpy(np.int64)[bare] for column in ("ts", "tid"))
-    before = last_before(ts, tid, np.arange(len(table)), times, threads)
-    found[bare] |= np.array([BARRIER in ops.chain(int(row)) for row in before], dtype=bool)
-    return found
+    (older versions wait for a barrier behind its op)."""
+    searching = set(ops.tid[ops.name == UNUSED].tolist())
+    inside: Bools = np.array(
+        [
+            _entered(place) >= 0
+            or place.entry.startswith(ENTRIES)
+            or any(op.startswith(NAMESPACE) for op in chain)
+            or asks_for_unused(chain, place)
+            or (chain == CALLBACK and bool(searching) and tid not in searching)
+            for place, chain, tid in zip((places[i] for i in waits.place), waits.ops, waits.tid.tolist(), strict=True)
+        ],
+        dtype=bool,
+    )
+    bare = np.flatnonzero((waits.kind == "stream") & (waits.op < 0))
+    before = last_before(waits.ts[bare], waits.tid[bare], ops.row, ops.ts, ops.tid)
+    inside[bare] |= np.array([BARRIER in ops.chain(int(row)) for row in before], dtype=bool)
+    return inside
 
 
 def _entered(place: Place) -> int:
@@ -68,12 +69,13 @@ def _entered(place: Place) -> int:
 
 
 def asks_for_unused(ops: tuple[str, ...], place: Place) -> bool:
-    """Whether it is DDP's question: of what backward does, what it does outside of its functions. Where ops are
-    unknown, that is what PyTorch did not warn of, so that only the recorded call of backward gave it its place."""
+    """Whether DDP asks there if another rank used a parameter: the copy that backward makes outside of its functions.
+    Where ops are unknown, it is a wait that PyTorch did not warn of, so that only the recorded call of backward gave it
+    its place."""
     at = place.at
-    called = place.entry == ENTRY
+    in_backward = place.entry == ENTRY
     warned = at is not None and at.function in BACKWARD and "torch/autograd/" in at.file
-    return (ops == CALLBACK and (called or warned)) or (not ops and called)
+    return (ops == CALLBACK and (in_backward or warned)) or (not ops and in_backward)
 
 
 def outside(place: Place) -> Place:
@@ -99,12 +101,12 @@ def number_calls(places: list[Place]) -> Ints:
 
     A call runs down its function, so a line further up, the same wait once more, or another place begins the next.
     """
-    found = np.zeros(len(places), dtype=np.int64)
+    calls = np.zeros(len(places), dtype=np.int64)
     before: tuple[Place, list[int]] | None = None
     number = -1
     for row, place in enumerate(places):
         here = outside(place), [frame.line or 0 for frame in place.chain if frame.file.endswith(FILE)]
         goes_on = before is not None and here[0] == before[0] and here[1] != before[1] and here[1][:1] >= before[1][:1]
         number += not goes_on
-        found[row], before = number, here
-    return found
+        calls[row], before = number, here
+    return calls

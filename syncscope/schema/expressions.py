@@ -1,0 +1,24 @@
+"""What the text of an expression calls. Light enough for the collector: no numpy, no pandas."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+
+
+@lru_cache(maxsize=4096)
+def parse_expression(text: str | None) -> ast.expr | None:
+    """The tree of an expression, ``None`` where it is none."""
+    try:
+        return ast.parse(text or "", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def called_name(expression: str | None) -> str:
+    """The name of the function or method that an expression calls, ``[]`` where it takes a part, else ``""``."""
+    tree = parse_expression(expression)
+    if isinstance(tree, ast.Subscript):
+        return "[]"
+    function = tree.func if isinstance(tree, ast.Call) else None
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
