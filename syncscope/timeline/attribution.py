@@ -1,5 +1,7 @@
-"""The ops around waits and copies that a window recorded without ops: what the attribution window saw there, else what
-the expression that ran says by itself."""
+"""The ops around the waits and copies of a window that was recorded without ops.
+
+The attribution window tells them, else the expression that ran there.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ BY_METHOD: dict[str, Chain] = {
         for name in ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "repeat_interleave")
     },
 }
-"""What a function or method is known to do when it waits, by its name."""
+"""The ops that a function or method is known to run when it waits, by its name."""
 
 _OPERATOR = re.compile(r"(?:\w+\.)*ops\.(\w+)\.(\w+)(?:\.\w+)?")
 """``torch.ops.torchvision.nms``, perhaps with an overload."""
@@ -36,8 +38,8 @@ _OPERATOR = re.compile(r"(?:\w+\.)*ops\.(\w+)\.(\w+)(?:\.\w+)?")
 
 @dataclass(frozen=True)
 class StackedEvents(Table):
-    """Waits, and host copies that no wait completes, with a recorded stack, in order of ``ts``. Two windows that do the
-    same things number them alike."""
+    """Waits, and copies that no wait completes, that have a recorded stack, in order of ``ts``. Two windows that do the
+    same number them alike."""
 
     ts: Ints
     step: Ints
@@ -73,7 +75,7 @@ def find_stacked(waits: Waits, copies: Copies, places: tuple[Place, ...]) -> Sta
 
 
 def tabulate_ops(events: StackedEvents) -> list[Attributed]:
-    """The table of an attribution window, from its events: the first step that got that far decides."""
+    """The table of an attribution window: the ops of each stack and ordinal in the first step that got that far."""
     known: dict[tuple[int, int], Chain] = {}
     columns = (events.step.tolist(), events.stack.tolist(), events.ordinal.tolist(), events.ops)
     for step, stack, ordinal, ops in zip(*columns, strict=True):
@@ -85,10 +87,10 @@ def tabulate_ops(events: StackedEvents) -> list[Attributed]:
 def fill_ops(
     waits: Waits, copies: Copies, places: tuple[Place, ...], recording: Recording | None
 ) -> tuple[Waits, Copies]:
-    """Waits and copies with the ops that their trace does not hold but that are known otherwise.
+    """Waits and copies with the ops that the trace lacks, as far as they are known otherwise.
 
-    A step that took another path than the attribution window falls back to the first chain seen at the stack, a stack
-    that the window never saw to its expression.
+    The attribution window tells the ops by stack and ordinal in the step. A step that took another path gets the first
+    chain of its stack; a stack that the window never saw gets the ops of its expression.
     """
     table = recording.attribution if recording and recording.attribution else ()
     exact = {(seen.stack, seen.ordinal): seen.ops for seen in table}
@@ -113,7 +115,7 @@ def fill_ops(
 def ops_of_expression(text: str | None) -> Chain | None:
     """The ops behind a wait whose expression leaves no doubt, else ``None``.
 
-    A name, a comparison or ``not`` can only wait because its truth was asked for.
+    A name, a comparison or ``not`` can only wait because it was used as a condition.
     """
     tree = parse_expression(text)
     if isinstance(tree, (ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp)):

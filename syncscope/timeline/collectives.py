@@ -91,7 +91,7 @@ def _beside(ran: Activities, activities: Activities, calls: Calls) -> Objects:
 
 @trimmed_frame
 @accepts_frames
-def trimmed(collectives: Collectives, steps: int) -> tuple[Ints, Ints]:
+def trim_first_step(collectives: Collectives, steps: int) -> tuple[Ints, Ints]:
     """Length and exposed time of each collective (n,), in ns: those of the first step, of three or more, no longer than
     the longest of the later steps at the same place in the step."""
     dur, exposed = collectives.dur, collectives.exposed
@@ -192,3 +192,7 @@ def _find_delays(bubbles: Bubbles, behind: Ints, known: dict[Delay, int], places
         )  # fmt: skip
         lost[known.setdefault(delay, len(known))] = ns
     return lost
+
+
+# TRANSITIONAL: the names from before, for rules/.
+trimmed = trim_first_step

@@ -112,7 +112,7 @@ def _follows(there: Place, back: Place) -> bool:
 
 
 @accepts_frames
-def engines(devices: tuple[Device, ...], copies: Copies, device: int | None) -> int | None:
+def count_engines(devices: tuple[Device, ...], copies: Copies, device: int | None) -> int | None:
     """How many copies ``device`` can make at once, as far as the trace tells: it says so, or two directions are seen
     to run at one moment."""
     known = {one.id: one.copy_engines for one in devices}.get(-1 if device is None else device)
@@ -128,7 +128,7 @@ def engines(devices: tuple[Device, ...], copies: Copies, device: int | None) -> 
 
 @serialised_frame
 @accepts_frames
-def serialised(copies: Copies, activities: Activities) -> tuple[Ints, Ints]:
+def find_serialised(copies: Copies, activities: Activities) -> tuple[Ints, Ints]:
     """The asynchronous copies of pinned memory that waited for one in the other direction, right before them on a
     stream that does not compute: positions in ``copies`` (m,), and the ns (m,) that nothing hides of the shorter one.
     """
@@ -162,7 +162,7 @@ def _place_on_stream(activities: Activities) -> Ints:
 
 
 @accepts_frames
-def queued_behind(copies: Copies, devices: tuple[Device, ...]) -> Bools:
+def waited_for_engine(copies: Copies, devices: tuple[Device, ...]) -> Bools:
     """Which copies (n,) began just when one of another stream ended, though launched before: they shared an engine."""
     behind = np.zeros(len(copies), dtype=bool)
     one_engine = np.isin(copies.device, [device.id for device in devices if device.copy_engines == 1])
@@ -184,3 +184,9 @@ def queued_behind(copies: Copies, devices: tuple[Device, ...]) -> Bools:
                 & (copies.launch[rows] >= 0)
             )
     return behind
+
+
+# TRANSITIONAL: the names from before, for rules/.
+engines = count_engines
+serialised = find_serialised
+queued_behind = waited_for_engine

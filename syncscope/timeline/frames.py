@@ -89,7 +89,7 @@ def trimmed_frame(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def without_op_rows(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Let ``rendezvous.in_collectives`` be given ``Trace.ops`` before ``Timeline.ops``."""
+    """Let ``collective_waits.in_collectives`` be given ``Trace.ops`` before ``Timeline.ops``."""
 
     @functools.wraps(function)
     def either(waits: Any, places: Any, *ops: Any) -> Result:

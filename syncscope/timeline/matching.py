@@ -1,8 +1,8 @@
-"""Which wait each of PyTorch's warnings speaks of, and which recorded call ran around a wait or a copy.
+"""Match PyTorch's warnings with waits, and recorded calls with what ran inside them.
 
 PyTorch keeps the warnings of a call into C++ until that call returns to Python, then raises them in order. So k
-warnings raised together belong to the last k waits of the thread that have none yet. Waits that never get a warning
-(custom operators, TorchScript) stay behind in the queue and are never taken by a later one.
+warnings raised together belong to the last k waits of the thread that have none yet. A wait that never gets a warning
+(custom operators, TorchScript) stays in the queue, and no later warning takes it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.tables import Marks
 
 WARNING_SLACK = 10_000
-"""Nanoseconds a warning may seem to come before the end of its wait: two clocks. The next wait of the same thread
-ends later than that, since Python and a launch lie in between."""
+"""Nanoseconds by which a warning may seem to come before its wait ends, since two clocks are compared. The next wait of
+the same thread ends later than that: Python and a launch lie in between."""
 
 SAME_RETURN = 2_000_000
-"""Nanoseconds between two warnings of one return at most; they are raised one after the other."""
+"""The most nanoseconds between two warnings of one return; they are raised one after the other."""
 
 CALL_SLACK = 20_000
-"""Nanoseconds a call may seem to miss of what ran inside it."""
+"""Nanoseconds by which what ran inside a call may seem to stick out of it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Warned:
 
 @dataclass
 class _Queue:
-    """The waits of one thread that have ended and still lack a warning, oldest first."""
+    """The waits of one thread; ``pending`` are those that have ended and lack a warning, oldest first."""
 
     rows: list[int]
     ends: Ints
@@ -50,7 +50,7 @@ class _Queue:
         self.pending: list[int] = []
 
     def advance(self, time: int) -> None:
-        """Let the waits that ended by ``time`` in."""
+        """Make the waits that ended by ``time`` pending."""
         upto = max(self.taken, int(np.searchsorted(self.ends, time + WARNING_SLACK, side="right")))
         self.pending += self.rows[self.taken : upto]
         self.taken = upto
@@ -61,9 +61,10 @@ class _Queue:
 
 
 def match_warnings(warned: list[Warned], ts: Ints, end: Ints, tid: Ints, in_backward: Bools) -> Ints:
-    """For each wait that PyTorch warns of (n,), the ``event`` of its warning, −1 for none.
+    """Find the warning of each wait that PyTorch warns of.
 
-    ``in_backward`` (n,) says which waits may have run in C++ backward on a thread of autograd.
+    ``ts``, ``end`` and ``tid`` (n,) are the waits'. ``in_backward`` (n,) says which of them may have run in C++ backward
+    on a thread of autograd. Returns the ``event`` of each warning (n,), −1 for none.
     """
     event = np.full(len(ts), -1, dtype=np.int64)
     own = [warning for warning in warned if not warning.backward]
@@ -71,14 +72,14 @@ def match_warnings(warned: list[Warned], ts: Ints, end: Ints, tid: Ints, in_back
         rows = np.flatnonzero(tid == thread)
         rows = rows[np.argsort(end[rows], kind="stable")]
         queue = _Queue(rows.tolist(), end[rows])
-        for group in _returns([w for w in own if w.tid == thread], queue):
+        for group in _group_returns([w for w in own if w.tid == thread], queue):
             _assign(event, queue.pending, group)
     _match_backward(event, [w for w in warned if w.backward], ts, end, tid, in_backward)
     return event
 
 
-def _returns(warned: list[Warned], queue: _Queue) -> Iterator[list[Warned]]:
-    """The warnings of one thread by the return that raised them: same stack, and no wait ended in between."""
+def _group_returns(warned: list[Warned], queue: _Queue) -> Iterator[list[Warned]]:
+    """Group the warnings of one thread by the return that raised them: same stack, and no wait ended in between."""
     group: list[Warned] = []
     for warning in sorted(warned, key=lambda w: w.time):
         if group and _together(group[-1], warning) and not queue.ended_by(warning.time):
@@ -127,8 +128,10 @@ def _any_between(end: Ints, first: int, last: int) -> bool:
 
 
 def match_calls(calls: Marks, ts: Ints, end: Ints, tid: Ints) -> Ints:
-    """For each interval (n,), the row of ``calls`` (in order of ``ts``, the longest first) that ran around it on its
-    thread, the innermost one; −1 for none."""
+    """For each interval (n,), the innermost row of ``calls`` around it on its thread, −1 for none.
+
+    ``calls`` are in order of ``ts``, the longest first among equals.
+    """
     around = Nesting(calls.ts, calls.end, calls.tid).innermost(tid, ts, end)
     # The clocks may disagree about what barely fits: then the call that covers the greater part of it.
     for thread in np.unique(calls.tid):

@@ -1,9 +1,8 @@
-"""Which Python line a wait or a copy belongs to.
+"""The Python line that a wait, a copy or a race belongs to.
 
-From the collector's records first (the exact line and expression), else from the trace's Python frames (the function
-and the line of its ``def``), else none: then only the chain of ops tells places apart. Nothing is guessed.
-
-A recording also holds the places of races: accesses to the same memory that nothing orders.
+The collector's records give the exact line and expression. Without them, the trace's Python frames give the function
+and the line of its ``def``. Without frames there is no line, and only the chain of ops tells places apart. Nothing is
+guessed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from syncscope.timeline.stacks import PythonStacks, is_user
 from syncscope.timeline.tables import Marks, Waits, objects
 
 BACKWARD = ("_engine_run_backward", "run_backward")
-"""Functions of torch/autograd that replay, when C++ backward has ended, the warnings of all threads it used."""
+"""Functions of torch/autograd. When C++ backward has ended, they raise the warnings of all threads that it used."""
 
 PACKAGES = "<site-packages>/"
 
@@ -34,17 +33,17 @@ class Place:
     """Where in the program something happened."""
 
     site: Site | None = None
-    """The user's line: the innermost user frame, else the outermost of a library. With ``source`` *stack* its line is
-    that of the ``def``."""
+    """The user's line: the innermost frame of the program's own, else the outermost frame of a library. With ``source``
+    *stack* it is the line of the ``def``."""
     at: Frame | None = None
     """The innermost frame."""
     chain: tuple[Frame, ...] = ()
     """All frames, outermost first, ending at ``at``."""
     source: SiteSource = "op"
     expected: str | None = None
-    """The reason given by the program for what happens here."""
+    """The reason that the program gave for waiting here."""
     ordinal: int = 0
-    """Of the site's expression among equal ones of its function."""
+    """The number of the site's expression among equal ones of its function."""
     entry: str = ""
     """The entry point that was recorded (``torch.cuda.synchronize``) or the built-in that ran (``item``)."""
     running: str | None = None
@@ -213,7 +212,7 @@ def recorded_place(recording: Recording | None, stack: int, entry: str, expected
     frames = recorded_frames(recording, stack)
     if not frames:
         return NOWHERE
-    # What is outside of the user's first frame is the launcher's: a test runner, a command line.
+    # Frames outside of the user's first belong to what launched the program: a test runner, a command line.
     frames = frames[next((i for i, f in enumerate(frames) if f.user), 0) :]
     chain = tuple(Frame(file=f.file, line=f.line, function=f.function) for f in frames)
     site = next((f for f in reversed(frames) if f.user), None) or outermost(frames)
@@ -241,7 +240,7 @@ def stack_place(chain: tuple[Frame, ...], entry: str) -> Place:
 
 
 def outermost(frames: Sequence[AnyFrame]) -> AnyFrame:
-    """The outermost of frames that all belong to libraries, PyTorch's and Python's left out where there are others."""
+    """The outermost frame of a library other than PyTorch and Python, else the outermost of all."""
     others = (f for f in frames if f.file.startswith(PACKAGES) and not f.file.startswith(PACKAGES + "torch/"))
     return next(others, frames[0])
 

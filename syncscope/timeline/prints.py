@@ -1,7 +1,7 @@
 """Which waits belong to the printing of a tensor, and to which print.
 
-Formatting a device tensor reads it value by value. With a Python stack the formatter's file tells; without one, the
-sequence of ops that the formatter runs does.
+Formatting a device tensor reads it value by value. The file of the formatter in the Python stack shows it; without a
+stack, the sequence of ops that the formatter runs does.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ OUTSIDE = ("__repr__", "__str__", "__format__")
 """Functions of torch/_tensor.py between the user's line and the formatter."""
 
 
-def printed(place: Place) -> Place:
-    """The place of a print, seen from outside: its stack up to the frame that wanted the text."""
+def strip_formatter(place: Place) -> Place:
+    """The place of a print without the formatter: its stack ends at the frame that printed."""
     inner = [
         f.file.endswith(FORMATTER) or (f.file.endswith("torch/_tensor.py") and f.function.split(".")[-1] in OUTSIDE)
         for f in place.chain
@@ -37,22 +37,24 @@ def find_prints(waits: Waits, places: tuple[Place, ...], ops: Ops) -> Ints:
     number = 0
     for tid in np.unique(waits.tid).tolist():
         rows = np.flatnonzero(waits.tid == tid)
-        here = [places[place] for place in waits.place[rows]]
-        number = _number_by_stack(prints, rows, here, number)
-        bare = np.array([place.source == "op" for place in here], dtype=bool)
+        of_waits = [places[place] for place in waits.place[rows]]
+        number = _number_by_stack(prints, rows, of_waits, number)
+        bare = np.array([place.source == "op" for place in of_waits], dtype=bool)
         number = _number_by_ops(prints, rows[bare], waits, ops, tid, number)
     return prints
 
 
 def _number_by_stack(prints: Ints, rows: Ints, places: list[Place], number: int) -> int:
-    """Number the prints among the waits of one thread, from ``number`` on; returns the last number. One print runs down
-    the formatter once, so a step back up its lines, or another place, begins the next."""
+    """Number the prints among the waits of one thread, from ``number`` on; returns the last number.
+
+    A print runs down the formatter once. So a step back up its lines, or another place, begins the next print.
+    """
     before: tuple[tuple[Frame, ...], tuple[int, ...]] | None = None
     for row, place in zip(rows, places, strict=True):
         if not place.runs_through(FORMATTER):
             before = None
             continue
-        outside, progress = printed(place).chain, _progress(place)
+        outside, progress = strip_formatter(place).chain, _progress(place)
         number += before is None or before[0] != outside or progress < before[1]
         prints[row] = number
         before = outside, progress
@@ -60,7 +62,7 @@ def _number_by_stack(prints: Ints, rows: Ints, places: list[Place], number: int)
 
 
 def _progress(place: Place) -> tuple[int, ...]:
-    """How far a print has come: the line in ``_tensor_str``, then the line in the formatter's ``__init__``."""
+    """How far a print has got: the line in ``_tensor_str``, then the line in the formatter's ``__init__``."""
     frames = [(f.function.split(".")[-1], f.line or 0) for f in place.chain if f.file.endswith(FORMATTER)]
     lines = {name: line for name, line in reversed(frames) if name in ("_tensor_str", "__init__")}
     return lines.get("_tensor_str", 0), lines.get("__init__", 0)
@@ -79,7 +81,7 @@ _LETTERS = {
 _ROWS = "(?:o*Rt?)+"
 _PRINT = re.compile(f"FnAM(?:[nzotUdi]*?{_ROWS}|[nzotUd]*ii)|U(?:di)+(?:{_ROWS}|i)")
 """Floats begin with a mask of the finite values, integers with a loop that formats every value. Both end with the rows
-as lists, or for a scalar with one more ``item``. A program's own ``item`` has no ``detach`` before it."""
+as lists, a scalar with one more ``item``. An ``item`` of the program itself has no ``detach`` before it."""
 
 
 def _number_by_ops(prints: Ints, rows: Ints, waits: Waits, ops: Ops, tid: int, number: int) -> int:
@@ -97,3 +99,7 @@ def _number_by_ops(prints: Ints, rows: Ints, waits: Waits, ops: Ops, tid: int, n
             number += 1
             prints[rows[inside]] = number
     return number
+
+
+# TRANSITIONAL: the names from before, for rules/.
+printed = strip_formatter

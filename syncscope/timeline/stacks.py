@@ -1,7 +1,4 @@
-"""Python stacks of traces recorded elsewhere: ``python_function`` rows turned into frames.
-
-They carry the line of the ``def``, not of the call.
-"""
+"""Python stacks from a trace's ``python_function`` rows. They give the line of the ``def``, not of the call."""
 
 from __future__ import annotations
 
@@ -14,11 +11,11 @@ from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.tables import numbers
 
 PROFILER = ("<site-packages>/torch/profiler/", "<site-packages>/torch/autograd/profiler")
-"""Where the profiler's own waits come from."""
+"""Files of the profiler, whose waits are not the program's."""
 
 
 def is_user(file: str) -> bool:
-    """Whether a normalised file is the program's own, neither a library's nor Python's."""
+    """Whether a normalised path is a file of the program, not of a library or of Python."""
     return not file.startswith("<") or file.startswith(("<ipython-input", "<stdin>"))
 
 

@@ -13,10 +13,10 @@ from syncscope.schema.report import Overlap, TraceInfo
 from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline import frames
 from syncscope.timeline.attribution import fill_ops, find_stacked, tabulate_ops
+from syncscope.timeline.bubbles import NO_BUBBLES, find_bubbles, sum_causes, when_busy
 from syncscope.timeline.calls import find_activities, find_calls
 from syncscope.timeline.collectives import find_collectives, name_collectives
 from syncscope.timeline.copies import HOST_COPIES, find_copies
-from syncscope.timeline.idle import NO_BUBBLES, find_bubbles, sum_causes, when_busy
 from syncscope.timeline.info import describe, measure_steps
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.launching import Launching, count_queued, every_launch_waits, find_launching

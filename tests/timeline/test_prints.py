@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.timeline import Timeline
-from syncscope.timeline.prints import printed
+from syncscope.timeline.prints import strip_formatter
 from tests.builders import FrameSpec, TraceBuilder
 
 FORMATTER = "<site-packages>/torch/_tensor_str.py"
@@ -44,7 +44,7 @@ def test_another_wait_between_belongs_to_no_print():
 
 def test_a_print_seen_from_outside_ends_at_the_line_that_prints():
     view = Timeline(hooked(1).trace())
-    outside = printed(view.tables.places[view.tables.waits.place[0]])
+    outside = strip_formatter(view.tables.places[view.tables.waits.place[0]])
     assert outside.at is not None
     assert (outside.at.file, outside.at.line, len(outside.chain)) == ("train.py", 14, 1)
 

@@ -75,6 +75,11 @@ def test_notes_of_the_recording_reach_the_report():
     assert "The window ended early." in Timeline(builder.trace()).info().warnings
 
 
+def test_the_figures_of_the_report_are_made_once():
+    timeline = Timeline(TraceBuilder().step(0, 100).stream_sync(10, 5).trace())
+    assert timeline.info() is timeline.info()
+
+
 class TestOpsOfAWindowWithoutOps:
     def window(self, with_ops: bool) -> TraceBuilder:
         """One line waits twice a step, each time in another op; another line copies."""
