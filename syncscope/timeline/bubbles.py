@@ -1,9 +1,9 @@
 """Bubbles: when the device had nothing to run, and why.
 
-A bubble ends when the device begins its next row, so the question is why that row was launched so late. If a wait
-had emptied the queue, the host could only start again when the wait returned: without it, the host would have been
-ahead by as long as it was blocked, so the wait answers for at most that much. The rest is what the host did instead
-of launching: something that has a name, one launch right after the other, or work of its own.
+A bubble ends when the device begins its next activity, so the question is why that was launched so late. If a wait had
+emptied the queue, the host could only start again when the wait returned. Without the wait, the host would have been
+ahead by the time it was blocked, so the wait answers for that much at most. The rest is what the host did instead of
+launching: something that has a name, one launch right after the other, or work of its own.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ CLOCK_SLACK = 5_000
 """Nanoseconds by which host and device times may disagree."""
 
 LATENCY = 20_000
-"""Nanoseconds before a gap within which its launch still counts as just made, and the most that launching explains."""
+"""A launch within so many nanoseconds before a gap counts as just made. It explains at most as much of the gap."""
 
 PACE = 200_000
-"""Nanoseconds between two launches of a host that does nothing but launch: an op of PyTorch takes it 5 to 20 µs, a
-module or a node of backward in Python several times that, and a profiler adds half."""
+"""The most nanoseconds between two launches of a host that does nothing but launch. An op of PyTorch takes 5 to 20 µs,
+a module or a node of backward in Python several times that, and a profiler adds half."""
 
 
 NO_BUBBLES = Bubbles(
     **dict.fromkeys(("row", "ts", "end", "launch", "emptied_by"), np.empty(0, dtype=np.int64)),
     cause=np.empty(0, dtype=object), by_cause=np.empty((0, len(CAUSES)), dtype=np.int64),
 )  # fmt: skip
-"""Those of a trace without device activity."""
+"""The bubbles of a trace without device activity."""
 
 
 def find_bubbles(

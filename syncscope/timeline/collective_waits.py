@@ -39,8 +39,11 @@ no function of backward, on the thread that autograd has for the device."""
 @without_op_rows
 @accepts_frames
 def in_collectives(waits: Waits, places: tuple[Place, ...], ops: Ops) -> Bools:
-    """Which waits (n,) are inside a collective. The Python frames tell, or the ops around the wait, or the op just before
-    it: older versions of PyTorch wait for a barrier behind its op."""
+    """Which waits (n,) are inside a collective.
+
+    The Python frames tell, or the ops around the wait, or the op just before it: older versions of PyTorch wait for a
+    barrier behind its op.
+    """
     searching = set(ops.tid[ops.name == UNUSED].tolist())
     inside: Bools = np.array(
         [
@@ -71,8 +74,8 @@ def _find_entry(place: Place) -> int:
 def asks_for_unused(ops: tuple[str, ...], place: Place) -> bool:
     """Whether DDP asks there if another rank used a parameter.
 
-    It does so in the copy that backward makes outside of its functions. Where ops are unknown, it is a wait that PyTorch
-    did not warn of: then only the recorded call of backward says where it is.
+    It does so in the copy that backward makes outside of its functions. Where ops are unknown, it is a wait that
+    PyTorch did not warn of: then only the recorded call of backward says where it is.
     """
     at = place.at
     in_backward = place.entry == ENTRY

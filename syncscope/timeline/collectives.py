@@ -1,5 +1,4 @@
-"""The collectives of a trace: when each ran, what of it nothing hides, what kept compute from running beside it, and
-where the rank meets the others."""
+"""Collectives: when each ran, how much of it nothing hides, why nothing computes beside it, and where ranks meet."""
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ import numpy as np
 from syncscope.schema.report import Collective, Delay, Meetings
 from syncscope.timeline.copies import on_compute_stream
 from syncscope.timeline.frames import accepts_frames, trimmed_frame
+from syncscope.timeline.groups import group_rows, number_groups, number_in_group
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.places import Place
@@ -22,9 +22,6 @@ from syncscope.timeline.tables import (
     Objects,
     Ops,
     Waits,
-    group_rows,
-    number_groups,
-    number_in_group,
     objects,
 )
 from syncscope.trace.names import collective_asked
@@ -34,17 +31,18 @@ SERVING_SEVERAL = ("send_recv", "collective")
 
 SAME_STREAM, HELD, UNQUEUED = "same stream", "held back", "not queued"
 BESIDE = (SAME_STREAM, HELD, UNQUEUED)
-"""*same stream*: it is on a stream that computes. *held back*: what computes next was launched before it was over, and
+"""*same stream*: it ran on a stream that computes. *held back*: what computes next was launched before it was over, and
 waited for it. *not queued*: the host launched nothing more until it was over, or nothing more computes."""
 
 MOST_OF_A_KIND, MOST_STEPS = 8, 32
-"""Meetings of one kind kept of a step: collectives in a row are summed to make do; and steps kept, the first ones."""
+"""How many meetings of one kind are kept of a step, and how many steps, the first ones. Where a step has more meetings,
+collectives in a row are summed."""
 
 MOST_DELAYS, LEAST_DELAY = 4, 10_000
-"""Kinds of idle time kept of a meeting, and the shortest in ns."""
+"""How many kinds of idle time are kept of a meeting, and the shortest in ns."""
 
 POINT_TO_POINT = ("send", "recv", "send_recv")
-"""Not all ranks take part, and the two that do may do different things meanwhile."""
+"""Collectives in which not all ranks take part. They are no meetings."""
 
 
 def find_collectives(activities: Activities, calls: Calls, ops: Ops, compute: dict[int, Union]) -> Collectives:
@@ -65,8 +63,8 @@ def find_collectives(activities: Activities, calls: Calls, ops: Ops, compute: di
 
 
 def name_collectives(collectives: Collectives, places: tuple[Place, ...]) -> Collectives:
-    """With the name of what the program called: kernels that serve several collectives (NCCL's all-to-all is sends and
-    receives) are named by the op or the recorded call that started them."""
+    """Name the collectives after what the program called. The kernel names most of them; a kernel that serves several
+    collectives (NCCL's all-to-all is sends and receives) is named after the op or recorded call that started it."""
     names = []
     columns = zip(collectives.name, collectives.ops, collectives.place.tolist(), strict=True)
     for name, chain, place in columns:
@@ -92,8 +90,11 @@ def _beside(ran: Activities, activities: Activities, calls: Calls) -> Objects:
 @trimmed_frame
 @accepts_frames
 def trim_first_step(collectives: Collectives, steps: int) -> tuple[Ints, Ints]:
-    """Length and exposed time of each collective (n,), in ns: those of the first step, of three or more, no longer than
-    the longest of the later steps at the same place in the step."""
+    """Length and exposed time of each collective (n,), in ns.
+
+    Profilers of several ranks start apart. So in a trace of three steps or more, a collective of the first step counts
+    for no more than the longest of the later steps at the same place in the step.
+    """
     dur, exposed = collectives.dur, collectives.exposed
     if steps < 3 or not len(collectives):
         return dur, exposed
@@ -127,10 +128,10 @@ def find_meetings(
     places: tuple[Place, ...],
     base_ns: int | None = None,
 ) -> Meetings | None:
-    """Where the rank meets the others in the steps (in the whole trace, as step 0, where it has no steps): its
-    collectives, with what its device waited for before each.
+    """Find where the rank meets the others: its collectives of the steps, with what its device waited for before each.
+    In a trace without steps all of them count, as of step 0.
 
-    ``collectives`` and ``bubbles`` are those of one device, ``behind`` is as of ``places_behind``.
+    ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``.
     """
     counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(step_numbers) else collectives.row >= 0
     met = collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
@@ -167,8 +168,8 @@ def _ms(lengths: Ints) -> float:
 
 
 def _number_blocks(number: Ints, what: Objects) -> Ints:
-    """For each collective (n,) the meeting that it belongs to, of one step and one kind, in order of their first. All
-    ranks split alike."""
+    """Number the meetings that collectives (n,) belong to, in order of their first collective. A meeting is of one step
+    and one kind; all ranks split them alike."""
     kind = number_groups(number, what)
     size = -(-np.bincount(kind)[kind] // MOST_OF_A_KIND)
     block = number_groups(kind, number_in_group(kind) // size)
@@ -177,7 +178,7 @@ def _number_blocks(number: Ints, what: Objects) -> Ints:
 
 
 def _find_delays(bubbles: Bubbles, behind: Ints, known: dict[Delay, int], places: tuple[Place, ...]) -> dict[int, int]:
-    """Idle ns by what they are due to, numbered in ``known``; the longest first, and no more than a few."""
+    """Sum idle ns by what they are due to, as a number in ``known``, the longest first and no more than a few."""
     sums = [
         (int(bubbles.dur[rows].sum()), str(bubbles.cause[rows[0]]), int(behind[rows[0]]))
         for rows in group_rows(number_groups(bubbles.cause, behind))

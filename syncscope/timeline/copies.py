@@ -16,13 +16,14 @@ HOST_COPIES = ("HtoD", "DtoH")
 """Directions of copies between host and device."""
 
 COMPUTE_SHARE = 0.1
-"""A stream is one that computes from this share of its device's kernel time on: a cast on a copy stream is none."""
+"""A stream that has this share of its device's kernel time is one that computes. A copy stream that casts is not."""
 
 LEAST_BYTES = 1024
-"""Bytes from which on an equal size is no coincidence of single values and small indices."""
+"""Two copies of the same size are a coincidence below so many bytes: single values, small indices."""
 
 HAND_OVER = 20_000
-"""Nanoseconds between the end of one copy and the begin of the next that waited for it: an H200 takes 4 to 10 µs."""
+"""The most nanoseconds between the end of a copy and the begin of the next that waited for it. An H200 takes 4 to 10
+µs."""
 
 
 def find_copies(activities: Activities, calls: Calls, ops: Ops, compute: dict[int, Union]) -> Copies:
@@ -72,12 +73,12 @@ def blocks_alone(copies: Copies) -> Bools:
 
 @accepts_frames
 def find_trips(copies: Copies, waits: Waits, places: tuple[Place, ...]) -> list[tuple[int, int]]:
-    """Round trips, data that leaves the device and comes back: the copy to the host and the one back, as rows of the
-    whole table. ``waits`` are all waits.
+    """Find round trips, data that leaves the device and comes back: for each the rows of the copy to the host and of
+    the copy back. ``waits`` are all waits.
 
-    A trip is a blocking copy to the host's ordinary memory, and one from there of as many bytes, launched by the same
-    thread in the same step when the first was over, from a place that does not lie before it. The last of several
-    that left comes back first.
+    A trip is a blocking copy to the host's ordinary memory and one from there of as many bytes, launched by the same
+    thread in the same step when the first was over, from a place that does not lie before it. Where several have left,
+    the last one comes back first.
     """
     place_of = dict(zip(copies.row.tolist(), copies.place.tolist(), strict=True))
     sized = (copies.bytes >= LEAST_BYTES) & (copies.launch >= 0) & (copies.step >= 0)
@@ -100,8 +101,8 @@ def find_trips(copies: Copies, waits: Waits, places: tuple[Place, ...]) -> list[
 
 
 def _follows(there: Place, back: Place) -> bool:
-    """Whether the second place lies behind the first in the program: where their stacks part, its line is not before.
-    Otherwise it is the next round of a loop, which begins with new data."""
+    """Whether the second place lies behind the first in the program: its line is not before the first's where their
+    stacks part. Otherwise it is the next round of a loop, which begins with new data."""
     if there.source != "hook" or back.source != "hook":
         return False
     for one, other in zip(there.chain, back.chain, strict=False):
@@ -113,8 +114,8 @@ def _follows(there: Place, back: Place) -> bool:
 
 @accepts_frames
 def count_engines(devices: tuple[Device, ...], copies: Copies, device: int | None) -> int | None:
-    """How many copies ``device`` can make at once, as far as the trace tells: it says so, or two directions are seen
-    to run at one moment."""
+    """How many copies ``device`` can make at once: what the trace says, or 2 where copies of both directions run at one
+    moment, else ``None``."""
     known = {one.id: one.copy_engines for one in devices}.get(-1 if device is None else device)
     if known is not None:
         return known
@@ -129,8 +130,10 @@ def count_engines(devices: tuple[Device, ...], copies: Copies, device: int | Non
 @serialised_frame
 @accepts_frames
 def find_serialised(copies: Copies, activities: Activities) -> tuple[Ints, Ints]:
-    """The asynchronous copies of pinned memory that waited for one in the other direction, right before them on a
-    stream that does not compute: positions in ``copies`` (m,), and the ns (m,) that nothing hides of the shorter one.
+    """Find asynchronous copies of pinned memory that waited for a copy in the other direction, right before them on a
+    stream that does not compute.
+
+    Returns their positions in ``copies`` (m,), and the exposed ns (m,) of the shorter of the two copies.
     """
     order = np.lexsort((copies.ts, copies.stream, copies.device))
     table = copies.take(order)
@@ -163,7 +166,8 @@ def _place_on_stream(activities: Activities) -> Ints:
 
 @accepts_frames
 def waited_for_engine(copies: Copies, devices: tuple[Device, ...]) -> Bools:
-    """Which copies (n,) began just when one of another stream ended, though launched before: they shared an engine."""
+    """Which copies (n,) waited for a copy engine: each began just when a copy of another stream ended, and had been
+    launched before."""
     behind = np.zeros(len(copies), dtype=bool)
     one_engine = np.isin(copies.device, [device.id for device in devices if device.copy_engines == 1])
     direction = np.where(one_engine, "", copies.direction)

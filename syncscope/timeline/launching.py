@@ -9,20 +9,25 @@ from operator import and_
 
 import numpy as np
 
+from syncscope.timeline.groups import group_rows, number_groups
 from syncscope.timeline.intervals import Ints, Union
-from syncscope.timeline.tables import Activities, Calls, group_rows, number_groups
+from syncscope.timeline.tables import Activities, Calls
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
 
 LAUNCHES = ("launch", "graph-launch")
+"""Roles of calls that launch kernels."""
+
 HOST_SIDES = ("HtoD", "DtoH", "HtoH")
+"""Directions of copies that have a side on the host."""
+
 MAIN_SHARE = 0.1
-"""Share of the launches from which on a thread is one that launches."""
+"""A thread with this share of the launches or more is one that launches."""
 
 WAITING_SHARE = 0.9
-"""Share of launches that return after their kernel's end from which on every launch counts as waiting."""
+"""Where this share of the launches returns after their kernel has ended, every launch counts as waiting."""
 
 LEAST_LAUNCHES = 20
-"""Launches from which on that share speaks for itself, without a recording that says so."""
+"""So many launches prove it without a recording that says so."""
 
 
 @dataclass(frozen=True)
@@ -38,22 +43,22 @@ class Launching:
     busy_ns: int
     """Time that the kernels run, one by one."""
     graphs: tuple[Ints, ...] | None
-    """Launches (rows of ``Timeline.calls``) of each stretch without a wait, a host copy or an allocation that all steps
-    repeat, in every step: what could be one graph. ``None`` with fewer than two steps to compare."""
+    """What could be a graph each: the launches (rows of ``calls``) of every stretch that all steps repeat and that has
+    no wait, host copy or allocation in it. ``None`` with fewer than two steps to compare."""
 
     @property
     def replayable(self) -> int | None:
-        """Launches that are gone if every such stretch is one graph."""
+        """How many launches are saved if every such stretch is one graph."""
         return None if self.graphs is None else sum(len(stretch) - 1 for stretch in self.graphs)
 
 
 def find_launching(
     calls: Calls, activities: Activities, step: Ints, away: tuple[Ints, Ints, Ints], span: tuple[int, int]
 ) -> Launching | None:
-    """What the launches of the steps look like; ``None`` when nothing is launched there.
+    """Measure the launches of the steps; ``None`` when nothing is launched there.
 
-    ``activities`` are those of one device, ``step`` (n,) the step of each call, −1 outside, ``away`` begins, ends and
-    threads of the waits and copies that kept threads from launching, ``span`` where to look.
+    ``activities`` are those of one device, ``step`` (n,) is the step of each call, −1 outside. ``away`` holds begins,
+    ends and threads (m,) of the waits and copies that kept threads from launching, ``span`` is where to look.
     """
     stepped = bool((step >= 0).any())
     launches = np.isin(calls.role, LAUNCHES) & ((step >= 0) | (not stepped))
@@ -75,7 +80,7 @@ def find_launching(
 
 
 def _find_graphs(calls: Calls, activities: Activities, step: Ints) -> tuple[Ints, ...] | None:
-    """See :class:`Launching`. A stretch is known by the names of what it launches."""
+    """Find ``Launching.graphs``. Stretches are equal that launch the same names in the same order."""
     steps = np.unique(step[step >= 0]).tolist()
     if len(steps) < 2:
         return None
@@ -94,7 +99,7 @@ def _find_graphs(calls: Calls, activities: Activities, step: Ints) -> tuple[Ints
         number, launched = int(step[stretch[0]]), tuple(names[stretch].tolist())
         of_step[number][launched] += 1
         stretches.append((number, launched, stretch))
-    # As often as in the step that has the fewest of it.
+    # A stretch counts as often as in the step that has the fewest of it.
     common = reduce(and_, of_step.values())
     left = {number: Counter(common) for number in steps}
     graphs = []

@@ -1,4 +1,4 @@
-"""The fetches of a next batch, and other stretches of host time that have a telling name."""
+"""The fetches of a next batch, and other stretches of host time that are found by name."""
 
 from __future__ import annotations
 

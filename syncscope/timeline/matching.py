@@ -63,8 +63,8 @@ class _Queue:
 def match_warnings(warned: list[Warned], ts: Ints, end: Ints, tid: Ints, in_backward: Bools) -> Ints:
     """Find the warning of each wait that PyTorch warns of.
 
-    ``ts``, ``end`` and ``tid`` (n,) are the waits'. ``in_backward`` (n,) says which of them may have run in C++ backward
-    on a thread of autograd. Returns the ``event`` of each warning (n,), −1 for none.
+    ``ts``, ``end`` and ``tid`` (n,) are those of the waits. ``in_backward`` (n,) says which may have run in C++
+    backward on a thread of autograd. Returns the ``event`` of each one's warning (n,), −1 for none.
     """
     event = np.full(len(ts), -1, dtype=np.int64)
     own = [warning for warning in warned if not warning.backward]

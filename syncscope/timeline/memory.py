@@ -7,10 +7,11 @@ import numpy as np
 
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.frames import accepts_frames
+from syncscope.timeline.groups import number_groups
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.pins import ENTRY, OPS
 from syncscope.timeline.places import Place
-from syncscope.timeline.tables import Calls, Waits, number_groups
+from syncscope.timeline.tables import Calls, Waits
 
 
 @accepts_frames

@@ -10,7 +10,7 @@ import pytest
 from syncscope.timeline import Timeline
 from syncscope.timeline.waits import is_wait
 from syncscope.trace import TraceError, load
-from syncscope.trace.names import blocks
+from syncscope.trace.names import SYNC_ROLES, role
 from tests.foreign import EXTRA, index
 
 pytestmark = pytest.mark.skipif(EXTRA is None, reason="SYNCSCOPE_EXTRA_TRACES is not set")
@@ -26,7 +26,7 @@ def view(request: pytest.FixtureRequest) -> Timeline:
 
 
 def test_every_blocking_call_is_a_wait_but_the_profilers_last(view: Timeline):
-    blocking = np.array([blocks(name) for name in view.tables.calls.name], dtype=bool)
+    blocking = np.array([role(name) in SYNC_ROLES for name in view.tables.calls.name], dtype=bool)
     kept = is_wait(view.tables.waits.kind).sum()
     assert kept <= blocking.sum() <= kept + 1
 
