@@ -325,23 +325,23 @@ class Timeline:
     def idle(self) -> pd.DataFrame:
         return frames.idle_frame(self.tables.bubbles, CAUSES)
 
-    @property
+    @cached_property
     def steps(self) -> pd.DataFrame:
         return self.trace.steps
 
-    @property
+    @cached_property
     def launch(self) -> Ints:
         return self.tables.activities.launch
 
-    @property
+    @cached_property
     def ops(self) -> Ops:
         return self.tables.ops
 
-    @property
+    @cached_property
     def stacks(self) -> PythonStacks:
         return self.tables.stacks
 
-    @property
+    @cached_property
     def prints(self) -> Ints:
         return self.tables.prints
 
@@ -349,14 +349,14 @@ class Timeline:
     def places(self) -> tuple[Place, ...]:
         return self.tables.places
 
-    @property
+    @cached_property
     def device(self) -> int | None:
         return self.tables.device
 
-    @property
+    @cached_property
     def span(self) -> tuple[int, int] | None:
         return self.tables.span
 
-    @property
+    @cached_property
     def drained(self) -> int | None:
         return self.tables.drained
