@@ -15,7 +15,7 @@ import pandas as pd
 
 from syncscope.estimate.program import Program
 from syncscope.timeline import Timeline
-from syncscope.timeline.meetings import POINT_TO_POINT
+from syncscope.timeline.collectives import POINT_TO_POINT
 
 SAME = ["step", "what", "order", "many", "bytes"]
 """What ranks share of a collective: the number of its step, its kind, and its place among so many of that kind."""

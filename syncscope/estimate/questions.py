@@ -16,8 +16,8 @@ from syncscope.estimate.rates import Rate, pinned_rate
 from syncscope.rules import RULES
 from syncscope.rules.rule import Hit, Intervention
 from syncscope.timeline import Timeline
+from syncscope.timeline.copies import HOST_COPIES
 from syncscope.timeline.intervals import Floats
-from syncscope.timeline.timeline import HOST_COPIES
 
 FORMATTER_LAUNCHES = 7
 """Kernels that the printing of a tensor launches before its first wait, at most."""

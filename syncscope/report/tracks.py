@@ -18,8 +18,8 @@ from syncscope.report.wording import where, worth
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
-from syncscope.timeline.idle import CAUSES
 from syncscope.timeline.overlap import compute_unions, union_of
+from syncscope.timeline.tables import CAUSES
 
 Args = dict[str, str | int | float]
 

@@ -6,8 +6,8 @@ import pandas as pd
 from syncscope.rules.grouping import Group
 from syncscope.rules.rule import WaitRule
 from syncscope.timeline import Timeline
+from syncscope.timeline.collective_waits import down_to_collective, in_collectives, number_calls, outside
 from syncscope.timeline.intervals import Bools
-from syncscope.timeline.rendezvous import down_to_collective, in_collectives, number_calls, outside
 from syncscope.timeline.waits import is_wait
 
 

@@ -4,7 +4,7 @@ from syncscope.rules.grouping import Group, say_ms, to_ms
 from syncscope.rules.requirements import worth_saying
 from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
 from syncscope.timeline import Timeline
-from syncscope.timeline.engines import engines, serialised
+from syncscope.timeline.copies import engines, serialised
 
 
 class CopiesSerialised(Rule):

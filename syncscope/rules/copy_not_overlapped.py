@@ -19,8 +19,8 @@ from syncscope.rules.requirements import (
 )
 from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
 from syncscope.schema.findings import Severity
+from syncscope.timeline.copies import HOST_COPIES
 from syncscope.timeline.intervals import Ints
-from syncscope.timeline.timeline import HOST_COPIES
 
 LEAST_EXPOSED = 0.1
 """Exposed share of the copies' own time below which they count as hidden."""

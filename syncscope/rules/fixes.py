@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from syncscope.rules.chains import NATIVE, ops_of
 from syncscope.rules.grouping import Group
 from syncscope.timeline.attribution import called
-from syncscope.timeline.rendezvous import UNUSED
+from syncscope.timeline.collective_waits import UNUSED
 from syncscope.timeline.stacks import is_user
 
 LIBRARIES = "<site-packages>/"

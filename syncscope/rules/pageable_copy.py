@@ -5,7 +5,7 @@ import numpy as np
 from syncscope.rules.grouping import Group
 from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
 from syncscope.timeline import Timeline
-from syncscope.timeline.timeline import HOST_COPIES
+from syncscope.timeline.copies import HOST_COPIES
 
 PART_OF_A_READ = frozenset({"SYN102", "SYN103", "SYN104", "SYN109", "SYN110"})
 """Rules whose waits come with a small copy that is no copy of the program's own."""

@@ -10,7 +10,7 @@ from syncscope.rules.rule import Case, Hit, Intervention, Rule
 from syncscope.schema.findings import Finding, Site, fingerprint
 from syncscope.schema.recording import Recording
 from syncscope.timeline import Place, Timeline
-from syncscope.timeline.hazards import Hazard, find_hazards
+from syncscope.timeline.places import Hazard, find_hazards
 
 NOT_LOOKED_FOR = "nobody looked for races: record with --hazards"
 UNSEEN = (

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from syncscope.rules.racing import RaceRule
-from syncscope.timeline.hazards import Hazard
+from syncscope.timeline.places import Hazard
 
 
 class ReadBeforeArrival(RaceRule):

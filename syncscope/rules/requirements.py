@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from syncscope.timeline import Timeline
-from syncscope.timeline.engines import queued_behind
+from syncscope.timeline.copies import queued_behind
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.overlap import is_compute
 from syncscope.timeline.waits import is_wait

@@ -7,7 +7,7 @@ from syncscope.rules.grouping import Group
 from syncscope.rules.pageable_copy import PART_OF_A_READ
 from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
 from syncscope.timeline import Timeline
-from syncscope.timeline.trips import find_trips
+from syncscope.timeline.copies import find_trips
 
 REGULAR = 0.5
 """Share of the steps that must make a trip: by chance two copies are of one size now and then."""

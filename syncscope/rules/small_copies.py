@@ -6,7 +6,7 @@ from syncscope.rules.grouping import Group
 from syncscope.rules.pageable_copy import PART_OF_A_READ
 from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
 from syncscope.timeline import Timeline
-from syncscope.timeline.timeline import HOST_COPIES
+from syncscope.timeline.copies import HOST_COPIES
 
 
 class SmallCopies(Rule):

@@ -1,7 +1,7 @@
-"""Trace → views: what waited, what was copied, what overlapped, where the device was idle.
+"""What happened in a trace: waits, copies, collectives, idle time, and the line that each belongs to.
 
-One file a view; ``Timeline`` computes each once and keeps it. Rules ask the timeline and nobody else
-reads the tables again.
+``timeline.py`` puts it together and keeps each table once it is found; ``tables.py`` says what the tables hold; the
+other files find one thing each. Rules, estimates and reports read the timeline, not the trace.
 """
 
 from syncscope.timeline.places import Place

@@ -1,17 +1,22 @@
-"""The ops around waits and copies that a window recorded without ops: what the attribution window saw there, else what
-the expression that ran says by itself."""
+"""The ops around the waits and copies of a window that was recorded without ops.
+
+The attribution window tells them, else the expression that ran there.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
+from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 
+from syncscope.schema.expressions import called_name, parse_expression
 from syncscope.schema.recording import Attributed, Recording
+from syncscope.timeline.groups import number_groups, number_in_group
+from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import Place
+from syncscope.timeline.tables import Copies, Objects, Table, Waits, objects
 
 Chain = tuple[str, ...]
 
@@ -26,55 +31,74 @@ BY_METHOD: dict[str, Chain] = {
         for name in ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "repeat_interleave")
     },
 }
-"""What a function or method is known to do when it waits, by its name."""
+"""The ops that a function or method is known to run when it waits, by its name."""
 
 _OPERATOR = re.compile(r"(?:\w+\.)*ops\.(\w+)\.(\w+)(?:\.\w+)?")
 """``torch.ops.torchvision.nms``, perhaps with an overload."""
 
 
-def occurrences(waits: pd.DataFrame, copies: pd.DataFrame, places: tuple[Place, ...]) -> pd.DataFrame:
-    """Waits, and host copies that no wait completes, with a recorded stack, in order of time: ``ts``, ``step``,
-    ``stack``, ``wait`` and ``copy`` (rows, −1 the other), ``ops``, and ``ordinal``: the how many-th of its stack in its
-    step. Two windows that do the same things count them alike."""
-    lone = copies[((copies["wait"] < 0) & (copies["launch"] >= 0)).to_numpy(bool)]
-    table: pd.DataFrame = pd.concat(
-        [
-            waits[["ts", "step", "place", "ops"]].assign(wait=waits.index, copy=-1),
-            lone[["launch_ts", "step", "place", "ops"]]
-            .rename(columns={"launch_ts": "ts"})
-            .assign(wait=-1, copy=lone.index),
-        ],
-        ignore_index=True,
-    )
-    table["stack"] = np.array([places[place].stack for place in table["place"]], dtype=np.int64)
-    table = table[(table["stack"] >= 0).to_numpy(bool)].sort_values("ts", kind="stable", ignore_index=True)
-    table["ordinal"] = table.groupby(["step", "stack"]).cumcount()
-    return table
+@dataclass(frozen=True)
+class StackedEvents(Table):
+    """Waits, and copies that no wait completes, that have a recorded stack, in order of ``ts``. Two windows that do the
+    same number them alike."""
+
+    ts: Ints
+    step: Ints
+    """Row in ``steps``, −1 outside."""
+    stack: Ints
+    """Number of the recorded stack."""
+    ordinal: Ints
+    """How many events of the same stack lie before it in its step."""
+    wait: Ints
+    """Row in ``waits``, −1 for a copy."""
+    copy: Ints
+    """Row in ``copies``, −1 for a wait."""
+    ops: Objects
+    place: Ints
 
 
-def attributed(found: pd.DataFrame) -> list[Attributed]:
-    """The table of an attribution window from its ``occurrences``: the first step that got that far speaks."""
-    known = found[((found["step"] >= 0) & (found["ops"].map(len) > 0)).to_numpy(bool)]
-    first = known.drop_duplicates(["stack", "ordinal"])
-    return [
-        Attributed(stack=int(stack), ordinal=int(ordinal), ops=ops)
-        for stack, ordinal, ops in zip(first["stack"], first["ordinal"], first["ops"], strict=True)
-    ]
+def find_stacked(waits: Waits, copies: Copies, places: tuple[Place, ...]) -> StackedEvents:
+    """The waits and copies that have a recorded stack."""
+    alone = copies.take((copies.wait < 0) & (copies.launch >= 0))
+    ts = np.append(waits.ts, alone.launch_ts)
+    place = np.append(waits.place, alone.place)
+    stack = np.array([one.stack for one in places], dtype=np.int64)[place]
+    order = np.argsort(ts, kind="stable")
+    order = order[stack[order] >= 0]
+    step = np.append(waits.step, alone.step)[order]
+    return StackedEvents(
+        row=np.arange(len(order), dtype=np.int64), ts=ts[order], step=step, stack=stack[order],
+        ordinal=number_in_group(number_groups(step, stack[order])),
+        wait=np.append(waits.row, np.full(len(alone), -1))[order],
+        copy=np.append(np.full(len(waits), -1), alone.row)[order],
+        ops=np.append(waits.ops, alone.ops)[order], place=place[order],
+    )  # fmt: skip
 
 
-def fill_ops(waits: pd.DataFrame, copies: pd.DataFrame, places: tuple[Place, ...], recording: Recording | None) -> None:
-    """Put the ops that are unknown into ``waits`` and ``copies``.
+def tabulate_ops(events: StackedEvents) -> list[Attributed]:
+    """The table of an attribution window: the ops of each stack and ordinal in the first step that got that far."""
+    known: dict[tuple[int, int], Chain] = {}
+    columns = (events.step.tolist(), events.stack.tolist(), events.ordinal.tolist(), events.ops)
+    for step, stack, ordinal, ops in zip(*columns, strict=True):
+        if step >= 0 and ops:
+            known.setdefault((stack, ordinal), ops)
+    return [Attributed(stack=stack, ordinal=ordinal, ops=ops) for (stack, ordinal), ops in known.items()]
 
-    A step that took another path than the attribution window falls back to the first chain seen at the stack, a stack
-    that the window never saw to its expression.
+
+def fill_ops(
+    waits: Waits, copies: Copies, places: tuple[Place, ...], recording: Recording | None
+) -> tuple[Waits, Copies]:
+    """Waits and copies with the ops that the trace lacks, as far as they are known otherwise.
+
+    The attribution window tells the ops by stack and ordinal in the step. A step that took another path gets the first
+    chain of its stack; a stack that the window never saw gets the ops of its expression.
     """
     table = recording.attribution if recording and recording.attribution else ()
     exact = {(seen.stack, seen.ordinal): seen.ops for seen in table}
     anywhere = {seen.stack: seen.ops for seen in reversed(table)}
-    wait_ops, copy_ops = waits["ops"].tolist(), copies["ops"].tolist()
-    known = waits["ops_known"].to_numpy(bool).copy()
-    found = occurrences(waits, copies, places)
-    columns = (found[name].tolist() for name in ("wait", "copy", "stack", "ordinal", "place"))
+    wait_ops, copy_ops, known = waits.ops.tolist(), copies.ops.tolist(), waits.ops_known.copy()
+    events = find_stacked(waits, copies, places)
+    columns = (column.tolist() for column in (events.wait, events.copy, events.stack, events.ordinal, events.place))
     for wait, copy, stack, ordinal, place in zip(*columns, strict=True):
         if (wait_ops[wait] or known[wait]) if wait >= 0 else copy_ops[copy]:
             continue
@@ -83,43 +107,28 @@ def fill_ops(waits: pd.DataFrame, copies: pd.DataFrame, places: tuple[Place, ...
             wait_ops[wait], known[wait] = ops, True
         elif ops:
             copy_ops[copy] = ops
-    for copy, wait in enumerate(copies["wait"].tolist()):
+    for copy, wait in enumerate(copies.wait.tolist()):
         if wait >= 0 and not copy_ops[copy]:
             copy_ops[copy] = wait_ops[wait]  # both are of one op
-    waits["ops"], waits["ops_known"] = pd.Series(wait_ops, dtype=object), known
-    copies["ops"] = pd.Series(copy_ops, dtype=object)
+    return replace(waits, ops=objects(wait_ops), ops_known=known), replace(copies, ops=objects(copy_ops))
 
 
 def ops_of_expression(text: str | None) -> Chain | None:
     """The ops behind a wait whose expression leaves no doubt, else ``None``.
 
-    A name, a comparison or ``not`` can only wait because its truth was asked for.
+    A name, a comparison or ``not`` can only wait because it was used as a condition.
     """
-    tree = _parsed(text)
+    tree = parse_expression(text)
     if isinstance(tree, (ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp)):
         return ("aten::is_nonzero", *READ)
     if not isinstance(tree, ast.Call):
         return None
     if operator := _OPERATOR.fullmatch(ast.unparse(tree.func)):
         return (f"{operator[1]}::{operator[2]}",)
-    name = called(text)
+    name = called_name(text)
     if name == "where" and len(tree.args) + isinstance(tree.func, ast.Attribute) <= 2 and not tree.keywords:
         return ("aten::where", "aten::nonzero")
     return BY_METHOD.get(name)
 
 
-def called(text: str | None) -> str:
-    """The name of the function or method that an expression calls, ``[]`` where it takes a part, else ``""``."""
-    tree = _parsed(text)
-    if isinstance(tree, ast.Subscript):
-        return "[]"
-    function = tree.func if isinstance(tree, ast.Call) else None
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
-@lru_cache(maxsize=4096)
-def _parsed(text: str | None) -> ast.expr | None:
-    try:
-        return ast.parse(text or "", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+called = called_name  # TRANSITIONAL: for rules/fixes.py

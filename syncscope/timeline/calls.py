@@ -1,11 +1,11 @@
-"""The runtime calls of the traced process with their role, and the join from device rows back to their launch."""
+"""The runtime calls of the traced process, and what the devices ran with the call that launched it."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from syncscope.timeline.intervals import Ints
+from syncscope.timeline.tables import Activities, Calls, numbers, texts
 from syncscope.trace.model import Trace
 from syncscope.trace.names import role
 
@@ -16,46 +16,70 @@ ORDERED = COMMANDS | {"stream-sync", "device-sync", "event-sync", "event-record"
 """Roles of calls whose place among the others matters; queries and attributes do not."""
 
 
-def runtime_calls(trace: Trace) -> pd.DataFrame:
-    """Runtime and driver calls of the traced process, in order of time.
-
-    The columns of ``model.RUNTIME``, ``tid`` always the native one, and ``role`` (category): what the call does
-    (``names.Role``), ``""`` for one the table of names does not hold.
-    """
+def find_calls(trace: Trace) -> Calls:
+    """Runtime and driver calls of the traced process, with the native number of their thread."""
     table = trace.runtime
-    if trace.pid is not None and len(table) and (table["pid"] != trace.pid).any():
-        table = table[table["pid"] == trace.pid].reset_index(drop=True)
-    roles = table["name"].astype("category").cat
-    meaning = np.array([role(str(name)) for name in roles.categories] or [""], dtype=object)
-    aliases = trace.recording.thread_aliases if trace.recording else {}
-    if aliases:
-        # Without CPU activity the profiler knows some threads by another number than the collector.
-        native = {int(alias): tid for alias, tid in aliases.items()}
-        table = table.assign(tid=table["tid"].map(lambda tid: native.get(tid, tid)).astype("int64"))
-    found: pd.DataFrame = table.assign(role=pd.Categorical(meaning[roles.codes.to_numpy()] if len(table) else []))
-    return found
+    if trace.pid is not None and len(table) and (numbers(table["pid"]) != trace.pid).any():
+        table = table[numbers(table["pid"]) == trace.pid]
+    name = table["name"].astype("category").cat
+    roles = np.array([role(str(text)) for text in name.categories], dtype=object)
+    recorded = numbers(table["tid"])
+    tid = recorded.copy()
+    # Without CPU activity the profiler knows some threads by another number than the collector.
+    for alias, native in (trace.recording.thread_aliases if trace.recording else {}).items():
+        tid[recorded == int(alias)] = native
+    return Calls(
+        row=np.arange(len(table), dtype=np.int64), ts=numbers(table["ts"]), end=numbers(table["end"]), tid=tid,
+        name=texts(table["name"]), role=roles[name.codes.to_numpy()], correlation=numbers(table["correlation"]),
+        copy_kind=numbers(table["copy_kind"]),
+    )  # fmt: skip
 
 
-def launches(device: pd.DataFrame, calls: pd.DataFrame) -> Ints:
-    """For each device row (n,), the row of ``calls`` that launched it, −1 where the trace does not hold it."""
-    known = np.flatnonzero(calls["correlation"].to_numpy(np.int64) >= 0)
-    keys = calls["correlation"].to_numpy(np.int64)[known]
-    order = np.argsort(keys, kind="stable")
-    keys, known = keys[order], known[order]
-    wanted = device["correlation"].to_numpy(np.int64)
-    slot = np.searchsorted(keys, wanted, side="right") - 1
-    if not len(keys):
+def find_activities(trace: Trace, calls: Calls) -> Activities:
+    """What the devices ran, each with its launch."""
+    table = trace.device
+    correlation = numbers(table["correlation"])
+    return Activities(
+        row=np.arange(len(table), dtype=np.int64), ts=numbers(table["ts"]), end=numbers(table["end"]),
+        name=texts(table["name"]), kind=texts(table["kind"]), device=numbers(table["device"]),
+        stream=numbers(table["stream"]), correlation=correlation, bytes=numbers(table["bytes"]),
+        direction=texts(table["direction"]), memory=texts(table["memory"]), collective=texts(table["collective"]),
+        group=texts(table["group"]), launch=find_launches(correlation, calls.correlation),
+    )  # fmt: skip
+
+
+def find_launches(correlation: Ints, calls: Ints) -> Ints:
+    """For each device row (n,) by its correlation, the last of ``calls`` (their correlations, (m,)) that launched it,
+    −1 where the trace does not hold it."""
+    known = np.flatnonzero(calls >= 0)
+    if not len(known):
+        return np.full(len(correlation), -1, dtype=np.int64)
+    known = known[np.argsort(calls[known], kind="stable")]
+    keys = calls[known]
+    slot = np.maximum(np.searchsorted(keys, correlation, side="right") - 1, 0)
+    return np.where((correlation >= 0) & (keys[slot] == correlation), known[slot], -1)
+
+
+def find_first(keys: Ints, wanted: Ints) -> Ints:
+    """For each of ``wanted`` (n,) the position of the first of ``keys`` that equals it, −1 for none and for keys
+    below 0."""
+    known = np.flatnonzero(keys >= 0)
+    if not len(known):
         return np.full(len(wanted), -1, dtype=np.int64)
-    hit = (slot >= 0) & (wanted >= 0) & (keys[np.maximum(slot, 0)] == wanted)
-    return np.where(hit, known[np.maximum(slot, 0)], -1)
+    values, first = np.unique(keys[known], return_index=True)
+    slot = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
+    return np.where(values[slot] == wanted, known[first[slot]], -1)
 
 
 def last_before(times: Ints, tids: Ints, rows: Ints, row_times: Ints, row_tids: Ints) -> Ints:
-    """For each (time, thread), the last of ``rows`` of that thread that began before the time, −1 for none."""
-    found = np.full(len(times), -1, dtype=np.int64)
+    """For each time (n,) on its thread, the last of ``rows`` of that thread that began before it, −1 for none.
+
+    ``row_times`` and ``row_tids`` are of the whole table that ``rows`` are rows of.
+    """
+    last = np.full(len(times), -1, dtype=np.int64)
     for tid in np.unique(tids):
-        mine, theirs = np.flatnonzero(tids == tid), rows[row_tids[rows] == tid]
-        if len(theirs):
-            slot = np.searchsorted(row_times[theirs], times[mine], side="left") - 1
-            found[mine] = np.where(slot >= 0, theirs[np.maximum(slot, 0)], -1)
-    return found
+        wanted, candidates = np.flatnonzero(tids == tid), rows[row_tids[rows] == tid]
+        if len(candidates):
+            slot = np.searchsorted(row_times[candidates], times[wanted], side="left") - 1
+            last[wanted] = np.where(slot >= 0, candidates[np.maximum(slot, 0)], -1)
+    return last

@@ -1,102 +1,199 @@
-"""The collectives of a trace: when each ran, what of it nothing hides, and what kept compute from running beside it."""
+"""Collectives: when each ran, how much of it nothing hides, why nothing computes beside it, and where ranks meet."""
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
+from dataclasses import replace
 
-from syncscope.timeline.copies import compute_streams
+import numpy as np
+
+from syncscope.schema.report import Collective, Delay, Meetings
+from syncscope.timeline.copies import on_compute_stream
+from syncscope.timeline.frames import accepts_frames, trimmed_frame
+from syncscope.timeline.groups import group_rows, number_groups, number_in_group
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
-from syncscope.timeline.waits import OpIndex
+from syncscope.timeline.places import Place
+from syncscope.timeline.tables import (
+    Activities,
+    Bubbles,
+    Calls,
+    Collectives,
+    Loads,
+    Objects,
+    Ops,
+    Waits,
+    objects,
+)
 from syncscope.trace.names import collective_asked
 
-COLLECTIVES = {
-    "ts": "int64", "end": "int64", "dur": "int64",  # ns, on the device
-    "row": "int64",  # row in Trace.device
-    "launch": "int64",  # row in Timeline.calls, −1 not in the trace
-    "launch_ts": "int64", "launch_end": "int64",  # ns; −1 not in the trace
-    "tid": "int64",  # the launching thread, −1 not in the trace
-    "name": "object",  # allreduce, reduce_scatter …
-    "group": "object",  # the process group, "" unknown
-    "bytes": "int64",  # the larger of what goes in and out, −1 unknown
-    "device": "int64", "stream": "int64",  # −1 unknown
-    "step": "int64",  # row in Timeline.steps of the launch (of the collective where that is missing), −1 outside
-    "ops": "object",  # as in WAITS
-    "exposed": "int64",  # ns with no compute kernel on its device
-    "beside": "object",  # one of BESIDE: why nothing computes beside it
-    "place": "int64",  # index in Timeline.places
-}  # fmt: skip
-"""One row a collective that the device ran, in order of ``ts``."""
-
 SERVING_SEVERAL = ("send_recv", "collective")
+"""Names of kernels that serve several collectives."""
 
 SAME_STREAM, HELD, UNQUEUED = "same stream", "held back", "not queued"
 BESIDE = (SAME_STREAM, HELD, UNQUEUED)
-"""*same stream*: it is on a stream that computes. *held back*: what computes next was launched before it was over, and
+"""*same stream*: it ran on a stream that computes. *held back*: what computes next was launched before it was over, and
 waited for it. *not queued*: the host launched nothing more until it was over, or nothing more computes."""
 
+MOST_OF_A_KIND, MOST_STEPS = 8, 32
+"""How many meetings of one kind are kept of a step, and how many steps, the first ones. Where a step has more meetings,
+collectives in a row are summed."""
 
-def find_collectives(
-    device: pd.DataFrame, launch: Ints, calls: pd.DataFrame, ops: OpIndex, compute: dict[int, Union]
-) -> pd.DataFrame:
-    """The columns of ``COLLECTIVES`` but ``step`` and ``place``. ``launch`` is a row of ``calls`` for each device row,
-    −1 none; ``compute`` the union of compute kernels of each device."""
-    rows = np.flatnonzero((device["collective"] != "").to_numpy(bool))
-    table, launched = device.iloc[rows], launch[rows]
-    ts, end, where = (table[c].to_numpy(np.int64) for c in ("ts", "end", "device"))
-    launch_ts, launch_end, tid = (np.append(calls[c].to_numpy(np.int64), -1)[launched] for c in ("ts", "end", "tid"))
-    op = np.where(launched >= 0, ops.nesting.innermost(tid, launch_ts, launch_end), -1)
-    chains = {int(row): ops.chain(int(row)) for row in np.unique(op)}
-    exposed = exposed_ns(ts, end, where, compute)
-    found: pd.DataFrame = pd.DataFrame({
-        "ts": ts, "end": end, "dur": end - ts, "row": rows,
-        "launch": launched, "launch_ts": launch_ts, "launch_end": launch_end, "tid": tid,
-        "name": table["collective"].astype(object).to_numpy(), "group": table["group"].astype(object).to_numpy(),
-        "bytes": table["bytes"].to_numpy(np.int64), "device": where, "stream": table["stream"].to_numpy(np.int64),
-        "ops": pd.Series([chains[int(row)] for row in op], dtype=object), "exposed": exposed,
-        "beside": pd.Series(_beside(table, device, launch, calls), dtype=object),
-    })  # fmt: skip
-    return found
+MOST_DELAYS, LEAST_DELAY = 4, 10_000
+"""How many kinds of idle time are kept of a meeting, and the shortest in ns."""
+
+POINT_TO_POINT = ("send", "recv", "send_recv")
+"""Collectives in which not all ranks take part. They are no meetings."""
 
 
-def named(names: pd.Series, ops: pd.Series, entries: list[str]) -> list[str]:
-    """What each collective is: as its kernel says, but for kernels that serve several (NCCL's all-to-all is sends and
-    receives), as the op or the recorded call that started it says."""
-    found = []
-    for name, chain, entry in zip(names, ops, entries, strict=True):
-        told = [collective_asked(call) for call in (entry, *chain)] if name in SERVING_SEVERAL else []
-        found.append(next(filter(None, told), name))
-    return found
+def find_collectives(activities: Activities, calls: Calls, ops: Ops, compute: dict[int, Union]) -> Collectives:
+    """The collectives, named as their kernels say; step and place are unknown yet.
+
+    ``compute`` is when each device computes (``overlap.compute_unions``).
+    """
+    ran = activities.take(activities.collective != "")
+    launch_ts, launch_end, tid = (np.append(column, -1)[ran.launch] for column in (calls.ts, calls.end, calls.tid))
+    op = np.where(ran.launch >= 0, ops.nesting.innermost(tid, launch_ts, launch_end), -1)
+    return Collectives(
+        row=np.arange(len(ran), dtype=np.int64), ts=ran.ts, end=ran.end, device_row=ran.row, launch=ran.launch,
+        launch_ts=launch_ts, launch_end=launch_end, tid=tid, name=ran.collective, group=ran.group, bytes=ran.bytes,
+        device=ran.device, stream=ran.stream, step=np.full(len(ran), -1, dtype=np.int64), ops=ops.chains(op),
+        exposed=exposed_ns(ran.ts, ran.end, ran.device, compute), beside=_beside(ran, activities, calls),
+        place=np.zeros(len(ran), dtype=np.int64),
+    )  # fmt: skip
 
 
-def _beside(table: pd.DataFrame, device: pd.DataFrame, launch: Ints, calls: pd.DataFrame) -> npt.NDArray[np.object_]:
-    found = np.full(len(table), UNQUEUED, dtype=object)
-    kernels = device[is_compute(device) & (launch >= 0)]
-    asked = calls["ts"].to_numpy(np.int64)[launch[kernels.index]]
-    end, where = table["end"].to_numpy(np.int64), table["device"].to_numpy(np.int64)
-    for number in np.unique(where):
-        theirs = np.flatnonzero((kernels["device"] == number).to_numpy(bool))
-        mine = np.flatnonzero(where == number)
+def name_collectives(collectives: Collectives, places: tuple[Place, ...]) -> Collectives:
+    """Name the collectives after what the program called. The kernel names most of them; a kernel that serves several
+    collectives (NCCL's all-to-all is sends and receives) is named after the op or recorded call that started it."""
+    names = []
+    columns = zip(collectives.name, collectives.ops, collectives.place.tolist(), strict=True)
+    for name, chain, place in columns:
+        started = (places[place].entry, *chain) if name in SERVING_SEVERAL else ()
+        names.append(next(filter(None, map(collective_asked, started)), name))
+    return replace(collectives, name=objects(names))
+
+
+def _beside(ran: Activities, activities: Activities, calls: Calls) -> Objects:
+    beside = np.full(len(ran), UNQUEUED, dtype=object)
+    kernels = activities.take(is_compute(activities) & (activities.launch >= 0))
+    launched = calls.ts[kernels.launch]
+    for device in np.unique(ran.device):
+        here, rows = np.flatnonzero(kernels.device == device), np.flatnonzero(ran.device == device)
         # The next to compute behind each collective: was it launched while the collective still ran?
-        slot = np.searchsorted(kernels["ts"].to_numpy(np.int64)[theirs], end[mine], side="left")
-        following = np.append(asked[theirs], end.max())[slot]
-        found[mine[following < end[mine]]] = HELD
-    found[compute_streams(table, device)] = SAME_STREAM
-    return found
+        slot = np.searchsorted(kernels.ts[here], ran.end[rows], side="left")
+        following = np.append(launched[here], ran.end.max())[slot]
+        beside[rows[following < ran.end[rows]]] = HELD
+    beside[on_compute_stream(ran, activities)] = SAME_STREAM
+    return beside
 
 
-def trimmed(table: pd.DataFrame, steps: int) -> pd.DataFrame:
-    """The collectives with those of the first step, of three or more, no longer than the longest of the later steps at
-    the same place in the step."""
-    if steps < 3 or not len(table):
-        return table
-    key = [table["name"], table.groupby(["step", "name"]).cumcount()]
-    later = table[["dur", "exposed"]].where(table["step"] > 0).groupby(key).transform("max")
-    first = (table["step"] == 0) & later["dur"].notna()
-    found = table.copy()
-    for column in ("dur", "exposed"):
-        longer = first & (table[column] > later[column])
-        found[column] = table[column].mask(longer, later[column]).astype("int64")
-    return found
+@trimmed_frame
+@accepts_frames
+def trim_first_step(collectives: Collectives, steps: int) -> tuple[Ints, Ints]:
+    """Length and exposed time of each collective (n,), in ns.
+
+    Profilers of several ranks start apart. So in a trace of three steps or more, a collective of the first step counts
+    for no more than the longest of the later steps at the same place in the step.
+    """
+    dur, exposed = collectives.dur, collectives.exposed
+    if steps < 3 or not len(collectives):
+        return dur, exposed
+    in_step = number_groups(collectives.step, collectives.name)
+    same_place = number_groups(collectives.name, number_in_group(in_step))
+    later, first = collectives.step > 0, collectives.step == 0
+
+    def trim(column: Ints) -> Ints:
+        longest = np.full(int(same_place.max()) + 1, -1, dtype=np.int64)
+        np.maximum.at(longest, same_place[later], column[later])
+        most = longest[same_place]
+        return np.where(first & (most >= 0) & (column > most), most, column)
+
+    return trim(dur), trim(exposed)
+
+
+def places_behind(bubbles: Bubbles, waits: Waits, loads: Loads) -> Ints:
+    """For each bubble (n,) the place of the fetch of a batch or of the wait that it is due to, 0 for nowhere."""
+    order = np.argsort(loads.ts, kind="stable")
+    emptied = np.append(waits.place, 0)[bubbles.emptied_by]
+    fetched = np.searchsorted(loads.ts[order], bubbles.end, side="left") - 1
+    loading = (bubbles.cause == "data loading") & (fetched >= 0)
+    return np.where(loading, np.append(loads.place[order], 0)[fetched], emptied)
+
+
+def find_meetings(
+    collectives: Collectives,
+    bubbles: Bubbles,
+    behind: Ints,
+    step_numbers: Ints,
+    places: tuple[Place, ...],
+    base_ns: int | None = None,
+) -> Meetings | None:
+    """Find where the rank meets the others: its collectives of the steps, with what its device waited for before each.
+    In a trace without steps all of them count, as of step 0.
+
+    ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``.
+    """
+    counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(step_numbers) else collectives.row >= 0
+    met = collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
+    if not len(met):
+        return None
+    number = np.append(step_numbers, 0)[met.step]
+    what = objects(
+        [f"{name} of group {group}" if group else name for name, group in zip(met.name, met.group, strict=True)]
+    )
+    block = _number_blocks(number, what)
+    # A bubble delays the collective that comes next.
+    delayed = np.append(block, -1)[np.searchsorted(met.ts, bubbles.end, side="left")]
+    delays: dict[Delay, int] = {}
+    lost = {
+        int(delayed[rows[0]]): _find_delays(bubbles.take(rows), behind[rows], delays, places)
+        for rows in group_rows(delayed)
+    }
+    kept = []
+    for rows in group_rows(block):
+        part, first = met.take(rows), int(rows[0])
+        idle = lost.get(int(block[first]), {})
+        kept.append(
+            Collective(
+                step=int(number[first]), name=str(what[first]), end_ms=int(part.end.max()) / 1e6,
+                ms=_ms(part.dur), exposed_ms=_ms(part.exposed),
+                idle_ms=tuple(ns / 1e6 for ns in idle.values()), delays=tuple(idle),
+            )
+        )  # fmt: skip
+    return Meetings(collectives=tuple(kept), delays=tuple(delays), base_ns=base_ns)
+
+
+def _ms(lengths: Ints) -> float:
+    return round(float(lengths.sum()) * 1e-6, 6)
+
+
+def _number_blocks(number: Ints, what: Objects) -> Ints:
+    """Number the meetings that collectives (n,) belong to, in order of their first collective. A meeting is of one step
+    and one kind; all ranks split them alike."""
+    kind = number_groups(number, what)
+    size = -(-np.bincount(kind)[kind] // MOST_OF_A_KIND)
+    block = number_groups(kind, number_in_group(kind) // size)
+    first = np.unique(block, return_index=True)[1]
+    return np.argsort(np.argsort(first))[block]
+
+
+def _find_delays(bubbles: Bubbles, behind: Ints, known: dict[Delay, int], places: tuple[Place, ...]) -> dict[int, int]:
+    """Sum idle ns by what they are due to, as a number in ``known``, the longest first and no more than a few."""
+    sums = [
+        (int(bubbles.dur[rows].sum()), str(bubbles.cause[rows[0]]), int(behind[rows[0]]))
+        for rows in group_rows(number_groups(bubbles.cause, behind))
+    ]
+    longest = sorted((one for one in sums if one[0] >= LEAST_DELAY), key=lambda one: -one[0])[:MOST_DELAYS]
+    lost = {}
+    for ns, cause, number in longest:
+        place = places[number]
+        delay = Delay(
+            cause=cause, site=place.site, at=place.at, chain=place.chain, site_source=place.source,
+            ordinal=place.ordinal,
+        )  # fmt: skip
+        lost[known.setdefault(delay, len(known))] = ns
+    return lost
+
+
+# TRANSITIONAL: the names from before, for rules/.
+trimmed = trim_first_step

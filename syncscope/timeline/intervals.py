@@ -36,13 +36,12 @@ class Union:
         """How much of the union lies before each time."""
         piece = np.searchsorted(self.ts, time, side="right") - 1
         inside = np.minimum(time, self.end[piece]) - self.ts[piece] if len(self.ts) else np.zeros_like(time)
-        found: Ints = np.where(piece >= 0, self._total[np.maximum(piece, 0)] + inside, 0)
-        return found
+        return np.where(piece >= 0, self._total[np.maximum(piece, 0)] + inside, 0)
 
     def within(self, ts: Ints, end: Ints) -> Ints:
         """How much of the union lies inside each interval ``[ts, end)``."""
-        found: Ints = np.maximum(self.before(end) - self.before(ts), 0)
-        return found
+        lengths: Ints = np.maximum(self.before(end) - self.before(ts), 0)
+        return lengths
 
     def clipped(self, ts: int, end: int) -> Union:
         """The part of the union inside ``[ts, end)``."""
@@ -68,6 +67,6 @@ class Union:
         # Every pair of a piece and a free stretch that meet.
         low, high = np.searchsorted(free_end, self.ts, side="right"), np.searchsorted(free_ts, self.end, side="left")
         count = np.maximum(high - low, 0)
-        mine = np.repeat(np.arange(len(count)), count)
-        free = np.arange(len(mine)) - np.repeat(np.cumsum(count) - count, count) + low[mine]
-        return np.maximum(self.ts[mine], free_ts[free]), np.minimum(self.end[mine], free_end[free])
+        piece = np.repeat(np.arange(len(count)), count)
+        free = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count) + low[piece]
+        return np.maximum(self.ts[piece], free_ts[free]), np.minimum(self.end[piece], free_end[free])

@@ -1,4 +1,4 @@
-"""Whether the host launches as fast as the device works, and what of its launches a CUDA graph could replay."""
+"""The launches: whether the host keeps ahead of the device, and what a CUDA graph could replay."""
 
 from __future__ import annotations
 
@@ -8,15 +8,26 @@ from functools import reduce
 from operator import and_
 
 import numpy as np
-import pandas as pd
 
+from syncscope.timeline.groups import group_rows, number_groups
 from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.tables import Activities, Calls
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
 
 LAUNCHES = ("launch", "graph-launch")
+"""Roles of calls that launch kernels."""
+
 HOST_SIDES = ("HtoD", "DtoH", "HtoH")
+"""Directions of copies that have a side on the host."""
+
 MAIN_SHARE = 0.1
-"""Share of the launches from which on a thread is one that launches."""
+"""A thread with this share of the launches or more is one that launches."""
+
+WAITING_SHARE = 0.9
+"""Where this share of the launches returns after their kernel has ended, every launch counts as waiting."""
+
+LEAST_LAUNCHES = 20
+"""So many launches prove it without a recording that says so."""
 
 
 @dataclass(frozen=True)
@@ -32,67 +43,96 @@ class Launching:
     busy_ns: int
     """Time that the kernels run, one by one."""
     graphs: tuple[Ints, ...] | None
-    """Launches (rows of ``Timeline.calls``) of each stretch without a wait, a host copy or an allocation that all steps
-    repeat, in every step: what could be one graph. ``None`` with fewer than two steps to compare."""
+    """What could be a graph each: the launches (rows of ``calls``) of every stretch that all steps repeat and that has
+    no wait, host copy or allocation in it. ``None`` with fewer than two steps to compare."""
 
     @property
     def replayable(self) -> int | None:
-        """Launches that are gone if every such stretch is one graph."""
+        """How many launches are saved if every such stretch is one graph."""
         return None if self.graphs is None else sum(len(stretch) - 1 for stretch in self.graphs)
 
 
 def find_launching(
-    calls: pd.DataFrame, device: pd.DataFrame, launch: Ints, step: Ints, blocked: pd.DataFrame, span: tuple[int, int]
+    calls: Calls, activities: Activities, step: Ints, away: tuple[Ints, Ints, Ints], span: tuple[int, int]
 ) -> Launching | None:
-    """``step`` (n,) is the step of each call, −1 outside; ``blocked`` when threads did not run (``ts``, ``end``,
-    ``tid``); ``span`` where to look where there are no steps. ``None`` when nothing is launched there."""
+    """Measure the launches of the steps; ``None`` when nothing is launched there.
+
+    ``activities`` are those of one device, ``step`` (n,) is the step of each call, −1 outside. ``away`` holds begins,
+    ends and threads (m,) of the waits and copies that kept threads from launching, ``span`` is where to look.
+    """
     stepped = bool((step >= 0).any())
-    role, tid = calls["role"].to_numpy(object), calls["tid"].to_numpy(np.int64)
-    mine = np.isin(role, LAUNCHES) & ((step >= 0) | (not stepped))
-    if not mine.any():
+    launches = np.isin(calls.role, LAUNCHES) & ((step >= 0) | (not stepped))
+    if not launches.any():
         return None
-    rows = np.flatnonzero((device["kind"] == "kernel").to_numpy(bool) & np.append(mine, False)[launch])
-    first = rows[~pd.Series(launch[rows]).duplicated().to_numpy()]
-    delay = device["ts"].to_numpy(np.int64)[first] - calls["ts"].to_numpy(np.int64)[launch[first]]
-    threads, counts = np.unique(tid[mine], return_counts=True)
-    theirs = blocked[blocked["tid"].isin(threads[counts >= MAIN_SHARE * counts.sum()])]
-    away = Union(theirs["ts"].to_numpy(np.int64), theirs["end"].to_numpy(np.int64)).clipped(*span).length
+    kernels = activities.take((activities.kind == "kernel") & np.append(launches, False)[activities.launch])
+    launch, first = np.unique(kernels.launch, return_index=True)
+    delay = kernels.ts[first] - calls.ts[launch]
+    threads, counts = np.unique(calls.tid[launches], return_counts=True)
+    begin, end, tid = away
+    on_these = np.isin(tid, threads[counts >= MAIN_SHARE * counts.sum()])
     return Launching(
-        launches=int(mine.sum()),
-        own_ns=span[1] - span[0] - away,
+        launches=int(launches.sum()),
+        own_ns=span[1] - span[0] - Union(begin[on_these], end[on_these]).clipped(*span).length,
         delay_ns=int(np.median(delay)) if len(delay) else 0,
-        busy_ns=int(device["dur"].to_numpy(np.int64)[rows].sum()),
-        graphs=_graphs(calls, device, launch, step),
+        busy_ns=int(kernels.dur.sum()),
+        graphs=_find_graphs(calls, activities, step),
     )
 
 
-def _graphs(calls: pd.DataFrame, device: pd.DataFrame, launch: Ints, step: Ints) -> tuple[Ints, ...] | None:
-    """See :class:`Launching`. A stretch is known by the names of what it launches."""
-    numbers = np.unique(step[step >= 0]).tolist()
-    if len(numbers) < 2:
+def _find_graphs(calls: Calls, activities: Activities, step: Ints) -> tuple[Ints, ...] | None:
+    """Find ``Launching.graphs``. Stretches are equal that launch the same names in the same order."""
+    steps = np.unique(step[step >= 0]).tolist()
+    if len(steps) < 2:
         return None
-    known = np.flatnonzero(launch >= 0)[::-1]
-    ran = np.full(len(calls), -1, dtype=np.int64)
-    ran[launch[known]] = device["name"].cat.codes.to_numpy()[known]
+    known = np.flatnonzero(activities.launch >= 0)[::-1]
+    launch = activities.launch[known]
+    names = np.full(len(calls), -1, dtype=np.int64)
+    names[launch] = number_groups(activities.name[known])
     crosses = np.zeros(len(calls), dtype=bool)
-    crosses[launch[known]] = device["direction"].isin(HOST_SIDES).to_numpy(bool)[known]
-    role = calls["role"].to_numpy(object)
-    breaks = np.isin(role, ["graph-launch", *SYNC_ROLES, *MEMORY_ROLES]) | crosses
-    inside = np.flatnonzero((role == "launch") & (step >= 0))
-    table = pd.DataFrame({"step": step[inside], "stretch": np.cumsum(breaks)[inside], "row": inside})
-    found = []
-    of_step: dict[int, Counter[tuple[int, ...]]] = {number: Counter() for number in numbers}
-    for _, rows in table.groupby(["step", "stretch"]):
-        number, stretch = int(rows["step"].iloc[0]), rows["row"].to_numpy(np.int64)
-        names = tuple(ran[stretch].tolist())
-        of_step[number][names] += 1
-        found.append((number, names, stretch))
-    # As often as in the step that has the fewest of it.
+    crosses[launch] = np.isin(activities.direction[known], HOST_SIDES)
+    breaks = np.isin(calls.role, ["graph-launch", *SYNC_ROLES, *MEMORY_ROLES]) | crosses
+    inside = np.flatnonzero((calls.role == "launch") & (step >= 0))
+    stretches = []
+    of_step: dict[int, Counter[tuple[int, ...]]] = {number: Counter() for number in steps}
+    for rows in group_rows(number_groups(step[inside], np.cumsum(breaks, dtype=np.int64)[inside])):
+        stretch = inside[rows]
+        number, launched = int(step[stretch[0]]), tuple(names[stretch].tolist())
+        of_step[number][launched] += 1
+        stretches.append((number, launched, stretch))
+    # A stretch counts as often as in the step that has the fewest of it.
     common = reduce(and_, of_step.values())
-    left = {number: Counter(common) for number in numbers}
+    left = {number: Counter(common) for number in steps}
     graphs = []
-    for number, names, stretch in found:
-        if left[number][names]:
-            left[number][names] -= 1
+    for number, launched, stretch in stretches:
+        if left[number][launched]:
+            left[number][launched] -= 1
             graphs.append(stretch)
     return tuple(graphs)
+
+
+def count_queued(calls: Calls, activities: Activities) -> Ints:
+    """For each call (n,), how many calls before it had given a device work that was not done when it began."""
+    done = _last_ends(calls, activities)
+    gave = done >= 0
+    before = np.searchsorted(np.sort(calls.ts[gave]), calls.ts, side="left")
+    ended = np.searchsorted(np.sort(done[gave]), calls.ts, side="right")
+    queued: Ints = np.maximum(before - ended, 0)
+    return queued
+
+
+def _last_ends(calls: Calls, activities: Activities) -> Ints:
+    """For each call (n,), when the last of the work that it gave a device ended, −1 where it gave none."""
+    done = np.full(len(calls), -1, dtype=np.int64)
+    known = activities.launch >= 0
+    np.maximum.at(done, activities.launch[known], activities.end[known])
+    return done
+
+
+def every_launch_waits(calls: Calls, activities: Activities, recorded: bool) -> bool:
+    """Whether kernel launches return only when their kernel has ended, as with ``CUDA_LAUNCH_BLOCKING=1``; ``recorded``
+    is whether a recording says that it was set. It is without effect when it is set too late."""
+    done = _last_ends(calls, activities)
+    kernels = (calls.role == "launch") & (done >= 0)
+    waited = calls.end[kernels] >= done[kernels]
+    enough = len(waited) >= (1 if recorded else LEAST_LAUNCHES)
+    return bool(enough and waited.mean() >= WAITING_SHARE)

@@ -1,8 +1,8 @@
-"""Which wait each of PyTorch's warnings speaks of, and which recorded call ran around a wait or a copy.
+"""Match PyTorch's warnings with waits, and recorded calls with what ran inside them.
 
 PyTorch keeps the warnings of a call into C++ until that call returns to Python, then raises them in order. So k
-warnings raised together belong to the last k waits of the thread that have none yet. Waits that never get a warning
-(custom operators, TorchScript) stay behind in the queue and are never taken by a later one.
+warnings raised together belong to the last k waits of the thread that have none yet. A wait that never gets a warning
+(custom operators, TorchScript) stays in the queue, and no later warning takes it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.tables import Marks
 
 WARNING_SLACK = 10_000
-"""Nanoseconds a warning may seem to come before the end of its wait: two clocks. The next wait of the same thread
-ends later than that, since Python and a launch lie in between."""
+"""Nanoseconds by which a warning may seem to come before its wait ends, since two clocks are compared. The next wait of
+the same thread ends later than that: Python and a launch lie in between."""
 
 SAME_RETURN = 2_000_000
-"""Nanoseconds between two warnings of one return at most; they are raised one after the other."""
+"""The most nanoseconds between two warnings of one return; they are raised one after the other."""
 
 CALL_SLACK = 20_000
-"""Nanoseconds a call may seem to miss of what ran inside it."""
+"""Nanoseconds by which what ran inside a call may seem to stick out of it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Warned:
 
 @dataclass
 class _Queue:
-    """The waits of one thread that have ended and still lack a warning, oldest first."""
+    """The waits of one thread; ``pending`` are those that have ended and lack a warning, oldest first."""
 
     rows: list[int]
     ends: Ints
@@ -50,7 +50,7 @@ class _Queue:
         self.pending: list[int] = []
 
     def advance(self, time: int) -> None:
-        """Let the waits that ended by ``time`` in."""
+        """Make the waits that ended by ``time`` pending."""
         upto = max(self.taken, int(np.searchsorted(self.ends, time + WARNING_SLACK, side="right")))
         self.pending += self.rows[self.taken : upto]
         self.taken = upto
@@ -61,24 +61,25 @@ class _Queue:
 
 
 def match_warnings(warned: list[Warned], ts: Ints, end: Ints, tid: Ints, in_backward: Bools) -> Ints:
-    """For each wait that PyTorch warns of (n,), the ``event`` of its warning, −1 for none.
+    """Find the warning of each wait that PyTorch warns of.
 
-    ``in_backward`` (n,) says which waits may have run in C++ backward on a thread of autograd.
+    ``ts``, ``end`` and ``tid`` (n,) are those of the waits. ``in_backward`` (n,) says which may have run in C++
+    backward on a thread of autograd. Returns the ``event`` of each one's warning (n,), −1 for none.
     """
-    found = np.full(len(ts), -1, dtype=np.int64)
+    event = np.full(len(ts), -1, dtype=np.int64)
     own = [warning for warning in warned if not warning.backward]
     for thread in sorted({warning.tid for warning in own}):
         rows = np.flatnonzero(tid == thread)
         rows = rows[np.argsort(end[rows], kind="stable")]
         queue = _Queue(rows.tolist(), end[rows])
-        for group in _returns([w for w in own if w.tid == thread], queue):
-            _assign(found, queue.pending, group)
-    _match_backward(found, [w for w in warned if w.backward], ts, end, tid, in_backward)
-    return found
+        for group in _group_returns([w for w in own if w.tid == thread], queue):
+            _assign(event, queue.pending, group)
+    _match_backward(event, [w for w in warned if w.backward], ts, end, tid, in_backward)
+    return event
 
 
-def _returns(warned: list[Warned], queue: _Queue) -> Iterator[list[Warned]]:
-    """The warnings of one thread by the return that raised them: same stack, and no wait ended in between."""
+def _group_returns(warned: list[Warned], queue: _Queue) -> Iterator[list[Warned]]:
+    """Group the warnings of one thread by the return that raised them: same stack, and no wait ended in between."""
     group: list[Warned] = []
     for warning in sorted(warned, key=lambda w: w.time):
         if group and _together(group[-1], warning) and not queue.ended_by(warning.time):
@@ -92,15 +93,16 @@ def _returns(warned: list[Warned], queue: _Queue) -> Iterator[list[Warned]]:
         yield group
 
 
-def _assign(found: Ints, pending: list[int], group: list[Warned]) -> None:
+def _assign(event: Ints, pending: list[int], group: list[Warned]) -> None:
+    """Give the last of the waits that are ``pending`` the warnings of one return."""
     last = pending[-len(group) :]
     del pending[len(pending) - len(last) :]
     for row, warning in zip(last, group[len(group) - len(last) :], strict=True):
-        found[row] = warning.event
+        event[row] = warning.event
 
 
-def _match_backward(found: Ints, warned: list[Warned], ts: Ints, end: Ints, tid: Ints, in_backward: Bools) -> None:
-    """Warnings that ``backward`` replays at its end belong to the last waits of the threads it used."""
+def _match_backward(event: Ints, warned: list[Warned], ts: Ints, end: Ints, tid: Ints, in_backward: Bools) -> None:
+    """Give the warnings that ``backward`` replays at its end to the last waits of the threads it used."""
     previous: dict[int, int] = {}
     groups: list[list[Warned]] = []
     for warning in sorted(warned, key=lambda w: (w.tid, w.time)):
@@ -111,9 +113,9 @@ def _match_backward(found: Ints, warned: list[Warned], ts: Ints, end: Ints, tid:
             groups.append([warning])
     for group in sorted(groups, key=lambda g: g[0].time):
         caller, time = group[0].tid, group[0].time
-        free = (found < 0) & (end <= time + WARNING_SLACK) & (ts >= previous.get(caller, ts.min(initial=0)))
+        free = (event < 0) & (end <= time + WARNING_SLACK) & (ts >= previous.get(caller, ts.min(initial=0)))
         rows = np.flatnonzero(free & ((tid == caller) | in_backward))
-        _assign(found, rows[np.argsort(end[rows], kind="stable")].tolist(), group)
+        _assign(event, rows[np.argsort(end[rows], kind="stable")].tolist(), group)
         previous[caller] = group[-1].time
 
 
@@ -125,19 +127,21 @@ def _any_between(end: Ints, first: int, last: int) -> bool:
     return bool(((end > first + WARNING_SLACK) & (end <= last + WARNING_SLACK)).any())
 
 
-def match_calls(calls: pd.DataFrame, ts: Ints, end: Ints, tid: Ints) -> Ints:
-    """For each interval (n,), the row of ``calls`` (``ts``, ``end``, ``tid``, sorted by ``ts``, longest first) that ran
-    around it on its thread, the innermost one; −1 for none."""
-    found = Nesting(calls).innermost(tid, ts, end)
+def match_calls(calls: Marks, ts: Ints, end: Ints, tid: Ints) -> Ints:
+    """For each interval (n,), the innermost row of ``calls`` around it on its thread, −1 for none.
+
+    ``calls`` are in order of ``ts``, the longest first among equals.
+    """
+    around = Nesting(calls.ts, calls.end, calls.tid).innermost(tid, ts, end)
     # The clocks may disagree about what barely fits: then the call that covers the greater part of it.
-    begins, ends, threads = (calls[c].to_numpy(np.int64) for c in ("ts", "end", "tid"))
-    for thread in np.unique(threads):
-        rows = np.flatnonzero(threads == thread)
-        open_ = np.flatnonzero((found < 0) & (tid == thread))
-        slot = np.searchsorted(begins[rows], ts[open_] + CALL_SLACK, side="right") - 1
-        call = rows[np.maximum(slot, 0)]
-        shared = np.minimum(ends[call] + CALL_SLACK, end[open_]) - np.maximum(begins[call] - CALL_SLACK, ts[open_])
-        inside = np.minimum(ends[call], end[open_]) - np.maximum(begins[call], ts[open_])
-        fits = (slot >= 0) & (shared >= end[open_] - ts[open_]) & (2 * inside >= end[open_] - ts[open_])
-        found[open_] = np.where(fits, call, -1)
-    return found
+    for thread in np.unique(calls.tid):
+        rows = np.flatnonzero(calls.tid == thread)
+        begins, ends = calls.ts[rows], calls.end[rows]
+        rest = np.flatnonzero((around < 0) & (tid == thread))
+        slot = np.searchsorted(begins, ts[rest] + CALL_SLACK, side="right") - 1
+        call = np.maximum(slot, 0)
+        shared = np.minimum(ends[call] + CALL_SLACK, end[rest]) - np.maximum(begins[call] - CALL_SLACK, ts[rest])
+        inside = np.minimum(ends[call], end[rest]) - np.maximum(begins[call], ts[rest])
+        length = end[rest] - ts[rest]
+        around[rest] = np.where((slot >= 0) & (shared >= length) & (2 * inside >= length), rows[call], -1)
+    return around

@@ -1,53 +1,65 @@
-"""Memory that the allocator gets from the driver and gives back: which calls belong together, and who causes them."""
+"""Calls by which the allocator gets memory from the driver and gives it back: which belong together, and why they
+happen."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.frames import accepts_frames
+from syncscope.timeline.groups import number_groups
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.pins import ENTRY, OPS
 from syncscope.timeline.places import Place
+from syncscope.timeline.tables import Calls, Waits
 
 
-def emptying(waits: pd.DataFrame, places: tuple[Place, ...]) -> Bools:
+@accepts_frames
+def in_empty_cache(waits: Waits, places: tuple[Place, ...]) -> Bools:
     """Which waits (n,) are inside ``torch.cuda.empty_cache()``."""
-    return np.array([_empties(places[place]) for place in waits["place"]], dtype=bool)
+    return np.array([_is_empty_cache(places[place]) for place in waits.place], dtype=bool)
 
 
-def _empties(place: Place) -> bool:
+def _is_empty_cache(place: Place) -> bool:
     at = place.at
     inside = at is not None and at.function.endswith("empty_cache") and at.file.endswith("torch/cuda/memory.py")
     return inside or place.entry.endswith("empty_cache")
 
 
-def asking(waits: pd.DataFrame, places: tuple[Place, ...]) -> Bools:
+@accepts_frames
+def asks_for_memory(waits: Waits, places: tuple[Place, ...]) -> Bools:
     """Which waits (n,) are calls for memory that no pinning of a tensor makes."""
     pins = [
         places[place].entry == ENTRY or not set(OPS).isdisjoint(ops)
-        for place, ops in zip(waits["place"], waits["ops"], strict=True)
+        for place, ops in zip(waits.place, waits.ops, strict=True)
     ]
-    found: Bools = waits["kind"].isin(["alloc", "free"]).to_numpy(bool) & ~np.array(pins, dtype=bool)
-    return found
+    asks: Bools = np.isin(waits.kind, ["alloc", "free"]) & ~np.array(pins, dtype=bool)
+    return asks
 
 
-def owners(emptied: Bools) -> Ints:
-    """For each memory call (n,) the one of those that ``emptied`` the cache which answers for it: the last one before,
-    at the begin of a trace the first; −1 where there is none."""
+def find_owners(emptied: Bools) -> Ints:
+    """For each call (n,) the row of the call that is the reason for it, −1 for none. ``emptied`` (n,) says which calls
+    emptied the cache: the last of them before a call is its reason, or the first where a trace begins with the call."""
     rows = np.flatnonzero(emptied)
     if not len(rows):
         return np.full(len(emptied), -1, dtype=np.int64)
-    slot = np.searchsorted(rows, np.arange(len(emptied)), side="right") - 1
-    return rows[np.maximum(slot, 0)]
+    last = np.searchsorted(rows, np.arange(len(emptied)), side="right") - 1
+    return rows[np.maximum(last, 0)]
 
 
-def runs(waits: pd.DataFrame, calls: pd.DataFrame) -> Ints:
-    """A number for each wait (n,), the same for those of a thread that gave the device nothing in between."""
-    commands = calls[calls["role"].isin(COMMANDS).to_numpy(bool)]
-    tid, before = waits["tid"].to_numpy(np.int64), np.zeros(len(waits), dtype=np.int64)
-    for thread in np.unique(tid):
-        times = commands["ts"].to_numpy(np.int64)[(commands["tid"] == thread).to_numpy(bool)]
-        before[tid == thread] = np.searchsorted(times, waits["ts"].to_numpy(np.int64)[tid == thread])
-    found: Ints = pd.MultiIndex.from_arrays([tid, before]).factorize()[0].astype(np.int64)
-    return found
+@accepts_frames
+def number_runs(waits: Waits, calls: Calls) -> Ints:
+    """Number the waits (n,): those of a thread that gave the device nothing in between share a number."""
+    commands = np.isin(calls.role, list(COMMANDS))
+    before = np.zeros(len(waits), dtype=np.int64)
+    for thread in np.unique(waits.tid):
+        own = waits.tid == thread
+        before[own] = np.searchsorted(calls.ts[commands & (calls.tid == thread)], waits.ts[own])
+    return number_groups(waits.tid, before)
+
+
+# TRANSITIONAL: the names from before, for rules/.
+emptying = in_empty_cache
+asking = asks_for_memory
+owners = find_owners
+runs = number_runs

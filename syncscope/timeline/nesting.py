@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 from syncscope.timeline.intervals import Ints
 
@@ -14,20 +13,20 @@ TOLERANCE = 1_000
 
 
 class Nesting:
-    """The forest of rows of a host table (``ts``, ``end``, ``tid``): one tree of enclosing rows a thread.
+    """Which rows of a host table enclose which, thread by thread.
 
-    Rows are named by their position in the table, −1 is none.
+    A row is named by its position in the table, −1 is none.
     """
 
-    def __init__(self, table: pd.DataFrame) -> None:
-        self._ts = table["ts"].to_numpy(np.int64)
-        self._end = table["end"].to_numpy(np.int64)
-        self.parent: Ints = np.full(len(table), -1, dtype=np.int64)
-        tids = table["tid"].to_numpy(np.int64)
+    def __init__(self, ts: Ints, end: Ints, tid: Ints) -> None:
+        """``ts``, ``end`` and ``tid`` (n,) in order of ``ts``, the longest first among equals."""
+        self._ts, self._end = ts, end
+        self.parent: Ints = np.full(len(ts), -1, dtype=np.int64)
+        """For each row (n,) the row right around it."""
         self._threads: dict[int, Ints] = {}
-        for tid in np.unique(tids):
-            rows = np.flatnonzero(tids == tid)
-            self._threads[int(tid)] = rows
+        for thread in np.unique(tid):
+            rows = np.flatnonzero(tid == thread)
+            self._threads[int(thread)] = rows
             self.parent[rows] = self._parents(rows)
 
     def threads(self) -> frozenset[int]:
@@ -60,18 +59,18 @@ class Nesting:
 
     def innermost(self, tid: Ints, ts: Ints, end: Ints) -> Ints:
         """For each interval (n,), the innermost row of its thread that encloses it, −1 where none does."""
-        found = np.full(len(ts), -1, dtype=np.int64)
+        enclosing = np.full(len(ts), -1, dtype=np.int64)
         if not len(self._ts):
-            return found
+            return enclosing
         for thread, rows in self._threads.items():
-            mine = np.flatnonzero(tid == thread)
-            if len(mine):
-                last = np.searchsorted(self._ts[rows], ts[mine], side="right") - 1
-                found[mine] = np.where(last >= 0, rows[np.maximum(last, 0)], -1)
+            inside = np.flatnonzero(tid == thread)
+            if len(inside):
+                last = np.searchsorted(self._ts[rows], ts[inside], side="right") - 1
+                enclosing[inside] = np.where(last >= 0, rows[np.maximum(last, 0)], -1)
         # The last row that began before may be over already: then one of its ancestors encloses, or none.
-        while len(over := np.flatnonzero((found >= 0) & (self._end[found] + TOLERANCE < end))):
-            found[over] = self.parent[found[over]]
-        return found
+        while len(over := np.flatnonzero((enclosing >= 0) & (self._end[enclosing] + TOLERANCE < end))):
+            enclosing[over] = self.parent[enclosing[over]]
+        return enclosing
 
     def chain(self, row: int) -> Iterator[int]:
         """The row and its ancestors, innermost first."""

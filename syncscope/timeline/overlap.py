@@ -3,53 +3,65 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from syncscope.schema.report import Overlap
+from syncscope.timeline.frames import accepts_frames
 from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.tables import Activities
 
 
-def is_compute(device: pd.DataFrame) -> Bools:
-    """Kernels that are no collectives."""
-    found: Bools = (device["kind"] == "kernel").to_numpy(bool) & (device["collective"] == "").to_numpy(bool)
-    return found
+@accepts_frames
+def is_compute(activities: Activities) -> Bools:
+    """Which activities (n,) are kernels that are no collectives."""
+    compute: Bools = (activities.kind == "kernel") & (activities.collective == "")
+    return compute
 
 
-def union_of(device: pd.DataFrame, rows: Bools) -> Union:
-    return Union(device["ts"].to_numpy(np.int64)[rows], device["end"].to_numpy(np.int64)[rows])
+@accepts_frames
+def union_of(activities: Activities, rows: Bools) -> Union:
+    """When any of these activities runs; ``rows`` (n,) is a mask."""
+    return Union(activities.ts[rows], activities.end[rows])
 
 
-def compute_unions(device: pd.DataFrame) -> dict[int, Union]:
-    """The time each device computes."""
-    compute, where = is_compute(device), device["device"].to_numpy(np.int64)
-    return {int(number): union_of(device, compute & (where == number)) for number in np.unique(where)}
+@accepts_frames
+def compute_unions(activities: Activities) -> dict[int, Union]:
+    """When each device computes, by the device's number."""
+    compute = is_compute(activities)
+    return {
+        int(number): union_of(activities, compute & (activities.device == number))
+        for number in np.unique(activities.device)
+    }
 
 
-def exposed_ns(ts: Ints, end: Ints, where: Ints, compute: dict[int, Union]) -> Ints:
-    """Of intervals (n,) on devices ``where`` the ns in which their device computes nothing (``compute_unions``)."""
-    found = end - ts
+def exposed_ns(ts: Ints, end: Ints, device: Ints, compute: dict[int, Union]) -> Ints:
+    """For each interval (n,) the ns in which its device computes nothing (``compute_unions``)."""
+    exposed = end - ts
     for number, union in compute.items():
-        mine = where == number
-        found[mine] -= union.within(ts[mine], end[mine])
-    return found
+        here = device == number
+        exposed[here] -= union.within(ts[here], end[here])
+    return exposed
 
 
-def busiest(device: pd.DataFrame) -> int | None:
-    """The device with the most activity, the one that overlap and idle time speak of."""
-    return int(device["device"].value_counts().index[0]) if len(device) else None
+def busiest(activities: Activities) -> int | None:
+    """The device with the most activities, the first of several; ``None`` without any."""
+    if not len(activities):
+        return None
+    devices, first, count = np.unique(activities.device, return_index=True, return_counts=True)
+    return int(devices[np.lexsort((first, -count))[0]])
 
 
-def overlap(device: pd.DataFrame, span: tuple[int, int], idle_by_cause: dict[str, float], steps: int) -> Overlap:
-    """The figures of the rows of one device inside ``span`` (ns), in ms per step (``steps`` 0: of the whole span).
+@accepts_frames
+def overlap(activities: Activities, span: tuple[int, int], idle_by_cause: dict[str, float], steps: int) -> Overlap:
+    """The figures of the activities of one device inside ``span`` (ns), in ms per step (``steps`` 0: of the whole
+    span).
 
     A copy here moves data to or from the device; copies inside it count as busy time only. Each figure is the
     length of a union: two kernels side by side count once.
     """
-    collective = (device["collective"] != "").to_numpy(bool)
-    moves = (device["kind"] == "memcpy").to_numpy(bool) & (device["direction"] != "DtoD").to_numpy(bool)
-    busy = union_of(device, np.ones(len(device), dtype=bool)).clipped(*span)
-    compute = union_of(device, is_compute(device)).clipped(*span)
-    copy, comm = union_of(device, moves).clipped(*span), union_of(device, collective).clipped(*span)
+    moves = (activities.kind == "memcpy") & (activities.direction != "DtoD")
+    busy = Union(activities.ts, activities.end).clipped(*span)
+    compute = union_of(activities, is_compute(activities)).clipped(*span)
+    copy, comm = (union_of(activities, rows).clipped(*span) for rows in (moves, activities.collective != ""))
 
     def ms(length: int) -> float:
         return round(length * 1e-6 / max(steps, 1), 6)

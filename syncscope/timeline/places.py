@@ -1,7 +1,8 @@
-"""Which Python line a wait or a copy belongs to.
+"""The Python line that a wait, a copy or a race belongs to.
 
-From the collector's records first (the exact line and expression), else from the trace's Python frames (the function
-and the line of its ``def``), else none: then only the chain of ops tells places apart. Nothing is guessed.
+The collector's records give the exact line and expression. Without them, the trace's Python frames give the function
+and the line of its ``def``. Without frames there is no line, and only the chain of ops tells places apart. Nothing is
+guessed.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import pandas as pd
 
 from syncscope.schema.findings import Frame, Site, SiteSource
-from syncscope.schema.recording import RecordedFrame, Recording, SiteEvent
+from syncscope.schema.recording import HazardEvent, RecordedFrame, Recording, SiteEvent
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import Warned, match_calls, match_warnings
 from syncscope.timeline.stacks import PythonStacks, is_user
+from syncscope.timeline.tables import Marks, Waits, objects
 
 BACKWARD = ("_engine_run_backward", "run_backward")
-"""Functions of torch/autograd that replay, when C++ backward has ended, the warnings of all threads it used."""
+"""Functions of torch/autograd. When C++ backward has ended, they raise the warnings of all threads that it used."""
 
 PACKAGES = "<site-packages>/"
 
@@ -32,17 +33,17 @@ class Place:
     """Where in the program something happened."""
 
     site: Site | None = None
-    """The user's line: the innermost user frame, else the outermost of a library. With ``source`` *stack* its line is
-    that of the ``def``."""
+    """The user's line: the innermost frame of the program's own, else the outermost frame of a library. With ``source``
+    *stack* it is the line of the ``def``."""
     at: Frame | None = None
     """The innermost frame."""
     chain: tuple[Frame, ...] = ()
     """All frames, outermost first, ending at ``at``."""
     source: SiteSource = "op"
     expected: str | None = None
-    """The reason given by the program for what happens here."""
+    """The reason that the program gave for waiting here."""
     ordinal: int = 0
-    """Of the site's expression among equal ones of its function."""
+    """The number of the site's expression among equal ones of its function."""
     entry: str = ""
     """The entry point that was recorded (``torch.cuda.synchronize``) or the built-in that ran (``item``)."""
     running: str | None = None
@@ -58,93 +59,145 @@ class Place:
 NOWHERE = Place()
 
 
+@dataclass(frozen=True)
+class RecordedCalls(Marks):
+    """The calls that the collector recorded, in order of ``ts``, the longest first among equals."""
+
+    event: Ints
+    """Index in ``Recording.sites``."""
+
+
+def find_recorded_calls(recording: Recording | None, base_ns: int) -> RecordedCalls:
+    """The recorded calls, in ns since ``base_ns``."""
+    sites = recording.sites if recording else ()
+    calls = [
+        (e.start_ns - base_ns, -(e.end_ns - base_ns), number) for number, e in enumerate(sites) if e.kind == "call"
+    ]
+    calls.sort()
+    ts, end, event = (np.array([call[i] for call in calls], dtype=np.int64) for i in range(3))
+    return RecordedCalls(
+        row=np.arange(len(calls), dtype=np.int64), ts=ts, end=-end, event=event,
+        tid=np.array([sites[number].tid for *_, number in calls], dtype=np.int64),
+        name=objects([sites[number].name for *_, number in calls]),
+    )  # fmt: skip
+
+
 class Places:
     """All places of a trace, each once; a place is named by its index. Index 0 is nowhere."""
 
     def __init__(self, stacks: PythonStacks, recording: Recording | None, base_ns: int) -> None:
-        self._stacks = stacks
-        self._recording = recording
+        self.stacks = stacks
+        self.recording = recording
+        self.calls = find_recorded_calls(recording, base_ns)
         self._base_ns = base_ns
         self._index: dict[Place, int] = {NOWHERE: 0}
         self._of_event: dict[int, int] = {}
         self._of_frame: dict[int, int] = {}
-        self._calls = self._recorded_calls()
 
     @property
     def all(self) -> tuple[Place, ...]:
         return tuple(self._index)
 
-    @property
-    def calls(self) -> pd.DataFrame:
-        """The recorded calls: ``ts``, ``end`` (ns), ``tid``, ``name``, ``event`` (index in ``Recording.sites``)."""
-        return self._calls
+    def around(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
+        """Places (n,) of what ran around intervals on their thread: of recorded calls, else of the trace's frames."""
+        return first_place(self.of_calls(ts, end, tid), self.of_frames(ts, end, tid))
+
+    def of_waits(self, waits: Waits) -> Ints:
+        """Places (n,) of waits: of PyTorch's warning, else of what ran around it, else of the backward around it."""
+        ts, end, tid = waits.ts, waits.end, waits.tid
+        engine = np.array([any(op.startswith("autograd::engine") for op in ops) for ops in waits.ops], dtype=bool)
+        warned = np.flatnonzero(np.isin(waits.kind, ["stream", "copy"]))
+        place = np.zeros(len(waits), dtype=np.int64)
+        in_backward = engine | ~waits.ops_known
+        place[warned] = self.of_warnings(ts[warned], end[warned], tid[warned], in_backward[warned])
+        # A thread without Python that waits during backward is autograd's.
+        named = self.recording.thread_names if self.recording else ()
+        python = np.isin(tid, [*self.stacks.nesting.threads(), *map(int, named)])
+        return first_place(place, self.around(ts, end, tid), np.where(python, 0, self.of_backward(ts, end)))
 
     def of_warnings(self, ts: Ints, end: Ints, tid: Ints, in_backward: Bools) -> Ints:
-        """Places of the waits that PyTorch warned of, 0 for those without a warning."""
-        recording = self._recording
-        if recording is None or not len(ts):
+        """Places (n,) of the waits that PyTorch warned of, 0 for those without a warning. ``in_backward`` (n,) says
+        which may have run in C++ backward."""
+        if self.recording is None or not len(ts):
             return np.zeros(len(ts), dtype=np.int64)
         warned = [
             Warned(number, event.end_ns - self._base_ns, event.tid, event.stack, self._is_backward(event))
-            for number, event in enumerate(recording.sites)
+            for number, event in enumerate(self.recording.sites)
             if event.kind == "warning"
         ]
-        events = match_warnings(warned, ts, end, tid, in_backward)
-        return np.array([self._event(int(event)) for event in events], dtype=np.int64)
+        return self._of_events(match_warnings(warned, ts, end, tid, in_backward))
 
     def of_calls(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
-        """Places of the recorded calls around intervals, 0 where there is none."""
-        rows = match_calls(self._calls, ts, end, tid)
-        events = np.append(self._calls["event"].to_numpy(np.int64), -1)[rows]
-        return np.array([self._event(int(event)) for event in events], dtype=np.int64)
+        """Places (n,) of the recorded calls around intervals, 0 where there is none."""
+        return self._of_events(np.append(self.calls.event, -1)[match_calls(self.calls, ts, end, tid)])
 
     def of_frames(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
-        """Places by the trace's Python frames, 0 where there is none."""
-        rows = self._stacks.nesting.innermost(tid, ts, end)
-        return np.array([self._frame(int(row)) for row in rows], dtype=np.int64)
+        """Places (n,) by the trace's Python frames, 0 where there is none."""
+        return self._of_frames(self.stacks.nesting.innermost(tid, ts, end))
 
     def of_backward(self, ts: Ints, end: Ints) -> Ints:
-        """Places of the calls of backward around intervals, whatever their thread: autograd has threads of its own,
-        without Python. 0 where there is none."""
-        calls = self._calls[(self._calls["name"] == "backward").to_numpy(bool)]
-        rows = np.flatnonzero(self._stacks.named(BACKWARD))
-        found = np.zeros(len(ts), dtype=np.int64)
-        for table, places in (
-            (self._stacks.times.iloc[rows], [self._frame(int(row)) for row in rows]),
-            (calls, [self._event(int(event)) for event in calls["event"]]),
+        """Places (n,) of the calls of backward around intervals, whatever their thread: autograd has threads of its
+        own, without Python. 0 where there is none."""
+        calls = self.calls.take(self.calls.name == "backward")
+        frames = np.flatnonzero(self.stacks.are(BACKWARD))
+        place = np.zeros(len(ts), dtype=np.int64)
+        for begins, ends, places in (
+            (self.stacks.ts[frames], self.stacks.end[frames], self._of_frames(frames)),
+            (calls.ts, calls.end, self._of_events(calls.event)),
         ):
-            slot = np.searchsorted(table["ts"].to_numpy(np.int64), ts, side="right") - 1
-            inside = (slot >= 0) & (np.append(table["end"].to_numpy(np.int64), 0)[slot] >= end)
-            found = np.where(inside, np.append(np.array(places, dtype=np.int64), 0)[slot], found)
-        return found
-
-    def _recorded_calls(self) -> pd.DataFrame:
-        sites = self._recording.sites if self._recording else ()
-        rows = [(e.start_ns, e.end_ns, e.tid, e.name, number) for number, e in enumerate(sites) if e.kind == "call"]
-        table: pd.DataFrame = pd.DataFrame(rows, columns=["ts", "end", "tid", "name", "event"])
-        whole = ["ts", "end", "tid", "event"]
-        table[whole] = table[whole].astype("int64")
-        table[["ts", "end"]] -= self._base_ns
-        table = table.sort_values(["ts", "end"], ascending=[True, False], kind="stable", ignore_index=True)
-        return table
+            slot = np.searchsorted(begins, ts, side="right") - 1
+            inside = (slot >= 0) & (np.append(ends, 0)[slot] >= end)
+            place = np.where(inside, np.append(places, 0)[slot], place)
+        return place
 
     def _is_backward(self, event: SiteEvent) -> bool:
-        frames = recorded_frames(self._recording, event.stack)
+        frames = recorded_frames(self.recording, event.stack)
         return bool(frames) and frames[-1].function in BACKWARD and "torch/autograd/" in frames[-1].file
+
+    def _of_events(self, events: Ints) -> Ints:
+        return np.array([self._event(event) for event in events.tolist()], dtype=np.int64)
+
+    def _of_frames(self, rows: Ints) -> Ints:
+        return np.array([self._frame(row) for row in rows.tolist()], dtype=np.int64)
 
     def _event(self, number: int) -> int:
         if number not in self._of_event:
-            event = self._recording.sites[number] if self._recording and number >= 0 else None
-            place = recorded_place(self._recording, event.stack, event.name, event.expected) if event else NOWHERE
+            event = self.recording.sites[number] if self.recording and number >= 0 else None
+            place = recorded_place(self.recording, event.stack, event.name, event.expected) if event else NOWHERE
             self._of_event[number] = self._index.setdefault(place, len(self._index))
         return self._of_event[number]
 
     def _frame(self, row: int) -> int:
         if row not in self._of_frame:
-            chain = self._stacks.chain(row) if row >= 0 else ()
-            place = stack_place(chain, self._stacks.builtin(row)) if chain else NOWHERE
+            chain = self.stacks.chain(row) if row >= 0 else ()
+            place = stack_place(chain, self.stacks.builtin(row)) if chain else NOWHERE
             self._of_frame[row] = self._index.setdefault(place, len(self._index))
         return self._of_frame[row]
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """A race that the collector saw, with both of its lines."""
+
+    event: HazardEvent
+    place: Place
+    """Of the later access."""
+    earlier: Place
+    """Of the copy, or other work of a stream, that may still run."""
+
+
+def find_hazards(recording: Recording | None) -> tuple[Hazard, ...] | None:
+    """The races of a recording, in the order they were first seen; ``None`` when nobody looked for them."""
+    if recording is None or recording.hazards is None:
+        return None
+    return tuple(
+        Hazard(
+            event,
+            recorded_place(recording, event.access.stack, event.access.op, event.expected),
+            recorded_place(recording, event.earlier.stack, event.earlier.op, None),
+        )
+        for event in recording.hazards
+    )
 
 
 def recorded_frames(recording: Recording | None, stack: int) -> list[RecordedFrame]:
@@ -159,13 +212,13 @@ def recorded_place(recording: Recording | None, stack: int, entry: str, expected
     frames = recorded_frames(recording, stack)
     if not frames:
         return NOWHERE
-    # What is outside of the user's first frame is the launcher's: a test runner, a command line.
+    # Frames outside of the user's first belong to what launched the program: a test runner, a command line.
     frames = frames[next((i for i, f in enumerate(frames) if f.user), 0) :]
     chain = tuple(Frame(file=f.file, line=f.line, function=f.function) for f in frames)
-    mine = next((f for f in reversed(frames) if f.user), None) or outermost(frames)
+    site = next((f for f in reversed(frames) if f.user), None) or outermost(frames)
     return Place(
-        site=recorded_site(mine), at=chain[-1], chain=chain, source="hook", expected=expected,
-        ordinal=mine.ordinal, entry=entry, running=frames[-1].expression, stack=stack,
+        site=recorded_site(site), at=chain[-1], chain=chain, source="hook", expected=expected,
+        ordinal=site.ordinal, entry=entry, running=frames[-1].expression, stack=stack,
     )  # fmt: skip
 
 
@@ -181,20 +234,20 @@ def recorded_site(frame: RecordedFrame) -> Site:
 
 def stack_place(chain: tuple[Frame, ...], entry: str) -> Place:
     """The place of a stack from the trace's Python frames."""
-    mine = next((frame for frame in reversed(chain) if is_user(frame.file)), None) or outermost(chain)
-    site = Site(file=mine.file, line=mine.line, function=mine.function)
+    frame = next((frame for frame in reversed(chain) if is_user(frame.file)), None) or outermost(chain)
+    site = Site(file=frame.file, line=frame.line, function=frame.function)
     return Place(site=site, at=chain[-1], chain=chain, source="stack", entry=entry)
 
 
 def outermost(frames: Sequence[AnyFrame]) -> AnyFrame:
-    """Of frames that are all a library's, the outermost that is neither PyTorch's nor Python's, else the outermost."""
+    """The outermost frame of a library other than PyTorch and Python, else the outermost of all."""
     others = (f for f in frames if f.file.startswith(PACKAGES) and not f.file.startswith(PACKAGES + "torch/"))
     return next(others, frames[0])
 
 
-def located(*choices: Ints) -> Ints:
-    """The first choice that is somewhere, place by place."""
-    found: Ints = choices[0].copy()
+def first_place(*choices: Ints) -> Ints:
+    """For each row (n,) the first of the choices that is a place, 0 where none is."""
+    place: Ints = choices[0].copy()
     for choice in choices[1:]:
-        found = np.where(found > 0, found, choice)
-    return found
+        place = np.where(place > 0, place, choice)
+    return place

@@ -1,7 +1,4 @@
-"""Python stacks of traces recorded elsewhere: ``python_function`` rows turned into frames.
-
-They carry the line of the ``def``, not of the call.
-"""
+"""Python stacks from a trace's ``python_function`` rows. They give the line of the ``def``, not of the call."""
 
 from __future__ import annotations
 
@@ -9,15 +6,16 @@ import numpy as np
 import pandas as pd
 
 from syncscope.schema.findings import Frame
-from syncscope.timeline.intervals import Bools
+from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.tables import numbers
 
 PROFILER = ("<site-packages>/torch/profiler/", "<site-packages>/torch/autograd/profiler")
-"""Where the profiler's own waits come from."""
+"""Files of the profiler, whose waits are not the program's."""
 
 
 def is_user(file: str) -> bool:
-    """Whether a normalised file is the program's own, neither a library's nor Python's."""
+    """Whether a normalised path is a file of the program, not of a library or of Python."""
     return not file.startswith("<") or file.startswith(("<ipython-input", "<stdin>"))
 
 
@@ -25,20 +23,20 @@ class PythonStacks:
     """The stacks of a trace's ``python_function`` rows."""
 
     def __init__(self, frames: pd.DataFrame) -> None:
-        self.nesting = Nesting(frames)
-        self.times = frames[["ts", "end"]]
+        """``frames`` is ``Trace.frames``."""
+        self.ts, self.end = numbers(frames["ts"]), numbers(frames["end"])
+        self.nesting = Nesting(self.ts, self.end, numbers(frames["tid"]))
         files, functions = frames["file"].astype("category").cat, frames["function"].astype("category").cat
         self._files = [str(name) for name in files.categories]
         self._file = files.codes.to_numpy()
-        self._line = frames["line"].to_numpy(np.int64)
+        self._line = numbers(frames["line"])
         self._functions = [str(name) for name in functions.categories]
         self._function = functions.codes.to_numpy()
 
-    def named(self, functions: tuple[str, ...]) -> Bools:
-        """Which rows are one of these functions."""
-        wanted = np.array([name in functions for name in self._functions] or [False])
-        found: Bools = wanted[self._function]
-        return found
+    def are(self, functions: tuple[str, ...]) -> Bools:
+        """Which rows (n,) are one of these functions."""
+        wanted = np.array([name in functions for name in self._functions], dtype=bool)
+        return wanted[self._function]
 
     def chain(self, row: int) -> tuple[Frame, ...]:
         """The stack that ends at a row, outermost first; built-in functions and module markers are left out."""
@@ -52,13 +50,13 @@ class PythonStacks:
         """The function in C that a row is (``item``, ``copy_``), ``""`` for a Python frame."""
         return "" if row < 0 or self._line[row] >= 0 else self._functions[self._function[row]]
 
-    def in_profiler(self, rows: np.ndarray) -> Bools:
-        """Which stacks (n,), given by their innermost rows, run through the profiler's own files."""
-        own = np.array([file.startswith(PROFILER) for file in self._files] or [False])
+    def in_profiler(self, rows: Ints) -> Bools:
+        """Which stacks (n,), given by their innermost rows (−1 none), run through the profiler's own files."""
+        own = np.array([file.startswith(PROFILER) for file in self._files], dtype=bool)
         # Whether a row or anything around it is the profiler's, walking all stacks outwards at once.
-        found = np.zeros(len(rows), dtype=bool)
+        inside = np.zeros(len(rows), dtype=bool)
         row = rows.copy()
         while (live := row >= 0).any():
-            found[live] |= own[self._file[row[live]]]
+            inside[live] |= own[self._file[row[live]]]
             row[live] = self.nesting.parent[row[live]]
-        return found
+        return inside

@@ -1,27 +1,54 @@
-"""Which recorded step a moment belongs to."""
+"""The recorded steps: which one a moment belongs to, and figures of every single one."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
-import pandas as pd
 
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.copies import blocks_alone
+from syncscope.timeline.frames import accepts_frames
+from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.tables import Activities, Copies, Steps, Waits
+from syncscope.timeline.waits import is_wait
 
 
-def step_of(steps: pd.DataFrame, ts: Ints) -> Ints:
-    """For each time (n,), the row of ``steps`` (``model.STEPS``) that holds it, −1 outside all of them."""
+@accepts_frames
+def step_of(steps: Steps, ts: Ints) -> Ints:
+    """For each time (n,), the row of ``steps`` that holds it, −1 outside all of them."""
     if not len(steps):
         return np.full(len(ts), -1, dtype=np.int64)
-    slot = np.searchsorted(steps["ts"].to_numpy(np.int64), ts, side="right") - 1
-    inside = (slot >= 0) & (ts < steps["end"].to_numpy(np.int64)[np.maximum(slot, 0)])
+    slot = np.searchsorted(steps.ts, ts, side="right") - 1
+    inside = (slot >= 0) & (ts < steps.end[np.maximum(slot, 0)])
     return np.where(inside, slot, -1)
 
 
-def span(steps: pd.DataFrame, device: pd.DataFrame, drained: int | None) -> tuple[int, int] | None:
+def find_span(steps: Steps, activities: Activities, drained: int | None) -> tuple[int, int] | None:
     """From the first step's begin to the last step's end, or to when the device had ``drained`` where that was seen;
-    without steps, from the device's first to its last activity; ``None`` when there is neither."""
-    table = steps if len(steps) else device
+    without steps, from the devices' first to their last activity; ``None`` when there is neither."""
+    table = steps if len(steps) else activities
     if not len(table):
         return None
-    end = int(table["end"].max())
-    return int(table["ts"].min()), max(end, drained) if drained is not None and len(steps) else end
+    end = int(table.end.max())
+    return int(table.ts.min()), max(end, drained) if drained is not None and len(steps) else end
+
+
+def find_blocked(waits: Waits, copies: Copies) -> Union:
+    """When the host is blocked: some thread is in a wait, or in a copy that blocks with no wait behind it. Threads that
+    are blocked at once count once."""
+    waits, alone = waits.take(is_wait(waits.kind)), copies.take(blocks_alone(copies))
+    begin, end = np.append(waits.begin, alone.launch_ts), np.append(waits.end, alone.launch_end)
+    return Union(begin, end)
+
+
+def exposed_copies(steps: Steps, copies: Copies, compute: Union) -> Ints:
+    """For each step (n,) the ns of the copies it asked for, whenever they run, that ``compute`` does not hide.
+
+    ``copies`` are those of one device; copies inside it do not count.
+    """
+    copies = copies.take((copies.direction != "DtoD") & (copies.step >= 0))
+    copies = copies.take(np.argsort(copies.step, kind="stable"))
+    # In order of steps, those of one step lie between two cuts.
+    cuts = np.searchsorted(copies.step, np.arange(len(steps) + 1)).tolist()
+    exposed = [Union(copies.ts[a:b], copies.end[a:b]).minus(compute) for a, b in pairwise(cuts)]
+    return np.array(exposed, dtype=np.int64)

@@ -6,24 +6,32 @@ says where its rows came from. A number that is unknown or does not apply is −
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from syncscope.timeline.idle import CAUSES
 from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.nesting import Nesting
 
 if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Self
 
-    from syncscope.timeline.timeline import Timeline
-
 Objects: TypeAlias = npt.NDArray[np.object_]
 """Texts, or tuples of texts."""
+
+CAUSES = (
+    "wait", "data loading", "allocation", "pageable copy", "collective", "launching", "host work",
+    "launch latency", "queued on device", "unknown",
+)  # fmt: skip
+"""Causes of idle time, as the report names them. *collective*: the host is inside the call of one, or the device hands
+over between one and compute. *launching*: the host launches one thing right after the other, and the device is done
+sooner. *launch latency*: from the return of the launching call to the device's begin. *queued on device*: launched well
+before, held by the device itself (another stream's event, or its own pace). *unknown*: the trace holds no runtime
+calls."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +48,25 @@ class Table:
         wanted = rows if isinstance(rows, np.ndarray) else np.array(rows, dtype=np.int64)
         return type(self)(**{field.name: getattr(self, field.name)[wanted] for field in fields(self)})
 
+    def numbered(self) -> Self:
+        """The same rows as a whole table of their own: ``row`` counts from 0."""
+        return replace(self, row=np.arange(len(self), dtype=np.int64))
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Self:
+        """The rows of a frame that has a column for each field."""
+        columns: dict[str, Any] = {f.name: frame[f.name] for f in fields(cls) if f.name != "row"}
+        arrays = {
+            name: numbers(column) if column.dtype.kind == "i" else texts(column) for name, column in columns.items()
+        }
+        return cls(row=np.arange(len(frame), dtype=np.int64), **arrays)
+
     def to_pandas(self) -> pd.DataFrame:
-        """A frame with a column for each field."""
+        """A frame with a column for each field; one of two dimensions is left out."""
         import pandas as pd
 
-        return pd.DataFrame({field.name: getattr(self, field.name) for field in fields(self)})
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        return pd.DataFrame({name: column for name, column in columns.items() if column.ndim == 1})
 
 
 @dataclass(frozen=True)
@@ -72,12 +94,18 @@ class Activities(Table):
     """``kernel``, ``memcpy`` or ``memset``."""
     device: Ints
     stream: Ints
+    """−1 unknown."""
     correlation: Ints
     bytes: Ints
+    """Moved, set or sent, −1 unknown or none."""
     direction: Objects
+    """Of a copy, as the device row says; ``Copies.direction`` is the one to trust."""
     memory: Objects
+    """Of a copy the host side: ``pageable``, ``pinned``, ``""`` unknown or none."""
     collective: Objects
     """Of a collective's kernel its name, else ``""``."""
+    group: Objects
+    """The process group of a collective, ``""`` unknown."""
     launch: Ints
     """Row in ``calls`` of the call that launched it, −1 not in the trace."""
 
@@ -97,10 +125,63 @@ class Calls(Table):
     role: Objects
     """What the call does (``names.Role``), ``""`` for one that the table of names does not hold."""
     correlation: Ints
+    copy_kind: Ints
+    """Of HIP's copies a key of ``names.HIP_COPY_KINDS``, −1 unknown or none."""
 
     @property
     def dur(self) -> Ints:
         return self.end - self.ts
+
+
+@dataclass(frozen=True)
+class Marks(Table):
+    """Named stretches of time on host threads, such as annotations, in order of ``ts``."""
+
+    ts: Ints
+    end: Ints
+    tid: Ints
+    name: Objects
+
+    @property
+    def dur(self) -> Ints:
+        return self.end - self.ts
+
+
+@dataclass(frozen=True)
+class Ops(Marks):
+    """PyTorch's ops, in order of ``ts``. ``row`` is a row of ``Trace.ops``."""
+
+    @cached_property
+    def nesting(self) -> Nesting:
+        """Which op encloses which."""
+        return Nesting(self.ts, self.end, self.tid)
+
+    def chain(self, row: int) -> tuple[str, ...]:
+        """Names of an op and of those around it, outermost first, without the profiler's step markers; ``()`` for
+        row −1."""
+        names = [self.name[i] for i in self.nesting.chain(row)]
+        return tuple(name for name in reversed(names) if not name.startswith("ProfilerStep#"))
+
+    def chains(self, rows: Ints) -> Objects:
+        """``chain`` of each of ``rows`` (n,)."""
+        known = {int(row): self.chain(int(row)) for row in np.unique(rows)}
+        return objects([known[row] for row in rows.tolist()])
+
+
+@dataclass(frozen=True)
+class SyncRecords(Table):
+    """What the profiler recorded of waits, in order of ``ts``. ``row`` is a row of ``Trace.sync``."""
+
+    ts: Ints
+    end: Ints
+    name: Objects
+    device: Ints
+    stream: Ints
+    correlation: Ints
+    """That of the waiting runtime call."""
+    wait_on_stream: Ints
+    wait_on_event_correlation: Ints
+    """Correlation of the call that recorded the event."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +250,7 @@ class Copies(Table):
     step: Ints
     """Row in ``steps`` of the launch (of the copy where the launch is missing), −1 outside."""
     bytes: Ints
+    """−1 unknown."""
     direction: Objects
     """``HtoD``, ``DtoH``, ``DtoD``, ``HtoH``, ``PtoP`` or ``""``."""
     memory: Objects
@@ -176,7 +258,9 @@ class Copies(Table):
     device: Ints
     stream: Ints
     op: Ints
+    """Innermost row of ``Trace.ops`` around the launch, −1 none."""
     ops: Objects
+    """Names of the ops around the launch, outermost first; ``()`` none or unknown."""
     wait: Ints
     """Row in ``waits`` of the wait that completes the copy, −1 none."""
     exposed: Ints
@@ -204,27 +288,35 @@ class Collectives(Table):
     ts: Ints
     end: Ints
     device_row: Ints
+    """Row in ``Trace.device``."""
     launch: Ints
+    """Row in ``calls``, −1 not in the trace."""
     launch_ts: Ints
     launch_end: Ints
     tid: Ints
+    """The launching thread, −1 not in the trace."""
     name: Objects
     """``allreduce``, ``reduce_scatter`` …"""
     group: Objects
     """The process group, ``""`` unknown."""
     bytes: Ints
-    """The larger of what goes in and out."""
+    """The larger of what goes in and out, −1 unknown."""
     device: Ints
     stream: Ints
     step: Ints
+    """Row in ``steps`` of the launch (of the collective where the launch is missing), −1 outside."""
     ops: Objects
+    """Names of the ops around the launch, outermost first; ``()`` none or unknown."""
     exposed: Ints
+    """Nanoseconds with no compute kernel on its device."""
     beside: Objects
-    """One of ``collectives.BESIDE``: why nothing computes beside it."""
+    """Why nothing computes beside it, one of ``collectives.BESIDE``."""
     place: Ints
+    """Index in ``Timeline.places``."""
 
     @property
     def dur(self) -> Ints:
+        """On the device."""
         return self.end - self.ts
 
 
@@ -236,11 +328,15 @@ class Pins(Table):
     end: Ints
     tid: Ints
     step: Ints
+    """Row in ``steps``, −1 outside."""
     op: Ints
+    """Row in ``Trace.ops`` of the pinning itself, −1 where it is known from a recorded call."""
     ops: Objects
+    """Names of that op and of those around it, outermost first."""
     copy: Ints
     """Row in ``copies`` of the copy to the device that follows at once, −1 none."""
     place: Ints
+    """Index in ``Timeline.places``."""
 
     @property
     def dur(self) -> Ints:
@@ -248,18 +344,11 @@ class Pins(Table):
 
 
 @dataclass(frozen=True)
-class Loads(Table):
+class Loads(Marks):
     """The fetches of a next batch, in order of ``ts``."""
 
-    ts: Ints
-    end: Ints
-    tid: Ints
-    name: Objects
     place: Ints
-
-    @property
-    def dur(self) -> Ints:
-        return self.end - self.ts
+    """Index in ``Timeline.places``."""
 
 
 @dataclass(frozen=True)
@@ -273,103 +362,32 @@ class Bubbles(Table):
     emptied_by: Ints
     """Row in ``waits`` of the wait that emptied the queue, −1 none."""
     cause: Objects
-    """The greatest part of the gap, one of ``idle.CAUSES``."""
+    """The greatest part of the gap, one of ``CAUSES``."""
     by_cause: Ints
-    """(n, causes) nanoseconds of the gap by cause, in the order of ``idle.CAUSES``; they sum to ``dur``."""
+    """(n, causes) nanoseconds of the gap by cause, in the order of ``CAUSES``; they sum to ``dur``."""
+
+    def due_to(self, cause: str) -> Ints:
+        """(n,) nanoseconds of each gap that are due to one of ``CAUSES``."""
+        return self.by_cause[:, CAUSES.index(cause)]
 
     @property
     def dur(self) -> Ints:
         return self.end - self.ts
 
 
-def _ints(frame: pd.DataFrame, *names: str) -> dict[str, Any]:
-    return {name: frame[name].to_numpy(np.int64) for name in names}
+def objects(values: list[Any]) -> Objects:
+    """An array of any objects (n,); tuples stay tuples."""
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
-def _objects(frame: pd.DataFrame, *names: str) -> dict[str, Any]:
-    return {name: frame[name].astype(object).to_numpy(object) for name in names}
+def texts(column: pd.Series) -> Objects:
+    """A column of texts, categorical or not, as an array (n,); equal texts of a categorical column are one object."""
+    if column.dtype == "category":
+        names = column.cat.categories.to_numpy(dtype=object)
+        return names[column.cat.codes.to_numpy()] if len(names) else np.empty(0, dtype=object)
+    return column.astype(object).to_numpy(object)
 
 
-def _rows(frame: pd.DataFrame) -> Ints:
-    return np.arange(len(frame), dtype=np.int64)
-
-
-class Tables:
-    """The typed tables of a timeline."""
-
-    def __init__(self, timeline: Timeline) -> None:
-        self._timeline = timeline
-
-    @cached_property
-    def steps(self) -> Steps:
-        frame = self._timeline.steps
-        return Steps(row=_rows(frame), **_ints(frame, "ts", "end", "number", "tid"))
-
-    @cached_property
-    def activities(self) -> Activities:
-        frame = self._timeline.trace.device
-        return Activities(
-            row=_rows(frame),
-            launch=self._timeline.launch,
-            **_ints(frame, "ts", "end", "device", "stream", "correlation", "bytes"),
-            **_objects(frame, "name", "kind", "direction", "memory", "collective"),
-        )
-
-    @cached_property
-    def calls(self) -> Calls:
-        frame = self._timeline.calls
-        ints, objects = _ints(frame, "ts", "end", "tid", "correlation"), _objects(frame, "name", "role")
-        return Calls(row=_rows(frame), **ints, **objects)
-
-    @cached_property
-    def waits(self) -> Waits:
-        frame = self._timeline.waits
-        ints = _ints(
-            frame, "ts", "end", "begin", "call", "tid", "step", "correlation", "op", "copy_call", "copy", "pending",
-            "place",
-        )  # fmt: skip
-        objects = _objects(frame, "name", "kind", "ops")
-        return Waits(row=_rows(frame), ops_known=frame["ops_known"].to_numpy(bool), **ints, **objects)
-
-    @cached_property
-    def copies(self) -> Copies:
-        frame = self._timeline.copies
-        ints = _ints(
-            frame, "ts", "end", "launch", "launch_ts", "launch_end", "tid", "step", "bytes", "device", "stream", "op",
-            "wait", "exposed", "place",
-        )  # fmt: skip
-        return Copies(
-            row=_rows(frame),
-            device_row=frame["row"].to_numpy(np.int64),
-            with_compute=frame["with_compute"].to_numpy(bool),
-            **ints,
-            **_objects(frame, "direction", "memory", "ops"),
-        )
-
-    @cached_property
-    def collectives(self) -> Collectives:
-        frame = self._timeline.collectives
-        ints = _ints(
-            frame, "ts", "end", "launch", "launch_ts", "launch_end", "tid", "bytes", "device", "stream", "step",
-            "exposed", "place",
-        )  # fmt: skip
-        objects = _objects(frame, "name", "group", "ops", "beside")
-        return Collectives(row=_rows(frame), device_row=frame["row"].to_numpy(np.int64), **ints, **objects)
-
-    @cached_property
-    def pins(self) -> Pins:
-        frame = self._timeline.pins
-        ints = _ints(frame, "ts", "end", "tid", "step", "op", "copy", "place")
-        return Pins(row=_rows(frame), **ints, **_objects(frame, "ops"))
-
-    @cached_property
-    def loads(self) -> Loads:
-        frame = self._timeline.loads
-        return Loads(row=_rows(frame), **_ints(frame, "ts", "end", "tid", "place"), **_objects(frame, "name"))
-
-    @cached_property
-    def bubbles(self) -> Bubbles:
-        frame = self._timeline.idle
-        by_cause = np.stack([frame[cause].to_numpy(np.int64) for cause in CAUSES], axis=1)
-        ints = _ints(frame, "ts", "end", "launch", "emptied_by")
-        return Bubbles(row=_rows(frame), by_cause=by_cause, **ints, **_objects(frame, "cause"))
+def numbers(column: pd.Series) -> Ints:
+    """A column of whole numbers as an array (n,)."""
+    return column.to_numpy(np.int64)

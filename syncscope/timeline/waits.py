@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
-from syncscope.timeline.calls import ORDERED, last_before
+from syncscope.timeline.calls import ORDERED, find_first, last_before
+from syncscope.timeline.frames import accepts_frames
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.places import Places
+from syncscope.timeline.tables import Activities, Calls, Copies, Objects, Ops, SyncRecords, Waits, objects
 from syncscope.trace.names import SYNC_ROLES
 
 KINDS = {
@@ -22,31 +24,7 @@ KINDS = {
     "device-free": "free",
     "host-free": "free",
 }
-
-WAITS = {
-    "ts": "int64", "end": "int64", "dur": "int64",  # ns; the call itself
-    "begin": "int64",  # ns; when the host began to be blocked: where it completes a pageable copy, that call's begin
-    "stall": "int64",  # ns blocked: end − begin
-    "call": "int64",  # row in Timeline.calls
-    "name": "object",  # the runtime call
-    "kind": "object",  # stream | device | event | copy (a copy that blocks by itself) | alloc | free (of memory)
-    "tid": "int64",
-    "step": "int64",  # row in Timeline.steps, −1 outside
-    "correlation": "int64",  # −1 none
-    "op": "int64",  # innermost enclosing row of Trace.ops, −1 none
-    "ops": "object",  # tuple of the enclosing ops' names, outermost first; () none or unknown
-    "ops_known": "bool",  # whether () means none: the trace holds ops of this thread, or they are known otherwise
-    "copy_call": "int64",  # row in Timeline.calls of the copy that it completes, −1 none
-    "copy": "int64",  # row in Timeline.copies of that copy, −1 none or not in the trace
-    "pending": "int64",  # ns of device work still ahead when it began; 0 the queue was empty; −1 unknown
-    "place": "int64",  # index in Timeline.places
-}  # fmt: skip
-"""One row a wait of the traced process, the profiler's own left out, in order of ``ts``.
-
-A copy put on a stream from or to pageable memory blocks inside its call too. It is no row here, since the wait that
-follows it in a blocking copy is, and takes over its blocked time. A copy with no wait behind it keeps its own:
-``Timeline.copies.launch_dur``.
-"""
+"""``Waits.kind`` by the role of the call."""
 
 ALL_STREAMS, NO_STREAM = -1, -2
 
@@ -54,96 +32,108 @@ AT_ONCE = 50_000
 """Nanoseconds between a blocking copy's call and the wait that follows it inside the same op, at most."""
 
 
-@dataclass(frozen=True)
-class OpIndex:
-    """The ops of the traced process with their nesting."""
-
-    names: list[str]
-    nesting: Nesting
-
-    def chain(self, row: int) -> tuple[str, ...]:
-        """Names of the op and what encloses it, outermost first, without the profiler's step markers."""
-        found = [self.names[i] for i in self.nesting.chain(row)]
-        return tuple(name for name in reversed(found) if not name.startswith("ProfilerStep#"))
+@accepts_frames
+def is_wait(kind: Objects) -> Bools:
+    """Which waits (n,), by their ``kind``, are waits proper: calls for memory, which only may wait, are left out."""
+    return np.isin(kind, [KINDS[role] for role in SYNC_ROLES])
 
 
-def find_waits(calls: pd.DataFrame, ops: OpIndex) -> pd.DataFrame:
-    """The blocking calls with their ops: the columns of ``WAITS`` up to ``copy_call``, ``step`` still missing."""
-    role = calls["role"].to_numpy(object)
-    rows = np.flatnonzero(np.isin(role, list(KINDS)))
-    table = calls.iloc[rows]
-    ts, end, tid = (table[c].to_numpy(np.int64) for c in ("ts", "end", "tid"))
+def find_waits(calls: Calls, ops: Ops) -> Waits:
+    """The blocking calls with their ops, the profiler's own too; step, copy, pending work and place are unknown yet."""
+    rows = np.flatnonzero(np.isin(calls.role, list(KINDS)))
     # A driver's wait inside a runtime's is the same wait.
-    nested = Nesting(pd.DataFrame({"ts": ts, "end": end, "tid": tid})).parent >= 0
-    rows, ts, end, tid = rows[~nested], ts[~nested], end[~nested], tid[~nested]
-    op = ops.nesting.innermost(tid, ts, end)
-    chains = {int(row): ops.chain(int(row)) for row in np.unique(op)}
-    known = np.isin(tid, list(ops.nesting.threads()))
-    found: pd.DataFrame = pd.DataFrame({
-        "ts": ts, "end": end, "dur": end - ts, "call": rows,
-        "name": calls["name"].astype(object).to_numpy()[rows],
-        "kind": [KINDS[role[row]] for row in rows],
-        "tid": tid, "correlation": calls["correlation"].to_numpy(np.int64)[rows], "op": op,
-        "ops": pd.Series([chains[int(row)] for row in op], dtype=object),
-        "ops_known": known, "copy_call": _completed_copies(calls, rows, op, known, ops),
-    })  # fmt: skip
-    return found
+    rows = rows[Nesting(calls.ts[rows], calls.end[rows], calls.tid[rows]).parent < 0]
+    found = calls.take(rows)
+    op = ops.nesting.innermost(found.tid, found.ts, found.end)
+    known = np.isin(found.tid, list(ops.nesting.threads()))
+    unknown = np.full(len(rows), -1, dtype=np.int64)
+    return Waits(
+        row=np.arange(len(rows), dtype=np.int64), ts=found.ts, end=found.end, begin=found.ts, call=rows,
+        name=found.name, kind=objects([KINDS[role] for role in found.role]), tid=found.tid, step=unknown,
+        correlation=found.correlation, op=op, ops=ops.chains(op), ops_known=known,
+        copy_call=_completed_copies(calls, rows, op, known, ops), copy=unknown, pending=unknown,
+        place=np.zeros(len(rows), dtype=np.int64),
+    )  # fmt: skip
 
 
-def _completed_copies(calls: pd.DataFrame, rows: Ints, op: Ints, known: Bools, ops: OpIndex) -> Ints:
-    """The copy each wait completes: its own, or for a stream's wait the copy just before it inside the same op."""
-    role = calls["role"].to_numpy(object)
-    ts, end, tid = (calls[c].to_numpy(np.int64) for c in ("ts", "end", "tid"))
-    copies = np.flatnonzero(role == "copy")
-    before = last_before(ts[rows], tid[rows], copies, ts, tid)
-    place = np.maximum(before, 0)
-    same_op = (op >= 0) & (ops.nesting.innermost(tid[place], ts[place], end[place]) == op)
-    # Where no ops are known, the wait must come at once, with nothing but questions between it and the copy.
+def _completed_copies(calls: Calls, rows: Ints, op: Ints, known: Bools, ops: Ops) -> Ints:
+    """The copy that each wait completes: its own, or for a stream's wait the copy just before it inside the same op."""
+    role, ts, end, tid = calls.role, calls.ts, calls.end, calls.tid
+    before = last_before(ts[rows], tid[rows], np.flatnonzero(role == "copy"), ts, tid)
+    copy = np.maximum(before, 0)
+    same_op = (op >= 0) & (ops.nesting.innermost(tid[copy], ts[copy], end[copy]) == op)
+    # Where no ops are known, the wait must come at once, with nothing but queries between it and the copy.
     ordered = np.flatnonzero(np.isin(role, list(ORDERED)))
     adjacent = ~known & (last_before(ts[rows], tid[rows], ordered, ts, tid) == before)
-    adjacent &= ts[rows] - end[place] <= AT_ONCE
-    completed = (role[rows] == "stream-sync") & (before >= 0) & (end[place] <= ts[rows]) & (same_op | adjacent)
-    # Of two waits after one copy, the first completes it.
-    completed &= ~pd.Series(np.where(completed, before, -1 - np.arange(len(rows)))).duplicated().to_numpy()
-    return np.where(role[rows] == "copy-sync", rows, np.where(completed, before, -1))
+    adjacent &= ts[rows] - end[copy] <= AT_ONCE
+    completed = (role[rows] == "stream-sync") & (before >= 0) & (end[copy] <= ts[rows]) & (same_op | adjacent)
+    # The first of two waits after one copy completes it.
+    first = np.zeros(len(rows), dtype=bool)
+    first[np.unique(np.where(completed, before, -1 - np.arange(len(rows))), return_index=True)[1]] = True
+    return np.where(role[rows] == "copy-sync", rows, np.where(completed & first, before, -1))
 
 
-def profilers_own(waits: pd.DataFrame, calls: pd.DataFrame, in_profiler: Bools, framed: Bools) -> Bools:
-    """Which waits are the profiler's: those inside its Python frames; where there are no frames, the last device sync
-    of the trace if no op encloses it and its thread calls nothing more. ``framed`` says which waits have a frame."""
-    device = (waits["kind"] == "device").to_numpy(bool)
-    ts = waits["ts"].to_numpy(np.int64)
-    ends = ts >= waits["tid"].map(calls.groupby("tid")["ts"].max()).to_numpy(np.int64)
-    last = device & (ts == ts[device].max(initial=0)) & (waits["op"] < 0).to_numpy(bool) & ends & ~framed
-    found: Bools = (device & in_profiler) | last
-    return found
+def in_profiler(waits: Waits, calls: Calls, places: Places) -> Bools:
+    """Which waits (n,) are the profiler's own.
 
-
-def pending_work(waits: pd.DataFrame, device: pd.DataFrame, launched: Ints, streams: Ints) -> Ints:
-    """Nanoseconds of device work still ahead when each wait began to block, −1 where that cannot be told.
-
-    ``device`` are the device rows, ``launched`` (n,) when each was launched (its own begin where unknown),
-    ``streams`` the stream each wait waits for: ``ALL_STREAMS``, or ``NO_STREAM`` where it is unknown.
+    Those inside its Python frames. Where there are no frames, the last device sync of the trace if no op encloses it
+    and its thread calls nothing more. In a recording also every device sync outside the steps that the collector did
+    not record, since it records every one that the program asks for.
     """
-    found = np.zeros(len(waits), dtype=np.int64)
-    if not len(device):
-        return found - 1
-    ts = waits["begin"].to_numpy(np.int64)
-    stream, end = device["stream"].to_numpy(np.int64), device["end"].to_numpy(np.int64)
+    frames = places.stacks.nesting.innermost(waits.tid, waits.ts, waits.end)
+    device, bare = waits.kind == "device", waits.op < 0
+    last_call = {int(tid): int(calls.ts[calls.tid == tid].max()) for tid in np.unique(waits.tid)}
+    ends = waits.ts >= np.array([last_call[tid] for tid in waits.tid.tolist()], dtype=np.int64)
+    last = device & (waits.ts == waits.ts[device].max(initial=0)) & bare & ends & (frames < 0)
+    own: Bools = (device & places.stacks.in_profiler(frames)) | last
+    if places.recording is None:
+        return own
+    recorded = np.array([places.all[place].source == "hook" for place in waits.place], dtype=bool)
+    unrecorded: Bools = (own | (device & bare & (waits.step < 0))) & ~recorded
+    return unrecorded
+
+
+def join_copies(waits: Waits, copies: Copies) -> tuple[Waits, Copies]:
+    """Waits and copies that name each other; a wait that completes a pageable copy takes over its blocked time."""
+    copy = np.where(waits.copy_call >= 0, find_first(copies.launch, waits.copy_call), -1)
+    pageable = np.append(copies.memory == "pageable", False)[copy]
+    began = np.append(copies.launch_ts, 0)[copy]
+    begin = np.where(pageable, np.minimum(began, waits.ts), waits.ts)
+    wait = np.full(len(copies), -1, dtype=np.int64)
+    wait[copy[copy >= 0]] = waits.row[copy >= 0]
+    return replace(waits, copy=copy, begin=begin), replace(copies, wait=wait)
+
+
+def waited_streams(waits: Waits, copies: Copies, records: SyncRecords) -> Ints:
+    """The stream that each wait (n,) waits for: ``ALL_STREAMS``, or ``NO_STREAM`` where it is unknown."""
+    records = records.take(records.stream >= 0)
+    stream_of = dict(zip(records.correlation.tolist(), records.stream.tolist(), strict=True))
+    recorded = [stream_of.get(correlation, NO_STREAM) for correlation in waits.correlation.tolist()]
+    own = np.append(copies.stream, NO_STREAM)[waits.copy]
+    one = np.where(own >= 0, own, recorded)
+    of_one = np.isin(waits.kind, ["stream", "copy"])
+    return np.where(waits.kind == "device", ALL_STREAMS, np.where(of_one, one, NO_STREAM))
+
+
+def pending_work(waits: Waits, calls: Calls, activities: Activities, streams: Ints) -> Ints:
+    """Nanoseconds of device work still ahead when each wait (n,) began to block, −1 where that is unknown.
+
+    ``streams`` (n,) are those of ``waited_streams``.
+    """
+    pending = np.zeros(len(waits), dtype=np.int64)
+    if not len(activities):
+        return pending - 1
+    # What no recorded call launched counts as launched when it began.
+    launched = np.where(activities.launch >= 0, np.append(calls.ts, 0)[activities.launch], activities.ts)
     order = np.argsort(launched, kind="stable")
     for wanted in np.unique(streams):
-        mine = np.flatnonzero(streams == wanted)
-        rows = order if wanted == ALL_STREAMS else order[stream[order] == wanted]
+        of_stream = np.flatnonzero(streams == wanted)
+        rows = order if wanted == ALL_STREAMS else order[activities.stream[order] == wanted]
         if not len(rows):
             continue
         # What was launched before the wait is done when the latest of it ends.
-        done = np.maximum.accumulate(end[rows])
-        slot = np.searchsorted(launched[rows], ts[mine], side="right") - 1
-        found[mine] = np.where(slot >= 0, np.maximum(done[np.maximum(slot, 0)] - ts[mine], 0), 0)
-    return np.where(streams == NO_STREAM, -1, found)
-
-
-def is_wait(kind: pd.Series) -> Bools:
-    """Waits proper: allocation calls, which only may wait, left out."""
-    found: Bools = kind.isin([KINDS[role] for role in SYNC_ROLES]).to_numpy(bool)
-    return found
+        done = np.maximum.accumulate(activities.end[rows])
+        begin = waits.begin[of_stream]
+        slot = np.searchsorted(launched[rows], begin, side="right") - 1
+        pending[of_stream] = np.where(slot >= 0, np.maximum(done[np.maximum(slot, 0)] - begin, 0), 0)
+    return np.where(streams == NO_STREAM, -1, pending)

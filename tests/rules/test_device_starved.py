@@ -6,7 +6,7 @@ from syncscope.report.page import BECAUSE
 from syncscope.rules import check
 from syncscope.rules.starvation import FIXES
 from syncscope.timeline import Timeline
-from syncscope.timeline.idle import CAUSES
+from syncscope.timeline.tables import CAUSES
 from tests.builders import FrameSpec, TraceBuilder
 from tests.rules.scenes import findings, line
 

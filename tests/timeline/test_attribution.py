@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.timeline.attribution import called
+from syncscope.schema.expressions import called_name
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from syncscope.timeline.attribution import called
     ],
 )
 def test_what_an_expression_calls(expression: str | None, name: str):
-    assert called(expression) == name
+    assert called_name(expression) == name

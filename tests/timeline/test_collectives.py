@@ -16,9 +16,9 @@ US = 1000
 
 def only(builder: TraceBuilder) -> dict[str, Any]:
     """The one collective of a trace, with its place."""
-    view = Timeline(builder.trace())
-    (row,) = view.collectives.to_dict("records")
-    return {**{str(column): value for column, value in row.items()}, "at": view.places[row["place"]]}
+    tables = Timeline(builder.trace()).tables
+    (row,) = tables.collectives.to_pandas().assign(dur=tables.collectives.dur).to_dict("records")
+    return {**{str(column): value for column, value in row.items()}, "at": tables.places[row["place"]]}
 
 
 def reduced(args: dict[str, Any] | None = None, *, stream: int = 13) -> TraceBuilder:
@@ -34,8 +34,8 @@ def test_what_nothing_computes_beside_is_exposed():
 
 def test_size_and_group_are_the_traces_own():
     arguments = {"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "dtype": "BFloat16"}
-    said = only(reduced({**arguments, "Process Group Name": "3"}))
-    assert (said["bytes"], said["group"]) == (2000, "3")
+    stated = only(reduced({**arguments, "Process Group Name": "3"}))
+    assert (stated["bytes"], stated["group"]) == (2000, "3")
     assert (only(reduced())["bytes"], only(reduced())["group"]) == (-1, "")
 
 

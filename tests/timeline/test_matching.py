@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from syncscope.timeline.matching import Warned, match_calls, match_warnings
+from syncscope.timeline.tables import Marks
 
 US = 1000
 Wait = tuple[float, float] | tuple[float, float, int]
@@ -82,22 +82,22 @@ def test_backward_leaves_waits_of_threads_outside_autograd_alone():
     assert match([(50, 60, 7)], [warned(0, 200, backward=True)], engine=(9,)) == [-1]
 
 
-def calls(*rows: tuple[float, float] | tuple[float, float, int]) -> pd.DataFrame:
-    frame = pd.DataFrame([(int(r[0] * US), int(r[1] * US), r[2] if len(r) > 2 else 1) for r in rows])
-    frame.columns = pd.Index(["ts", "end", "tid"])
-    return frame
+def calls(*rows: tuple[float, float] | tuple[float, float, int]) -> Marks:
+    ts, end = (np.array([int(row[i] * US) for row in rows], dtype=np.int64) for i in range(2))
+    tid = np.array([row[2] if len(row) > 2 else 1 for row in rows], dtype=np.int64)
+    return Marks(row=np.arange(len(rows)), ts=ts, end=end, tid=tid, name=np.full(len(rows), "call", dtype=object))
 
 
-def around(frame: pd.DataFrame, start: float, end: float, tid: int = 1) -> int:
-    return int(match_calls(frame, np.array([int(start * US)]), np.array([int(end * US)]), np.array([tid]))[0])
+def around(recorded: Marks, start: float, end: float, tid: int = 1) -> int:
+    return int(match_calls(recorded, np.array([int(start * US)]), np.array([int(end * US)]), np.array([tid]))[0])
 
 
 def test_a_call_covers_what_its_thread_did_inside_it():
-    frame = calls((0, 100), (200, 300))
-    assert around(frame, 10, 20) == 0
-    assert around(frame, 250, 290) == 1
-    assert around(frame, 120, 180) == -1
-    assert around(frame, 10, 20, tid=2) == -1
+    recorded = calls((0, 100), (200, 300))
+    assert around(recorded, 10, 20) == 0
+    assert around(recorded, 250, 290) == 1
+    assert around(recorded, 120, 180) == -1
+    assert around(recorded, 10, 20, tid=2) == -1
 
 
 def test_the_innermost_call_wins():
@@ -105,7 +105,7 @@ def test_the_innermost_call_wins():
 
 
 def test_clocks_may_disagree_at_the_edges_but_order_is_kept():
-    frame = calls((0, 30), (40, 70))
-    assert around(frame, -5, 28) == 0
-    assert around(frame, 38, 68) == 1
-    assert around(frame, 31, 39) == -1
+    recorded = calls((0, 30), (40, 70))
+    assert around(recorded, -5, 28) == 0
+    assert around(recorded, 38, 68) == 1
+    assert around(recorded, 31, 39) == -1

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,49 +9,49 @@ from syncscope.timeline.nesting import TOLERANCE, Nesting
 US = 1000
 
 
-def table(*rows: tuple[float, float] | tuple[float, float, int]) -> pd.DataFrame:
+def nested(*rows: tuple[float, float] | tuple[float, float, int]) -> Nesting:
     """Rows of (begin, end, thread = 1) in µs, in the reader's order."""
-    frame = pd.DataFrame([(int(r[0] * US), int(r[1] * US), r[2] if len(r) > 2 else 1) for r in rows])
-    frame.columns = pd.Index(["ts", "end", "tid"])
-    return frame.sort_values(["ts", "end"], ascending=[True, False], kind="stable", ignore_index=True)
+    ordered = sorted(rows, key=lambda row: (row[0], -row[1]))
+    ts, end = (np.array([int(row[i] * US) for row in ordered], dtype=np.int64) for i in range(2))
+    return Nesting(ts, end, np.array([row[2] if len(row) > 2 else 1 for row in ordered], dtype=np.int64))
 
 
 def test_each_row_hangs_under_the_innermost_row_around_it():
-    nesting = Nesting(table((0, 100), (10, 50), (20, 30), (35, 40), (60, 90)))
+    nesting = nested((0, 100), (10, 50), (20, 30), (35, 40), (60, 90))
     assert nesting.parent.tolist() == [-1, 0, 1, 1, 0]
     assert list(nesting.chain(2)) == [2, 1, 0]
 
 
 def test_threads_do_not_nest_in_each_other():
-    nesting = Nesting(table((0, 100, 1), (10, 50, 2), (20, 30, 1)))
+    nesting = nested((0, 100, 1), (10, 50, 2), (20, 30, 1))
     assert nesting.parent.tolist() == [-1, -1, 0]
     assert nesting.roots(1).tolist() == [0]
     assert nesting.roots(2).tolist() == [1]
 
 
 def test_rows_that_touch_are_neighbours_not_parent_and_child():
-    assert Nesting(table((0, 10), (10, 20))).parent.tolist() == [-1, -1]
+    assert nested((0, 10), (10, 20)).parent.tolist() == [-1, -1]
 
 
 def test_an_empty_row_inside_another_is_its_child():
-    assert Nesting(table((0, 10), (5, 5), (7, 8))).parent.tolist() == [-1, 0, 0]
+    assert nested((0, 10), (5, 5), (7, 8)).parent.tolist() == [-1, 0, 0]
 
 
 def test_innermost_skips_rows_that_are_over():
-    nesting = Nesting(table((0, 100), (10, 20), (12, 15)))
+    nesting = nested((0, 100), (10, 20), (12, 15))
     ts = np.array([30, 13, 200]) * US
     assert nesting.innermost(np.array([1, 1, 1]), ts, ts + US).tolist() == [0, 2, -1]
 
 
 def test_innermost_forgives_a_microsecond_of_rounding_at_the_end():
-    nesting = Nesting(table((0, 10)))
+    nesting = nested((0, 10))
     ts = np.array([9 * US, 9 * US])
     end = np.array([10 * US + TOLERANCE, 10 * US + TOLERANCE + 1])
     assert nesting.innermost(np.array([1, 1]), ts, end).tolist() == [0, -1]
 
 
 def test_an_empty_table_encloses_nothing():
-    nesting = Nesting(table((0, 1)).iloc[:0])
+    nesting = nested()
     assert nesting.innermost(np.array([1]), np.array([5]), np.array([6])).tolist() == [-1]
 
 
@@ -76,8 +75,8 @@ def trees(draw: st.DrawFn) -> list[tuple[int, int]]:
 def test_parents_agree_with_a_search_of_all_rows(spans):
     if not spans:
         return
-    frame = table(*spans)
-    ts, end = frame["ts"].tolist(), frame["end"].tolist()
-    for row, parent in enumerate(Nesting(frame).parent.tolist()):
-        around = [i for i in range(row) if ts[i] <= ts[row] and end[row] <= end[i]]
+    ordered = sorted(spans, key=lambda span: (span[0], -span[1]))
+    for row, parent in enumerate(nested(*spans).parent.tolist()):
+        ts, end = ordered[row]
+        around = [i for i in range(row) if ordered[i][0] <= ts and end <= ordered[i][1]]
         assert parent == (around[-1] if around else -1)

@@ -75,6 +75,11 @@ def test_notes_of_the_recording_reach_the_report():
     assert "The window ended early." in Timeline(builder.trace()).info().warnings
 
 
+def test_the_figures_of_the_report_are_made_once():
+    timeline = Timeline(TraceBuilder().step(0, 100).stream_sync(10, 5).trace())
+    assert timeline.info() is timeline.info()
+
+
 class TestOpsOfAWindowWithoutOps:
     def window(self, with_ops: bool) -> TraceBuilder:
         """One line waits twice a step, each time in another op; another line copies."""
@@ -99,17 +104,17 @@ class TestOpsOfAWindowWithoutOps:
             (0, ("aten::copy_",)),
         ]
         timed = Timeline(self.with_table(seen).trace())
-        assert timed.waits["ops"].tolist() == [("aten::first",), ("aten::second",)] * 2
-        assert timed.copies["ops"].tolist() == [("aten::copy_",)] * 2
-        assert timed.waits["ops_known"].all()
+        assert timed.tables.waits.ops.tolist() == [("aten::first",), ("aten::second",)] * 2
+        assert timed.tables.copies.ops.tolist() == [("aten::copy_",)] * 2
+        assert timed.tables.waits.ops_known.all()
 
     def test_a_step_that_took_another_path_falls_back_to_the_stack(self):
         seen = [a for a in Timeline(self.window(with_ops=True).trace()).attributed() if a.ordinal == 0]
         timed = Timeline(self.with_table(seen).trace())
-        assert timed.waits["ops"].tolist() == [("aten::first",)] * 4
+        assert timed.tables.waits.ops.tolist() == [("aten::first",)] * 4
 
     def test_a_line_that_the_window_never_saw_falls_back_to_its_expression(self):
-        assert Timeline(self.with_table([]).trace()).waits["ops"].tolist() == [("aten::item",)] * 4
+        assert Timeline(self.with_table([]).trace()).tables.waits.ops.tolist() == [("aten::item",)] * 4
 
     def with_table(self, seen: list[Attributed]) -> TraceBuilder:
         builder = self.window(with_ops=False)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from syncscope.timeline import Timeline
-from syncscope.timeline.idle import CAUSES
+from syncscope.timeline.tables import CAUSES
 from tests.builders import TID, TraceBuilder
 
 US = 1000
@@ -13,9 +13,10 @@ US = 1000
 
 def gap(builder: TraceBuilder, at: float) -> dict[str, Any]:
     """The bubble that begins ``at`` µs: µs by cause, and the wait behind it."""
-    idle = Timeline(builder.trace()).idle
-    row = idle[idle["ts"] == at * US].iloc[0]
-    return {cause: row[cause] / US for cause in CAUSES if row[cause]} | {"wait row": int(row["emptied_by"])}
+    bubbles = Timeline(builder.trace()).tables.bubbles
+    bubble = bubbles.take(bubbles.ts == at * US)
+    parts = zip(CAUSES, (bubble.by_cause[0] / US).tolist(), strict=True)
+    return {cause: us for cause, us in parts if us} | {"wait row": int(bubble.emptied_by[0])}
 
 
 def base() -> TraceBuilder:
@@ -25,10 +26,12 @@ def base() -> TraceBuilder:
 
 def test_the_gaps_of_the_span_are_the_devices_idle_time():
     view = Timeline(base().step(0, 520).trace())
-    assert view.idle[["ts", "end"]].to_numpy().tolist() == [[0, 10 * US], [100 * US, 400 * US], [500 * US, 520 * US]]
+    bubbles = view.tables.bubbles
+    assert bubbles.ts.tolist() == [0, 100 * US, 500 * US]
+    assert bubbles.end.tolist() == [10 * US, 400 * US, 520 * US]
     assert view.overlap is not None
     assert view.overlap.idle_ms == pytest.approx(0.330)
-    assert (view.idle[list(CAUSES)].sum(axis=1) == view.idle["dur"]).all()
+    assert (bubbles.by_cause.sum(axis=1) == bubbles.dur).all()
 
 
 def test_host_work_between_launches_is_the_hosts():
@@ -81,7 +84,7 @@ def test_a_recorded_fetch_of_the_next_batch_is_data_loading():
     loop = ("train.py", 12, "main", "DataLoader(data)")
     builder = base().recording(0, 500).entry("DataLoader", 105, 345, loop)
     assert gap(builder, 100) == {"data loading": 240, "host work": 50, "launch latency": 10, "wait row": -1}
-    assert Timeline(builder.trace()).loads["name"].tolist() == ["DataLoader"]
+    assert Timeline(builder.trace()).tables.loads.name.tolist() == ["DataLoader"]
 
 
 @pytest.mark.parametrize("name", ["nccl:all_reduce", "gloo:broadcast"])

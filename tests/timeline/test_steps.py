@@ -1,5 +1,7 @@
 """The figures of each step, drawn in microseconds; the report has them in milliseconds."""
 
+import pytest
+
 from syncscope.schema.report import EachStep
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -28,6 +30,29 @@ def test_a_wait_blocks_the_steps_it_lies_in() -> None:
 def test_threads_that_are_blocked_at_once_count_once() -> None:
     trace = TraceBuilder().steps(0, 100).stream_sync(10, 40).on(7).stream_sync(30, 40)
     assert us(each_step(trace).blocked_ms) == [60]
+
+
+def test_the_host_is_blocked_while_any_thread_is() -> None:
+    # Two threads, each blocked for 0.8 ms of a step of 1 ms.
+    builder = TraceBuilder().steps(0, 1000).stream_sync(100, 800).on(7).stream_sync(100, 800)
+    timeline = Timeline(builder.trace())
+    assert timeline.blocked_ms_per_step == pytest.approx(0.8)
+    each = timeline.info().each_step
+    assert each is not None and each.blocked_ms == (pytest.approx(0.8),)
+
+
+def test_blocked_time_is_the_mean_of_the_steps_and_leaves_out_what_lies_between_them() -> None:
+    builder = TraceBuilder().steps(0, 1000, 2000).stream_sync(500, 300).stream_sync(1900, 500)
+    assert Timeline(builder.trace()).blocked_ms_per_step == pytest.approx((0.3 + 0.1) / 2)
+
+
+def test_without_steps_blocked_time_is_that_of_the_whole_trace() -> None:
+    builder = TraceBuilder().stream_sync(100, 800).on(7).stream_sync(500, 800)
+    assert Timeline(builder.trace()).blocked_ms_per_step == pytest.approx(1.2)
+
+
+def test_without_runtime_calls_blocked_time_is_unknown() -> None:
+    assert Timeline(TraceBuilder().steps(0, 1000).kernel("gemm", 10, 20).trace()).blocked_ms_per_step is None
 
 
 def test_a_pageable_copy_blocks_inside_its_own_call() -> None:

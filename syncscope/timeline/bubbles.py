@@ -1,0 +1,157 @@
+"""Bubbles: when the device had nothing to run, and why.
+
+A bubble ends when the device begins its next activity, so the question is why that was launched so late. If a wait had
+emptied the queue, the host could only start again when the wait returned. Without the wait, the host would have been
+ahead by the time it was blocked, so the wait answers for that much at most. The rest is what the host did instead of
+launching: something that has a name, one launch right after the other, or work of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from syncscope.timeline.calls import COMMANDS, last_before
+from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.launching import LAUNCHES
+from syncscope.timeline.loads import find_marks
+from syncscope.timeline.tables import CAUSES, Activities, Bubbles, Calls, Copies, Loads, Marks, Waits
+from syncscope.timeline.waits import is_wait
+from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
+
+COLLECTIVE = r"^(?:nccl:|gloo:|mpi:|ucc:|xccl:|ProcessGroup\.)"
+"""Names of annotations and recorded calls that run a collective."""
+
+CLOCK_SLACK = 5_000
+"""Nanoseconds by which host and device times may disagree."""
+
+LATENCY = 20_000
+"""A launch within so many nanoseconds before a gap counts as just made. It explains at most as much of the gap."""
+
+PACE = 200_000
+"""The most nanoseconds between two launches of a host that does nothing but launch. An op of PyTorch takes 5 to 20 µs,
+a module or a node of backward in Python several times that, and a profiler adds half."""
+
+
+NO_BUBBLES = Bubbles(
+    **dict.fromkeys(("row", "ts", "end", "launch", "emptied_by"), np.empty(0, dtype=np.int64)),
+    cause=np.empty(0, dtype=object), by_cause=np.empty((0, len(CAUSES)), dtype=np.int64),
+)  # fmt: skip
+"""The bubbles of a trace without device activity."""
+
+
+def find_bubbles(
+    activities: Activities, calls: Calls, span: tuple[int, int], waits: Waits, host: dict[str, Union]
+) -> Bubbles:
+    """The gaps between the activities of one device inside ``span``.
+
+    ``waits`` are those that had work to wait for; ``host`` is when the host loaded data, allocated, was in the call of
+    a pageable copy or of a collective, by cause.
+    """
+    begin, end = Union(activities.ts, activities.end).gaps(*span)
+    following = np.searchsorted(activities.ts, end, side="left")
+    # Behind the last gap there may be nothing: then the span ends it, and no launch.
+    launch = np.append(activities.launch, -1)[following]
+    known = len(calls) > 0
+    latest = end.max(initial=0)
+    returned = np.append(_launch_returns(activities, calls, latest), latest)[following]
+    launched = np.clip(returned, begin, end) if known else begin
+    held = end - launched if known else np.zeros_like(end)
+    just_launched = (np.append(calls.ts, 0)[launch] >= begin - LATENCY) & (launch >= 0)
+    latency = np.where(just_launched, np.minimum(held, LATENCY), 0)
+    wait, by_wait = _emptied_by(begin, launched, waits)
+    handed_over = _is_beside_collective(activities, begin, following)
+    parts = {
+        "wait": by_wait,
+        "launch latency": latency,
+        "queued on device": np.where(handed_over, 0, held - latency),
+        "unknown": np.zeros_like(end) if known else end - begin,
+    }
+    # What is left between the wait's share and the launch is the host's; the named activities come first.
+    left = launched - begin - parts["wait"]
+    from_ = launched - left
+    for cause, union in host.items():
+        parts[cause] = np.minimum(union.within(from_, launched), left)
+        left = left - parts[cause]
+    parts["collective"] = parts["collective"] + np.where(handed_over, held - latency, 0)
+    in_a_row = _is_launched_in_a_row(launch, calls)
+    parts["launching"], parts["host work"] = np.where(in_a_row, left, 0), np.where(in_a_row, 0, left)
+    by_cause = np.stack([parts[cause] for cause in CAUSES], axis=1)
+    return Bubbles(
+        row=np.arange(len(begin), dtype=np.int64), ts=begin, end=end, launch=launch,
+        emptied_by=np.where(by_wait > 0, wait, -1), by_cause=by_cause,
+        cause=np.array(CAUSES, dtype=object)[np.argmax(by_cause, axis=1)],
+    )  # fmt: skip
+
+
+def when_busy(calls: Calls, waits: Waits, copies: Copies, loads: Loads, *marks: Marks) -> dict[str, Union]:
+    """When the host does what explains idle time, by cause; ``marks`` are the annotations and the recorded calls."""
+    memory = waits.take(~is_wait(waits.kind))
+    staged = copies.take((copies.memory == "pageable") & (copies.launch >= 0))
+    loads = loads.take(np.isin(loads.tid, calls.tid[np.isin(calls.role, LAUNCHES)]))
+    collectives = find_marks(COLLECTIVE, *marks)
+    return {
+        "data loading": Union(loads.ts, loads.end),
+        "allocation": Union(memory.ts, memory.end),
+        "pageable copy": Union(staged.launch_ts, staged.launch_end),
+        "collective": Union(collectives.ts, collectives.end),
+    }
+
+
+def _launch_returns(activities: Activities, calls: Calls, never: int) -> Ints:
+    """For each activity (n,) when its launch returned. Where the trace lost the launch, correlations tell its place,
+    since they count up: before the call with the next one (``never`` where there is none), or before the trace began
+    (0)."""
+    # A copy that blocks returns after it ran, so there its begin counts.
+    returned = np.where(calls.role == "copy-sync", calls.ts, calls.end)
+    numbered = calls.take(calls.correlation >= 0)
+    numbered = numbered.take(np.argsort(numbered.correlation, kind="stable"))
+    slot = np.searchsorted(numbered.correlation, activities.correlation, side="right")
+    later = np.append(numbered.ts, never)[slot]
+    lost = np.where(activities.correlation < 0, never, np.where(slot == 0, 0, later))
+    return np.where(activities.launch >= 0, np.append(returned, 0)[activities.launch], lost)
+
+
+def _is_launched_in_a_row(launch: Ints, calls: Calls) -> Bools:
+    """Which of these launches (n,), rows of ``calls`` or −1, came right after another command: little time passed, and
+    no wait or allocation of its thread lies between."""
+    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)))
+    in_a_row = np.zeros(len(launch), dtype=bool)
+    known = np.flatnonzero(launch >= 0)
+    slot = np.searchsorted(commands, launch[known], side="left") - 1
+    known, before = known[slot >= 0], commands[np.maximum(slot, 0)][slot >= 0]
+    ts, tid = calls.ts[launch[known]], calls.tid[launch[known]]
+    pauses = np.flatnonzero(np.isin(calls.role, list(SYNC_ROLES | MEMORY_ROLES)))
+    last = last_before(ts, tid, pauses, calls.ts, calls.tid)
+    undisturbed = (last < 0) | (calls.end[last] <= calls.ts[before])
+    in_a_row[known] = (ts - calls.end[before] <= PACE) & undisturbed
+    return in_a_row
+
+
+def _is_beside_collective(activities: Activities, begin: Ints, following: Ints) -> Bools:
+    """Which gaps (n,) lie between a collective and something else: right before one, or right after the last to end."""
+    collective = activities.collective != ""
+    order = np.argsort(activities.end, kind="stable")
+    slot = np.searchsorted(activities.end[order], begin, side="right") - 1
+    before = np.where(slot >= 0, np.append(collective[order], False)[slot], False)
+    beside: Bools = before | np.append(collective, False)[following]
+    return beside
+
+
+def _emptied_by(begin: Ints, launched: Ints, waits: Waits) -> tuple[Ints, Ints]:
+    """For each gap (n,) the wait that emptied the queue (its ``row``, −1 none) and the ns of the gap it answers for."""
+    if not len(waits):
+        return np.full(len(begin), -1, dtype=np.int64), np.zeros(len(begin), dtype=np.int64)
+    waits = waits.take(np.argsort(waits.end, kind="stable"))
+    slot = np.searchsorted(waits.end, launched, side="right") - 1
+    wait = np.maximum(slot, 0)
+    drained = (slot >= 0) & (waits.end[wait] >= begin - CLOCK_SLACK) & (waits.begin[wait] <= begin + CLOCK_SLACK)
+    returned = np.maximum(waits.end[wait], begin)
+    share = (returned - begin) + np.minimum(launched - returned, waits.stall[wait])
+    return np.where(drained, waits.row[wait], -1), np.where(drained, share, 0)
+
+
+def sum_causes(bubbles: Bubbles, steps: int) -> dict[str, float]:
+    """Idle milliseconds per step (``steps`` 0: in all) of each cause that has any, the greatest first."""
+    sums = zip(CAUSES, bubbles.by_cause.sum(axis=0).tolist(), strict=True)
+    total = {cause: round(ns * 1e-6 / max(steps, 1), 6) for cause, ns in sums}
+    return {cause: total[cause] for cause in sorted(total, key=lambda c: -total[c]) if total[cause] > 0}

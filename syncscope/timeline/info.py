@@ -1,0 +1,107 @@
+"""What the report says of a trace as a whole: its steps, overlap, coverage, and where it meets the other ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from syncscope.schema.report import Coverage, EachStep, Meetings, Steps, StepSource, TraceInfo
+from syncscope.timeline.collectives import find_meetings, places_behind
+from syncscope.timeline.intervals import Ints
+from syncscope.timeline.overlap import is_compute, union_of
+from syncscope.timeline.steps import exposed_copies
+from syncscope.timeline.waits import is_wait
+
+if TYPE_CHECKING:
+    from syncscope.timeline.timeline import Timeline
+
+
+def describe(timeline: Timeline) -> TraceInfo:
+    """The trace in the report."""
+    trace, recording = timeline.trace, timeline.trace.recording
+    notes = recording.notes if recording else ()
+    return TraceInfo(
+        path=trace.path,
+        rank=trace.rank,
+        device=_name_device(timeline) or (recording.device if recording else None),
+        torch=recording.torch if recording else None,
+        has=timeline.has,
+        steps=timeline.step_figures,
+        coverage=_measure_coverage(timeline),
+        overlap=timeline.overlap,
+        each_step=_measure_each_step(timeline),
+        files=recording.files if recording else None,
+        warnings=tuple(dict.fromkeys((*trace.warnings, *notes))),
+        meetings=_find_meetings(timeline),
+    )
+
+
+def measure_steps(timeline: Timeline) -> Steps:
+    """How many steps there are and how long they take, bare and profiled."""
+    bare = timeline.trace.recording.bare if timeline.trace.recording else None
+    source: StepSource = timeline.trace.step_source  # type: ignore[assignment]
+    return Steps(
+        count=len(timeline.tables.steps),
+        profiled_ms=_mean_step_ms(timeline),
+        bare_ms=round(sum(bare.steps_ns) / len(bare.steps_ns) * 1e-6, 6) if bare and bare.steps_ns else None,
+        source=source,
+    )
+
+
+def _mean_step_ms(timeline: Timeline) -> float | None:
+    """Mean length of a recorded step: where the device was seen to drain, until then, as bare steps are timed."""
+    tables = timeline.tables
+    if not len(tables.steps):
+        return None
+    if tables.drained is None or tables.span is None:
+        return round(float(tables.steps.dur.mean()) * 1e-6, 6)
+    return round((tables.span[1] - tables.span[0]) * 1e-6 / len(tables.steps), 6)
+
+
+def _measure_each_step(timeline: Timeline) -> EachStep | None:
+    """How the steps differ; ``None`` without steps."""
+    tables = timeline.tables
+    steps, device, blocked = tables.steps, tables.device, timeline.blocked
+    if not len(steps):
+        return None
+    exposed = None
+    if device is not None:
+        compute = union_of(tables.on_device, is_compute(tables.on_device))
+        exposed = _in_ms(exposed_copies(steps, tables.copies.take(tables.copies.device == device), compute))
+    return EachStep(
+        length_ms=_in_ms(steps.dur),
+        blocked_ms=None if blocked is None else _in_ms(blocked.within(steps.ts, steps.end)),
+        copy_exposed_ms=exposed,
+    )
+
+
+def _in_ms(lengths: Ints) -> tuple[float, ...]:
+    return tuple(round(length * 1e-6, 6) for length in lengths.tolist())
+
+
+def _measure_coverage(timeline: Timeline) -> Coverage:
+    """How many waits of the steps (of the whole trace where it has no steps) have an exact line."""
+    waits, places = timeline.tables.waits, timeline.tables.places
+    counted = is_wait(waits.kind) & ((waits.step >= 0) | (not len(timeline.tables.steps)))
+    lines = [places[place].source == "hook" for place in waits.place[counted]]
+    return Coverage(waits=len(lines), with_line=sum(lines))
+
+
+def _find_meetings(timeline: Timeline) -> Meetings | None:
+    """Where the rank meets the others, on its busiest device; ``None`` in a program of one rank."""
+    if timeline.trace.world_size == 1:
+        return None
+    tables, collectives = timeline.tables, timeline.tables.collectives
+    met = collectives.take(np.flatnonzero(collectives.device == tables.device))
+    behind = places_behind(tables.bubbles, tables.waits, tables.loads)
+    return find_meetings(met, tables.bubbles, behind, tables.steps.number, tables.places, timeline.trace.base_ns)
+
+
+def _name_device(timeline: Timeline) -> str | None:
+    """ROCm may list devices under other numbers than it uses: then the one name that all of them have."""
+    names = {device.id: device.name for device in timeline.trace.devices}
+    if timeline.tables.device in names:
+        return names[timeline.tables.device]
+    every = set(names.values())
+    return every.pop() if len(every) == 1 else None
