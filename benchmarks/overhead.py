@@ -27,7 +27,7 @@ from syncscope.collect.paths import Paths
 from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.sites import Sites, Threads
 from syncscope.collect.stacks import Stacks
-from syncscope.collect.tracefile import splice, write_atomically
+from syncscope.collect.tracefile import splice, write_trace
 from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
 Step = Callable[[], Any]
@@ -115,7 +115,7 @@ def ours(step: Step, count: int, folder: Path, *, cpu: bool) -> tuple[float, flo
         sites=sites.take(),
     )
     assert exported is not None and b'"cat": "kernel"' in exported, "the window holds no kernels"
-    write_atomically(folder / "trace.json.gz", splice(exported, recording))
+    write_trace(folder / "trace.json.gz", splice(exported, recording))
     return length, time.perf_counter() - start
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from syncscope.collect.tracefile import splice, write_atomically
+from syncscope.collect.tracefile import splice, write_trace
 from syncscope.collect.windows import Window
 from syncscope.schema.recording import RecordedSteps, Recording
 from syncscope.timeline import Timeline
@@ -29,7 +29,7 @@ def attribute(recording: Recording, window: Window | None) -> Recording:
     own = msgspec.structs.replace(recording, mode="full", steps=steps, sites=window.sites)
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "attribution.json"
-        write_atomically(path, splice(window.exported, own))
+        write_trace(path, splice(window.exported, own))
         try:
             table = Timeline(load(path)).attributed()
         except TraceError as error:

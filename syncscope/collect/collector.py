@@ -18,7 +18,7 @@ from syncscope.collect.paths import Paths
 from syncscope.collect.stacks import Stacks
 from syncscope.collect.steps import StepWatch
 from syncscope.collect.timer import Timer
-from syncscope.collect.tracefile import splice, write_atomically
+from syncscope.collect.tracefile import splice, write_trace
 from syncscope.collect.windows import Plan, Recorded, Window, Windows
 from syncscope.schema.recording import FORMAT, RecordedFrame, RecordedSteps, Recording
 
@@ -129,7 +129,7 @@ class Collector:
             self.notes.append(f"Only {len(window.boundaries_ns) - 1} of {self._plan.steps} steps were recorded.")
         path = self._folder / self._name()
         try:
-            write_atomically(path, splice(window.exported, self._recording(recorded, window)))
+            write_trace(path, splice(window.exported, self._recording(recorded, window)))
         except Exception as error:  # the program must not fail because its recording does
             self.notes.append(f"{path}: the recording could not be written ({type(error).__name__}: {error}).")
             return
