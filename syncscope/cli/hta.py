@@ -77,7 +77,7 @@ def _run(files: Sequence[str], last_step: bool, how: Reading) -> HTAReport:
 
     from syncscope import __version__, load
     from syncscope.cli.progress import progress
-    from syncscope.hta import analyses
+    from syncscope.hta import run_analyses
     from syncscope.hta.report import HTAReport, HTATrace
     from syncscope.schema.report import Tool
 
@@ -87,7 +87,7 @@ def _run(files: Sequence[str], last_step: bool, how: Reading) -> HTAReport:
             if bar:
                 bar(file, done, len(files))
             trace = load(file, **msgspec.structs.asdict(how))
-            tables = analyses(trace, include_last_profiler_step=last_step)
+            tables = run_analyses(trace, include_last_profiler_step=last_step)
             found.append(HTATrace(path=trace.path, rank=trace.rank, hta=tables))
     return HTAReport(tool=Tool(name="syncscope", version=__version__), traces=tuple(found))
 

@@ -154,11 +154,6 @@ CALLS: dict[Role, Spellings] = {
 }  # fmt: skip
 """The one table. Under XPU a runtime call (``ur…``) contains the driver's (``ze…``), and a trace may hold both."""
 
-STREAM_SYNCS = frozenset(name for vendor in CALLS["stream-sync"] for name in vendor)
-DEVICE_SYNCS = frozenset(name for vendor in CALLS["device-sync"] for name in vendor)
-EVENT_SYNCS = frozenset(name for vendor in CALLS["event-sync"] for name in vendor)
-COPY_SYNCS = frozenset(name for vendor in CALLS["copy-sync"] for name in vendor)
-
 SYNC_ROLES: frozenset[Role] = frozenset({"stream-sync", "device-sync", "event-sync", "copy-sync"})
 """Roles of calls that return only when the device has done something: the waits."""
 

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.score import TRACES
 from syncscope.trace import TraceError, cache, load, reader
+from syncscope.trace.extras import MissingExtra
 from tests.builders import TraceBuilder
 from tests.same import assert_same
 
@@ -79,7 +80,7 @@ def test_what_is_kept_of_another_version_is_written_anew(path, monkeypatch, no_r
     with monkeypatch.context() as older:
         older.setattr(cache, "MAGIC", b"SYNCSCOPE trace 0\n")
         first = load(path, cache=True)
-    assert cache.Place(str(path)).load("t.json") is None
+    assert cache.CacheEntry(str(path)).load("t.json") is None
     assert_same(load(path, cache=True), first)
     no_reading()
     assert_same(load(path, cache=True), first)
@@ -144,6 +145,6 @@ def test_a_trace_that_cannot_be_read_is_not_kept(tmp_path, folder):
 @pytest.mark.parametrize("library", ["pyarrow", "platformdirs"])
 def test_without_the_extra_the_cache_says_so(path, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=r"syncscope\[cache\]"):
+    with pytest.raises(MissingExtra, match=rf"^{library} is not installed: pip install 'syncscope\[cache\]'$"):
         load(path, cache=True)
     load(path)

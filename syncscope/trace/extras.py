@@ -1,0 +1,42 @@
+"""Libraries that come with an extra of this package."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+LIBRARIES = {
+    "arrow": ("pyarrow",),
+    "cache": ("platformdirs", "pyarrow"),
+    "cluster": ("distributed",),
+    "hta": ("hta.trace_analysis",),
+    "remote": ("fsspec",),
+}
+"""What must be importable, by extra."""
+
+KNOWN_AS = {"distributed": "dask.distributed", "hta": "HTA"}
+"""What people call a library, where it is not the name that is imported."""
+
+
+class MissingExtra(ImportError):
+    """A library of an extra cannot be imported; ``str()`` is one line that says what to install."""
+
+    def __init__(self, extra: str, error: ImportError) -> None:
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            library = error.name.partition(".")[0]
+            problem = f"{KNOWN_AS.get(library, library)} is not installed"
+        else:
+            problem = f"the extra {extra} cannot be used ({_first_line(error)})"
+        super().__init__(f"{problem}: pip install 'syncscope[{extra}]'", name=error.name)
+
+
+def require(extra: str) -> None:
+    """Import the libraries of an extra. Raises :class:`MissingExtra`."""
+    for library in LIBRARIES[extra]:
+        try:
+            import_module(library)
+        except ImportError as error:
+            raise MissingExtra(extra, error) from None
+
+
+def _first_line(error: ImportError) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
