@@ -11,7 +11,7 @@ from syncscope.cli.errors import USAGE, CommandError
 from syncscope.cli.options import Cache, MaxSize, Traces
 
 if TYPE_CHECKING:
-    from syncscope.hta.report import HTAReport
+    from syncscope.schema.report import HTAReport
     from syncscope.trace.source import Reading
 
 WRITES = ("text", "json")
@@ -78,8 +78,7 @@ def _run(files: Sequence[str], last_step: bool, how: Reading) -> HTAReport:
     from syncscope import __version__, load
     from syncscope.cli.progress import progress
     from syncscope.hta import run_analyses
-    from syncscope.hta.report import HTAReport, HTATrace
-    from syncscope.schema.report import Tool
+    from syncscope.schema.report import HTAReport, HTATrace, Tool
 
     found = []
     with progress(files) as bar:

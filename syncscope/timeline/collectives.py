@@ -10,7 +10,7 @@ from syncscope.timeline.copies import compute_streams
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.waits import OpIndex
-from syncscope.trace.names import collective_asked
+from syncscope.trace.names import collective_of_call
 
 COLLECTIVES = {
     "ts": "int64", "end": "int64", "dur": "int64",  # ns, on the device
@@ -66,7 +66,7 @@ def named(names: pd.Series, ops: pd.Series, entries: list[str]) -> list[str]:
     receives), as the op or the recorded call that started it says."""
     found = []
     for name, chain, entry in zip(names, ops, entries, strict=True):
-        told = [collective_asked(call) for call in (entry, *chain)] if name in SERVING_SEVERAL else []
+        told = [collective_of_call(call) for call in (entry, *chain)] if name in SERVING_SEVERAL else []
         found.append(next(filter(None, told), name))
     return found
 

@@ -10,7 +10,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.idle import CAUSES
 from syncscope.timeline.waits import is_wait
 from syncscope.trace import TraceError, load
-from syncscope.trace.names import blocks
+from syncscope.trace.names import SYNC_ROLES, role
 from tests.foreign import EXTRA, index
 
 pytestmark = pytest.mark.skipif(EXTRA is None, reason="SYNCSCOPE_EXTRA_TRACES is not set")
@@ -26,7 +26,7 @@ def view(request: pytest.FixtureRequest) -> Timeline:
 
 
 def test_every_blocking_call_is_a_wait_but_the_profilers_last(view: Timeline):
-    blocking = view.calls["name"].astype(str).map(blocks)
+    blocking = view.calls["name"].astype(str).map(role).isin(SYNC_ROLES)
     kept = is_wait(view.waits["kind"]).sum()
     assert kept <= blocking.sum() <= kept + 1
 

@@ -58,7 +58,7 @@ class Pieces:
 
     def __init__(self, text: Blocks | Iterable[bytes], path: str) -> None:
         self._text = text if isinstance(text, Blocks) else None
-        self._blocks = self._opened = iter(text)  # closes the file when it is deleted
+        self._blocks = self._opened = iter(text)  # the file stays open as long as this iterator exists
         self._read = 0  # bytes
         self._path = path
         self._before = b""
