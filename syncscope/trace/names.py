@@ -72,7 +72,7 @@ CALLS: dict[Role, Spellings] = {
             "hipMemcpyDtoD", "hipMemcpyHtoA", "hipMemcpyAtoH", "hipMemcpyParam2D", "hipDrvMemcpy3D",
         ),
     ),
-    # Device memory. Giving it back waits for the device; getting it may.
+    # Device memory. Freeing it waits for the device; allocating it may.
     "device-alloc": Spellings(
         cuda=("cudaMalloc", "cudaMallocPitch", "cudaMalloc3D", "cudaMallocManaged", "cuMemAlloc", "cuMemAllocPitch",
               "cuMemAllocManaged", "cuMemCreate", "cuMemMap"),
@@ -145,7 +145,7 @@ CALLS: dict[Role, Spellings] = {
         hip=("hipEventQuery", "hipStreamQuery"),
         xpu=("zeEventQueryStatus",),
     ),
-    # The device waits, the host does not.
+    # The device waits; the host does not.
     "stream-wait-event": Spellings(
         cuda=("cudaStreamWaitEvent", "cuStreamWaitEvent"),
         hip=("hipStreamWaitEvent",),

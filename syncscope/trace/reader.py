@@ -85,8 +85,8 @@ def _read_whole(path: str, max_bytes: int) -> Contents:
     try:
         data, warnings = source.read(path, max_bytes)
     except TooLarge:
-        share = f"more than the {max_bytes:,} bytes up to which that is mended, a part of the limit"
-        raise TooLarge(path, f"is damaged, and holds {share}") from None
+        limit = f"more than {max_bytes:,} bytes, the limit for a damaged file"
+        raise TooLarge(path, f"is damaged, and holds {limit}") from None
     contents = read_document(data, path)
     contents.warnings = warnings + contents.warnings
     return contents

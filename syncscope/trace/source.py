@@ -24,11 +24,11 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """How a trace is read."""
 
     max_bytes: int = MAX_BYTES
-    """The largest document, inflated; a damaged one may be a quarter of it."""
+    """Bytes of the largest document, inflated. A damaged one may have a quarter of that."""
     workers: int | None = None
-    """Processes that take part in reading a large file; ``None``: one for each core, four at most; 1: none."""
+    """Processes that decode a large file. ``None`` means one for each core, at most four; 1 means none."""
     cache: bool = False
-    """Whether the columns are kept in the user's cache folder, and taken from there."""
+    """Whether to keep the tables in the user's cache folder, and to read them from there the next time."""
 
 
 _GZIP = b"\x1f\x8b"
@@ -51,12 +51,14 @@ class TooLarge(TraceError):
 
 
 class PiecesFailed(Exception):
-    """A document could not be read in pieces, because it is damaged or laid out otherwise than assumed. Reading it as
-    a whole may still work."""
+    """A document cannot be read in pieces: it is damaged, or its layout is not the assumed one.
+
+    Reading it as a whole may still work.
+    """
 
 
 def one_line(text: str) -> str:
-    """``text`` with what could break a line, or a terminal, replaced."""
+    """Replace every character that could break a line or a terminal."""
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 

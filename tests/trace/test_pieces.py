@@ -1,4 +1,4 @@
-"""Read in pieces, a document is what it is read as a whole, wherever the pieces are cut."""
+"""Read in pieces, a document gives the same trace as read as a whole, wherever the pieces are cut."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_bare_numbers_that_are_not_json_are_read_in_pieces_too(reading, size, to
 @EITHER
 @settings(max_examples=50, deadline=None)
 @given(document=documents(), size=SIZES, data=st.data())
-def test_a_spoiled_document_is_refused_or_read_as_the_whole_is(reading, document, size, data):
+def test_a_damaged_document_is_refused_or_read_as_a_whole_would_be(reading, document, size, data):
     text, _ = document
     at = data.draw(st.integers(0, len(text)))
     spoiled = text[:at] + data.draw(st.sampled_from([b"", b"]", b'"', b"}", b",", b"\\", b"\xff"])) + text[at + 1 :]
@@ -151,12 +151,12 @@ def test_layouts(reading, size, change):
     ids=["cut", "twice", "text behind", "nested", "quote", "type", "no events", "empty list", "empty", "text"],
 )
 @EITHER
-def test_what_is_not_plain_is_left_to_the_whole(reading, size, change):
+def test_a_document_that_cannot_be_cut_is_refused(reading, size, change):
     with pytest.raises(PiecesFailed):
         reading(change(trace_json()), size)
 
 
-def test_a_seam_is_cut_at_without_looking_at_every_character(monkeypatch):
+def test_only_the_first_pieces_are_searched_character_by_character(monkeypatch):
     looked = []
 
     def noted(text):
@@ -169,7 +169,7 @@ def test_a_seam_is_cut_at_without_looking_at_every_character(monkeypatch):
     assert len(looked) <= 3
 
 
-def test_a_plain_file_is_read_where_it_lies(tmp_path):
+def test_most_pieces_of_a_plain_file_are_spans(tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(trace_json())
     text = source.Blocks(str(path), size=1000)
@@ -178,7 +178,7 @@ def test_a_plain_file_is_read_where_it_lies(tmp_path):
     assert all(before.end + 1 == after.start for before, after in pairwise(given))
 
 
-def test_a_file_that_shrinks_while_it_is_read_is_left_to_the_whole(tmp_path):
+def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(trace_json())
     text = source.Blocks(str(path), size=1000)
@@ -190,7 +190,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_left_to_the_whole(tmp_path):
                 Buffer().read(text.file, piece)
 
 
-def test_an_event_that_is_too_long_is_refused_where_it_lies(monkeypatch, tmp_path):
+def test_an_event_that_is_too_long_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(pieces, "LONGEST", 10_000)
     path = tmp_path / "t.json"
     path.write_bytes(trace_json().replace(b'"kernel 30"', b'"%b"' % (b"k" * 20_000)))
@@ -198,7 +198,7 @@ def test_an_event_that_is_too_long_is_refused_where_it_lies(monkeypatch, tmp_pat
         list(Pieces(source.Blocks(str(path), size=1000), "t.json"))
 
 
-def test_a_file_whose_middle_is_written_otherwise_is_read_in_pieces_all_the_same(monkeypatch, tmp_path):
+def test_a_file_whose_layout_changes_in_the_middle_is_read_in_pieces(monkeypatch, tmp_path):
     monkeypatch.setattr(pieces, "LONGEST", 10_000)
     document = json.loads(trace_json())
     events = document["traceEvents"] * 4
@@ -213,7 +213,7 @@ def test_a_file_whose_middle_is_written_otherwise_is_read_in_pieces_all_the_same
     assert_same(found, read_bytes(path.read_bytes(), "t.json"))
 
 
-def test_a_file_that_fails_while_it_is_read_is_left_to_the_whole(monkeypatch, tmp_path):
+def test_a_file_that_fails_while_it_is_read_is_refused(monkeypatch, tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(trace_json())
     read, calls = os.pread, list[int]()
@@ -236,7 +236,7 @@ def test_a_file_that_fails_while_it_is_read_is_left_to_the_whole(monkeypatch, tm
             given(most)
 
 
-def test_what_has_no_end_is_refused_before_it_fills_the_memory(monkeypatch, tmp_path):
+def test_an_endless_event_is_refused_before_it_fills_the_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(pieces, "LONGEST", 10_000)
     endless = (b" " * 1000 for _ in range(1_000_000))
     with pytest.raises(TraceError, match="more than 10,000 bytes"):
@@ -245,7 +245,7 @@ def test_what_has_no_end_is_refused_before_it_fills_the_memory(monkeypatch, tmp_
 
 
 @given(st.lists(st.one_of(st.integers(), st.text(), st.lists(st.text())), min_size=1), SIZES)
-def test_commas_between_items_are_told_from_all_others(items, spaces):
+def test_structure_finds_the_commas_between_items_only(items, spaces):
     text = json.dumps(items, indent=spaces % 3, ensure_ascii=False).encode()
     end, commas = structure(text[1:] + b', "after": [1, 2]')
     assert end == len(text) - 2

@@ -39,7 +39,7 @@ def test_workers_read_what_one_process_reads(big, count):
     assert_same(load(big, workers=count), load(big, workers=1))
 
 
-def test_workers_do_take_part(big, monkeypatch):
+def test_workers_are_started(big, monkeypatch):
     started = []
 
     class Noted(workers._Worker):
@@ -53,13 +53,13 @@ def test_workers_do_take_part(big, monkeypatch):
     assert [one._process.poll() for one in started] == [-signal.SIGKILL] * 2
 
 
-def test_a_small_file_starts_none(big, monkeypatch):
+def test_a_small_file_starts_no_worker(big, monkeypatch):
     monkeypatch.setattr(workers, "PIECES_BEFORE_WORKERS", 32)
     monkeypatch.setattr(workers, "_Worker", None)
     load(big, workers=2)
 
 
-def test_damage_that_a_worker_meets_is_mended_here(big, tmp_path):
+def test_a_damaged_file_is_repaired_in_this_process(big, tmp_path):
     data = big.read_bytes()
     cut = tmp_path / "cut.json"
     cut.write_bytes(data[: len(data) * 2 // 3])
@@ -68,13 +68,13 @@ def test_damage_that_a_worker_meets_is_mended_here(big, tmp_path):
 
 
 @pytest.mark.parametrize("program", ["/nonexistent/python", sys.executable])
-def test_where_workers_do_not_work_the_file_is_read_here(big, monkeypatch, program):
+def test_without_working_workers_this_process_reads_the_file(big, monkeypatch, program):
     monkeypatch.setattr(sys, "executable", program)
     monkeypatch.setattr(workers, "_START", "raise SystemExit")
     assert_same(load(big, workers=2), load(big, workers=1))
 
 
-def test_a_worker_that_is_killed_is_not_missed(big, monkeypatch):
+def test_a_killed_worker_does_not_change_the_result(big, monkeypatch):
     request = workers._Worker.request
 
     def killed(worker, piece):
@@ -99,7 +99,7 @@ def test_a_worker_loads_no_pandas():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_columns_are_sent_in_as_few_bytes_as_hold_them():
+def test_columns_are_sent_as_32_bits_where_they_fit():
     for values, size in (([], 4), ([1, -(2**31)], 4), ([2**31], 8), ([-1, 2**62], 8)):
         column = Strings().column([]) if not values else np.array(values)
         packed = workers._pack(column)

@@ -31,7 +31,7 @@ NEAR = 16
 
 
 class Span(NamedTuple):
-    """Bytes of a file that hold whole events: from the first one's first byte to behind the last one's last."""
+    """Offsets in a file between which whole events lie, without the commas before and after them."""
 
     start: int
     end: int
@@ -122,7 +122,7 @@ class Pieces:
         self._blocks = blocks(file, start, size)
 
     def _more(self, text: bytes) -> bytes:
-        """``text`` and at least as much again, so that searching it from the start stays cheap; empty at the end."""
+        """``text`` and at least as much behind it, so that searching it from the start is cheap. Empty at the end."""
         parts, size = [text], 0
         for block in self._blocks:
             parts.append(block)
@@ -131,7 +131,7 @@ class Pieces:
                 break
         self._read += size
         if len(text) + size > LONGEST:
-            raise TraceError(self._path, f"holds more than {LONGEST:,} bytes that are no events, or one event of them")
+            raise TraceError(self._path, f"has one event, or text around the events, of more than {LONGEST:,} bytes")
         return b"".join(parts) if size else b""
 
     def _cut(self, text: bytes) -> tuple[int, int]:
@@ -171,7 +171,7 @@ def structure(text: bytes) -> tuple[int, np.ndarray]:
 
 
 class Buffer:
-    """Memory that pieces are read to as JSON lists, each over the one before."""
+    """Memory for one piece at a time, as a JSON list. Each piece overwrites the one before."""
 
     def __init__(self) -> None:
         self._bytes = bytearray(2 * BLOCK)

@@ -56,7 +56,7 @@ def build_trace(contents: Contents, path: str) -> Trace:
         world_size = recording.world_size if world_size is None else world_size
         names |= {integer(tid): name for tid, name in recording.thread_names.items()}
     return Trace(
-        path=path.encode(errors="replace").decode(),  # a name's bytes may be no text
+        path=path.encode(errors="replace").decode(),  # a file name may hold bytes that are no text
         base_ns=base_ns,
         ops=frames.ops,
         runtime=frames.runtime,
