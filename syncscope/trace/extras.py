@@ -20,14 +20,6 @@ KNOWN_AS = {"distributed": "dask.distributed", "hta": "HTA"}
 class MissingExtra(ImportError):
     """A library of an extra cannot be imported; ``str()`` is one line that says what to install."""
 
-    def __init__(self, extra: str, error: ImportError) -> None:
-        if isinstance(error, ModuleNotFoundError) and error.name:
-            library = error.name.partition(".")[0]
-            problem = f"{KNOWN_AS.get(library, library)} is not installed"
-        else:
-            problem = f"the extra {extra} cannot be used ({_first_line(error)})"
-        super().__init__(f"{problem}: pip install 'syncscope[{extra}]'", name=error.name)
-
 
 def require(extra: str) -> None:
     """Import the libraries of an extra. Raises :class:`MissingExtra`."""
@@ -35,8 +27,12 @@ def require(extra: str) -> None:
         try:
             import_module(library)
         except ImportError as error:
-            raise MissingExtra(extra, error) from None
+            raise MissingExtra(f"{_problem(extra, error)}: pip install 'syncscope[{extra}]'") from None
 
 
-def _first_line(error: ImportError) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _problem(extra: str, error: ImportError) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        library = error.name.partition(".")[0]
+        return f"{KNOWN_AS.get(library, library)} is not installed"
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return f"the extra {extra} cannot be used ({reason})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,12 @@ def test_the_message_names_the_library_and_the_extra(extra: str, missing: str, m
     with pytest.raises(MissingExtra) as caught:
         require(extra)
     assert str(caught.value) == f"{KNOWN_AS.get(package, package)} is not installed: pip install 'syncscope[{extra}]'"
+
+
+def test_the_error_passes_between_processes() -> None:
+    error = pickle.loads(pickle.dumps(MissingExtra("pyarrow is not installed")))
+    assert isinstance(error, MissingExtra)
+    assert str(error) == "pyarrow is not installed"
 
 
 def test_a_library_that_is_broken_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
