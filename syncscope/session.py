@@ -97,9 +97,9 @@ def write_reports(folder: Path) -> Report | None:
     """
     from syncscope.analysis.analyze import examine, find_traces
     from syncscope.analysis.engine import engine
-    from syncscope.collect.tracefile import write_atomically
     from syncscope.policy import ConfigError, apply, load_policy
     from syncscope.report import html
+    from syncscope.trace.writing import write_atomically
 
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     traces = sorted(folder.glob("trace*.json.gz"))
@@ -110,8 +110,8 @@ def write_reports(folder: Path) -> Report | None:
         report = apply(report, load_policy(Path.cwd()))
     except ConfigError as error:  # a recording gets its report despite a mistake in a comment
         report = _with_warning(report, f"No expectation was applied: {error}")
-    write_atomically(folder / "report.json", report.to_json().encode())
-    write_atomically(folder / "report.html", html.render(report, pictures).encode())
+    write_atomically(folder / "report.json", [report.to_json().encode()])
+    write_atomically(folder / "report.html", [html.render(report, pictures).encode()])
     return report
 
 

@@ -22,6 +22,7 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, source
+from syncscope.trace.extras import require
 from syncscope.trace.files import find_traces
 from syncscope.trace.reader import read_bytes
 from syncscope.trace.remote import shown
@@ -61,7 +62,7 @@ def analyze(
     ``max_bytes`` and ``cache`` are those of ``load``.
 
     Of several traces those that cannot be read are listed in ``Report.unread``. Raises ``TraceError`` when none can
-    be, ``ValueError`` for an unknown rule, ``engine.EngineError`` for a cluster that is not there, and ``HTAMissing``
+    be, ``ValueError`` for an unknown rule, ``engine.EngineError`` for a cluster that is not there, and ``MissingExtra``
     (an ``ImportError``) for ``hta`` without the extra.
     """
     return examine(
@@ -137,10 +138,8 @@ def _finished(report: Report, codes: frozenset[str], policy: policies.Policy | N
 
 
 def require_hta() -> None:
-    """Raises ``HTAMissing`` without the extra, before any trace is read."""
-    from syncscope.hta.feed import imported
-
-    imported()
+    """Raises ``MissingExtra`` without the extra, before any trace is read."""
+    require("hta")
 
 
 def only(report: Report, codes: frozenset[str]) -> Report:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from syncscope.analysis.engine import MISSING, EngineError, Progress
+from syncscope.analysis.engine import EngineError, Progress
 from syncscope.analysis.rank import Job, Studied, join, joined, study, unread
 from syncscope.trace import remote
+from syncscope.trace.extras import require
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -41,11 +42,10 @@ class Cluster:
         self._address = address
 
     def study(self, paths: Sequence[str], job: Job, progress: Progress | None = None) -> Studied:
-        """Raises :class:`EngineError` where there is no cluster, or it goes away."""
-        try:
-            from distributed import Client
-        except ImportError:
-            raise EngineError(MISSING) from None
+        """Raises :class:`EngineError` where there is no cluster, or it goes away, and :class:`.MissingExtra`."""
+        require("cluster")
+        from distributed import Client
+
         alone = msgspec.structs.replace(job.reading, workers=1)  # the workers are the cluster's
         asked = msgspec.json.encode(msgspec.structs.replace(job, reading=alone))
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -11,9 +10,6 @@ from syncscope.analysis.rank import Job, Studied
 Progress = Callable[[str, int, int], None]
 """Called with a trace (the one about to be read, or of several at once the one just read), how many are done and how
 many there are; and once at the end."""
-
-
-MISSING = "dask.distributed is not installed: pip install 'syncscope[cluster]'"
 
 
 class EngineError(RuntimeError):
@@ -34,8 +30,3 @@ def engine(jobs: int = 1, scheduler: str | None = None) -> Engine:
     from syncscope.analysis.local import Local
 
     return Local(jobs)
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

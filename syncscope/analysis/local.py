@@ -15,8 +15,9 @@ from concurrent.futures.process import BrokenProcessPool
 
 import msgspec
 
-from syncscope.analysis.engine import Progress, cores
+from syncscope.analysis.engine import Progress
 from syncscope.analysis.rank import Job, Studied, joined, study, unread
+from syncscope.trace.workers import available_cores
 
 AHEAD = 2
 """Traces handed out for each process, so that none waits for the next."""
@@ -28,7 +29,7 @@ class Local:
     """``jobs`` processes, no more than there are processors. More than one import the program's main module anew."""
 
     def __init__(self, jobs: int = 1) -> None:
-        self._jobs = max(1, min(jobs, cores()))
+        self._jobs = max(1, min(jobs, available_cores()))
 
     def study(self, paths: Sequence[str], job: Job, progress: Progress | None = None) -> Studied:
         if min(self._jobs, len(paths)) == 1:

@@ -129,9 +129,9 @@ def judge(timeline: Timeline, codes: frozenset[str], bare_ms: float | None, hta:
 
 
 def _hta(timeline: Timeline) -> HTA:
-    from syncscope.hta import analyses  # nothing else needs it
+    from syncscope.hta import run_analyses  # nothing else needs it
 
-    return analyses(timeline.trace)
+    return run_analyses(timeline.trace)
 
 
 def nothing() -> Report:

@@ -43,9 +43,9 @@ def exit_for(error: Exception) -> typer.Exit:
 
     if isinstance(error, TraceError | EngineError):
         return _exit(str(error), UNREADABLE)
-    from syncscope.hta import HTAMissing
+    from syncscope.trace.extras import MissingExtra
 
-    if isinstance(error, HTAMissing):
+    if isinstance(error, MissingExtra):
         return _exit(str(error), USAGE)
     if os.environ.get(TRACEBACK):
         raise error

@@ -11,7 +11,7 @@ from syncscope.cli.errors import USAGE, CommandError
 from syncscope.cli.options import Cache, MaxSize, Traces
 
 if TYPE_CHECKING:
-    from syncscope.hta.report import HTAReport
+    from syncscope.schema.report import HTAReport
     from syncscope.trace.source import Reading
 
 WRITES = ("text", "json")
@@ -77,9 +77,8 @@ def _run(files: Sequence[str], last_step: bool, how: Reading) -> HTAReport:
 
     from syncscope import __version__, load
     from syncscope.cli.progress import progress
-    from syncscope.hta import analyses
-    from syncscope.hta.report import HTAReport, HTATrace
-    from syncscope.schema.report import Tool
+    from syncscope.hta import run_analyses
+    from syncscope.schema.report import HTAReport, HTATrace, Tool
 
     found = []
     with progress(files) as bar:
@@ -87,7 +86,7 @@ def _run(files: Sequence[str], last_step: bool, how: Reading) -> HTAReport:
             if bar:
                 bar(file, done, len(files))
             trace = load(file, **msgspec.structs.asdict(how))
-            tables = analyses(trace, include_last_profiler_step=last_step)
+            tables = run_analyses(trace, include_last_profiler_step=last_step)
             found.append(HTATrace(path=trace.path, rank=trace.rank, hta=tables))
     return HTAReport(tool=Tool(name="syncscope", version=__version__), traces=tuple(found))
 

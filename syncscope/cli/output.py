@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,35 +197,10 @@ def folder_in_repository(start: Path) -> str:
 
 
 def write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """Write a file, piece by piece. Raises ``CommandError`` when the system refuses."""
+    """Write a file whole or not at all. Raises ``CommandError`` when the system refuses."""
+    from syncscope.trace.writing import write_atomically
+
     try:
-        _write(path, pieces)
+        write_atomically(path, pieces)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}", USAGE) from None
-
-
-def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """Replace a regular file at once, so that nobody reads half of it; a pipe or device is written to."""
-    place = os.path.realpath(path)
-    if os.path.exists(place) and not os.path.isfile(place):
-        with open(place, "wb") as stream:
-            stream.writelines(pieces)
-        return
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(place), prefix=f".{os.path.basename(place)}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.writelines(pieces)
-        os.chmod(temporary, _mode(place))
-        os.replace(temporary, place)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _mode(place: str) -> int:
-    """Permissions of the file that is there, else those a new file gets."""
-    if os.path.exists(place):
-        return os.stat(place).st_mode & 0o7777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask

@@ -67,7 +67,8 @@ def study(
 
 def chosen(jobs: int | None, name: str, scheduler: str | None) -> Engine | None:
     """The engine that the options name, ``None`` for what suits. Raises ``CommandError`` where they do not fit."""
-    from syncscope.analysis.engine import MISSING, engine
+    from syncscope.analysis.engine import engine
+    from syncscope.trace.extras import MissingExtra, require
 
     if name == "dask":
         if scheduler is None:
@@ -75,9 +76,9 @@ def chosen(jobs: int | None, name: str, scheduler: str | None) -> Engine | None:
         if jobs is not None:
             raise CommandError("--jobs is for this machine: a dask cluster has as many workers as it has", USAGE)
         try:
-            import distributed  # noqa: F401
-        except ImportError:
-            raise CommandError(f"--engine dask: {MISSING}", USAGE) from None
+            require("cluster")
+        except MissingExtra as error:
+            raise CommandError(f"--engine dask: {error}", USAGE) from None
         return engine(scheduler=scheduler)
     if scheduler is not None:
         raise CommandError("--scheduler is for --engine dask", USAGE)
@@ -86,14 +87,14 @@ def chosen(jobs: int | None, name: str, scheduler: str | None) -> Engine | None:
 
 def reading(max_size: str | None, cache: bool) -> Reading:
     """How traces are read, by the options. Raises ``CommandError``."""
-    from syncscope.trace.cache import CacheMissing, require
+    from syncscope.trace.extras import MissingExtra, require
     from syncscope.trace.source import MAX_BYTES, Reading
 
     size = MAX_BYTES if max_size is None else _bytes(max_size)
     if cache:
         try:
-            require()
-        except CacheMissing as error:
+            require("cache")
+        except MissingExtra as error:
             raise CommandError(f"--cache: {error}", USAGE) from None
     return Reading(max_bytes=size, cache=cache)
 
@@ -121,10 +122,10 @@ def end_unread(report: Report) -> None:
 
 
 def _processes(files: Sequence[str]) -> int:
-    from syncscope.analysis.engine import cores
+    from syncscope.trace.workers import available_cores
 
     sizes = [os.stat(file).st_size for file in files if os.path.isfile(file)]
-    return cores() if len(files) >= WORTH_POOL_FILES or sum(sizes) >= WORTH_POOL_BYTES else 1
+    return available_cores() if len(files) >= WORTH_POOL_FILES or sum(sizes) >= WORTH_POOL_BYTES else 1
 
 
 def check_codes(select: Sequence[str], ignore: Sequence[str]) -> tuple[str, ...]:

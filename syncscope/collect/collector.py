@@ -20,7 +20,7 @@ from syncscope.collect.paths import Paths
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.steps import StepWatch
 from syncscope.collect.timer import Timer
-from syncscope.collect.tracefile import splice, write_atomically
+from syncscope.collect.tracefile import splice, write_trace
 from syncscope.collect.windows import Plan, Recorded, Window, Windows
 from syncscope.schema.recording import FORMAT, RecordedFrame, RecordedSteps, Recording
 
@@ -131,7 +131,7 @@ class Collector:
             self.notes.append(f"Only {len(window.boundaries_ns) - 1} of {self._plan.steps} steps were recorded.")
         path = self._folder / _file_name()
         try:
-            write_atomically(path, splice(window.exported, self._recording(recorded, window)))
+            write_trace(path, splice(window.exported, self._recording(recorded, window)))
         except Exception as error:  # the program must not fail because its recording does
             self.notes.append(f"{path}: the recording could not be written ({type(error).__name__}: {error}).")
             return
@@ -190,7 +190,7 @@ class Collector:
         of_window = structs.replace(recording, mode="full", steps=steps, sites=window.sites)
         with tempfile.TemporaryDirectory(dir=self._scratch.name) as folder:
             path = Path(folder) / "attribution.json"
-            write_atomically(path, splice(window.exported, of_window))
+            write_trace(path, splice(window.exported, of_window))
             try:
                 table = Timeline(load(path)).attributed()
             except TraceError as error:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from pathlib import Path
 
 import msgspec
 from isal import igzip
 
 from syncscope.schema.recording import Recording
+from syncscope.trace.writing import write_atomically
 
 COMPRESSION = 2
 """isal's middle level: about zlib's level 4 at several times its speed."""
@@ -41,17 +40,7 @@ def _blank(text: bytes) -> bytes:
     return _PRIVATE.sub(rb'"\1": ""', text)
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """``data`` at ``path`` through a temporary file in the same folder; gzipped when the name ends in ``.gz``."""
+def write_trace(path: Path, data: bytes) -> None:
+    """Write a trace file, whole or not at all; gzipped when the name ends in ``.gz``. Makes its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(igzip.compress(data, COMPRESSION) if path.suffix == ".gz" else data)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_atomically(path, [igzip.compress(data, COMPRESSION) if path.suffix == ".gz" else data])

@@ -1,6 +1,6 @@
-"""HolisticTraceAnalysis on our columns, without its parser: :func:`to_hta`, and its tables for reports."""
+"""HolisticTraceAnalysis (HTA) on our tables, without its parser: for notebooks, and its results for reports."""
 
-from syncscope.hta.feed import HTAMissing, to_hta
-from syncscope.hta.tables import analyses
+from syncscope.hta.analyses import run_analyses
+from syncscope.hta.trace_analysis import to_hta
 
-__all__ = ["HTAMissing", "analyses", "to_hta"]
+__all__ = ["run_analyses", "to_hta"]

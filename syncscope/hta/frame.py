@@ -1,7 +1,7 @@
 """A :class:`Trace` as the frame that HTA's parser would have made of the same file.
 
-Column by column what ``hta.common.trace.parse_trace_file`` returns (HolisticTraceAnalysis 0.5.0, traceinsight 0.6.1),
-but for shapes and other arguments that no analysis of time reads.
+Its columns are those that ``hta.common.trace.parse_trace_file`` returns (HolisticTraceAnalysis 0.5.0, traceinsight
+0.6.1), except shapes and other arguments that no analysis of time reads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEVICE_SYNCS = ("Event Sync", "Context Sync")
 
 
 class _Table(NamedTuple):
-    """Where rows of a category come from, and which of their columns HTA reads."""
+    """The rows of one category, and which of their columns HTA reads."""
 
     name: str
     category: str
@@ -52,24 +52,24 @@ _COLUMNS = ("stream", *_LINKED, "wait_on_stream", "wait_on_event_correlation")
 
 
 class Symbols:
-    """Names and their ids, in the order in which they were first seen."""
+    """Names and their ids, in order of first appearance."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
 
     def id(self, name: str) -> int:
-        found = self._ids.setdefault(name, len(self.names))
-        if found == len(self.names):
+        number = self._ids.setdefault(name, len(self.names))
+        if number == len(self.names):
             self.names.append(name)
-        return found
+        return number
 
     def ids(self, names: Sequence[str]) -> Int:
         return np.array([self.id(name) for name in names], dtype=np.int64)
 
 
 def frame(trace: Trace, symbols: Symbols, *, whole_us: bool) -> pd.DataFrame:
-    """Every complete event, in the file's order. Times are µs: with ``whole_us`` HTA's, rounded inwards."""
+    """Every complete event, in the file's order. Times are µs, with ``whole_us`` rounded inwards as HTA does."""
     parts = [part for table in _TABLES if len((part := _part(trace, table, symbols))["row"])]
     if not parts:
         return pd.DataFrame()
@@ -86,18 +86,18 @@ def frame(trace: Trace, symbols: Symbols, *, whole_us: bool) -> pd.DataFrame:
     return pd.DataFrame({"index": index, **columns}, index=pd.Index(index), copy=False)
 
 
-def profiler_steps(trace: Trace) -> int:
-    """How many ``ProfilerStep#`` annotations the file names."""
+def count_profiler_steps(trace: Trace) -> int:
+    """The number of different ``ProfilerStep#`` annotations in the file."""
     return sum(STEP.match(name) is not None for name in trace.annotations["name"].cat.categories)
 
 
 def step_rows(trace: Trace, symbols: Symbols, after: int, *, whole_us: bool) -> pd.DataFrame:
-    """The steps of a recording, as the ``ProfilerStep#`` rows that HTA knows steps by; none where the file has its own.
+    """The steps of a recording as ``ProfilerStep#`` rows, by which HTA knows steps. Empty where the file has its own.
 
     Their index begins behind ``after``.
     """
     steps = trace.steps
-    if profiler_steps(trace) or steps.empty:
+    if count_profiler_steps(trace) or steps.empty:
         return pd.DataFrame()
     names = [f"ProfilerStep#{number}" for number in steps["number"]]
     start, length = microseconds(steps["ts"].to_numpy(), steps["dur"].to_numpy(), whole_us)
@@ -114,10 +114,10 @@ def step_rows(trace: Trace, symbols: Symbols, after: int, *, whole_us: bool) -> 
 
 
 def microseconds(ts: Int, dur: Int, whole: bool) -> tuple[Any, Any]:
-    """Start and length in µs. Rounded inwards, as HTA does, a length may become −1.
+    """Start and length in µs. With ``whole`` they are rounded inwards as HTA does, and a length may become −1.
 
-    The sum is one of floats, as HTA's: 0.1 + 0.2 µs are more than 0.3. A time in whole nanoseconds over 1,000 is the
-    very float that the file's text stands for.
+    Like HTA, it adds floats: 0.1 + 0.2 µs are more than 0.3. A time in whole nanoseconds, divided by 1,000, is exactly
+    the float in the file's text.
     """
     if not (ts % 1000).any() and not (dur % 1000).any():
         return ts // 1000, dur // 1000
@@ -149,14 +149,16 @@ def _part(trace: Trace, table: _Table, symbols: Symbols) -> dict[str, Any]:
 
 
 def _bandwidth(size: Int, dur: Int) -> NDArray[np.float64]:
-    """GB/s, 0 where nothing is known."""
+    """GB/s, 0 where it is unknown."""
     known = (size > 0) & (dur > 0)
     return np.where(known, size / np.where(known, dur, 1), 0.0)
 
 
 def _partners(columns: dict[str, Any], index: Int, symbols: Symbols) -> Int:
-    """``index_correlation``: the index of the row that shares the correlation on the other side, the last one where
-    there are several; 0 where there is none, −1 without a correlation."""
+    """HTA's ``index_correlation``: the index of the row on the other side (host or device) with the same correlation.
+
+    The last one counts where there are several. 0 where there is none, −1 for a row without a correlation.
+    """
     correlation: Int = columns["correlation"]
     syncs = symbols.ids([name for name in DEVICE_SYNCS if name in symbols.names])
     on_device = ((columns["stream"] >= 0) & (correlation >= 0)) | np.isin(columns["name"], syncs)
@@ -165,15 +167,14 @@ def _partners(columns: dict[str, Any], index: Int, symbols: Symbols) -> Int:
     for mine, others in ((linked & on_device, linked & ~on_device), (linked & ~on_device, linked & on_device)):
         known = pd.Series(index[others], index=correlation[others])
         known = known[~known.index.duplicated(keep="last")]
-        found = known.index.get_indexer(pd.Index(correlation[mine]))
-        partners[mine] = np.where(found >= 0, known.to_numpy()[found] if len(known) else 0, partners[mine])
+        at = known.index.get_indexer(pd.Index(correlation[mine]))
+        partners[mine] = np.where(at >= 0, known.to_numpy()[at] if len(known) else 0, partners[mine])
     return partners
 
 
 def _steps(trace: Trace, columns: dict[str, Any], symbols: Symbols, whole_us: bool) -> list[tuple[float, float, int]]:
-    """Begin, end and number of each step: of every ``ProfilerStep#`` row, the device's own among them, else of the
-    recording."""
-    numbers = {symbols.id(name): int(found[1]) for name in symbols.names if (found := STEP.match(name))}
+    """Begin, end and number of each step: of every ``ProfilerStep#`` row of host and device, else of the recording."""
+    numbers = {symbols.id(name): int(match[1]) for name in symbols.names if (match := STEP.match(name))}
     at = np.flatnonzero(np.isin(columns["name"], list(numbers)))
     if len(at):
         ts, dur, names = (columns[name][at] for name in ("ts", "dur", "name"))
@@ -183,7 +184,7 @@ def _steps(trace: Trace, columns: dict[str, Any], symbols: Symbols, whole_us: bo
 
 
 def _iterations(columns: dict[str, Any], index: Int, steps: list[tuple[float, float, int]]) -> Int:
-    """The step in which a row of the host begins, and of a device row the step of its launch; −1 for none."""
+    """The number of the step in which a host row begins, or in which a device row was launched; −1 for none."""
     order = np.argsort(columns["ts"], kind="stable")
     ts = columns["ts"][order]
     begun = np.full(len(index), -1, dtype=np.int64)
@@ -193,5 +194,5 @@ def _iterations(columns: dict[str, Any], index: Int, steps: list[tuple[float, fl
     stream, partner = columns["stream"], columns["index_correlation"]
     launched = (stream > 0) & (partner > 0)
     at = np.searchsorted(index, np.where(launched, partner, 0)).clip(max=len(index) - 1)
-    found: Int = np.where(stream < 0, begun, np.where(launched, begun[at], -1))
-    return found
+    steps_of: Int = np.where(stream < 0, begun, np.where(launched, begun[at], -1))
+    return steps_of

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from syncscope.hta.report import HTAReport
 from syncscope.report.escape import terminal
 from syncscope.report.printed import line
 from syncscope.schema.hta import HTA, Cell, HTATable
+from syncscope.schema.report import HTAReport
 
 FILE_WIDTH = 120
 

@@ -161,6 +161,23 @@ class Stale(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class HTATrace(msgspec.Struct, frozen=True, kw_only=True):
+    path: str
+    rank: int | None
+    hta: HTA
+
+
+class HTAReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The JSON report of ``syncscope hta``: HTA on several traces, each on its own."""
+
+    schema_version: int = SCHEMA_VERSION
+    tool: Tool
+    traces: tuple[HTATrace, ...]
+
+    def to_json(self) -> str:
+        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int = SCHEMA_VERSION
     tool: Tool

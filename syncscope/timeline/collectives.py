@@ -24,7 +24,7 @@ from syncscope.timeline.tables import (
     Waits,
     objects,
 )
-from syncscope.trace.names import collective_asked
+from syncscope.trace.names import collective_of_call
 
 SERVING_SEVERAL = ("send_recv", "collective")
 """Names of kernels that serve several collectives."""
@@ -69,7 +69,7 @@ def name_collectives(collectives: Collectives, places: tuple[Place, ...]) -> Col
     columns = zip(collectives.name, collectives.ops, collectives.place.tolist(), strict=True)
     for name, chain, place in columns:
         started = (places[place].entry, *chain) if name in SERVING_SEVERAL else ()
-        names.append(next(filter(None, map(collective_asked, started)), name))
+        names.append(next(filter(None, map(collective_of_call, started)), name))
     return replace(collectives, name=objects(names))
 
 

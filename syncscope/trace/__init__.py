@@ -1,6 +1,6 @@
-"""Bytes → :class:`Trace`: typed columns of what a profile recorded. Documented in :mod:`.model`.
+"""Bytes → :class:`Trace`: a table for each kind of event that a profile recorded. :mod:`.model` documents them.
 
-The names load on first use: a worker process, which decodes, needs no pandas.
+The names load on first use, so that a worker process, which only decodes, does not import pandas.
 """
 
 from __future__ import annotations

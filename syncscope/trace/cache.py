@@ -1,8 +1,8 @@
-"""Traces that were read, kept as columns in the user's cache folder: opt in, and read in a tenth of the time.
+"""Traces kept as columns in the user's cache folder, on request. Reading one from there takes a tenth of the time.
 
-A file holds :data:`MAGIC`, a checksum, and then Arrow streams: of one row with all that is no table, and of each table.
-It stands for the trace that it was read from as long as that has the same size, time, head and tail. One that is of
-another version, damaged or not readable is passed over and written anew; nothing in it is ever run.
+An entry is a file: :data:`MAGIC`, a checksum, and Arrow streams, the first with everything that is no table, then one
+for each table. It is valid as long as the trace's file has the same size, time, head and tail. An entry of another
+version, or one that is damaged or unreadable, is ignored and written again. Nothing in an entry is ever executed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,36 +21,27 @@ from isal import isal_zlib
 from syncscope import __version__
 from syncscope.schema.recording import Recording
 from syncscope.trace import model
+from syncscope.trace.extras import require
 from syncscope.trace.model import Device, Trace
+from syncscope.trace.writing import PRIVATE, write_atomically
 
-MAGIC = f"SYNCSCOPE {__version__} trace 1\n".encode()
-"""The number goes up with every change of what is kept or of how a trace is read."""
+MAGIC = f"SYNCSCOPE {__version__} trace 2\n".encode()
+"""Increase the number with every change of what an entry holds or of how a trace is read."""
 
 LIMIT = 4 << 30
-"""Bytes of all that is kept; beyond, what was not used for the longest time goes."""
+"""Bytes of all entries together. Beyond that, those that were not used for the longest time are deleted."""
 
 ENDS = 64 << 10
+"""Bytes of a trace's head and tail that are compared."""
+
 _SUFFIX = ".columns"
 _CHECKSUM = 4
 
 
-class CacheMissing(ImportError):
-    """The libraries of the extra ``cache`` are not there."""
-
-
-def require() -> None:
-    """Raises :class:`CacheMissing` without the extra ``cache``."""
-    try:
-        import platformdirs  # noqa: F401
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise CacheMissing("a cache needs pyarrow and platformdirs: pip install 'syncscope[cache]'") from None
-
-
 class _Rest(msgspec.Struct):
-    """What of a :class:`Trace` is no table, and what tells its file."""
+    """What of a :class:`Trace` is no table, and the fingerprint of its file."""
 
-    stamp: bytes
+    fingerprint: bytes
     base_ns: int
     step_source: str
     devices: tuple[Device, ...]
@@ -63,58 +53,52 @@ class _Rest(msgspec.Struct):
     warnings: tuple[str, ...]
 
 
-class Place:
-    """Where the columns of one trace are kept. Raises :class:`CacheMissing`."""
+class CacheEntry:
+    """The columns of the trace at ``path``, kept or not. Raises :class:`.MissingExtra` without the extra ``cache``."""
 
     def __init__(self, path: str) -> None:
-        require()
+        require("cache")
         import platformdirs
 
-        self._stamp = _stamp(path)
+        self._fingerprint = _fingerprint(path)
         name = hashlib.sha256(os.path.realpath(path).encode(errors="surrogateescape")).hexdigest()[:32]
         self._file = platformdirs.user_cache_path("syncscope") / f"{name}{_SUFFIX}"
 
     def load(self, path: str) -> Trace | None:
-        """The trace, called ``path``; ``None`` where it is not kept as it is now."""
+        """The trace, with ``path`` as its path; ``None`` where there is no valid entry."""
         try:
             data = memoryview(self._file.read_bytes())
-            if self._stamp is None or not _is_whole(data):
+            if self._fingerprint is None or not _is_whole(data):
                 return None
-            trace = _unpacked(data[len(MAGIC) + _CHECKSUM :], path, self._stamp)
+            trace = _unpack(data[len(MAGIC) + _CHECKSUM :], path, self._fingerprint)
             os.utime(self._file)
         except (OSError, ValueError, LookupError, TypeError, NotImplementedError, msgspec.MsgspecError):
             return None
         return trace
 
-    def keep(self, trace: Trace) -> None:
-        """Keep the columns for the next time; what cannot be kept is no matter."""
-        if self._stamp is None:
+    def store(self, trace: Trace) -> None:
+        """Keep the columns for the next time. Does nothing where that is impossible."""
+        if self._fingerprint is None:
             return
         folder = self._file.parent
         with contextlib.suppress(OSError, ValueError, OverflowError):
             folder.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=folder)
-            try:
-                with open(descriptor, "wb") as file:
-                    body = _packed(trace, self._stamp)
-                    file.write(MAGIC + isal_zlib.crc32(body).to_bytes(_CHECKSUM, "little"))
-                    file.write(body)
-                os.replace(temporary, self._file)
-            finally:
-                Path(temporary).unlink(missing_ok=True)
-            _forget(folder, self._file)
+            body = _pack(trace, self._fingerprint)
+            checksum = isal_zlib.crc32(body).to_bytes(_CHECKSUM, "little")
+            write_atomically(self._file, (MAGIC, checksum, body), PRIVATE)
+            _delete_unused(folder, self._file)
 
 
-def _stamp(path: str) -> bytes | None:
-    """What tells a file from what it was: its size, its time, its head and its tail. ``None`` for no file."""
+def _fingerprint(path: str) -> bytes | None:
+    """A hash of a file's size, time, head and tail. ``None`` where there is no file."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
-            told = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} ".encode())
-            told.update(file.read(ENDS))
+            digest = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} ".encode())
+            digest.update(file.read(ENDS))
             file.seek(max(0, status.st_size - ENDS))
-            told.update(file.read(ENDS))
-            return told.digest()
+            digest.update(file.read(ENDS))
+            return digest.digest()
     except (OSError, ValueError):
         return None
 
@@ -125,24 +109,25 @@ def _is_whole(data: memoryview) -> bool:
     return data[: len(MAGIC)] == MAGIC and len(data) > start and isal_zlib.crc32(data[start:]) == checksum
 
 
-def _forget(folder: Path, newest: Path) -> None:
-    """Remove what was not used for the longest time, until the rest is within the limit."""
+def _delete_unused(folder: Path, newest: Path) -> None:
+    """Delete the entries that were not used for the longest time, until the rest is within the limit."""
     others = [file for file in folder.glob(f"*{_SUFFIX}") if file != newest]
-    kept = {file: file.stat() for file in others}
-    size = newest.stat().st_size + sum(status.st_size for status in kept.values())
-    for file in sorted(others, key=lambda file: kept[file].st_mtime):
+    status = {file: file.stat() for file in others}
+    size = newest.stat().st_size + sum(one.st_size for one in status.values())
+    for file in sorted(others, key=lambda file: status[file].st_mtime):
         if size <= LIMIT:
             return
-        size -= kept[file].st_size
+        size -= status[file].st_size
         file.unlink()
 
 
-def _packed(trace: Trace, stamp: bytes) -> Any:
+def _pack(trace: Trace, fingerprint: bytes) -> Any:
     import pyarrow as pa
 
-    rest = _Rest(stamp, **{name: getattr(trace, name) for name in _Rest.__struct_fields__ if name != "stamp"})
+    others = (name for name in _Rest.__struct_fields__ if name != "fingerprint")
+    rest = _Rest(fingerprint, **{name: getattr(trace, name) for name in others})
     tables = [pa.table({"rest": pa.array([msgspec.msgpack.encode(rest)], type=pa.binary())})]
-    tables += [_to_arrow(getattr(trace, name)) for name in model.CONTRACTS]
+    tables += [_to_arrow(getattr(trace, name)) for name in model.TABLES]
     sink = pa.BufferOutputStream()
     for table in tables:
         with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
@@ -150,17 +135,17 @@ def _packed(trace: Trace, stamp: bytes) -> Any:
     return memoryview(sink.getvalue())
 
 
-def _unpacked(data: memoryview, path: str, stamp: bytes) -> Trace | None:
+def _unpack(data: memoryview, path: str, fingerprint: bytes) -> Trace | None:
     import pyarrow as pa
 
     source = pa.BufferReader(data)
     rest = msgspec.msgpack.decode(pa.ipc.open_stream(source).read_all()["rest"][0].as_py(), type=_Rest)
-    if rest.stamp != stamp:
+    if rest.fingerprint != fingerprint:
         return None
     fields: dict[str, Any] = msgspec.structs.asdict(rest)
-    del fields["stamp"]
+    del fields["fingerprint"]
     fields |= {
-        name: _to_pandas(pa.ipc.open_stream(source).read_all(), kinds) for name, kinds in model.CONTRACTS.items()
+        name: _to_pandas(pa.ipc.open_stream(source).read_all(), table.types) for name, table in model.TABLES.items()
     }
     return Trace(path=path, **fields)
 
@@ -178,12 +163,12 @@ def _to_arrow(frame: pd.DataFrame) -> Any:
     return pa.table({name: column(frame[name]) for name in frame.columns})
 
 
-def _to_pandas(table: Any, kinds: dict[str, str]) -> pd.DataFrame:
-    def column(name: str, kind: str) -> Any:
+def _to_pandas(table: Any, types: dict[str, str]) -> pd.DataFrame:
+    def column(name: str, type: str) -> Any:
         values = table[name].combine_chunks()
-        if kind != "category":
+        if type != "category":
             return values.to_numpy(zero_copy_only=False).astype(np.int64)
         names = pd.Index(values.dictionary.to_pylist(), dtype="str")
         return pd.Categorical.from_codes(values.indices.to_numpy(zero_copy_only=False), categories=names)
 
-    return pd.DataFrame({name: column(name, kind) for name, kind in kinds.items()}, copy=False)
+    return pd.DataFrame({name: column(name, type) for name, type in types.items()}, copy=False)

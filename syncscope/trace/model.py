@@ -1,73 +1,143 @@
-"""What a trace is once read: typed columns in frames, names interned, times in int64 nanoseconds.
+"""What a trace is once it is read: a table for each kind of event, with typed columns.
 
-All ``ts`` and ``end`` are nanoseconds since ``Trace.base_ns`` (which is nanoseconds since the Unix epoch, 0 when
-the file's own times are absolute). ``dur`` is ``end - ts`` and keeps every nanosecond the file gives.
-Every frame is sorted by ``ts`` (longest first among equals) and has a plain 0..n-1 index.
+``ts`` and ``end`` are nanoseconds since ``Trace.base_ns``, which is nanoseconds since the Unix epoch (0 when the file's
+own times are absolute). Every table is sorted by ``ts``, the longest row first among equals, and its index is 0..n-1.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from syncscope.schema.recording import Recording
+from syncscope.trace.extras import require
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
-ROW = {"row": "int64"}
-"""The last column of every table but ``STEPS``: the event's place in the file's own list, metadata counted."""
 
-HOST = {"ts": "int64", "dur": "int64", "end": "int64", "pid": "int64", "tid": "int64", "name": "category"}
-"""Columns every host table has: times, the process and the thread that ran it, and the interned name."""
+class Column(NamedTuple):
+    """What one column holds."""
 
-OPS = {**HOST, "external_id": "int64", "sequence": "int64", "forward_tid": "int64", **ROW}
-"""``cpu_op`` rows. ``external_id`` −1 none. ``sequence`` the autograd sequence number, −1 none. ``forward_tid`` the
-thread that ran the forward of a backward op (the profiler's own numbering), −1 none."""
+    meaning: str
+    type: str = "int64"
+    """The dtype: ``int64``, or ``category`` for strings (a dictionary in Arrow)."""
 
-RUNTIME = {**HOST, "correlation": "int64", "external_id": "int64", "bytes": "int64", "copy_kind": "int64", **ROW}
-"""Runtime and driver calls (CUDA, HIP, XPU). ``correlation`` joins the call to its device rows, −1 none.
-``bytes`` (−1 none) and ``copy_kind`` (−1 none; 0 HtoH, 1 HtoD, 2 DtoH, 3 DtoD, 4 default) are HIP's."""
 
-DEVICE = {
-    "ts": "int64", "dur": "int64", "end": "int64", "name": "category",
-    "kind": "category",  # kernel | memcpy | memset
-    "device": "int64", "stream": "int64",  # −1 unknown
-    "correlation": "int64", "external_id": "int64",  # −1 none
-    "bytes": "int64",  # memcpy, memset, and a collective that says so: the larger of what goes in and out; −1 none
-    "direction": "category",  # memcpy: HtoD | DtoH | DtoD | HtoH | PtoP | "" (unknown, or not a copy)
-    "memory": "category",  # memcpy, the host side: pageable | pinned | "" (unknown, or no host side)
-    "collective": "category",  # kernels of a collective: its name ("allreduce", …), else ""
-    "group": "category",  # the process group of a collective, "" unknown
-    "graph": "int64",  # CUDA graph id, −1 none
-    **ROW,
-}  # fmt: skip
-"""What the device ran."""
+class Table(NamedTuple):
+    """What one row of a table is, and its columns in order."""
 
-SYNC = {
-    "ts": "int64", "dur": "int64", "end": "int64", "name": "category",
-    "device": "int64", "stream": "int64", "correlation": "int64",
-    "wait_on_stream": "int64", "wait_on_event_correlation": "int64", **ROW,
-}  # fmt: skip
-"""``cuda_sync`` records: what a wait waited for (−1 unknown). Trust the runtime call's name for what blocks."""
+    about: str
+    columns: dict[str, Column]
 
-FRAMES = {**HOST, "id": "int64", "parent": "int64", "file": "category", "line": "int64", "function": "category", **ROW}
-"""``python_function`` rows. ``line`` is the line of the ``def`` (−1 for built-ins); ``parent`` −1 at a root."""
+    @property
+    def types(self) -> dict[str, str]:
+        """The dtype of each column."""
+        return {name: column.type for name, column in self.columns.items()}
 
-ANNOTATIONS = {**HOST, **ROW}
-"""The host's ``user_annotation`` rows (``ProfilerStep#3``, ``Optimizer.step#SGD.step``, ``enumerate(DataLoader)…``)."""
 
-DEVICE_ANNOTATIONS = {
-    "ts": "int64", "dur": "int64", "end": "int64", "name": "category", "device": "int64", "stream": "int64", **ROW,
-}  # fmt: skip
-"""``gpu_user_annotation`` rows: from the first to the last that an annotation's launches ran on a stream."""
+def _strings(meaning: str) -> Column:
+    return Column(meaning, "category")
 
-STEPS = {"ts": "int64", "dur": "int64", "end": "int64", "number": "int64", "tid": "int64"}
-"""The recorded steps, from the recording or ``ProfilerStep#`` rows, the last one included. ``tid`` −1 unknown."""
 
-CONTRACTS = {
+_TIMES = {
+    "ts": Column("begin, ns since the trace's base_ns"),
+    "dur": Column("length, ns"),
+    "end": Column("ts + dur"),
+}
+_NAME = {"name": _strings("what it is called")}
+_HOST = {
+    **_TIMES,
+    "pid": Column("process that ran it"),
+    "tid": Column("thread that ran it"),
+    **_NAME,
+}
+_STREAM = {
+    "device": Column("number of the device, -1 unknown"),
+    "stream": Column("number of the stream, -1 unknown"),
+}
+_CORRELATION = {"correlation": Column("joins a runtime call and what it launched on a device, -1 none")}
+_EXTERNAL = {"external_id": Column("id of the op that it belongs to, -1 none")}
+_ROW = {"row": Column("index in the file's own list of events, which counts metadata events too")}
+
+OPS = Table(
+    "PyTorch's operators on the host (cpu_op)",
+    {
+        **_HOST,
+        "external_id": Column("the op's own id, -1 none"),
+        "sequence": Column("autograd sequence number, which a backward op shares with its forward op, -1 none"),
+        "forward_tid": Column("thread of the forward op, in the profiler's own numbering, -1 none"),
+        **_ROW,
+    },
+)
+RUNTIME = Table(
+    "calls of the runtime and the driver (CUDA, HIP, XPU)",
+    {
+        **_HOST,
+        **_CORRELATION,
+        **_EXTERNAL,
+        "bytes": Column("number of bytes copied, where HIP records it, -1 unknown"),
+        "copy_kind": Column("HIP's direction: 0 HtoH, 1 HtoD, 2 DtoH, 3 DtoD, 4 default, -1 none"),
+        **_ROW,
+    },
+)
+DEVICE = Table(
+    "what the devices ran",
+    {
+        **_TIMES,
+        **_NAME,
+        "kind": _strings("kernel, memcpy or memset"),
+        **_STREAM,
+        **_CORRELATION,
+        **_EXTERNAL,
+        "bytes": Column("size of a copy or memset, or of the larger side of a collective, -1 unknown"),
+        "direction": _strings("of a copy: HtoD, DtoH, DtoD, HtoH or PtoP, else empty"),
+        "memory": _strings("a copy's host side: pageable or pinned, else empty"),
+        "collective": _strings("the collective that a kernel runs (allreduce, ...), else empty"),
+        "group": _strings("process group of a collective, empty unknown"),
+        "graph": Column("id of the CUDA graph that it is part of, -1 none"),
+        **_ROW,
+    },
+)
+SYNC = Table(
+    "what waits waited for (cuda_sync)",
+    {
+        **_TIMES,
+        "name": _strings("Stream Sync, Event Sync, Context Sync or Stream Wait Event"),
+        **_STREAM,
+        **_CORRELATION,
+        "wait_on_stream": Column("stream on which the event waited for was recorded, -1 unknown"),
+        "wait_on_event_correlation": Column("correlation of the call that recorded the event, -1 unknown"),
+        **_ROW,
+    },
+)
+FRAMES = Table(
+    "Python's calls (python_function)",
+    {
+        **_HOST,
+        "id": Column("id of the call"),
+        "parent": Column("id of the caller's call, -1 at a root"),
+        "file": _strings("file of the function, <built-in> or <nn.Module> where it has none"),
+        "line": Column("line of the def, -1 for a built-in"),
+        "function": _strings("name of the function"),
+        **_ROW,
+    },
+)
+ANNOTATIONS = Table(
+    "record_function and the profiler's own steps, on the host (user_annotation)",
+    {**_HOST, **_ROW},
+)
+DEVICE_ANNOTATIONS = Table(
+    "the same on the device: from the first to the last that was launched inside (gpu_user_annotation)",
+    {**_TIMES, **_NAME, **_STREAM, **_ROW},
+)
+STEPS = Table(
+    "the recorded steps",
+    {**_TIMES, "number": Column("number of the step"), "tid": Column("thread that steps, -1 unknown")},
+)
+
+TABLES = {
     "ops": OPS,
     "runtime": RUNTIME,
     "device": DEVICE,
@@ -77,7 +147,7 @@ CONTRACTS = {
     "device_annotations": DEVICE_ANNOTATIONS,
     "steps": STEPS,
 }
-"""The columns of each table of a :class:`Trace`."""
+"""The tables of a :class:`Trace`, by attribute."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +157,11 @@ class Device:
     id: int
     name: str
     copy_engines: int | None = None
-    total_memory: int | None = None
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One rank's trace as columns; the tables are documented by the constants of this module."""
+    """One rank's trace. :data:`TABLES` documents each table's columns."""
 
     path: str
     base_ns: int
@@ -118,16 +187,31 @@ class Trace:
     """What was lost or guessed while reading, one sentence each."""
 
     def to_pandas(self) -> dict[str, pd.DataFrame]:
-        """The tables by name; every column is documented in ``frame.attrs["columns"]`` (:mod:`.export`)."""
-        from syncscope.trace import export
-
-        return export.to_pandas(self)
+        """The tables by name. ``frame.attrs["about"]`` says what a row is, ``frame.attrs["columns"]`` what each column
+        holds. The frames share the trace's data until they are written to."""
+        frames = {}
+        for name, table in TABLES.items():
+            frame: pd.DataFrame = getattr(self, name).copy(deep=False)
+            frame.attrs = {
+                "about": table.about,
+                "columns": {column: documented.meaning for column, documented in table.columns.items()},
+            }
+            frames[name] = frame
+        return frames
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """The tables by name, each field documented in its metadata (:mod:`.export`).
+        """The tables by name; the metadata of each field says under ``description`` what it holds.
 
-        Raises :class:`.export.ArrowMissing`, an ``ImportError``, without the extra ``arrow``.
+        Raises :class:`.MissingExtra`, an ``ImportError``, without the extra ``arrow``.
         """
-        from syncscope.trace import export
+        require("arrow")
+        import pyarrow as pa
 
-        return export.to_arrow(self)
+        tables = {}
+        for name, table in TABLES.items():
+            converted = pa.Table.from_pandas(getattr(self, name), preserve_index=False)
+            fields: list[Any] = [
+                field.with_metadata({"description": table.columns[field.name].meaning}) for field in converted.schema
+            ]
+            tables[name] = converted.cast(pa.schema(fields, metadata={"about": table.about}))
+        return tables

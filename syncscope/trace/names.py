@@ -1,8 +1,8 @@
-"""The names that runtimes, drivers and profilers use: what a call does, what a copy moved, what a kernel is.
+"""The names in traces: what a call does, what a copy moved, which collective a kernel runs.
 
-One table, the spellings of the three vendors side by side. Suffixes that only say how the program was linked
-(``_ptsz``, ``_ptds``, ``_spt``, ``_v2``) are ignored, so look calls up with :func:`role`; on a categorical column
-``frame["name"].map(role)`` asks once a name, not once a row.
+:data:`CALLS` holds the calls of the three vendors side by side. Look calls up with :func:`role`, which ignores suffixes
+that only say how the program was linked (``_ptsz``, ``_ptds``, ``_spt``, ``_v2``). On a categorical column,
+``frame["name"].map(role)`` looks up every different name once, not every row.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Role = Literal[
     "stream-wait-event",
     "",
 ]
-"""What a call does. ``*-sync`` waits for the device by itself; ``""`` is a call that this table does not hold."""
+"""What a call does. A ``*-sync`` call waits for the device whatever its arguments; ``""`` is not in the table."""
 
 
 class Spellings(NamedTuple):
@@ -72,7 +72,7 @@ CALLS: dict[Role, Spellings] = {
             "hipMemcpyDtoD", "hipMemcpyHtoA", "hipMemcpyAtoH", "hipMemcpyParam2D", "hipDrvMemcpy3D",
         ),
     ),
-    # Device memory. Giving it back waits for the device; getting it may.
+    # Device memory. Freeing it waits for the device; allocating it may.
     "device-alloc": Spellings(
         cuda=("cudaMalloc", "cudaMallocPitch", "cudaMalloc3D", "cudaMallocManaged", "cuMemAlloc", "cuMemAllocPitch",
               "cuMemAllocManaged", "cuMemCreate", "cuMemMap"),
@@ -139,31 +139,26 @@ CALLS: dict[Role, Spellings] = {
         hip=("hipEventRecord", "hipEventRecordWithFlags"),
         xpu=("urEnqueueEventsWaitWithBarrier", "piEnqueueEventsWaitWithBarrier", "zeCommandListAppendSignalEvent"),
     ),
-    # Asks and does not wait; the caching allocators poll with it.
+    # Queries, and does not wait. The caching allocators poll with it.
     "event-query": Spellings(
         cuda=("cudaEventQuery", "cudaStreamQuery", "cuEventQuery", "cuStreamQuery"),
         hip=("hipEventQuery", "hipStreamQuery"),
         xpu=("zeEventQueryStatus",),
     ),
-    # The device waits, the host does not.
+    # The device waits; the host does not.
     "stream-wait-event": Spellings(
         cuda=("cudaStreamWaitEvent", "cuStreamWaitEvent"),
         hip=("hipStreamWaitEvent",),
         xpu=("urEnqueueEventsWait", "piEnqueueEventsWait", "zeCommandListAppendWaitOnEvents"),
     ),
 }  # fmt: skip
-"""The one table. Under XPU a runtime call (``ur…``) contains the driver's (``ze…``), and a trace may hold both."""
-
-STREAM_SYNCS = frozenset(name for vendor in CALLS["stream-sync"] for name in vendor)
-DEVICE_SYNCS = frozenset(name for vendor in CALLS["device-sync"] for name in vendor)
-EVENT_SYNCS = frozenset(name for vendor in CALLS["event-sync"] for name in vendor)
-COPY_SYNCS = frozenset(name for vendor in CALLS["copy-sync"] for name in vendor)
+"""The calls by role. Under XPU a runtime call (``ur…``) contains the driver's (``ze…``), and a trace may hold both."""
 
 SYNC_ROLES: frozenset[Role] = frozenset({"stream-sync", "device-sync", "event-sync", "copy-sync"})
-"""Roles of calls that return only when the device has done something: the waits."""
+"""Roles of calls that return only when the device has done something."""
 
 MEMORY_ROLES: frozenset[Role] = frozenset({"device-alloc", "device-free", "host-alloc", "host-free"})
-"""Roles of calls that may wait because memory changes hands (a warm caching allocator makes none)."""
+"""Roles of calls that may wait because memory is allocated or freed. A warm caching allocator makes no such calls."""
 
 _ROLE_OF: dict[str, Role] = {name: role for role, vendors in CALLS.items() for names in vendors for name in names}
 _LINKAGE = re.compile(r"(?:_(?:ptsz|ptds|spt)|_v\d+)+$")
@@ -177,11 +172,6 @@ def canonical(name: str) -> str:
 def role(name: str) -> Role:
     """What the runtime or driver call ``name`` does, ``""`` when the table does not hold it."""
     return _ROLE_OF.get(canonical(name), "")
-
-
-def blocks(name: str) -> bool:
-    """Whether the call waits for the device by itself, whatever its arguments."""
-    return role(name) in SYNC_ROLES
 
 
 # --------------------------------------------------------------------------------------------------- copies
@@ -211,7 +201,7 @@ _LETTERS: dict[str, Direction] = {
 }  # fmt: skip
 
 # XPU: M is memory that the runtime did not allocate (pageable), H its host allocations (pinned), D a device,
-# P another device, S memory that migrates, whose place nobody knows.
+# P another device, S memory that migrates, whose location is unknown.
 _XPU_SIDES: dict[str, tuple[str, Memory]] = {
     "M": ("H", "pageable"),
     "H": ("H", "pinned"),
@@ -298,8 +288,8 @@ _COLLECTIVES = {
 def collective_of(kernel: str, argument: str = "") -> str:
     """The collective that ``kernel`` runs (``allreduce``, ``reduce_scatter``, ``all_to_all`` …), ``""`` for compute.
 
-    ``argument`` is the row's own ``Collective name``; when present it decides. ``collective`` is one whose kind
-    the kernel does not tell (NCCL's ``Generic``).
+    ``argument`` is the row's own ``Collective name``, which counts more where present. The result is ``collective``
+    where the kernel's name does not say which (NCCL's ``Generic``).
     """
     if argument:
         return _plain(argument) or argument.lower()
@@ -312,9 +302,9 @@ def collective_of(kernel: str, argument: str = "") -> str:
     return ""
 
 
-def collective_asked(call: str) -> str:
+def collective_of_call(call: str) -> str:
     """The collective that an op or a process group's method starts (``c10d::alltoall_base_``,
-    ``ProcessGroup.allreduce``), ``""`` for any other."""
+    ``ProcessGroup.allreduce``), ``""`` for any other call."""
     return _plain(re.split(r"::|\.", call)[-1]) if call.startswith(("c10d::", "ProcessGroup.")) else ""
 
 

@@ -1,30 +1,24 @@
-"""A file becomes a :class:`Trace`: read, decode, build the tables, find the steps, the process and the recording."""
+"""A file → its :class:`Trace`. Reads it in pieces; one that is damaged it reads as a whole, and repairs what it can."""
 
 from __future__ import annotations
 
 import os
-import re
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from collections.abc import Iterable
 
-import msgspec
-import numpy as np
-import pandas as pd
+from syncscope.trace import remote, source
+from syncscope.trace.cache import CacheEntry
+from syncscope.trace.decoding.columns import Part, Strings, pair, split
+from syncscope.trace.decoding.decode import decode
+from syncscope.trace.decoding.events import Document, Event
+from syncscope.trace.decoding.pieces import Pieces
+from syncscope.trace.model import Trace
+from syncscope.trace.source import MAX_BYTES, PiecesFailed, TooLarge
+from syncscope.trace.tables.build import Contents, build_trace
+from syncscope.trace.tables.frames import RawTables
+from syncscope.trace.workers import WorkerLost, decode_pieces, default_workers
 
-from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
-from syncscope.trace import model, remote
-from syncscope.trace.cache import Place
-from syncscope.trace.columns import integer
-from syncscope.trace.events import Document
-from syncscope.trace.model import Device, Trace
-from syncscope.trace.reading import Contents, read_document, read_file
-from syncscope.trace.source import MAX_BYTES, TraceError, one_line
-from syncscope.trace.tables import RawTables, thread_names
-from syncscope.trace.workers import default_workers
-
-_STEP = re.compile(r"ProfilerStep#(\d{1,18})")
-_OTHER_DEVICE = re.compile(r"(?:mtia|hpu|privateuse1|glow|ipu|npu|tpu)\w{0,40}")
-_YEAR_1973_NS = 10**17
+DAMAGED_SHARE = 4
+"""Reading a damaged file as a whole takes several times its size in memory, so the limit is divided by this."""
 
 
 def load(
@@ -32,218 +26,92 @@ def load(
 ) -> Trace:
     """Read a chrome trace of ``torch.profiler`` or of our own collector, gzipped or not, whatever its suffix.
 
-    ``path`` may be a URL that fsspec knows, with the extra ``remote``. ``max_bytes`` limits the document, inflated; a
-    damaged one may be a quarter of it. Beyond some 16 MB, ``workers`` processes take part (by default one for each
-    core, four at most; 1: none). With ``cache``, and the extra of that name, the columns are kept in the user's cache
-    folder and the next time taken from there. What was lost on the way is in ``Trace.warnings``.
+    ``path`` may be a URL that fsspec knows, with the extra ``remote``. ``max_bytes`` limits the inflated document; a
+    damaged one may have a quarter of it. Beyond about 16 MB, ``workers`` processes decode the file: by default one for
+    each core, at most four; 1 means none. With ``cache`` (and the extra of that name) the tables are kept in the user's
+    cache folder, and read from there the next time. ``Trace.warnings`` says what was lost.
 
     Raises :class:`TraceError` when the file cannot be read, is no trace, or holds nothing of a device, and
-    :class:`.CacheMissing`, an ``ImportError``, for a cache without its extra.
+    :class:`.MissingExtra`, an ``ImportError``, when the extra ``cache`` is not installed.
     """
     name = remote.on_disk(os.fspath(path))
-    place = Place(name) if cache else None
-    if place is not None and (kept := place.load(remote.shown(name))) is not None:
-        return kept
+    entry = CacheEntry(name) if cache else None
+    if entry is not None and (cached := entry.load(remote.shown(name))) is not None:
+        return cached
     contents = read_file(name, max_bytes, default_workers() if workers is None else workers)
-    trace = trace_of(contents, remote.shown(name))
-    if place is not None:
-        place.keep(trace)
+    trace = build_trace(contents, remote.shown(name))
+    if entry is not None:
+        entry.store(trace)
     return trace
 
 
 def read_bytes(data: bytes | bytearray, path: str) -> Trace:
     """The trace in the bytes of its JSON; ``path`` names it. Raises :class:`TraceError` as :func:`load` does."""
-    return trace_of(read_document(data, path), path)
+    return build_trace(read_document(data, path), path)
 
 
-def trace_of(contents: Contents, path: str) -> Trace:
-    """The trace that a file holds. Raises :class:`TraceError` when it holds nothing of a device."""
-    _refuse_without_device(contents, path)
-    document, warnings = contents.document, list(contents.warnings)
-    recording = _recording(document.syncscope, path, warnings)
-    frames = _Frames(contents.tables)
-    aliases = {} if recording is None else {integer(tid): native for tid, native in recording.thread_aliases.items()}
-    frames.rename_threads(aliases)
-    base_ns = _base(document, frames, warnings)
-    pid = _process(frames, recording)
-    steps, step_source = _steps(frames.annotations, recording, base_ns, pid)
-    distributed = document.distributed if isinstance(document.distributed, dict) else {}
-    rank, world_size = _count(distributed.get("rank")), _count(distributed.get("world_size"))
-    names = {aliases.get(tid, tid): name for tid, name in thread_names(contents.metadata, pid).items()}
-    if recording is not None:
-        rank = recording.rank if rank is None else rank
-        world_size = recording.world_size if world_size is None else world_size
-        names |= {integer(tid): name for tid, name in recording.thread_names.items()}
-    return Trace(
-        path=path.encode(errors="replace").decode(),  # a name's bytes may be no text
-        base_ns=base_ns,
-        ops=frames.ops,
-        runtime=frames.runtime,
-        device=frames.device,
-        sync=frames.sync,
-        frames=frames.frames,
-        annotations=frames.annotations,
-        device_annotations=frames.device_annotations,
-        steps=steps,
-        step_source=step_source,
-        devices=_devices(document.devices, recording),
-        rank=rank,
-        world_size=world_size,
-        pid=pid,
-        thread_names=names,
-        recording=recording,
-        warnings=tuple(warnings),
-    )
+def read_file(path: str, max_bytes: int, workers: int) -> Contents:
+    """The contents of a file. Raises :class:`.TraceError`."""
+    for count in (workers, 1) if workers > 1 else (1,):
+        try:
+            return read_pieces(source.Blocks(path, max_bytes), path, count)
+        except WorkerLost:
+            continue
+        except PiecesFailed:
+            break
+    return _read_whole(path, max_bytes // DAMAGED_SHARE)
 
 
-class _Frames:
-    """Every table; the raw columns of each are let go as soon as it is built."""
-
-    def __init__(self, raw: RawTables) -> None:
-        with ThreadPoolExecutor(1) as beside:  # a good half of the work, most of it without the interpreter's lock
-            frames = beside.submit(raw.frames)
-            self._build(raw)
-        self.frames = frames.result()
-
-    def _build(self, raw: RawTables) -> None:
-        self.ops = raw.ops()
-        self.runtime = raw.runtime()
-        self.device = raw.device(self.runtime)
-        self.sync = raw.sync()
-        self.annotations = raw.annotations()
-        self.device_annotations = raw.device_annotations()
-
-    def rename_threads(self, aliases: dict[int, int]) -> None:
-        """Give threads that Kineto knows by another number their native id."""
-        if not aliases:
-            return
-        for table in (self.frames, self.ops, self.runtime, self.annotations):
-            tids, codes = np.unique(table["tid"].to_numpy(), return_inverse=True)
-            table["tid"] = np.array([aliases.get(int(tid), int(tid)) for tid in tids], dtype=np.int64)[codes]
-
-    def all(self) -> tuple[pd.DataFrame, ...]:
-        return self.frames, self.ops, self.runtime, self.device, self.sync, self.annotations
+def read_pieces(text: source.Blocks | Iterable[bytes], path: str, workers: int = 1) -> Contents:
+    """The contents of a document. Raises :class:`.TraceError`, :class:`.PiecesFailed` and :class:`.WorkerLost`."""
+    pieces, strings = Pieces(text, path), Strings()
+    contents = _join(decode_pieces(pieces, strings, workers), strings)
+    contents.document = pieces.document
+    return contents
 
 
-def _refuse_without_device(contents: Contents, path: str) -> None:
-    has = contents.tables.has
-    if has("runtime", "kernel", "memcpy", "memset"):
-        return
-    foreign = sorted(name for name in contents.other_categories if _OTHER_DEVICE.fullmatch(name))
-    if foreign:
-        raise TraceError(path, f"holds activity of a device that is not supported ({', '.join(foreign)})")
-    if not has("ops", "frames", "annotations", "sync"):
-        raise TraceError(path, "holds no events of a PyTorch profile")
-    raise TraceError(path, "holds no device activity and no runtime calls: recorded without ProfilerActivity.CUDA?")
+def read_document(data: bytes | bytearray, path: str) -> Contents:
+    """The contents of a document, decoded as a whole and repaired where possible. Raises :class:`.TraceError`."""
+    document, warnings = decode(data, path)
+    events, document.events = document.events or [], None
+    strings = Strings()
+    contents = _join([split(events, strings)], strings)
+    contents.document = document
+    contents.warnings = warnings + contents.warnings
+    return contents
 
 
-def _base(document: Document, frames: _Frames, warnings: list[str]) -> int:
-    """The base of the file's times in ns since the epoch; 0 where they are absolute (torch ≤ 2.3)."""
-    base = integer(document.base_ns, 0)
-    first = min((int(table["ts"].iloc[0]) for table in frames.all() if len(table)), default=0)
-    if first >= _YEAR_1973_NS:
-        return 0
-    if base <= 0:
-        warnings.append("the file does not say when it begins: its times cannot be compared with another's")
-        return 0
-    return base
-
-
-def _process(frames: _Frames, recording: Recording | None) -> int | None:
-    """The process with the most runtime calls, else the most ops."""
-    for table in (frames.runtime, frames.ops, frames.annotations):
-        if len(table):
-            pids, counts = np.unique(table["pid"].to_numpy(), return_counts=True)
-            return int(pids[counts.argmax()])
-    return recording.pid if recording is not None else None
-
-
-def _steps(
-    annotations: pd.DataFrame, recording: Recording | None, base_ns: int, pid: int | None
-) -> tuple[pd.DataFrame, str]:
-    """The steps and where they come from: the recording's boundaries, else the profiler's own rows."""
-    if recording is not None and len(recording.steps.boundaries_ns) > 1:
-        return _recorded_steps(recording.steps, base_ns), recording.steps.source
-    table = _profiler_steps(annotations, pid)
-    return table, "profiler" if len(table) else "none"
-
-
-def _recorded_steps(steps: RecordedSteps, base_ns: int) -> pd.DataFrame:
-    bounds = np.array(steps.boundaries_ns, dtype=np.int64) - base_ns
-    numbers = steps.first + np.arange(len(bounds) - 1, dtype=np.int64)
-    tids = np.full(len(numbers), -1 if steps.tid is None else steps.tid, dtype=np.int64)
-    return _step_table(bounds[:-1], bounds[1:], numbers, tids)
-
-
-def _profiler_steps(annotations: pd.DataFrame, pid: int | None) -> pd.DataFrame:
-    number = annotations["name"].astype(object).str.extract(_STEP, expand=False)
-    taken = number.notna()
-    if pid is not None and (taken & (annotations["pid"] == pid)).any():
-        taken &= annotations["pid"] == pid
-    rows = annotations[taken]
-    if len(rows):
-        # One thread steps; another that calls step() too would count every step twice.
-        rows = rows[rows["tid"] == rows["tid"].value_counts().idxmax()]
-    columns = [rows[name].to_numpy() for name in ("ts", "end", "tid")]
-    return _step_table(columns[0], columns[1], number[rows.index].astype("int64").to_numpy(), columns[2])
-
-
-def _step_table(start: np.ndarray, end: np.ndarray, number: np.ndarray, tid: np.ndarray) -> pd.DataFrame:
-    columns = {"ts": start, "dur": end - start, "end": end, "number": number, "tid": tid}
-    table: pd.DataFrame = pd.DataFrame({name: columns[name] for name in model.STEPS}).astype(model.STEPS)
-    return table
-
-
-def _recording(key: object, path: str, warnings: list[str]) -> Recording | None:
-    """The collector's key; ``None`` when absent or malformed. Raises :class:`TraceError` on a newer format."""
-    if key is None:
-        return None
-    version = key.get("format") if isinstance(key, dict) else None
-    if isinstance(version, int) and version > FORMAT:
-        raise TraceError(path, f"was recorded by a newer syncscope (format {version}): upgrade syncscope")
+def _read_whole(path: str, max_bytes: int) -> Contents:
     try:
-        recording = msgspec.convert(key, Recording)
-        _check(recording)
-    except (msgspec.ValidationError, ValueError) as error:
-        warnings.append(f"the syncscope key is malformed and is ignored: {one_line(str(error))}")
-        return None
-    return recording
+        data, warnings = source.read(path, max_bytes)
+    except TooLarge:
+        limit = f"more than {max_bytes:,} bytes, the limit for a damaged file"
+        raise TooLarge(path, f"is damaged, and holds {limit}") from None
+    contents = read_document(data, path)
+    contents.warnings = warnings + contents.warnings
+    return contents
 
 
-def _check(recording: Recording) -> None:
-    """What types do not say. Raises ``ValueError``."""
-    times = [*recording.steps.boundaries_ns]
-    if any(after < before for before, after in pairwise(times)):
-        raise ValueError("step boundaries go back in time")
-    times += [time for event in recording.sites for time in (event.start_ns, event.end_ns)]
-    if any(not 0 <= time < 1 << 62 for time in times):
-        raise ValueError("a time is out of range")
-    threads = [recording.steps.tid or 0, recording.steps.first, *recording.thread_aliases.values()]
-    if any(not -(1 << 62) < number < 1 << 62 for number in threads):
-        raise ValueError("a number is out of range")
-    if any(not 0 <= index < len(recording.frames) for stack in recording.stacks for index in stack):
-        raise ValueError("a stack names a frame that is not there")
-    stacks = [site.stack for site in recording.sites]
-    stacks += [place.stack for place in recording.attribution or ()]
-    stacks += [access.stack for race in recording.hazards or () for access in (race.access, race.earlier)]
-    if any(not 0 <= stack < len(recording.stacks) for stack in stacks):
-        raise ValueError("a site names a stack that is not there")
-
-
-def _devices(properties: object, recording: Recording | None) -> tuple[Device, ...]:
-    found = []
-    recorded = recording.copy_engines if recording else None
-    for row in properties if isinstance(properties, list) else ():
-        if isinstance(row, dict) and isinstance(row.get("name"), str):
-            device_id, engines, memory = (
-                _count(row.get(name)) for name in ("id", "asyncEngineCount", "totalGlobalMem")
-            )
-            engines = recorded if engines is None else engines
-            found.append(Device(-1 if device_id is None else device_id, row["name"], engines, memory))
-    return tuple(found)
-
-
-def _count(value: object) -> int | None:
-    """A number that cannot be negative, ``None`` when it is not one."""
-    number = integer(value)
-    return number if number >= 0 else None
+def _join(parts: Iterable[Part], strings: Strings) -> Contents:
+    """Join the parts of a document. Pairs the begin and end events, which may lie in different parts."""
+    tables = RawTables(strings)
+    contents = Contents(Document(), tables)
+    halves: list[tuple[int, Event]] = []
+    row, untimed, capitalised = 0, 0, False
+    for part in parts:
+        for table, columns in part.tables.items():
+            tables.add(table, columns | {"row": columns["row"] + row})
+        halves += [(row + row_in_part, event) for row_in_part, event in part.halves]
+        contents.metadata += part.metadata
+        contents.other_categories |= part.other_categories
+        row, untimed, capitalised = row + part.events, untimed + part.untimed, capitalised or part.capitalised
+    completed, contents.warnings = pair(halves, strings)
+    for table, columns in completed.tables.items():
+        tables.add(table, columns)
+    contents.other_categories |= completed.other_categories
+    if capitalised:
+        tables.move_annotations()
+    if untimed := untimed + completed.untimed:
+        plural = "s" if untimed != 1 else ""
+        contents.warnings.append(f"{untimed:,} event{plural} skipped: no time or an impossible one")
+    return contents

@@ -1,4 +1,4 @@
-"""A path becomes the bytes of a document: refuses what is not a regular file, inflates gzip whatever the suffix."""
+"""A path → the bytes of a document. Refuses what is not a regular file, and inflates gzip whatever the suffix."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ MAX_BYTES = 8 << 30
 """The largest document read by default, inflated: 8 GiB."""
 
 BLOCK = 1 << 20
-"""Bytes read at a time: some thousand events, whose objects stay in a processor's cache."""
+"""Bytes read at a time: some thousand events, whose objects fit into a processor's cache."""
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """How a trace is read."""
 
     max_bytes: int = MAX_BYTES
-    """The largest document, inflated; a damaged one may be a quarter of it."""
+    """Bytes of the largest document, inflated. A damaged one may have a quarter of that."""
     workers: int | None = None
-    """Processes that take part in reading a large file; ``None``: one for each core, four at most; 1: none."""
+    """Processes that decode a large file. ``None`` means one for each core, at most four; 1 means none."""
     cache: bool = False
-    """Whether the columns are kept in the user's cache folder, and taken from there."""
+    """Whether to keep the tables in the user's cache folder, and to read them from there the next time."""
 
 
 _GZIP = b"\x1f\x8b"
 _GzipError = cast("type[Exception]", isal_zlib.error)
-_PIECE = 16 << 20
-_SMALL_PIECE = 1 << 10
+_INFLATED = 16 << 20
+_INFLATED_NEAR_DAMAGE = 1 << 10
 
 
 class TraceError(ValueError):
@@ -50,19 +50,22 @@ class TooLarge(TraceError):
     """A document beyond the limit."""
 
 
-class Unclear(Exception):
-    """What was read in pieces must be read as a whole: it is damaged, or not what it looked like."""
+class PiecesFailed(Exception):
+    """A document cannot be read in pieces: it is damaged, or its layout is not the assumed one.
+
+    Reading it as a whole may still work.
+    """
 
 
 def one_line(text: str) -> str:
-    """``text`` with what could break a line, or a terminal, replaced."""
+    """Replace every character that could break a line or a terminal."""
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
-class Text:
-    """A file's bytes, inflated, in blocks of at most ``size``; iterate once.
+class Blocks:
+    """The bytes of a file, inflated, in blocks of at most ``size``. Iterate once.
 
-    Raises :class:`TraceError` for what cannot be read, and :class:`Unclear` for gzip that is cut short or damaged.
+    Raises :class:`TraceError` for what cannot be read, and :class:`PiecesFailed` for gzip that is cut short or damaged.
     """
 
     def __init__(self, path: str, max_bytes: int = MAX_BYTES, size: int = BLOCK) -> None:
@@ -70,7 +73,7 @@ class Text:
         self._max_bytes = max_bytes
         self.size = max(size, len(_GZIP))
         self.file: int | None = None
-        """While iterating: the descriptor of a file that holds these very bytes, if any part of it can be read."""
+        """While iterating: a descriptor of the file, if its bytes need no inflating and can be read at any offset."""
 
     def __iter__(self) -> Iterator[bytes]:
         total = 0
@@ -104,26 +107,26 @@ def _plain(file: IO[bytes] | remote.File, data: bytes, size: int) -> Iterator[by
 
 
 def _inflated(file: IO[bytes] | remote.File, data: bytes, size: int) -> Iterator[bytes]:
-    """Every gzip member; what comes after the last is ignored."""
+    """Every gzip member inflated. Ignores what comes after the last."""
     while data.startswith(_GZIP):
         member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
         while not member.eof:
             try:
                 block = member.decompress(data, size)
             except _GzipError:
-                raise Unclear from None
+                raise PiecesFailed from None
             if block:
                 yield block
             data = file.read(size) if member.needs_input else b""
             if member.needs_input and not data:
-                raise Unclear
+                raise PiecesFailed
         data = member.unused_data
         if len(data) < len(_GZIP):
             data += file.read(size)
 
 
 def read(path: str, max_bytes: int = MAX_BYTES) -> tuple[bytes | bytearray, list[str]]:
-    """All of the file's bytes, inflated, and what was lost on the way (a warning each). Raises :class:`TraceError`."""
+    """All bytes of the file, inflated, and a warning for each loss. Raises :class:`TraceError`."""
     with _open(path, max_bytes) as file:
         try:
             data = file.read(max_bytes + 1)
@@ -139,7 +142,7 @@ def read(path: str, max_bytes: int = MAX_BYTES) -> tuple[bytes | bytearray, list
 def _open(path: str, max_bytes: int) -> IO[bytes] | remote.File:
     if remote.is_url(path):
         try:
-            return remote.opened(path, max_bytes)
+            return remote.open_file(path, max_bytes)
         except remote.RemoteError as error:
             raise TraceError(path, str(error)) from None
     try:
@@ -164,41 +167,41 @@ def _open(path: str, max_bytes: int) -> IO[bytes] | remote.File:
 
 
 def inflate(data: bytes, path: str, max_bytes: int = MAX_BYTES) -> tuple[bytearray, list[str]]:
-    """Every gzip member of ``data``; one cut short or damaged gives what it holds up to there, and a warning."""
+    """Every gzip member of ``data``, inflated. One that is cut short or damaged is read up to there, with a warning."""
     inflated = bytearray()
     rest = data
     while rest.startswith(_GZIP):
         start = len(inflated)
         try:
-            after = _inflate_member(rest, inflated, _PIECE, path, max_bytes)
+            after = _inflate_member(rest, inflated, _INFLATED, path, max_bytes)
         except _GzipError:
-            # The piece with the damage is lost, so go through the member again in small ones.
+            # The block with the damage is lost, so inflate the member again in small ones.
             del inflated[start:]
             with contextlib.suppress(_GzipError):
-                _inflate_member(rest, inflated, _SMALL_PIECE, path, max_bytes)
-            return inflated, _cut(inflated, path, "is damaged")
+                _inflate_member(rest, inflated, _INFLATED_NEAR_DAMAGE, path, max_bytes)
+            return inflated, _warn_or_refuse(inflated, path, "is damaged")
         if after is None:
-            return inflated, _cut(inflated, path, "is cut short")
+            return inflated, _warn_or_refuse(inflated, path, "is cut short")
         rest = after
     return inflated, []
 
 
 def _inflate_member(data: bytes, inflated: bytearray, size: int, path: str, max_bytes: int) -> bytes | None:
-    """Append the first member to ``inflated``; what comes after it, ``None`` when it has no end."""
+    """Append the first member to ``inflated``. Returns what comes after it, ``None`` when the member has no end."""
     member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
-    piece = member.decompress(data, size)
+    block = member.decompress(data, size)
     while True:
-        inflated += piece
+        inflated += block
         if len(inflated) > max_bytes:
             raise TooLarge(path, f"inflates to more than the limit of {max_bytes:,} bytes")
         if member.eof:
             return member.unused_data
-        if not piece and member.needs_input:
+        if not block and member.needs_input:
             return None
-        piece = member.decompress(b"", size)
+        block = member.decompress(b"", size)
 
 
-def _cut(inflated: bytearray, path: str, how: str) -> list[str]:
+def _warn_or_refuse(inflated: bytearray, path: str, how: str) -> list[str]:
     if not inflated:
         raise TraceError(path, f"is gzip that {how}: nothing could be inflated")
     return [f"the gzip data {how}: read what could be inflated"]

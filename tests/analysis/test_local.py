@@ -23,7 +23,7 @@ JOB = Job(codes=frozenset(rule.code for rule in RULES), bars=500)
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "cores", lambda: 2)
+    monkeypatch.setattr(local, "available_cores", lambda: 2)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_trace_that_kills_its_process_is_the_only_one_lost(run: Path, monkeypa
 
 
 def test_there_are_no_more_processes_than_processors(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "cores", lambda: 1)
+    monkeypatch.setattr(local, "available_cores", lambda: 1)
     monkeypatch.setattr(local, "_Pool", None)  # one process needs no pool
     assert len(Local(64).study(find_traces([run]), JOB).report.traces) == 5
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.collect.tracefile import splice, write_atomically
+from syncscope.collect.tracefile import splice, write_trace
 from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
 RECORDING = Recording(format=FORMAT, version="0", steps=RecordedSteps(source="none"))
@@ -42,8 +42,8 @@ def test_a_cut_export_is_refused() -> None:
 
 def test_writing_replaces_and_leaves_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "trace.json.gz"
-    write_atomically(path, b"one")
-    write_atomically(path, b"two")
+    write_trace(path, b"one")
+    write_trace(path, b"two")
     assert gzip.decompress(path.read_bytes()) == b"two"
     assert [entry.name for entry in path.parent.iterdir()] == ["trace.json.gz"]
     assert path.stat().st_mode & 0o777 == 0o644 & ~_umask()
@@ -51,10 +51,10 @@ def test_writing_replaces_and_leaves_nothing_else(tmp_path: Path) -> None:
 
 def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "trace.json"
-    write_atomically(path, b"old")
+    write_trace(path, b"old")
     monkeypatch.setattr("os.replace", lambda *args: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        write_atomically(path, b"new")
+        write_trace(path, b"new")
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["trace.json"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syncscope.hta.feed import _by_rank
 from syncscope.hta.frame import Symbols, frame, microseconds, step_rows
+from syncscope.hta.trace_analysis import _by_rank
 from tests.builders import TraceBuilder
 
 

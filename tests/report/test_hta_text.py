@@ -2,10 +2,9 @@
 
 import pytest
 
-from syncscope.hta.report import HTAReport, HTATrace
 from syncscope.report.hta_text import to_text
 from syncscope.report.text import to_text as summary
-from syncscope.schema.report import Tool
+from syncscope.schema.report import HTAReport, HTATrace, Tool
 from tests.report.hostile import HOSTILE, spoiled, unseen
 from tests.report.sample import TABLES, report
 

@@ -1,4 +1,4 @@
-"""What is kept of a trace is the trace, as long as its file is the same."""
+"""A cached trace equals the one that was read, as long as its file does not change."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.score import TRACES
 from syncscope.trace import TraceError, cache, load, reader
+from syncscope.trace.extras import MissingExtra
 from tests.builders import TraceBuilder
 from tests.same import assert_same
 
@@ -39,20 +40,20 @@ def trace(kernel: str) -> TraceBuilder:
 
 
 @pytest.mark.parametrize("real", REAL, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_a_kept_trace_is_the_trace(real, no_reading):
+def test_a_cached_trace_equals_the_one_that_was_read(real, no_reading):
     first = load(real, cache=True)
     no_reading()
     assert_same(load(real, cache=True), first)
 
 
-def test_a_kept_trace_without_steps_or_frames_is_the_trace(tmp_path, no_reading):
+def test_a_cached_trace_without_steps_or_frames_equals_the_one_that_was_read(tmp_path, no_reading):
     path = TraceBuilder().launch("", call=(1, 2), runs=(5, 5)).write(tmp_path / "t.json.gz")
     first = load(path, cache=True)
     no_reading()
     assert_same(load(path, cache=True), first)
 
 
-def test_nothing_is_kept_unless_asked(path, folder):
+def test_nothing_is_cached_by_default(path, folder):
     load(path)
     assert not folder.exists()
 
@@ -75,11 +76,11 @@ def test_a_file_with_another_time_is_read_again(path, no_reading):
         load(path, cache=True)
 
 
-def test_what_is_kept_of_another_version_is_written_anew(path, monkeypatch, no_reading):
+def test_an_entry_of_another_version_is_replaced(path, monkeypatch, no_reading):
     with monkeypatch.context() as older:
         older.setattr(cache, "MAGIC", b"SYNCSCOPE trace 0\n")
         first = load(path, cache=True)
-    assert cache.Place(str(path)).load("t.json") is None
+    assert cache.CacheEntry(str(path)).load("t.json") is None
     assert_same(load(path, cache=True), first)
     no_reading()
     assert_same(load(path, cache=True), first)
@@ -96,7 +97,7 @@ def test_what_is_kept_of_another_version_is_written_anew(path, monkeypatch, no_r
     ],
     ids=["empty", "head", "cut", "changed", "another"],
 )
-def test_what_is_damaged_is_passed_over_and_written_anew(path, folder, spoil, no_reading):
+def test_a_damaged_entry_is_replaced(path, folder, spoil, no_reading):
     first = load(path, cache=True)
     (kept,) = folder.iterdir()
     kept.write_bytes(spoil(kept.read_bytes()))
@@ -106,20 +107,20 @@ def test_what_is_damaged_is_passed_over_and_written_anew(path, folder, spoil, no
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"\xff" * 1000])
-def test_a_body_that_is_no_trace_is_passed_over_even_with_its_checksum(path, folder, body):
+def test_an_entry_that_holds_no_trace_is_ignored_even_with_its_checksum(path, folder, body):
     first = load(path, cache=True)
     (kept,) = folder.iterdir()
     kept.write_bytes(cache.MAGIC + zlib.crc32(body).to_bytes(4, "little") + body)
     assert_same(load(path, cache=True), first)
 
 
-def test_a_folder_that_cannot_be_written_does_no_harm(path, monkeypatch, tmp_path):
+def test_a_folder_that_cannot_be_written_is_no_error(path, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "file" / name)
     assert_same(load(path, cache=True), load(path))
 
 
-def test_what_was_not_used_for_the_longest_time_goes_first(tmp_path, folder, monkeypatch, no_reading):
+def test_the_entries_not_used_for_the_longest_time_are_deleted(tmp_path, folder, monkeypatch, no_reading):
     paths = [trace(f"kernel {number}").write(tmp_path / f"{number}.json") for number in range(4)]
     for number, path in enumerate(paths[:3]):
         load(path, cache=True)
@@ -133,7 +134,7 @@ def test_what_was_not_used_for_the_longest_time_goes_first(tmp_path, folder, mon
     load(paths[3], cache=True)
 
 
-def test_a_trace_that_cannot_be_read_is_not_kept(tmp_path, folder):
+def test_a_trace_that_cannot_be_read_is_not_cached(tmp_path, folder):
     path = tmp_path / "t.json"
     path.write_text("{}")
     with pytest.raises(TraceError):
@@ -144,6 +145,6 @@ def test_a_trace_that_cannot_be_read_is_not_kept(tmp_path, folder):
 @pytest.mark.parametrize("library", ["pyarrow", "platformdirs"])
 def test_without_the_extra_the_cache_says_so(path, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=r"syncscope\[cache\]"):
+    with pytest.raises(MissingExtra, match=rf"^{library} is not installed: pip install 'syncscope\[cache\]'$"):
         load(path, cache=True)
     load(path)

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncscope.trace.categories import category, interned
-from syncscope.trace.columns import integer, integers, nanoseconds
+from syncscope.trace.decoding.columns import integer, integers, nanoseconds
+from syncscope.trace.tables.frames import category, interned
 
 
 def test_half_a_microsecond_keeps_its_five_hundred_nanoseconds():

@@ -8,10 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from syncscope.trace.complete import TABLE_OF, complete_events
-from syncscope.trace.decode import decode_piece
-from syncscope.trace.events import Args, Event
-from syncscope.trace.rows import Part, Strings, split
+from syncscope.trace.decoding.columns import Part, Strings, split
+from syncscope.trace.decoding.decode import decode_piece
+from syncscope.trace.decoding.events import TABLE_OF, Args, Event, complete_events
 
 COMPLETE = msgspec.json.Decoder(complete_events())
 EVENTS = msgspec.json.Decoder(list[Event])

@@ -4,6 +4,7 @@ what docs/tables.md shows again."""
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import re
 import sys
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.trace import export, model
-from syncscope.trace.export import TABLES
+from syncscope.trace import model
+from syncscope.trace.extras import MissingExtra
+from syncscope.trace.model import TABLES
 from tests.builders import TraceBuilder
 
 ROOT = Path(__file__).parent.parent.parent
@@ -24,10 +26,9 @@ def trace() -> model.Trace:
     return built.copy("DtoH", call=(12, 3), runs=(20, 5), memory="pinned", bytes=4).stream_sync(16, 50).trace()
 
 
-def test_every_column_is_documented() -> None:
-    assert {name: list(columns) for name, (_, columns) in TABLES.items()} == {
-        name: list(contract) for name, contract in model.CONTRACTS.items()
-    }
+def test_every_table_is_documented() -> None:
+    tables = {field.name for field in dataclasses.fields(model.Trace) if field.type == "pd.DataFrame"}
+    assert set(TABLES) == tables
 
 
 def test_frames_say_what_their_columns_hold() -> None:
@@ -46,13 +47,13 @@ def test_arrow_has_the_same_values_and_says_what_they_are() -> None:
     one = trace()
     for name, table in one.to_arrow().items():
         assert table.to_pydict() == {column: list(values) for column, values in getattr(one, name).items()}
-        told = {field.name: field.metadata[b"description"].decode() for field in table.schema}
-        assert told == TABLES[name][1]
+        descriptions = {field.name: field.metadata[b"description"].decode() for field in table.schema}
+        assert descriptions == {column: documented.meaning for column, documented in TABLES[name].columns.items()}
 
 
 def test_without_pyarrow_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(export.ArrowMissing, match=r"pip install 'syncscope\[arrow\]'"):
+    with pytest.raises(MissingExtra, match=r"^pyarrow is not installed: pip install 'syncscope\[arrow\]'$"):
         trace().to_arrow()
 
 
@@ -78,10 +79,10 @@ def made(page: str) -> str:
 
 def columns() -> str:
     lists = []
-    for name, (what, meanings) in TABLES.items():
-        types = model.CONTRACTS[name]
-        listed = "\n".join(f"| `{column}` | {types[column]} | {told} |" for column, told in meanings.items())
-        lists.append(f"### `{name}`\n\n{what[0].upper()}{what[1:]}.\n\n| column | type | |\n|---|---|---|\n{listed}\n")
+    for name, table in TABLES.items():
+        listed = "\n".join(f"| `{name}` | {column.type} | {column.meaning} |" for name, column in table.columns.items())
+        about = f"{table.about[0].upper()}{table.about[1:]}."
+        lists.append(f"### `{name}`\n\n{about}\n\n| column | type | |\n|---|---|---|\n{listed}\n")
     intro = "## Columns\n\nEvery table is sorted by `ts`, the longest first among equals.\n\n"
     return intro + "\n".join(lists)
 

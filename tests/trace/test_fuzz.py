@@ -38,7 +38,7 @@ def read(data: bytes, size: int, folder) -> None:
     path = folder / "t.json"
     path.write_bytes(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source.Text.__init__, "__defaults__", (source.MAX_BYTES, size))
+        patch.setattr(source.Blocks.__init__, "__defaults__", (source.MAX_BYTES, size))
         try:
             found: Trace | str = load(path, workers=1)
         except TraceError as error:

@@ -1,4 +1,4 @@
-"""Read in pieces, a document is what it is read as a whole, wherever the pieces are cut."""
+"""Read in pieces, a document gives the same trace as read as a whole, wherever the pieces are cut."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from syncscope.trace import TraceError, pieces, source
-from syncscope.trace.pieces import Pieces, structure
-from syncscope.trace.reader import read_bytes, trace_of
-from syncscope.trace.reading import read_pieces
-from syncscope.trace.source import Unclear
-from syncscope.trace.spans import Buffer, Span
+from syncscope.trace import TraceError, source
+from syncscope.trace.decoding import pieces
+from syncscope.trace.decoding.pieces import Buffer, Pieces, Span, structure
+from syncscope.trace.reader import read_bytes, read_pieces
+from syncscope.trace.source import PiecesFailed
+from syncscope.trace.tables.build import build_trace
 from tests.builders import TraceBuilder
 from tests.same import assert_same
 from tests.trace.documents import documents
@@ -30,7 +30,7 @@ def blocks(data: bytes, size: int):
 
 
 def in_pieces(data: bytes, size: int):
-    return trace_of(read_pieces(blocks(data, size), "t.json"), "t.json")
+    return build_trace(read_pieces(blocks(data, size), "t.json"), "t.json")
 
 
 def in_spans(data: bytes, size: int):
@@ -38,7 +38,7 @@ def in_spans(data: bytes, size: int):
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
-        return trace_of(read_pieces(source.Text(file.name, size=size), "t.json"), "t.json")
+        return build_trace(read_pieces(source.Blocks(file.name, size=size), "t.json"), "t.json")
 
 
 EITHER = pytest.mark.parametrize("reading", [in_pieces, in_spans])
@@ -47,7 +47,7 @@ EITHER = pytest.mark.parametrize("reading", [in_pieces, in_spans])
 def hold_to_the_whole(data: bytes, size: int, reading) -> None:
     try:
         found = reading(data, size)
-    except Unclear:
+    except PiecesFailed:
         # Only events may hold what is no JSON; elsewhere it is left to the whole.
         assert b"NaN" in data or b"Infinity" in data
         return
@@ -80,13 +80,13 @@ def test_bare_numbers_that_are_not_json_are_read_in_pieces_too(reading, size, to
 @EITHER
 @settings(max_examples=50, deadline=None)
 @given(document=documents(), size=SIZES, data=st.data())
-def test_a_spoiled_document_is_refused_or_read_as_the_whole_is(reading, document, size, data):
+def test_a_damaged_document_is_refused_or_read_as_a_whole_would_be(reading, document, size, data):
     text, _ = document
     at = data.draw(st.integers(0, len(text)))
     spoiled = text[:at] + data.draw(st.sampled_from([b"", b"]", b'"', b"}", b",", b"\\", b"\xff"])) + text[at + 1 :]
     try:
         found = outcome(lambda: reading(spoiled, size))
-    except Unclear:
+    except PiecesFailed:
         return
     whole = outcome(lambda: read_bytes(spoiled, "t.json"))
     if isinstance(whole, str) or isinstance(found, str):
@@ -151,12 +151,12 @@ def test_layouts(reading, size, change):
     ids=["cut", "twice", "text behind", "nested", "quote", "type", "no events", "empty list", "empty", "text"],
 )
 @EITHER
-def test_what_is_not_plain_is_left_to_the_whole(reading, size, change):
-    with pytest.raises(Unclear):
+def test_a_document_that_cannot_be_cut_is_refused(reading, size, change):
+    with pytest.raises(PiecesFailed):
         reading(change(trace_json()), size)
 
 
-def test_a_seam_is_cut_at_without_looking_at_every_character(monkeypatch):
+def test_only_the_first_pieces_are_searched_character_by_character(monkeypatch):
     looked = []
 
     def noted(text):
@@ -169,20 +169,20 @@ def test_a_seam_is_cut_at_without_looking_at_every_character(monkeypatch):
     assert len(looked) <= 3
 
 
-def test_a_plain_file_is_read_where_it_lies(tmp_path):
+def test_most_pieces_of_a_plain_file_are_spans(tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(trace_json())
-    text = source.Text(str(path), size=1000)
+    text = source.Blocks(str(path), size=1000)
     given = [piece for piece in Pieces(text, "t.json") if isinstance(piece, Span)]
     assert len(given) > 10
     assert all(before.end + 1 == after.start for before, after in pairwise(given))
 
 
-def test_a_file_that_shrinks_while_it_is_read_is_left_to_the_whole(tmp_path):
+def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(trace_json())
-    text = source.Text(str(path), size=1000)
-    with pytest.raises(Unclear):  # noqa: PT012
+    text = source.Blocks(str(path), size=1000)
+    with pytest.raises(PiecesFailed):  # noqa: PT012
         for piece in Pieces(text, "t.json"):
             if isinstance(piece, Span):
                 os.truncate(path, piece.start + 10)
@@ -190,15 +190,15 @@ def test_a_file_that_shrinks_while_it_is_read_is_left_to_the_whole(tmp_path):
                 Buffer().read(text.file, piece)
 
 
-def test_an_event_that_is_too_long_is_refused_where_it_lies(monkeypatch, tmp_path):
+def test_an_event_that_is_too_long_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(pieces, "LONGEST", 10_000)
     path = tmp_path / "t.json"
     path.write_bytes(trace_json().replace(b'"kernel 30"', b'"%b"' % (b"k" * 20_000)))
     with pytest.raises(TraceError, match="more than 10,000 bytes"):
-        list(Pieces(source.Text(str(path), size=1000), "t.json"))
+        list(Pieces(source.Blocks(str(path), size=1000), "t.json"))
 
 
-def test_a_file_whose_middle_is_written_otherwise_is_read_in_pieces_all_the_same(monkeypatch, tmp_path):
+def test_a_file_whose_layout_changes_in_the_middle_is_read_in_pieces(monkeypatch, tmp_path):
     monkeypatch.setattr(pieces, "LONGEST", 10_000)
     document = json.loads(trace_json())
     events = document["traceEvents"] * 4
@@ -209,11 +209,11 @@ def test_a_file_whose_middle_is_written_otherwise_is_read_in_pieces_all_the_same
     path = tmp_path / "t.json"
     path.write_bytes(json.dumps(document).encode())
     assert path.stat().st_size > 30_000
-    found = trace_of(read_pieces(source.Text(str(path), size=500), "t.json"), "t.json")
+    found = build_trace(read_pieces(source.Blocks(str(path), size=500), "t.json"), "t.json")
     assert_same(found, read_bytes(path.read_bytes(), "t.json"))
 
 
-def test_a_file_that_fails_while_it_is_read_is_left_to_the_whole(monkeypatch, tmp_path):
+def test_a_file_that_fails_while_it_is_read_is_refused(monkeypatch, tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(trace_json())
     read, calls = os.pread, list[int]()
@@ -228,15 +228,15 @@ def test_a_file_that_fails_while_it_is_read_is_left_to_the_whole(monkeypatch, tm
             return read(*args)
 
         monkeypatch.setattr(os, "pread", failing)
-        return list(Pieces(source.Text(str(path), size=1000), "t.json"))
+        return list(Pieces(source.Blocks(str(path), size=1000), "t.json"))
 
     assert len(given(1000)) > 10
     for most in range(len(calls)):
-        with pytest.raises(Unclear):
+        with pytest.raises(PiecesFailed):
             given(most)
 
 
-def test_what_has_no_end_is_refused_before_it_fills_the_memory(monkeypatch, tmp_path):
+def test_an_endless_event_is_refused_before_it_fills_the_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(pieces, "LONGEST", 10_000)
     endless = (b" " * 1000 for _ in range(1_000_000))
     with pytest.raises(TraceError, match="more than 10,000 bytes"):
@@ -245,7 +245,7 @@ def test_what_has_no_end_is_refused_before_it_fills_the_memory(monkeypatch, tmp_
 
 
 @given(st.lists(st.one_of(st.integers(), st.text(), st.lists(st.text())), min_size=1), SIZES)
-def test_commas_between_items_are_told_from_all_others(items, spaces):
+def test_structure_finds_the_commas_between_items_only(items, spaces):
     text = json.dumps(items, indent=spaces % 3, ensure_ascii=False).encode()
     end, commas = structure(text[1:] + b', "after": [1, 2]')
     assert end == len(text) - 2
@@ -258,4 +258,4 @@ def test_blocks_of_gzip_are_those_of_the_file(tmp_path):
     plain = TraceBuilder().step(0, 100).launch("k", call=(1, 2), runs=(5, 5)).write(tmp_path / "t.json")
     packed = TraceBuilder().step(0, 100).launch("k", call=(1, 2), runs=(5, 5)).write(tmp_path / "t.json.gz")
     for size in (1, 10, 1000):
-        assert b"".join(source.Text(str(packed), size=size)) == plain.read_bytes()
+        assert b"".join(source.Blocks(str(packed), size=size)) == plain.read_bytes()

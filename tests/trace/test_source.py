@@ -140,10 +140,10 @@ def test_the_limit_holds_for_plain_files_too(tmp_path):
         load(path, max_bytes=100)
 
 
-def test_a_damaged_file_beyond_what_is_mended_is_refused(tmp_path):
+def test_a_damaged_file_beyond_its_limit_is_refused(tmp_path):
     path = tmp_path / "t.json"
     data = small().json()
     path.write_bytes(data[:-10])
     assert load(path, max_bytes=4 * len(data)).warnings
-    with pytest.raises(TraceError, match=r"is damaged, and holds more than the \d+ bytes up to which that is mended"):
+    with pytest.raises(TraceError, match=r"is damaged, and holds more than \d+ bytes, the limit for a damaged file"):
         load(path, max_bytes=2 * len(data))

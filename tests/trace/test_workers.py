@@ -15,8 +15,8 @@ import pytest
 
 from benchmarks import repeat
 from syncscope.trace import TraceError, load, workers
+from syncscope.trace.decoding.columns import Strings
 from syncscope.trace.reader import read_bytes
-from syncscope.trace.rows import Strings
 from tests.same import assert_same
 
 PROCESSES = Path("/proc")
@@ -31,7 +31,7 @@ def big(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr(workers, "ALONE", 1)
+    monkeypatch.setattr(workers, "PIECES_BEFORE_WORKERS", 1)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -39,7 +39,7 @@ def test_workers_read_what_one_process_reads(big, count):
     assert_same(load(big, workers=count), load(big, workers=1))
 
 
-def test_workers_do_take_part(big, monkeypatch):
+def test_workers_are_started(big, monkeypatch):
     started = []
 
     class Noted(workers._Worker):
@@ -53,13 +53,13 @@ def test_workers_do_take_part(big, monkeypatch):
     assert [one._process.poll() for one in started] == [-signal.SIGKILL] * 2
 
 
-def test_a_small_file_starts_none(big, monkeypatch):
-    monkeypatch.setattr(workers, "ALONE", 32)
+def test_a_small_file_starts_no_worker(big, monkeypatch):
+    monkeypatch.setattr(workers, "PIECES_BEFORE_WORKERS", 32)
     monkeypatch.setattr(workers, "_Worker", None)
     load(big, workers=2)
 
 
-def test_damage_that_a_worker_meets_is_mended_here(big, tmp_path):
+def test_a_damaged_file_is_repaired_in_this_process(big, tmp_path):
     data = big.read_bytes()
     cut = tmp_path / "cut.json"
     cut.write_bytes(data[: len(data) * 2 // 3])
@@ -68,20 +68,20 @@ def test_damage_that_a_worker_meets_is_mended_here(big, tmp_path):
 
 
 @pytest.mark.parametrize("program", ["/nonexistent/python", sys.executable])
-def test_where_workers_do_not_work_the_file_is_read_here(big, monkeypatch, program):
+def test_without_working_workers_this_process_reads_the_file(big, monkeypatch, program):
     monkeypatch.setattr(sys, "executable", program)
     monkeypatch.setattr(workers, "_START", "raise SystemExit")
     assert_same(load(big, workers=2), load(big, workers=1))
 
 
-def test_a_worker_that_is_killed_is_not_missed(big, monkeypatch):
-    ask = workers._Worker.ask
+def test_a_killed_worker_does_not_change_the_result(big, monkeypatch):
+    request = workers._Worker.request
 
     def killed(worker, piece):
         worker.kill()
-        return ask(worker, piece)
+        return request(worker, piece)
 
-    monkeypatch.setattr(workers._Worker, "ask", killed)
+    monkeypatch.setattr(workers._Worker, "request", killed)
     assert_same(load(big, workers=2), load(big, workers=1))
 
 
@@ -99,12 +99,12 @@ def test_a_worker_loads_no_pandas():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_columns_are_sent_in_as_few_bytes_as_hold_them():
+def test_columns_are_sent_as_32_bits_where_they_fit():
     for values, size in (([], 4), ([1, -(2**31)], 4), ([2**31], 8), ([-1, 2**62], 8)):
         column = Strings().column([]) if not values else np.array(values)
-        packed = workers._packed(column)
+        packed = workers._pack(column)
         assert packed[0] == size
-        assert workers._unpacked(object, packed).tolist() == values
+        assert workers._unpack(object, packed).tolist() == values
 
 
 @pytest.mark.skipif(not PROCESSES.is_dir(), reason="needs /proc")
@@ -114,14 +114,14 @@ def test_an_interrupted_read_leaves_no_worker_and_no_noise(big, ending):
     code = f"""
 import time
 from syncscope.trace import load, source, workers
-workers.ALONE = 1
-class Forever(source.Text):
+workers.PIECES_BEFORE_WORKERS = 1
+class Forever(source.Blocks):
     file = property(lambda self: None, lambda self, file: None)  # all is sent to the workers
     def __iter__(self):
         yield from super().__iter__()
         print("waiting", flush=True)
         time.sleep(60)
-source.Text = Forever
+source.Blocks = Forever
 try:
     load({str(big)!r}, workers=2)
 except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Raw columns of :mod:`.rows` → the frames of :mod:`.model`, a table at a time."""
+"""Raw columns → the frames that :mod:`syncscope.trace.model` documents, one table at a time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from syncscope.trace import model, rows
-from syncscope.trace.categories import category, interned
-from syncscope.trace.columns import Int, integer
-from syncscope.trace.events import NO_ARGS, Event
-from syncscope.trace.frames import python_name
+from syncscope.trace import model
+from syncscope.trace.decoding.columns import Columns, Int, Strings, empty_columns, integer
+from syncscope.trace.decoding.events import NO_ARGS, Event
 from syncscope.trace.names import HIP_COPY_KINDS, collective_of, copy_of
-from syncscope.trace.rows import Columns, Strings
+from syncscope.trace.tables.python_names import python_name
 
 _ANNOTATION_NAMES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")
-"""Before torch 1.12 annotations were operators, and only their names tell."""
+"""How annotations begin. Before torch 1.12 they were recorded as operators, so only the name tells them apart."""
 
 _DEVICE_KINDS = ("kernel", "memcpy", "memset")
 _THREAD = re.compile(r"thread -?\d+ \((.*)\)")
@@ -27,13 +26,17 @@ _THREAD = re.compile(r"thread -?\d+ \((.*)\)")
 
 
 class RawTables:
-    """The raw columns of every table in parts, added in the file's order; each table is given out once."""
+    """The raw columns of every table, added part by part in the file's order.
+
+    Each table is made once: its raw columns are deleted meanwhile, to save memory.
+    """
 
     def __init__(self, numbers: Strings) -> None:
         self._numbers = numbers
         self._parts: dict[str, list[Columns]] = {}
 
     def add(self, table: str, columns: Columns) -> None:
+        """Append rows to a table."""
         if len(columns["ts"]):
             self._parts.setdefault(table, []).append(columns)
 
@@ -42,15 +45,15 @@ class RawTables:
         return any(self._parts.get(table) for table in tables)
 
     def move_annotations(self) -> None:
-        """Those among the operators become annotations, behind the ones that are there."""
+        """Move the annotations among the operators to the table of annotations."""
         operators = self._parts.pop("ops", [])
         for columns in operators:
             moved = np.array([self._strings[n].startswith(_ANNOTATION_NAMES) for n in columns["name"].tolist()])
             self.add("ops", {name: column[~moved] for name, column in columns.items()})
-            self.add("annotations", {name: columns[name][moved] for name in rows.empty("annotations")})
+            self.add("annotations", {name: columns[name][moved] for name in empty_columns("annotations")})
 
     def frames(self) -> pd.DataFrame:
-        """:data:`.model.FRAMES`; a name is taken apart once, however many rows have it."""
+        """:data:`.model.FRAMES`. Takes every different name apart once."""
         columns = self._host("frames")
         names: pd.Categorical = columns["name"]
         codes = names.codes.astype(np.intp)
@@ -61,23 +64,23 @@ class RawTables:
             "line": lines[codes] if len(parts) else codes.astype(np.int64),
             "function": category(codes, [part.function for part in parts]),
         }
-        return _table(columns, model.FRAMES)
+        return _frame(columns, model.FRAMES)
 
     def ops(self) -> pd.DataFrame:
         """:data:`.model.OPS`"""
         columns = self._host("ops")
         forward = columns["forward_tid"]
-        columns["forward_tid"] = np.where(forward == 0, -1, forward)  # forward ops have thread 0, which is nobody's
-        return _table(columns, model.OPS)
+        columns["forward_tid"] = np.where(forward == 0, -1, forward)  # forward ops have thread 0, which is no thread
+        return _frame(columns, model.OPS)
 
     def runtime(self) -> pd.DataFrame:
         """:data:`.model.RUNTIME`"""
         columns = self._host("runtime")
         columns["external_id"] = _linked(columns["external_id"], columns["correlation"])
-        return _table(columns, model.RUNTIME)
+        return _frame(columns, model.RUNTIME)
 
     def device(self, launches: pd.DataFrame) -> pd.DataFrame:
-        """:data:`.model.DEVICE`; ``launches`` is the runtime table, which knows better about HIP's copies."""
+        """:data:`.model.DEVICE`. ``launches`` is the runtime table, whose calls are right about HIP's copies."""
         raw = [self._take(kind) for kind in _DEVICE_KINDS]
         counts = [len(columns["ts"]) for columns in raw]
         is_copy = np.repeat([False, True, False], counts)
@@ -94,23 +97,23 @@ class RawTables:
             "group": interned(columns["group"], self._strings),
             "graph": np.where(columns["graph"] == 0, -1, columns["graph"]),  # 0 is no graph
         }
-        return _table(columns, model.DEVICE)
+        return _frame(columns, model.DEVICE)
 
     def sync(self) -> pd.DataFrame:
         """:data:`.model.SYNC`"""
-        return _table(self._host("sync"), model.SYNC)
+        return _frame(self._host("sync"), model.SYNC)
 
     def annotations(self) -> pd.DataFrame:
         """:data:`.model.ANNOTATIONS`"""
-        return _table(self._host("annotations"), model.ANNOTATIONS)
+        return _frame(self._host("annotations"), model.ANNOTATIONS)
 
     def device_annotations(self) -> pd.DataFrame:
         """:data:`.model.DEVICE_ANNOTATIONS`"""
-        return _table(self._host("device_annotations"), model.DEVICE_ANNOTATIONS)
+        return _frame(self._host("device_annotations"), model.DEVICE_ANNOTATIONS)
 
     @cached_property
     def _strings(self) -> list[str]:
-        """The texts by number, once all are known."""
+        """The strings by number, once all are known."""
         return list(self._numbers)
 
     def _host(self, table: str) -> _Columns:
@@ -119,15 +122,15 @@ class RawTables:
         return columns
 
     def _take(self, table: str) -> Columns:
-        """The columns of a table; its parts are let go one by one."""
-        parts = self._parts.pop(table, None) or [rows.empty(table)]
+        """The columns of a table; deletes its parts one by one."""
+        parts = self._parts.pop(table, None) or [empty_columns(table)]
         return {
             name: np.concatenate([part.pop(name) for part in parts], dtype=np.int64, casting="safe")
             for name in list(parts[0])
         }
 
     def _collectives(self, names: pd.Categorical, kernels: int, arguments: Int) -> pd.Categorical:
-        """The collective that each kernel runs; the row's own argument counts more than its name."""
+        """The collective that each kernel runs. The row's own argument counts more than its name."""
         by_name = np.array([collective_of(name) for name in names.categories] or [""], dtype=object)
         result = np.where(np.arange(len(names)) < kernels, by_name[names.codes.astype(np.intp)], "")
         named = np.flatnonzero(arguments[:kernels] != self._numbers.get("", -1))
@@ -148,21 +151,21 @@ def thread_names(metadata: Iterable[Event], pid: int | None) -> dict[int, str]:
     return names
 
 
-# ---------------------------------------------------------------------------------------------------- parts
+# ---------------------------------------------------------------------------------------------------- columns
 
 _Columns = dict[str, Any]
 
 
-def _table(columns: _Columns, contract: dict[str, str]) -> pd.DataFrame:
-    """A frame with the contract's columns, sorted by start, the longest first among equals."""
+def _frame(columns: _Columns, table: model.Table) -> pd.DataFrame:
+    """A frame with the table's columns, sorted by start, the longest first among equals."""
     columns["end"] = columns["ts"] + columns["dur"]
     order = _order(columns["ts"], columns["dur"])
-    frame: pd.DataFrame = pd.DataFrame({name: columns.pop(name)[order] for name in contract}, copy=False)
+    frame: pd.DataFrame = pd.DataFrame({name: columns.pop(name)[order] for name in table.columns}, copy=False)
     return frame
 
 
 def _order(ts: Int, dur: Int) -> Int:
-    """``np.lexsort((-dur, ts))``, but quick for rows that mostly lie so already, as a profiler's do."""
+    """``np.lexsort((-dur, ts))``, but quick for rows that are mostly in that order already, as a profiler's are."""
     order = np.argsort(ts, kind="stable")
     same = np.flatnonzero(np.diff(ts[order]) == 0)
     tied = np.union1d(same, same + 1)
@@ -172,14 +175,14 @@ def _order(ts: Int, dur: Int) -> Int:
 
 
 def _linked(external: Int, correlation: Int) -> Int:
-    """External ids that link to an op: torch ≤ 2.5 repeats the correlation where there is none."""
+    """External ids that link to an op. torch ≤ 2.5 repeats the correlation where there is none; that becomes −1."""
     return np.where(external == correlation, -1, external)
 
 
 def _copies(
     names: pd.Categorical, is_copy: np.ndarray[Any, Any], copied: Sequence[str]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Direction and host memory of every row, from its name, else from its ``… kind`` arguments."""
+    """Direction and host memory of every row, from its name or else from its ``… kind`` arguments."""
     kinds = [copy_of(name) for name in names.categories] or [copy_of("")]
     codes = names.codes if len(names) else names.codes.astype(np.intp)
     direction = np.where(is_copy, np.array([kind.direction for kind in kinds], dtype=object)[codes], "")
@@ -193,14 +196,28 @@ def _copies(
 def _trust_hip_calls(
     calls: pd.DataFrame, correlation: Int, is_copy: np.ndarray[Any, Any], direction: np.ndarray[Any, Any], size: Int
 ) -> None:
-    """Fill in place what ROCm's device rows have wrong or lack: the direction and the bytes of the launching call."""
+    """Take ``direction`` and ``size`` of copies from the launching calls, in place: ROCm's device rows may be wrong."""
     known = calls[(calls["copy_kind"] >= 0) & (calls["correlation"] >= 0)].drop_duplicates("correlation")
     if known.empty:
         return
-    found = pd.Index(known["correlation"]).get_indexer(pd.Index(correlation))
-    copies = np.flatnonzero(is_copy & (found >= 0))
-    launched_by = found[copies]
+    calls_of = pd.Index(known["correlation"]).get_indexer(pd.Index(correlation))
+    copies = np.flatnonzero(is_copy & (calls_of >= 0))
+    launched_by = calls_of[copies]
     kinds, sizes = known["copy_kind"].to_numpy()[launched_by], known["bytes"].to_numpy()[launched_by]
     for kind, name in HIP_COPY_KINDS.items():
         direction[copies[kinds == kind]] = name
     size[copies] = np.where(size[copies] < 0, sizes, size[copies])
+
+
+def category(codes: NDArray[np.integer], names: Sequence[str]) -> pd.Categorical:
+    """A categorical column whose row ``i`` is ``names[codes[i]]``. ``names`` may repeat; the categories do not."""
+    merged, unique = pd.factorize(np.array(names, dtype=object))
+    taken = merged[codes] if len(names) else codes
+    return pd.Categorical.from_codes(taken, categories=pd.Index(list(unique), dtype="str"))
+
+
+def interned(numbers: Int, strings: Sequence[str]) -> pd.Categorical:
+    """A categorical column whose row ``i`` is ``strings[numbers[i]]``, its categories in order of first appearance."""
+    codes, used = pd.factorize(numbers)
+    names = [strings[number] for number in used.tolist()]
+    return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype="str"))

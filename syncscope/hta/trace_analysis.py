@@ -1,7 +1,7 @@
-"""Traces that we read become an analysis of HTA.
+"""Our traces → HTA's ``TraceAnalysis``.
 
-What is set here is the same in HolisticTraceAnalysis 0.5.0 and traceinsight 0.6.1, and no documented hook: the tests
-compare every analysis with HTA's own parser, in both.
+HTA documents no hook for this. The attributes set here are the same in HolisticTraceAnalysis 0.5.0 and traceinsight
+0.6.1, and the tests compare every analysis with HTA's own parser in both.
 """
 
 from __future__ import annotations
@@ -13,42 +13,39 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from syncscope.hta.frame import Symbols, frame, step_rows
+from syncscope.trace.extras import require
 from syncscope.trace.model import Trace
 
 if TYPE_CHECKING:
     from hta.trace_analysis import TraceAnalysis
 
 
-class HTAMissing(ImportError):
-    """HTA is not installed."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"HTA cannot be used ({why}): pip install 'syncscope[hta]'")
-
-
 Traces: TypeAlias = "Trace | Iterable[Trace] | Mapping[int, Trace]"
 
 
 def to_hta(traces: Traces, *, include_last_profiler_step: bool = False) -> TraceAnalysis:
-    """``hta.trace_analysis.TraceAnalysis`` of traces that are read already, one a rank; its parser does not run.
+    """Make a ``hta.trace_analysis.TraceAnalysis`` of traces that are read already, one for each rank.
 
-    Its analyses return what they return on the file itself, since what HTA does while parsing is done here: times are
-    rounded inwards to whole µs (unless the environment says ``HTA_DISABLE_NS_ROUNDING=1`` before HTA is imported) and,
-    with two ``ProfilerStep#`` rows or more, what begins in or after the last one is left out unless
-    ``include_last_profiler_step``. Where a recording has no such rows its steps are added, and nothing is left out.
+    HTA's parser does not run. The analyses return the same as on the file itself, because this does what HTA does while
+    parsing. It rounds times inwards to whole µs, unless ``HTA_DISABLE_NS_ROUNDING=1`` is in the environment before HTA
+    is imported. With two ``ProfilerStep#`` rows or more, it leaves out what begins in or after the last one, unless
+    ``include_last_profiler_step``. Where a recording has no such rows, it adds the recorded steps and drops nothing.
 
-    A mapping names the ranks. Else a trace's own rank counts where every trace has one and no two the same, and the
-    order where not.
+    A mapping names the ranks. Otherwise each trace's own rank counts if all have one and they differ, else their order.
 
-    Raises :class:`HTAMissing` without the extra ``hta``, and ``ValueError`` for no traces.
+    Raises :class:`.MissingExtra`, an ``ImportError``, without the extra ``hta``, and ``ValueError`` for no traces.
     """
-    Parsed, TraceAnalysis, disable_ns_rounding = imported()
+    require("hta")
+    from hta.common.trace import Trace as Parsed
+    from hta.configs.env_options import disable_ns_rounding
+    from hta.trace_analysis import TraceAnalysis
+
     ranks = _by_rank(traces)
     whole_us = not disable_ns_rounding()
     symbols = Symbols()
 
-    class Read(Parsed):  # type: ignore[misc,valid-type]
-        """HTA's traces of all ranks, with our columns where its parser would put its own."""
+    class Converted(Parsed):  # type: ignore[misc]
+        """HTA's traces of all ranks, with our columns in place of those from its parser."""
 
         def parse_traces(self, *_: object, **__: object) -> None:
             for rank, trace in ranks.items():
@@ -58,7 +55,7 @@ def to_hta(traces: Traces, *, include_last_profiler_step: bool = False) -> Trace
 
         def align_and_filter_trace(self, include_last_profiler_step: bool | None = False) -> None:
             super().align_and_filter_trace(include_last_profiler_step)
-            # Only now: HTA must not take the end of a recording for a step that is cut.
+            # Only now, so that HTA does not mistake the end of a recording for a step that is cut off.
             for rank, trace in ranks.items():
                 rows = self.traces[rank]
                 steps = step_rows(trace, symbols, int(rows["index"].max()) if len(rows) else 0, whole_us=whole_us)
@@ -67,24 +64,13 @@ def to_hta(traces: Traces, *, include_last_profiler_step: bool = False) -> Trace
                     self.traces[rank] = pd.concat([rows, steps[rows.columns]])
             self.symbol_table.add_symbols(symbols.names)
 
-    parsed = Read(trace_files={}, trace_dir="")
-    # Those that add to the file itself, such as overlay_critical_path_analysis, read it again.
+    parsed = Converted(trace_files={}, trace_dir="")
+    # Analyses that add to the file itself, such as overlay_critical_path_analysis, read it again.
     parsed.trace_files = {rank: os.path.abspath(trace.path) for rank, trace in ranks.items()}
     parsed.load_traces(include_last_profiler_step)
     analysis: Any = TraceAnalysis.__new__(TraceAnalysis)
     analysis.t = parsed
     return analysis
-
-
-def imported() -> tuple[Any, Any, Any]:
-    """HTA's classes of traces and of their analysis, and what says whether to round. Raises :class:`HTAMissing`."""
-    try:
-        from hta.common.trace import Trace as Parsed
-        from hta.configs.env_options import disable_ns_rounding
-        from hta.trace_analysis import TraceAnalysis
-    except ImportError as error:
-        raise HTAMissing(str(error)) from None
-    return Parsed, TraceAnalysis, disable_ns_rounding
 
 
 def _by_rank(traces: Traces) -> dict[int, Trace]:
@@ -101,8 +87,8 @@ def _by_rank(traces: Traces) -> dict[int, Trace]:
 
 
 def _metadata(trace: Trace, symbols: Symbols) -> dict[str, Any]:
-    """What HTA keeps of the file besides its events, as far as an analysis asks for it."""
-    kind = next((kind for call, kind in _DEVICES.items() if call in symbols.names), "UNKNOWN GPU")
+    """What HTA keeps of the file besides its events, as far as an analysis reads it."""
+    kind = next((kind for call, kind in _DEVICE_TYPES.items() if call in symbols.names), "UNKNOWN GPU")
     return {
         "baseTimeNanoseconds": trace.base_ns,
         "deviceProperties": [{"id": device.id, "name": device.name} for device in trace.devices],
@@ -111,4 +97,4 @@ def _metadata(trace: Trace, symbols: Symbols) -> dict[str, Any]:
     }
 
 
-_DEVICES = {"cudaLaunchKernel": "NVIDIA GPU", "hipLaunchKernel": "AMD GPU"}
+_DEVICE_TYPES = {"cudaLaunchKernel": "NVIDIA GPU", "hipLaunchKernel": "AMD GPU"}

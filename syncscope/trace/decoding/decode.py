@@ -1,4 +1,4 @@
-"""Bytes → events: typed decodes of a document or a piece of its events, and :mod:`.salvage` for what they refuse."""
+"""Bytes → events, of a document or of a piece of one. :mod:`.salvage` reads what the typed decode refuses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import re
 
 import msgspec
 
-from syncscope.trace.complete import complete_events
-from syncscope.trace.events import Document, Event
-from syncscope.trace.salvage import salvage, salvage_events
-from syncscope.trace.source import TraceError, Unclear
+from syncscope.trace.decoding.events import Document, Event, complete_events
+from syncscope.trace.decoding.salvage import salvage, salvage_events
+from syncscope.trace.source import PiecesFailed, TraceError
 
 _DOCUMENT = msgspec.json.Decoder(Document)
 _EVENTS = msgspec.json.Decoder(list[Event])
@@ -20,7 +19,7 @@ START = re.compile(rb"(?:\xef\xbb\xbf)?\s*")
 
 
 def decode(data: bytes | bytearray, path: str) -> tuple[Document, list[str]]:
-    """The document and what was lost on the way, a warning each. Raises :class:`TraceError` when it is no trace."""
+    """The document, and a warning for each loss. Raises :class:`TraceError` when it is no trace."""
     start = START.match(data)
     view = memoryview(data)[start.end() if start else 0 :]
     if bytes(view[:1]) not in (b"{", b"["):
@@ -38,19 +37,19 @@ def decode(data: bytes | bytearray, path: str) -> tuple[Document, list[str]]:
 
 
 def decode_piece(events: bytes | memoryview) -> list[Event]:
-    """The events of a JSON list. Raises :class:`Unclear` for anything else than whole events, and for none."""
-    found: list[Event] | None
+    """The events of a JSON list. Raises :class:`PiecesFailed` for an empty list, and for anything but whole events."""
+    decoded: list[Event] | None
     try:
-        found = _COMPLETE.decode(events)
+        decoded = _COMPLETE.decode(events)
     except _REFUSED:
-        found = _mixed(events)
-    if not found:
-        raise Unclear
-    return found
+        decoded = _decode_mixed(events)
+    if not decoded:
+        raise PiecesFailed
+    return decoded
 
 
-def _mixed(events: bytes | memoryview) -> list[Event] | None:
-    """Events of any kind. Bare ``NaN`` and the like is not JSON, but nothing is lost by it."""
+def _decode_mixed(events: bytes | memoryview) -> list[Event] | None:
+    """Events of any kind, ``None`` where one is lost. A bare ``NaN`` is not JSON, but no event is lost by it."""
     try:
         return _EVENTS.decode(events)
     except _REFUSED:
@@ -62,13 +61,13 @@ def _mixed(events: bytes | memoryview) -> list[Event] | None:
 
 
 def decode_frame(text: bytes) -> Document:
-    """The document without its events, whose place holds ``null``. Raises :class:`Unclear` for anything else."""
+    """A document that has ``null`` in place of its events. Raises :class:`PiecesFailed` for anything else."""
     try:
         document = _DOCUMENT.decode(text)
     except _REFUSED:
-        raise Unclear from None
+        raise PiecesFailed from None
     if document.events is not None:  # the key is there twice
-        raise Unclear
+        raise PiecesFailed
     return document
 
 
@@ -82,7 +81,7 @@ def _decode_damaged(view: memoryview, path: str) -> tuple[Document, list[str]]:
     text = bytes(view).decode("utf-8", "replace")
     warnings = []
     if "\ufffd" in text:
-        # Bytes that are no UTF-8 are often all that is wrong, so the fast way gets another chance.
+        # Often nothing else is wrong, so try the fast way again.
         warnings.append("bytes that are not UTF-8 were replaced")
         try:
             return _decode_whole(text.encode()), warnings

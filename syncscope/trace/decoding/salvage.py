@@ -1,7 +1,7 @@
 """Reading a damaged trace event by event: a file cut short, bare ``NaN``, unescaped quotes, fields of odd types.
 
-Slow (about 10 µs an event) and only used when the typed decode of the whole document failed. Every event that can
-be read is; one that cannot is skipped and counted.
+Slow (about 10 µs an event), so it runs only when the typed decode of the whole document failed. It skips and counts
+every event that cannot be read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from syncscope.trace.events import UNREAD, Document, Event
+from syncscope.trace.decoding.events import UNREAD, Document, Event
 from syncscope.trace.source import TraceError, one_line
 
 _SCANNER = json.JSONDecoder(strict=False)  # accepts NaN, Infinity and control characters in strings
@@ -38,7 +38,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass
 class _Damage:
-    """What was met while reading."""
+    """What was wrong with the text."""
 
     cut: bool = False
     read: int = 0
@@ -53,17 +53,17 @@ class _Damage:
         self.first = self.first or why
 
     def warnings(self) -> list[str]:
-        found = []
+        warnings = []
         if self.cut:
-            found.append(f"the file is cut short: read {self.read:,} events, up to the cut")
+            warnings.append(f"the file is cut short: read {self.read:,} events, up to the cut")
         if self.repaired:
-            found.append(f"{_events(self.repaired)} with unescaped quotes or bare numbers repaired")
+            warnings.append(f"{_events(self.repaired)} with unescaped quotes or bare numbers repaired")
         if self.skipped:
-            found.append(f"{_events(self.skipped)} skipped as not valid, the first: {self.first}")
-        found += [f"the key {key} was not readable and is ignored" for key in sorted(self.keys)]
+            warnings.append(f"{_events(self.skipped)} skipped as not valid, the first: {self.first}")
+        warnings += [f"the key {key} was not readable and is ignored" for key in sorted(self.keys)]
         if self.tail:
-            found.append("text after the end of the trace is ignored")
-        return found
+            warnings.append("text after the end of the trace is ignored")
+        return warnings
 
 
 def _events(count: int) -> str:
@@ -71,7 +71,7 @@ def _events(count: int) -> str:
 
 
 def salvage(text: str, path: str) -> tuple[Document, list[str]]:
-    """What can be read of ``text``, whose root is an object or a list. Raises :class:`TraceError` when nothing can."""
+    """Read what can be read of ``text``, whose root is an object or a list. Raises :class:`TraceError` for nothing."""
     damage = _Damage()
     events: list[Event] | None = None
     top: dict[str, Any] = {}
@@ -93,14 +93,14 @@ def salvage(text: str, path: str) -> tuple[Document, list[str]]:
 
 
 def salvage_events(text: str) -> list[Event] | None:
-    """The events of the list that ``text`` is; ``None`` when anything of it is lost or has to be repaired."""
+    """The events of a JSON list; ``None`` when part of it would be lost or repaired."""
     damage = _Damage()
     events, position = _read_events(text, 1, damage)
     return None if damage != _Damage(read=damage.read) or position != len(text) else events
 
 
 def _read_object(text: str, damage: _Damage) -> tuple[list[Event] | None, dict[str, Any], int]:
-    """The root object, key by key: its events, the other keys that are used, and where it ends."""
+    """Read the root object key by key. Returns its events, the other keys that are used, and where the object ends."""
     events: list[Event] | None = None
     top: dict[str, Any] = {}
     position = 1
@@ -156,13 +156,13 @@ def _read_events(text: str, position: int, damage: _Damage) -> tuple[list[Event]
 
 
 def _boundary(text: str, position: int) -> re.Pattern[str]:
-    """What is between two events: a program writes all alike, so each begins as the first does, or with ``ph``."""
+    """What stands between two events. A program writes all alike: each begins with the key of the first, or ``ph``."""
     first = _FIRST_KEY.match(text, position)
     return re.compile(rf'\}}\s*,\s*(?=\{{\s*"(?:ph|{re.escape(first[1] if first else "ph")})"\s*:)')
 
 
 def _convert(raw: object, damage: _Damage) -> Event:
-    """The event, :data:`UNREAD` for one of another phase or that is none."""
+    """The event, or :data:`UNREAD` for one of another phase and for what is no event."""
     if isinstance(raw, dict) and raw.get("ph") not in _READ_PHASES:
         return UNREAD
     try:
@@ -178,7 +178,7 @@ def _convert(raw: object, damage: _Damage) -> Event:
 
 
 def _encodable(value: Any) -> Any:
-    """``value`` with every half of a surrogate pair replaced, which no text may hold alone."""
+    """``value`` without lone halves of surrogate pairs, which UTF-8 cannot encode."""
     if isinstance(value, str):
         return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
@@ -189,7 +189,10 @@ def _encodable(value: Any) -> Any:
 
 
 def _repair(text: str, start: int, next_event: re.Pattern[str]) -> tuple[object, int | None]:
-    """The broken event at ``start`` mended, else ``None``, and where the next one begins; no end when it is cut."""
+    """Repair the broken event at ``start``.
+
+    Returns the event (``None`` where that fails) and where the next one begins (``None`` when the text is cut short).
+    """
     end = next_event.search(text, start) or _LAST_EVENT.search(text, start)
     if end is None:
         return None, None
@@ -205,23 +208,23 @@ def _repair(text: str, start: int, next_event: re.Pattern[str]) -> tuple[object,
 
 
 def _escape_strays(text: str) -> str:
-    """``text`` with every quote and backslash escaped that belongs inside a string and was written bare."""
-    pieces = []
+    """``text`` with the quotes and backslashes inside strings escaped that were written bare."""
+    parts = []
     done = 0
-    ends: re.Pattern[str] | None = None  # set inside a string
-    for found in _QUOTE.finditer(text):
-        if len(found[0]) > 1:
+    ends: re.Pattern[str] | None = None  # what follows the string's last quote; set inside a string
+    for match in _QUOTE.finditer(text):
+        if len(match[0]) > 1:  # escaped already
             continue
-        if found[0] == '"' and ends is None:
-            before = text[max(0, found.start() - 100) : found.start()].rstrip()[-1:]
-            is_key = before in "{," and _IS_KEY.match(text, found.end()) is not None
+        if match[0] == '"' and ends is None:
+            before = text[max(0, match.start() - 100) : match.start()].rstrip()[-1:]
+            is_key = before in "{," and _IS_KEY.match(text, match.end()) is not None
             ends = _ENDS_VALUE if before == ":" else _ENDS_KEY if is_key else _ENDS_ITEM
-        elif found[0] == '"' and ends is not None and ends.match(text, found.end()):
+        elif match[0] == '"' and ends is not None and ends.match(text, match.end()):
             ends = None
         else:
-            pieces += [text[done : found.start()], "\\"]
-            done = found.start()
-    return "".join(pieces) + text[done:]
+            parts += [text[done : match.start()], "\\"]
+            done = match.start()
+    return "".join(parts) + text[done:]
 
 
 def _skip(text: str, position: int) -> int:

@@ -1,7 +1,7 @@
-"""Events → the raw columns of each table, a piece of the file at a time; the events themselves are then let go.
+"""Events → the raw columns of each table, one piece of the file at a time.
 
-Raw columns are int64 numbers; names are their places in a list of :class:`Strings`. :mod:`.tables` makes frames of
-them. This runs in worker processes, so nothing here needs pandas.
+Raw columns are int64 numbers; a name is its number in :class:`Strings`. :mod:`syncscope.trace.tables` makes frames of
+them.
 """
 
 from __future__ import annotations
@@ -14,56 +14,62 @@ import numpy as np
 from msgspec import field
 from numpy.typing import NDArray
 
-from syncscope.trace.columns import LONGEST_US, Int, integers, nanoseconds
-from syncscope.trace.complete import TABLE_OF
-from syncscope.trace.events import NO_ARGS, Args, Event
+from syncscope.trace.decoding.events import NO_ARGS, TABLE_OF, Args, Event
 from syncscope.trace.names import item_size
 
+Int = NDArray[np.int64]
+
+LONGEST_US = 4e15
+"""Times and lengths beyond this (the year 2096 in µs) are impossible; they would overflow int64 nanoseconds."""
+
+_INT64 = 1 << 63
+
 MOST_ELEMENTS = 1 << 58
-"""Elements of a message from which on their bytes would overflow."""
+"""The size in bytes of a message with so many elements would overflow."""
 
 Columns = dict[str, NDArray[np.integer]]
-"""Of a table, by name: integers of any width."""
+"""The columns of a table by name: integers of any width."""
 
 TEXTS = ("name", "copied", "collective", "group")
-"""The columns that are numbers of strings."""
+"""The columns that hold numbers of strings."""
 
 
 class Strings(dict[str, int]):
-    """Every different string and its number, in order of first appearance."""
+    """Numbers the strings in order of first appearance, and equal ones alike."""
 
     def __missing__(self, text: str) -> int:
         number = self[text] = len(self)
         return number
 
     def column(self, values: Sequence[str]) -> Int:
+        """The number of each string."""
         return np.fromiter(map(self.__getitem__, values), np.int64, len(values))
 
     def texts(self, values: Sequence[object]) -> Int:
-        """The column of values that most rows do not have: ``None`` is ``""``."""
+        """The number of each value's text. ``None``, which most rows have, counts as ``""``."""
         if values.count(None) == len(values):
             return np.full(len(values), self[""], dtype=np.int64)
         return self.column(["" if value is None else str(value) for value in values])
 
 
 class Part(msgspec.Struct):
-    """The rows of one piece of a file, in its order. ``row`` counts from the beginning of the piece."""
+    """The rows of one piece of a file, in the file's order. ``row`` counts from the beginning of the piece."""
 
     events: int = 0
-    """All in the piece, read or not."""
+    """How many events the piece holds, read or not."""
     tables: dict[str, Columns] = field(default_factory=dict)
     metadata: list[Event] = field(default_factory=list)
     halves: list[tuple[int, Event]] = field(default_factory=list)
-    """``B`` and ``E`` events, each with its row: what they are is known only when all have been read."""
+    """``B`` and ``E`` events, each with its row. They can be paired only when all have been read."""
     other_categories: set[str] = field(default_factory=set)
-    """Of complete events that no table takes."""
+    """Categories of complete events that no table takes."""
     capitalised: bool = False
     """Whether operators are called ``Operator``, as before torch 1.12."""
     untimed: int = 0
-    """Events without a time or with an impossible one, left out."""
+    """How many events were left out because their time is missing or impossible."""
 
     def renumber(self, numbers: NDArray[np.int32]) -> None:
-        """Give the string that was called ``i`` the number ``numbers[i]``."""
+        """Give the string with number ``i`` the number ``numbers[i]``."""
         for columns in self.tables.values():
             columns |= {name: numbers[columns[name]] for name in TEXTS if name in columns}
 
@@ -83,7 +89,7 @@ class _Rows(dict[str | None, list[int]]):
         return rows
 
     def fill(self, events: Sequence[Event] | Mapping[int, Event], strings: Strings) -> None:
-        """The columns of every table, from the ``events`` of its rows."""
+        """Make the columns of every table from the ``events`` of its rows."""
         for table, rows in self._tables.items():
             columns = _columns(table, rows, [events[row] for row in rows], strings)
             self._part.tables[table] = columns
@@ -91,7 +97,7 @@ class _Rows(dict[str | None, list[int]]):
 
 
 def split(events: Sequence[Event], strings: Strings) -> Part:
-    """Complete events by table, what else is used of a piece as it is."""
+    """Split a piece: complete events become columns by table, metadata and halves stay events."""
     part = Part(len(events))
     rows = _Rows(part)
     for row, event in enumerate(events):
@@ -107,7 +113,7 @@ def split(events: Sequence[Event], strings: Strings) -> Part:
 
 
 def pair(halves: Iterable[tuple[int, Event]], strings: Strings) -> tuple[Part, list[str]]:
-    """Complete events from begin and end events: an end closes the last one open on its process and thread."""
+    """Make complete events of begin and end events. An end closes the last open begin of its process and thread."""
     complete: dict[int, Event] = {}
     open_events: dict[tuple[object, object], list[Event]] = {}
     strays = 0
@@ -133,13 +139,13 @@ def pair(halves: Iterable[tuple[int, Event]], strings: Strings) -> tuple[Part, l
     return part, [f"{unclosed} begin events have no end (taken as instants) and {strays} end events no begin"]
 
 
-def empty(table: str) -> Columns:
-    """The columns of ``table`` without a row."""
+def empty_columns(table: str) -> Columns:
+    """The columns of ``table``, with no rows."""
     return _columns(table, [], [], Strings())
 
 
 def _columns(table: str, rows: list[int], events: list[Event], strings: Strings) -> Columns:
-    """The columns of the ``events`` that have a possible time."""
+    """The columns of a table; leaves out the events whose time is missing or impossible."""
     start = np.fromiter([event.ts for event in events], np.float64, len(events))
     length = np.fromiter([event.dur or 0.0 for event in events], np.float64, len(events))
     timed = (np.abs(start) <= LONGEST_US) & (np.abs(length) <= LONGEST_US)  # so neither is NaN
@@ -155,7 +161,7 @@ def _columns(table: str, rows: list[int], events: list[Event], strings: Strings)
     }
 
 
-# -------------------------------------------------------------------------------------------------- columns
+# ------------------------------------------------------------------------------------- the columns of each table
 
 
 def _thread(events: Sequence[Event], _: Strings) -> Columns:
@@ -182,7 +188,7 @@ def _runtime(events: Sequence[Event], strings: Strings) -> Columns:
 
 
 def _device(events: Sequence[Event], strings: Strings) -> Columns:
-    """``copied`` is a name that says what was copied, where the arguments do; ``collective`` is the argument."""
+    """``copied`` is the name that the arguments give a copy; ``collective`` is the argument as it is."""
     args = _args(events)
     return {
         "device": _first(integers([a.device for a in args]), [e.pid for e in events]),
@@ -244,7 +250,7 @@ def _first(preferred: Int, other: Sequence[object]) -> Int:
 
 
 def _stream(tid: object) -> object:
-    """The lane ``stream 7`` of old traces is stream 7, and the lane itself in later ones."""
+    """The stream's number: ``stream 7`` in old traces, the ``tid`` itself in later ones."""
     return tid.removeprefix("stream ").split(" ")[0] if isinstance(tid, str) else tid
 
 
@@ -255,7 +261,7 @@ def _copied(args: Args) -> str | None:
 
 
 def _sizes(args: Sequence[Args]) -> Int:
-    """Bytes, of a collective's message where only that is said; −1 where nothing is."""
+    """Bytes of each row. A collective's are those of its larger message where nothing else says them; −1 unknown."""
     size = integers([a.bytes for a in args])
     dtypes = [a.dtype for a in args]
     if not any(dtypes):
@@ -264,3 +270,41 @@ def _sizes(args: Sequence[Args]) -> Int:
     each = np.array([item_size(str(dtype)) if dtype else -1 for dtype in dtypes], dtype=np.int64)
     sane = (elements >= 0) & (elements < MOST_ELEMENTS) & (each > 0)
     return np.where(size < 0, np.where(sane, np.where(sane, elements, 0) * each, -1), size)
+
+
+# ------------------------------------------------------------------------------------------------ numbers
+
+
+def integer(value: object, missing: int = -1) -> int:
+    """``value``, a number or the text of one (``"7"``, ``"0x0"``), as an int64; ``missing`` for anything else."""
+    try:
+        if isinstance(value, str):
+            result = int(value, 0) if value[:2].lower() == "0x" else int(value)
+        elif isinstance(value, int | float):
+            result = int(value)
+        else:
+            return missing
+    except (ValueError, OverflowError):
+        return missing
+    # Ids of threads may be unsigned 64 bit: wrap, so that different ones stay different.
+    return result if -_INT64 <= result < _INT64 else (result + _INT64) % (2 * _INT64) - _INT64
+
+
+def integers(values: Sequence[object], missing: int = -1) -> Int:
+    """An int64 column; see :func:`integer`."""
+    try:
+        return np.fromiter(values, np.int64, len(values))  # raises for anything but numbers
+    except (TypeError, ValueError, OverflowError):
+        pass
+    plain = [v if type(v) is int and -_INT64 <= v < _INT64 else integer(v, missing) for v in values]
+    return np.fromiter(plain, np.int64, len(plain))
+
+
+def nanoseconds(microseconds: NDArray[np.float64] | Sequence[float]) -> Int:
+    """µs as int64 ns, exact to the nanosecond below 2^43 µs (101 days) and for whole numbers.
+
+    Converts whole part and fraction separately, since the product with 1000 would need more than a float's 53 bits.
+    """
+    us = np.asarray(microseconds, dtype=np.float64)
+    whole = np.floor(us)
+    return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)

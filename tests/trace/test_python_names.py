@@ -1,6 +1,6 @@
 import pytest
 
-from syncscope.trace.frames import normalised, python_name
+from syncscope.trace.tables.python_names import normalise, python_name
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_names_of_python_rows_are_taken_apart(name, parts):
     ],
 )
 def test_files_of_libraries_and_of_python_are_marked(file, place):
-    assert normalised(file) == place
+    assert normalise(file) == place

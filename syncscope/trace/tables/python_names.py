@@ -1,4 +1,4 @@
-"""What a ``python_function`` row is called: file, line and function."""
+"""The names of ``python_function`` rows, taken apart into file, line and function."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ BUILTIN = "<built-in>"
 MODULE = "<nn.Module>"
 """The file of ``nn.Module:`` rows, which have none."""
 
-
 UNKNOWN = "<unknown>"
-"""The file of rows whose name is of no known form."""
+"""The file of rows whose name has no known form."""
 
 
 class PythonName(NamedTuple):
@@ -34,7 +33,7 @@ _INDUCTOR = re.compile(r".*/torchinductor_[^/]*/(.*)", re.DOTALL)
 _FROZEN = re.compile(r"<frozen ([\w.]+)>")
 
 # The profiler cuts sys.path from paths, so a library's file looks like one of the program's own. These are known
-# to be libraries; what is not known counts as the user's.
+# libraries; any other file counts as the user's.
 _LIBRARIES = frozenset({
     "_pytest", "accelerate", "aiter", "apex", "bitsandbytes", "botorch", "colab_kernel_launcher", "cv2", "datasets",
     "deepspeed", "diffusers", "einops", "fastai", "flash_attn", "flashinfer", "functorch", "gpytorch",
@@ -49,27 +48,28 @@ _LIBRARIES = frozenset({
 
 @lru_cache(maxsize=65536)
 def python_name(name: str) -> PythonName:
-    """``file(line): function``, a built-in's repr, or ``nn.Module: Linear_0``, taken apart; line −1 when none."""
-    if found := _FUNCTION.fullmatch(name):
-        return PythonName(normalised(found[1]), int(found[2]), found[3])
-    if found := _BUILTIN.match(name):
-        return PythonName(BUILTIN, -1, found[1])
+    """Take apart ``file(line): function``, a built-in's repr, or ``nn.Module: Linear_0``. The line is −1 where there is
+    none."""
+    if match := _FUNCTION.fullmatch(name):
+        return PythonName(normalise(match[1]), int(match[2]), match[3])
+    if match := _BUILTIN.match(name):
+        return PythonName(BUILTIN, -1, match[1])
     if name.startswith("nn.Module: "):
         return PythonName(MODULE, -1, name.removeprefix("nn.Module: "))
     return PythonName(UNKNOWN, -1, name)
 
 
-def normalised(file: str) -> str:
-    """``<site-packages>/x``, ``<python>/x``, ``<torchinductor>/x`` for code that is not the user's, else the path."""
+def normalise(file: str) -> str:
+    """``<site-packages>/x``, ``<python>/x`` or ``<torchinductor>/x`` for code that is not the user's, else the path."""
     path = file.replace("\\", "/")
-    if found := _FROZEN.fullmatch(path):
-        return f"<python>/{found[1].replace('.', '/')}.py"
-    if found := _SITE_PACKAGES.fullmatch(path):
-        return f"<site-packages>/{found[1]}"
-    if found := _PYTHON.fullmatch(path):
-        return f"<python>/{found[1]}"
-    if found := _INDUCTOR.fullmatch(path):
-        return f"<torchinductor>/{found[1]}"
+    if match := _FROZEN.fullmatch(path):
+        return f"<python>/{match[1].replace('.', '/')}.py"
+    if match := _SITE_PACKAGES.fullmatch(path):
+        return f"<site-packages>/{match[1]}"
+    if match := _PYTHON.fullmatch(path):
+        return f"<python>/{match[1]}"
+    if match := _INDUCTOR.fullmatch(path):
+        return f"<torchinductor>/{match[1]}"
     top = path.split("/", 1)[0].removesuffix(".py")
     if top in _LIBRARIES:
         return f"<site-packages>/{path}"

@@ -1,0 +1,1 @@
+"""Raw columns → the tables of a :class:`.Trace`."""

@@ -1,0 +1,229 @@
+"""The contents of a file → its :class:`Trace`: the tables, the steps, the process, the devices and the recording."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
+from syncscope.trace import model
+from syncscope.trace.decoding.columns import integer
+from syncscope.trace.decoding.events import Document, Event
+from syncscope.trace.model import Device, Trace
+from syncscope.trace.source import TraceError, one_line
+from syncscope.trace.tables.frames import RawTables, thread_names
+
+_STEP = re.compile(r"ProfilerStep#(\d{1,18})")
+_OTHER_DEVICE = re.compile(r"(?:mtia|hpu|privateuse1|glow|ipu|npu|tpu)\w{0,40}")
+_YEAR_1973_NS = 10**17
+
+
+@dataclass
+class Contents:
+    """What a file holds, before it becomes a trace."""
+
+    document: Document
+    """Without its events."""
+    tables: RawTables
+    metadata: list[Event] = field(default_factory=list)
+    other_categories: set[str] = field(default_factory=set)
+    """Categories of events that no table takes."""
+    warnings: list[str] = field(default_factory=list)
+
+
+def build_trace(contents: Contents, path: str) -> Trace:
+    """The trace in the contents of a file. Raises :class:`TraceError` when it holds nothing of a device."""
+    _refuse_without_device(contents, path)
+    document, warnings = contents.document, list(contents.warnings)
+    recording = _recording(document.syncscope, path, warnings)
+    frames = _Frames(contents.tables)
+    aliases = {} if recording is None else {integer(tid): native for tid, native in recording.thread_aliases.items()}
+    frames.rename_threads(aliases)
+    base_ns = _base(document, frames, warnings)
+    pid = _process(frames, recording)
+    steps, step_source = _steps(frames.annotations, recording, base_ns, pid)
+    distributed = document.distributed if isinstance(document.distributed, dict) else {}
+    rank, world_size = _count(distributed.get("rank")), _count(distributed.get("world_size"))
+    names = {aliases.get(tid, tid): name for tid, name in thread_names(contents.metadata, pid).items()}
+    if recording is not None:
+        rank = recording.rank if rank is None else rank
+        world_size = recording.world_size if world_size is None else world_size
+        names |= {integer(tid): name for tid, name in recording.thread_names.items()}
+    return Trace(
+        path=path.encode(errors="replace").decode(),  # a file name may hold bytes that are no text
+        base_ns=base_ns,
+        ops=frames.ops,
+        runtime=frames.runtime,
+        device=frames.device,
+        sync=frames.sync,
+        frames=frames.frames,
+        annotations=frames.annotations,
+        device_annotations=frames.device_annotations,
+        steps=steps,
+        step_source=step_source,
+        devices=_devices(document.devices, recording),
+        rank=rank,
+        world_size=world_size,
+        pid=pid,
+        thread_names=names,
+        recording=recording,
+        warnings=tuple(warnings),
+    )
+
+
+class _Frames:
+    """Every table but the steps."""
+
+    def __init__(self, raw: RawTables) -> None:
+        with ThreadPoolExecutor(1) as thread:  # half of the work, most of it without the interpreter's lock
+            frames = thread.submit(raw.frames)
+            self._build(raw)
+        self.frames = frames.result()
+
+    def _build(self, raw: RawTables) -> None:
+        self.ops = raw.ops()
+        self.runtime = raw.runtime()
+        self.device = raw.device(self.runtime)
+        self.sync = raw.sync()
+        self.annotations = raw.annotations()
+        self.device_annotations = raw.device_annotations()
+
+    def rename_threads(self, aliases: dict[int, int]) -> None:
+        """Give threads that Kineto numbers otherwise their native id."""
+        if not aliases:
+            return
+        for table in (self.frames, self.ops, self.runtime, self.annotations):
+            tids, codes = np.unique(table["tid"].to_numpy(), return_inverse=True)
+            table["tid"] = np.array([aliases.get(int(tid), int(tid)) for tid in tids], dtype=np.int64)[codes]
+
+    def all(self) -> tuple[pd.DataFrame, ...]:
+        return self.frames, self.ops, self.runtime, self.device, self.sync, self.annotations
+
+
+def _refuse_without_device(contents: Contents, path: str) -> None:
+    has = contents.tables.has
+    if has("runtime", "kernel", "memcpy", "memset"):
+        return
+    foreign = sorted(name for name in contents.other_categories if _OTHER_DEVICE.fullmatch(name))
+    if foreign:
+        raise TraceError(path, f"holds activity of a device that is not supported ({', '.join(foreign)})")
+    if not has("ops", "frames", "annotations", "sync"):
+        raise TraceError(path, "holds no events of a PyTorch profile")
+    raise TraceError(path, "holds no device activity and no runtime calls: recorded without ProfilerActivity.CUDA?")
+
+
+def _base(document: Document, frames: _Frames, warnings: list[str]) -> int:
+    """The base of the file's times in ns since the epoch, 0 where the times are absolute (torch ≤ 2.3)."""
+    base = integer(document.base_ns, 0)
+    first = min((int(table["ts"].iloc[0]) for table in frames.all() if len(table)), default=0)
+    if first >= _YEAR_1973_NS:
+        return 0
+    if base <= 0:
+        warnings.append("the file does not say when it begins: its times cannot be compared with another's")
+        return 0
+    return base
+
+
+def _process(frames: _Frames, recording: Recording | None) -> int | None:
+    """The process with the most runtime calls, else the most ops."""
+    for table in (frames.runtime, frames.ops, frames.annotations):
+        if len(table):
+            pids, counts = np.unique(table["pid"].to_numpy(), return_counts=True)
+            return int(pids[counts.argmax()])
+    return recording.pid if recording is not None else None
+
+
+def _steps(
+    annotations: pd.DataFrame, recording: Recording | None, base_ns: int, pid: int | None
+) -> tuple[pd.DataFrame, str]:
+    """The steps and their source: the recording's boundaries, else the profiler's own rows."""
+    if recording is not None and len(recording.steps.boundaries_ns) > 1:
+        return _recorded_steps(recording.steps, base_ns), recording.steps.source
+    table = _profiler_steps(annotations, pid)
+    return table, "profiler" if len(table) else "none"
+
+
+def _recorded_steps(steps: RecordedSteps, base_ns: int) -> pd.DataFrame:
+    bounds = np.array(steps.boundaries_ns, dtype=np.int64) - base_ns
+    numbers = steps.first + np.arange(len(bounds) - 1, dtype=np.int64)
+    tids = np.full(len(numbers), -1 if steps.tid is None else steps.tid, dtype=np.int64)
+    return _step_table(bounds[:-1], bounds[1:], numbers, tids)
+
+
+def _profiler_steps(annotations: pd.DataFrame, pid: int | None) -> pd.DataFrame:
+    number = annotations["name"].astype(object).str.extract(_STEP, expand=False)
+    taken = number.notna()
+    if pid is not None and (taken & (annotations["pid"] == pid)).any():
+        taken &= annotations["pid"] == pid
+    rows = annotations[taken]
+    if len(rows):
+        # One thread steps. Another one that calls step() too would count every step twice.
+        rows = rows[rows["tid"] == rows["tid"].value_counts().idxmax()]
+    columns = [rows[name].to_numpy() for name in ("ts", "end", "tid")]
+    return _step_table(columns[0], columns[1], number[rows.index].astype("int64").to_numpy(), columns[2])
+
+
+def _step_table(start: np.ndarray, end: np.ndarray, number: np.ndarray, tid: np.ndarray) -> pd.DataFrame:
+    columns = {"ts": start, "dur": end - start, "end": end, "number": number, "tid": tid}
+    types = model.STEPS.types
+    table: pd.DataFrame = pd.DataFrame({name: columns[name] for name in types}).astype(types)
+    return table
+
+
+def _recording(key: object, path: str, warnings: list[str]) -> Recording | None:
+    """The collector's key, ``None`` when absent or malformed. Raises :class:`TraceError` for a newer format."""
+    if key is None:
+        return None
+    version = key.get("format") if isinstance(key, dict) else None
+    if isinstance(version, int) and version > FORMAT:
+        raise TraceError(path, f"was recorded by a newer syncscope (format {version}): upgrade syncscope")
+    try:
+        recording = msgspec.convert(key, Recording)
+        _check(recording)
+    except (msgspec.ValidationError, ValueError) as error:
+        warnings.append(f"the syncscope key is malformed and is ignored: {one_line(str(error))}")
+        return None
+    return recording
+
+
+def _check(recording: Recording) -> None:
+    """Check what the types cannot express. Raises ``ValueError``."""
+    times = [*recording.steps.boundaries_ns]
+    if any(after < before for before, after in pairwise(times)):
+        raise ValueError("step boundaries go back in time")
+    times += [time for event in recording.sites for time in (event.start_ns, event.end_ns)]
+    if any(not 0 <= time < 1 << 62 for time in times):
+        raise ValueError("a time is out of range")
+    threads = [recording.steps.tid or 0, recording.steps.first, *recording.thread_aliases.values()]
+    if any(not -(1 << 62) < number < 1 << 62 for number in threads):
+        raise ValueError("a number is out of range")
+    if any(not 0 <= index < len(recording.frames) for stack in recording.stacks for index in stack):
+        raise ValueError("a stack names a frame that is not there")
+    stacks = [site.stack for site in recording.sites]
+    stacks += [place.stack for place in recording.attribution or ()]
+    stacks += [access.stack for race in recording.hazards or () for access in (race.access, race.earlier)]
+    if any(not 0 <= stack < len(recording.stacks) for stack in stacks):
+        raise ValueError("a site names a stack that is not there")
+
+
+def _devices(properties: object, recording: Recording | None) -> tuple[Device, ...]:
+    devices = []
+    recorded = recording.copy_engines if recording else None
+    for row in properties if isinstance(properties, list) else ():
+        if isinstance(row, dict) and isinstance(row.get("name"), str):
+            device_id, engines = _count(row.get("id")), _count(row.get("asyncEngineCount"))
+            engines = recorded if engines is None else engines
+            devices.append(Device(-1 if device_id is None else device_id, row["name"], engines))
+    return tuple(devices)
+
+
+def _count(value: object) -> int | None:
+    """A number that is not negative, ``None`` for anything else."""
+    number = integer(value)
+    return number if number >= 0 else None
