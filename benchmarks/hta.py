@@ -21,7 +21,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from benchmarks import repeat
+from fixtures import repeat
 
 PHASES = ("read", "temporal", "idle", "overlap", "queue", "critical path")
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from benchmarks import repeat
 from benchmarks.browse import PATIENCE_S, Browser, Measured
+from fixtures import repeat
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report import html
 from syncscope.report.picture.lanes import Lanes, lanes

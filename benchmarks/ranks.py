@@ -1,15 +1,13 @@
-"""How fast many ranks are read, by number of workers, and what the client needs: ``python benchmarks/ranks.py``.
+"""How fast many ranks are read, by number of workers, and what the client needs: ``python -m benchmarks.ranks``.
 
-Writes ``--ranks`` files made from a real recording of two GPUs: hosts of eight ranks, each host with a clock of its
-own; one rank in 256 waits where rank 1 of the recording did, and holds all the others. Then a process of its own
-analyses the folder for each engine and number of workers, and for fewer ranks. Peak memory is resident memory, of the
-client by the operating system, of the largest worker as seen five times a second.
+Writes ``--ranks`` files (``fixtures/ranks.py``). For each engine and number of workers, and for fewer ranks, a new
+process analyses the folder. Peak memory is resident memory: the client's comes from the operating system, the largest
+worker's is sampled five times a second.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import resource
 import subprocess
@@ -23,50 +21,9 @@ from typing import Any
 import msgspec
 import psutil
 
-RECORDED = Path(__file__).parents[1] / "fixtures" / "traces" / "ddp_straggler" / "trace"
-RANKS_A_HOST = 8
-ONE_LATE_IN = 256
-EPOCH_NS = 10**17
+from fixtures.ranks import write_ranks
 
-
-class Document(msgspec.Struct):
-    """What of a trace differs between ranks; the events go through as they are."""
-
-    distributedInfo: dict[str, Any]
-    baseTimeNanoseconds: int
-    syncscope: dict[str, Any]
-    traceEvents: msgspec.Raw
-    deviceProperties: msgspec.Raw
-
-
-def write_rank(source: Path, target: Path, rank: int, world_size: int, ahead_ns: int = 0) -> Path:
-    """Write the trace ``source`` as one of another rank, whose clock is ahead by ``ahead_ns``."""
-    document = msgspec.json.decode(gzip.decompress(source.read_bytes()), type=Document)
-    document.distributedInfo |= {"rank": rank, "world_size": world_size}
-    document.baseTimeNanoseconds += ahead_ns
-    document.syncscope = _shifted(document.syncscope, ahead_ns) | {"rank": rank, "world_size": world_size}
-    target.write_bytes(gzip.compress(msgspec.json.encode(document), 1))
-    return target
-
-
-def _shifted(value: Any, by: int) -> Any:
-    """Times since the epoch, moved."""
-    if isinstance(value, dict):
-        return {key: _shifted(one, by) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_shifted(one, by) for one in value]
-    return value + by if type(value) is int and value > EPOCH_NS else value
-
-
-def write_ranks(folder: Path, number: int) -> int:
-    """Write the ranks of a run; their bytes in all."""
-    total = 0
-    for rank in range(number):
-        late = rank % ONE_LATE_IN == min(ONE_LATE_IN, number) - 3
-        ahead_ns = rank // RANKS_A_HOST * 7_919_000 % 900_000_000  # up to 0.9 s, and 0 on the first host
-        target = folder / f"rank{rank}.json.gz"
-        total += write_rank(RECORDED / f"rank{int(late)}.json.gz", target, rank, number, ahead_ns).stat().st_size
-    return total
+ROOT = Path(__file__).parents[1]
 
 
 def client(folder: str, jobs: int, scheduler: str | None) -> None:
@@ -89,13 +46,13 @@ def client(folder: str, jobs: int, scheduler: str | None) -> None:
 
 def measured(folder: Path, jobs: int, scheduler: str | None = None) -> dict[str, Any]:
     """The figures of a client of its own, and of its workers: below it, or of the cluster below this process."""
-    command = [sys.executable, __file__, "--client", str(folder), "--jobs", str(jobs)]
+    command = [sys.executable, "-m", "benchmarks.ranks", "--client", str(folder), "--jobs", str(jobs)]
     command += ["--scheduler", scheduler] if scheduler else []
     me = psutil.Process()
     before = {process: _seconds(process) for process in me.children(recursive=True)}
     cpu: dict[psutil.Process, float] = {}
     largest = 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as running:
         while running.poll() is None:
             for process in me.children(recursive=True):
                 with suppress(psutil.Error):

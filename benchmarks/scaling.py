@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import measure, repeat
+from benchmarks import measure
+from fixtures import repeat
 
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000)
 STAGES = ("read", "timeline and rules", "savings")

@@ -48,6 +48,15 @@ def test_what_is_recorded_stays_small() -> None:
     assert sum(file.stat().st_size for file in recorded) < 15e6
 
 
+def test_nothing_but_their_own_tests_imports_the_benchmarks() -> None:
+    places = [*(ROOT / "fixtures").rglob("*.py"), *(ROOT / "docs").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    own = ROOT / "tests" / "benchmarks"
+    importing = re.compile(r"^\s*(?:from|import)\s+benchmarks\b", re.MULTILINE)
+    assert any(importing.search(file.read_text(encoding="utf-8")) for file in own.glob("*.py"))
+    others = [file for file in places if own not in file.parents]
+    assert [str(file) for file in others if importing.search(file.read_text(encoding="utf-8"))] == []
+
+
 def rules_table() -> list[list[str]]:
     """The cells of each row of the README's table of rules."""
     rows = re.findall(r"^\| ([A-Z]{3}\d{3} \|.*)\|$", README, re.MULTILINE)

@@ -10,7 +10,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from benchmarks.score import CASES, recordings
+from fixtures.labels import CASES, recordings
 from syncscope.analysis.analyze import analyze
 from syncscope.analysis.merge import merge
 from syncscope.policy import Policy, verdict

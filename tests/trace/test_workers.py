@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import repeat
+from fixtures import repeat
 from syncscope.trace import TraceError, load, workers
 from syncscope.trace.reader import read_bytes
 from syncscope.trace.rows import Strings
