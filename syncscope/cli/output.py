@@ -1,4 +1,4 @@
-"""``--format`` and ``--output [FORMAT=]PATH``: checked before any work, written whole or not at all."""
+"""``--format`` and ``--output [FORMAT=]PATH``: check them before any work, and write each file whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STDOUT = Path("-")
 SUMMARY = "GITHUB_STEP_SUMMARY"
-"""Environment variable of GitHub Actions: the file that a step's summary is appended to."""
+"""Environment variable of GitHub Actions: the file to which a job's summary is appended."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Content:
-    """What every output is made of."""
+    """The input of every renderer."""
 
     report: Report
     lanes: Sequence[Lanes] = ()
@@ -99,13 +99,13 @@ ENDINGS = {
     ".xml": "junit",
     ".md": "markdown",
 }
-"""The first that fits says the format of a file that was named without one."""
+"""The format of a file that is named without one: the first ending that matches."""
 PICTURED = frozenset({"html"})
 """Formats that show the timeline."""
 
 
 def with_stdout(values: Iterable[str] | None, format: str | None) -> list[str]:
-    """The outputs and that of standard output: ``--format``, else what is written to the path ``-``, else text."""
+    """The outputs with one for standard output: ``--format``, else what is written to the path ``-``, else text."""
     listed = list(values or ())
     if format is None and any(_parsed(value).path == STDOUT for value in listed):
         return listed
@@ -113,18 +113,18 @@ def with_stdout(values: Iterable[str] | None, format: str | None) -> list[str]:
 
 
 def targets(values: Iterable[str] | None, inputs: Iterable[str | Path]) -> list[Target]:
-    """What ``--output`` names. Raises ``CommandError`` for one that cannot or must not be written."""
+    """The outputs that ``--output`` names. Raises ``CommandError`` for one that cannot or must not be written."""
     taken = {os.path.realpath(path): "would overwrite its input" for path in inputs}
-    found = []
+    outputs = []
     for value in values or ():
         target = _parsed(value)
         claim(target.path, taken)
-        found.append(target)
-    return found
+        outputs.append(target)
+    return outputs
 
 
 def claim(path: Path, taken: dict[str, str]) -> None:
-    """Take a path for an output. ``taken`` says of each real path why it cannot be had.
+    """Reserve a path for an output. ``taken`` holds the paths that are not available, each with the reason.
 
     Raises ``CommandError`` for one that cannot or must not be written.
     """
@@ -147,7 +147,7 @@ def _parsed(value: str) -> Target:
     if kind is None:
         known = ", ".join(ENDINGS)
         names = ", ".join(RENDERERS)
-        raise CommandError(f"{value}: unknown kind of output: end it in {known} or write {names}= before it", USAGE)
+        raise CommandError(f"{value}: unknown format: end the name in {known}, or put {names}= in front of it", USAGE)
     return Target(kind, Path(value))
 
 
@@ -155,7 +155,7 @@ def needs_picture(wanted: Iterable[Target]) -> bool:
     return any(target.format in PICTURED for target in wanted)
 
 
-def deliver(wanted: Iterable[Target], content: Content) -> None:
+def write_outputs(wanted: Iterable[Target], content: Content) -> None:
     """Write or print every target. Raises ``CommandError`` when the system refuses."""
     printed = [target.format for target in wanted if target.path == STDOUT]
     for target in wanted:
@@ -187,8 +187,10 @@ def _append(path: Path, text: str) -> None:
 
 
 def folder_in_repository(start: Path) -> str:
-    """Where the project that ``start`` belongs to lies in its repository, ``""`` at its root: findings name files from
-    the project's root, a code host from the repository's."""
+    """The folder of the project of ``start`` inside its repository, ``""`` at the repository's root.
+
+    Findings name files relative to the project's root; a code host needs them relative to the repository's.
+    """
     from syncscope.collect.paths import project_root
 
     project = project_root(start.resolve())
@@ -206,7 +208,7 @@ def write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 
 def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """Replace a regular file at once, so that nobody reads half of it; a pipe or device is written to."""
+    """Replace a regular file in one step, so that nobody reads half of it. Write directly to a pipe or device."""
     place = os.path.realpath(path)
     if os.path.exists(place) and not os.path.isfile(place):
         with open(place, "wb") as stream:
@@ -224,7 +226,7 @@ def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 
 def _mode(place: str) -> int:
-    """Permissions of the file that is there, else those a new file gets."""
+    """Permissions of the file that exists, or those of a new file."""
     if os.path.exists(place):
         return os.stat(place).st_mode & 0o7777
     umask = os.umask(0)

@@ -106,7 +106,7 @@ def test_what_the_baseline_covers_has_its_status_in_every_output(run: Run, folde
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--update",), "--update is for a baseline"),
+        (("--update",), "--update needs --baseline"),
         (("--baseline", "missing/baseline.json"), "its folder does not exist"),
         (("--baseline", FILE, "-o", FILE), "would overwrite its input"),
     ],

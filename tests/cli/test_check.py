@@ -154,8 +154,8 @@ def test_a_budget_that_cannot_be_judged_is_3(run: Run, folder: Path) -> None:
     traces.clean(steps=2).write(folder / "short.json")
     done = run("check", "short.json")
     assert done.code == 3
-    assert "budget not judged max_stall_share: a spread takes 3 steps, there are 2" in done.out
-    assert done.out.endswith("failed: 1 budget not judged\n")
+    assert "budget not checked max_stall_share: needs at least 3 steps, and there are 2" in done.out
+    assert done.out.endswith("failed: 1 budget not checked\n")
 
 
 @pytest.mark.parametrize(("trace", "code"), [("waiting.json.gz", 0), ("blind.json", 3)])

@@ -53,7 +53,7 @@ def test_standard_output_cannot_be_named_twice(run: Run) -> None:
 def test_standard_output_needs_a_format(run: Run) -> None:
     done = run("analyze", "waiting.json.gz", "-o", "-")
     assert done.code == 2
-    assert "-: unknown kind of output" in done.err
+    assert "-: unknown format" in done.err
 
 
 def test_a_saved_report_can_be_printed(run: Run) -> None:

@@ -136,7 +136,7 @@ def test_an_internal_error_is_one_line_and_neither_clean_nor_a_finding(folder: P
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 3
-    assert done.stderr == "error: internal error: KeyError: 'oh' (SYNCSCOPE_TRACEBACK=1 shows where)\n"
+    assert done.stderr == "error: internal error: KeyError: 'oh' (SYNCSCOPE_TRACEBACK=1 prints the traceback)\n"
 
 
 def test_wrong_options_are_exit_2_without_a_traceback() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.policy.source import MOST_BYTES, read_source
+from syncscope.policy.comments import MOST_BYTES, read_source
 
 TEXT = b"x = 1\n"
 
