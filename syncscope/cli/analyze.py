@@ -55,7 +55,7 @@ def analyze(
     [bold]Exit status[/bold]: 0 done, whatever was found; 2 wrong usage or configuration; 3 a trace cannot be read, even
     when others can.
     """
-    from syncscope.cli.input import analyze_traces, exit_if_unread, reading_options, select_engine
+    from syncscope.cli.inputs import analyze_traces, exit_if_unread, reading_options, select_engine
     from syncscope.cli.output import Content, with_stdout, write_outputs
     from syncscope.policy import load_policy
 

@@ -83,7 +83,7 @@ def check(
     configuration; 3 a trace or baseline cannot be read, or a gated rule or a budget cannot be checked. Where both 1 and
     3 apply, it is 1.
     """
-    from syncscope.cli.input import analyze_traces, print_unread, reading_options, select_engine
+    from syncscope.cli.inputs import analyze_traces, print_unread, reading_options, select_engine
     from syncscope.cli.output import Content, with_stdout, write_outputs
     from syncscope.policy import check_baseline, check_gate, load_policy
 
@@ -108,7 +108,7 @@ def check(
 
 
 def _select_gate(policy: Policy, select: list[str], ignore: list[str]) -> Policy:
-    from syncscope.cli.input import select_codes
+    from syncscope.cli.inputs import select_codes
 
     selected = select_codes(select, ignore)
     narrowed = policy.only(selected, selected if select else ())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from syncscope.cli.errors import UNREADABLE, CommandError
-from syncscope.cli.input import analyze_traces, is_report, read_report, reading_options, select_codes
+from syncscope.cli.inputs import analyze_traces, is_report, read_report, reading_options, select_codes
 from syncscope.cli.options import Cache, Config, Ignore, MaxSize, Select, codes
 
 if TYPE_CHECKING:

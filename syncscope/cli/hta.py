@@ -54,7 +54,7 @@ def hta(
     [bold]Exit status[/bold]: 0 done; 2 wrong usage, or HTA is not installed; 3 a trace cannot be read.
     """
     from syncscope.analysis.analyze import find_traces, require_hta
-    from syncscope.cli.input import reading_options
+    from syncscope.cli.inputs import reading_options
     from syncscope.cli.output import STDOUT, targets, with_stdout, write
 
     files = find_traces(traces)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncscope.cli.errors import USAGE, CommandError
-from syncscope.cli.input import analyze_traces, exit_if_unread, is_report, read_report, reading_options
+from syncscope.cli.inputs import analyze_traces, exit_if_unread, is_report, read_report, reading_options
 from syncscope.cli.options import BareMs, Cache, Config, MaxSize, Output
 from syncscope.cli.output import Content, needs_picture, targets, write_outputs
 from syncscope.cli.perfetto import annotate, by_name, destinations, traces_beside

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.cli import input
+from syncscope.cli import inputs
 from syncscope.schema.report import Report
 from tests.cli import traces
 from tests.cli.conftest import Run
@@ -69,7 +69,7 @@ def test_a_comparison_needs_every_rank(run: Run, ranks: Path) -> None:
     for side in ("run", "report.json"):
         done = run("diff", "waiting.json.gz", side)
         assert (done.code, done.out) == (3, "")
-        assert done.err == f"error: {side}: lacks a trace that could not be read: run/rank1.json: is empty\n"
+        assert done.err == f"error: {side}: a trace could not be read: run/rank1.json: is empty\n"
 
 
 def test_every_output_says_what_was_not_read(run: Run, ranks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_without_dask_it_is_named(ranks: Path) -> None:
 def test_processes_are_started_only_for_enough_to_read(ranks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("syncscope.analysis.engine.cores", lambda: 4)
     one = str(ranks / "rank0.json")
-    assert input._processes([one] * 7) == 1
-    assert input._processes([one] * 8) == 4
-    monkeypatch.setattr(input, "WORTH_POOL_BYTES", 1)
-    assert input._processes([one] * 2) == 4
+    assert inputs._processes([one] * 7) == 1
+    assert inputs._processes([one] * 8) == 4
+    monkeypatch.setattr(inputs, "POOL_BYTES", 1)
+    assert inputs._processes([one] * 2) == 4

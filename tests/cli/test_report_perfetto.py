@@ -66,7 +66,7 @@ def test_a_saved_report_tells_the_findings_of_the_trace_beside_it(run: Run, fold
         (["waiting.json.gz"], "nothing to write: name a file with --output or --perfetto"),
         (["waiting.json.gz", "--perfetto", "waiting.json.gz"], "waiting.json.gz: would overwrite its input"),
         (["waiting.json.gz", "--perfetto", "none/x.json"], "none/x.json: its folder does not exist"),
-        (["waiting.json.gz", "--perfetto", "-"], "--perfetto cannot write to standard output"),
+        (["waiting.json.gz", "--perfetto", "-"], "--perfetto cannot write to standard output: name a file"),
         (["waiting.json.gz", "--perfetto", "x.json", "-o", "x.json"], "x.json: is named twice"),
         ([".", "--perfetto", "clean.json"], "clean.json: several traces need a folder: File exists"),
         ([".", "--perfetto", "."], "clean.json: would overwrite its input"),
