@@ -65,7 +65,7 @@ def measured(reader: Reader, path: Path, trace: str, runs: int, python: str | No
     row = Row(
         reader.name,
         trace,
-        statistics.median(one.told for one in done),
+        statistics.median(one.output for one in done),
         statistics.median(one.cpu_s for one in done),
         watched.peak_mb,
     )

@@ -65,7 +65,7 @@ def measured(base: Path, sizes: list[int]) -> list[Row]:
         for size in sizes:
             events = repeat.write(path, base=base, events=size)
             done = measure.run(CODE, str(path))
-            rows.append(Row(events, done.told, done.peak_mb))
+            rows.append(Row(events, done.output, done.peak_mb))
             print(f"  {events:10,} events {rows[-1].total:8.2f} s {done.peak_mb:8.0f} MB", flush=True)
     return rows
 
