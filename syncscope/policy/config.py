@@ -98,7 +98,7 @@ def _expectations(settings: Settings, path: Path) -> tuple[Expectation, ...]:
 
 def _override(entry: OverrideEntry, path: Path, key: str) -> Override:
     if entry.gate is None and not entry.ignore:
-        raise ConfigError(path, f"{_dotted(path, key)}: needs a gate or something to ignore")
+        raise ConfigError(path, f"{_dotted(path, key)}: needs gate or ignore")
     return Override(
         path=entry.path,
         gate=None if entry.gate is None else _codes(entry.gate, path, f"{key}.gate"),

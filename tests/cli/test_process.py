@@ -90,7 +90,7 @@ def test_no_colours_in_a_pipe() -> None:
     assert "\x1b" not in run("analyze", "waiting.json.gz").stdout
 
 
-def test_colours_on_a_terminal_unless_told_not_to() -> None:
+def test_colours_on_a_terminal_unless_switched_off() -> None:
     assert "\x1b[" in in_terminal("analyze", "waiting.json.gz")
     assert "\x1b[3" not in in_terminal("analyze", "waiting.json.gz", NO_COLOR="1")
     assert "\x1b[" in run("analyze", "waiting.json.gz", FORCE_COLOR="1").stdout

@@ -72,7 +72,7 @@ def test_a_saved_report_tells_the_findings_of_the_trace_beside_it(run: Run, fold
         ([".", "--perfetto", "."], "clean.json: would overwrite its input"),
     ],
 )
-def test_what_cannot_be_written_is_said_before_any_work(
+def test_what_cannot_be_written_is_an_error_before_any_work(
     run: Run, folder: Path, arguments: list[str], says: str
 ) -> None:
     before = sorted(folder.iterdir())

@@ -115,7 +115,7 @@ def test_an_entry_that_nobody_looked_at_is_neither_fixed_nor_taken_out() -> None
         assert (result.fixed, result.tightened) == (0, before)
 
 
-def test_more_than_expected_and_more_than_the_baseline_are_both_said() -> None:
+def test_a_finding_that_exceeds_expectation_and_baseline_says_both() -> None:
     beyond = wait(per_step=3.0, exceeds="expected at most 1 a step, found 3")
     assert check_baseline(report(beyond), POLICY, adopted(wait(per_step=2.0))).report.findings[0].exceeds == (
         "expected at most 1 a step, found 3; baseline 2, now 3 a step"

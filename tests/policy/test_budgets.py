@@ -82,10 +82,10 @@ def test_a_budget_that_cannot_be_checked_is_not_clean(budgets: Budgets, found: R
     assert [(budget.found, budget.message) for budget in outcome.unchecked_budgets] == [(None, why)]
 
 
-def test_every_trace_is_judged_by_itself() -> None:
+def test_every_trace_is_checked_on_its_own() -> None:
     found = check_gate(report([1.0] * 3, [9.0] * 3), Policy(budgets=COPIES))
     assert [(budget.rank, budget.outcome) for budget in found.budgets] == [(0, "kept"), (1, "exceeded")]
 
 
-def test_without_budgets_none_is_judged() -> None:
+def test_without_budgets_none_is_checked() -> None:
     assert check_gate(report([9.0] * 3), Policy()).budgets == ()

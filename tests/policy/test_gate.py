@@ -141,7 +141,7 @@ def test_the_budget_of_waits_is_not_for_copies() -> None:
     assert waits(1.0, budget=5, rule="CPY201").exit_code == 1
 
 
-def test_a_budget_of_waits_without_steps_cannot_be_judged_and_lets_nothing_pass() -> None:
+def test_a_budget_of_waits_without_steps_cannot_be_checked_and_lets_nothing_pass() -> None:
     base = report(per_step=None)
     info = msgspec.structs.replace(base.traces[0], steps=Steps(count=0, profiled_ms=None, bare_ms=None, source="none"))
     policy = Policy(budgets=Budgets(max_unexpected_syncs_per_step=100))
