@@ -21,7 +21,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from benchmarks import repeat
+from fixtures import repeat
 
 PHASES = ("read", "temporal", "idle", "overlap", "queue", "critical path")
 
@@ -77,8 +77,8 @@ def apart(way: str, path: Path, folder: Path) -> dict[str, float]:
     process.join()
     if process.exitcode:
         raise SystemExit(f"{way}: ended with {process.exitcode}")
-    found: dict[str, float] = json.loads(out.read_text(encoding="utf-8"))
-    return found
+    seconds: dict[str, float] = json.loads(out.read_text(encoding="utf-8"))
+    return seconds
 
 
 def main() -> None:
@@ -98,8 +98,8 @@ def main() -> None:
         best: dict[str, dict[str, float]] = {}
         for _ in range(given.runs):
             for way in ("own", "fed"):
-                found = apart(way, path, Path(folder))
-                best[way] = min(best.get(way, found), found, key=lambda one: sum(one[name] for name in PHASES))
+                seconds = apart(way, path, Path(folder))
+                best[way] = min(best.get(way, seconds), seconds, key=lambda one: sum(one[name] for name in PHASES))
     show(best["own"], best["fed"])
 
 

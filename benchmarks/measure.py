@@ -1,7 +1,7 @@
-"""Run Python in a process of its own: what it tells, seconds of CPU, and peak memory of all that it starts.
+"""Run Python in a new process and measure its seconds of CPU and the peak memory of it and its children.
 
-Peak memory is resident sets summed over the process and all below it, looked at every 10 ms (needs psutil), which
-takes a processor a part of its time: what is timed on all of them runs once more without.
+Peak memory is the sum of the resident sets of the process and its children, sampled every 10 ms (needs psutil).
+Sampling takes part of a processor, so what is timed on all processors runs once more without it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ EVERY_S = 0.01
 class Measured:
     """What the code printed last, as JSON, and what it took."""
 
-    told: Any
+    output: Any
     cpu_s: float
     peak_mb: float
-    """NaN where nobody looked."""
+    """NaN where it was not measured."""
 
 
 def run(code: str, *arguments: str, python: str = sys.executable, memory: bool = True) -> Measured:

@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from benchmarks import repeat
 from benchmarks.browse import PATIENCE_S, Browser, Measured
+from fixtures import repeat
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report import html
 from syncscope.report.picture.lanes import Lanes, lanes
@@ -98,12 +98,12 @@ def with_hta(python: Path, trace: Path, out: Path) -> str | None:
     return made[0]
 
 
-def line(name: str, found: Measured, seconds: float | None = None) -> None:
+def print_line(name: str, measured: Measured, seconds: float | None = None) -> None:
     took = "" if seconds is None else f"{seconds:7.1f} s"
-    opened = f"not in {PATIENCE_S} s" if found.open_ms is None else f"{found.open_ms / 1000:.2f} s"
-    cpu = "" if found.cpu_ms is None else f"{found.cpu_ms / 1000:.2f} s"
-    moved = "–" if found.fps is None else f"{found.fps:.0f} fps, worst frame {found.worst_ms:.0f} ms"
-    print(f"{name:44} {took:>9} {found.megabytes:8.2f} MB  {opened:>12} {cpu:>9}   {moved}", flush=True)
+    opened = f"not in {PATIENCE_S} s" if measured.open_ms is None else f"{measured.open_ms / 1000:.2f} s"
+    cpu = "" if measured.cpu_ms is None else f"{measured.cpu_ms / 1000:.2f} s"
+    moved = "–" if measured.fps is None else f"{measured.fps:.0f} fps, worst frame {measured.worst_ms:.0f} ms"
+    print(f"{name:44} {took:>9} {measured.megabytes:8.2f} MB  {opened:>12} {cpu:>9}   {moved}", flush=True)
 
 
 def main() -> None:
@@ -131,7 +131,7 @@ def run(args: argparse.Namespace, folder: Path) -> None:
     picture = lanes(timeline)
     page = html.render(report, [picture])
     drawn = time.perf_counter() - begin
-    print(f"{events:,} events, {picture.bars['ts'].count:,} bars; read and judged in {read:.1f} s")
+    print(f"{events:,} events, {picture.bars['ts'].count:,} bars; read and analysed in {read:.1f} s")
     print(f"{'':44} {'made in':>9} {'size':>11}  {'opens in':>12} {'of CPU':>9}   a drag moves it at")
     with Browser() as browser:
         for name, text, seconds in (
@@ -142,8 +142,8 @@ def run(args: argparse.Namespace, folder: Path) -> None:
             file.write_text(text, encoding="utf-8")
             for where, keys in (("the whole trace", "f"), ("a step", "0"), ("a hundredth of it", "0wwwwwwwwwww")):
                 times = args.times if keys == "f" else 1
-                found = browser.measure(file, times, keys, "#timeline")
-                line(f"{name}: {where}", found, seconds if keys == "f" else None)
+                measured = browser.measure(file, times, keys, "#timeline")
+                print_line(f"{name}: {where}", measured, seconds if keys == "f" else None)
         peers(args, folder, trace, picture, browser)
 
 
@@ -153,15 +153,15 @@ def peers(args: argparse.Namespace, folder: Path, trace: Path, picture: Lanes, b
         print("HTA: skipped, no --hta-python")
     elif said := with_hta(args.hta_python, trace, page):
         _, figures, seconds = said.split()
-        found = browser.measure(page, args.times, drag=".plot-container .nsewdrag" if int(figures) else None)
-        line(f"HTA, {figures} figures (sums, no timeline)", found, float(seconds))
+        measured = browser.measure(page, args.times, drag=".plot-container .nsewdrag" if int(figures) else None)
+        print_line(f"HTA, {figures} figures (sums, no timeline)", measured, float(seconds))
     for most in NAIVE:
         page = folder / f"naive-{most}.html"
         page.write_text(naive(picture, most, apart=True), encoding="utf-8")
-        line(f"plotly, a trace an event: the first {most:,}", browser.measure(page, 1, drag=".nsewdrag"))
+        print_line(f"plotly, a trace an event: the first {most:,}", browser.measure(page, 1, drag=".nsewdrag"))
     page = folder / "naive.html"
     page.write_text(naive(picture, picture.bars["ts"].count, apart=False), encoding="utf-8")
-    line("plotly, a bar an event: all", browser.measure(page, 1, drag=".nsewdrag"))
+    print_line("plotly, a bar an event: all", browser.measure(page, 1, drag=".nsewdrag"))
 
 
 if __name__ == "__main__":

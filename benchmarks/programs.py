@@ -38,15 +38,15 @@ def run(program: Path, folder: Path) -> str:
     begin, end = recording.steps.boundaries_ns[0], recording.steps.boundaries_ns[-1]
     warned = [entry for entry in map(json.loads, log.read_text().splitlines()) if begin <= entry[0] <= end]
     lines = Counter((tail(file), line) for _, file, line in warned)
-    found: Counter[tuple[str, int | None]] = Counter()
+    findings: Counter[tuple[str, int | None]] = Counter()
     for finding in report.findings:
         if finding.at is not None and finding.rule.startswith("SYN"):
-            found[tail(finding.at.file), finding.at.line] += finding.count
-    counted = sum(min(count, found[place]) for place, count in lines.items())
-    exact = sum(place in found for place in lines)
+            findings[tail(finding.at.file), finding.at.line] += finding.count
+    counted = sum(min(count, findings[place]) for place, count in lines.items())
+    exact = sum(place in findings for place in lines)
     trace = report.traces[0]
     ratio = (trace.steps.profiled_ms or 0) / trace.steps.bare_ms if trace.steps.bare_ms else float("nan")
-    missed = [f"{file}:{line}" for file, line in lines if (file, line) not in found]
+    missed = [f"{file}:{line}" for file, line in lines if (file, line) not in findings]
     lines_exact, covered = f"{exact}/{len(lines)}", f"{trace.coverage.with_line}/{trace.coverage.waits}"
     row = f"{len(warned):8d} {counted:8d} {lines_exact:>9} {covered:>13} {trace.steps.bare_ms or 0:9.2f} {ratio:8.2f}"
     return f"{row}  {' '.join(missed)}"

@@ -1,15 +1,13 @@
-"""How fast many ranks are read, by number of workers, and what the client needs: ``python benchmarks/ranks.py``.
+"""How fast many ranks are read, by number of workers, and what the client needs: ``python -m benchmarks.ranks``.
 
-Writes ``--ranks`` files made from a real recording of two GPUs: hosts of eight ranks, each host with a clock of its
-own; one rank in 256 waits where rank 1 of the recording did, and holds all the others. Then a process of its own
-analyses the folder for each engine and number of workers, and for fewer ranks. Peak memory is resident memory, of the
-client by the operating system, of the largest worker as seen five times a second.
+Writes ``--ranks`` files (``fixtures/ranks.py``). For each engine and number of workers, and for fewer ranks, a new
+process analyses the folder. Peak memory is resident memory: the client's comes from the operating system, the largest
+worker's is sampled five times a second.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import resource
 import subprocess
@@ -23,54 +21,13 @@ from typing import Any
 import msgspec
 import psutil
 
-RECORDED = Path(__file__).parents[1] / "fixtures" / "traces" / "ddp_straggler" / "trace"
-RANKS_A_HOST = 8
-ONE_LATE_IN = 256
-EPOCH_NS = 10**17
+from fixtures.ranks import write_ranks
 
-
-class Document(msgspec.Struct):
-    """What of a trace differs between ranks; the events go through as they are."""
-
-    distributedInfo: dict[str, Any]
-    baseTimeNanoseconds: int
-    syncscope: dict[str, Any]
-    traceEvents: msgspec.Raw
-    deviceProperties: msgspec.Raw
-
-
-def write_rank(source: Path, target: Path, rank: int, world_size: int, ahead_ns: int = 0) -> Path:
-    """Write the trace ``source`` as one of another rank, whose clock is ahead by ``ahead_ns``."""
-    document = msgspec.json.decode(gzip.decompress(source.read_bytes()), type=Document)
-    document.distributedInfo |= {"rank": rank, "world_size": world_size}
-    document.baseTimeNanoseconds += ahead_ns
-    document.syncscope = _shifted(document.syncscope, ahead_ns) | {"rank": rank, "world_size": world_size}
-    target.write_bytes(gzip.compress(msgspec.json.encode(document), 1))
-    return target
-
-
-def _shifted(value: Any, by: int) -> Any:
-    """Times since the epoch, moved."""
-    if isinstance(value, dict):
-        return {key: _shifted(one, by) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_shifted(one, by) for one in value]
-    return value + by if type(value) is int and value > EPOCH_NS else value
-
-
-def write_ranks(folder: Path, number: int) -> int:
-    """Write the ranks of a run; their bytes in all."""
-    total = 0
-    for rank in range(number):
-        late = rank % ONE_LATE_IN == min(ONE_LATE_IN, number) - 3
-        ahead_ns = rank // RANKS_A_HOST * 7_919_000 % 900_000_000  # up to 0.9 s, and 0 on the first host
-        target = folder / f"rank{rank}.json.gz"
-        total += write_rank(RECORDED / f"rank{int(late)}.json.gz", target, rank, number, ahead_ns).stat().st_size
-    return total
+ROOT = Path(__file__).parents[1]
 
 
 def client(folder: str, jobs: int, scheduler: str | None) -> None:
-    """Analyse the folder and print what it took, as JSON."""
+    """Analyse the folder and print the time and memory as JSON."""
     from syncscope.analysis.analyze import analyze
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -87,15 +44,16 @@ def client(folder: str, jobs: int, scheduler: str | None) -> None:
     print(json.dumps(figures))
 
 
-def measured(folder: Path, jobs: int, scheduler: str | None = None) -> dict[str, Any]:
-    """The figures of a client of its own, and of its workers: below it, or of the cluster below this process."""
-    command = [sys.executable, __file__, "--client", str(folder), "--jobs", str(jobs)]
+def measure(folder: Path, jobs: int, scheduler: str | None = None) -> dict[str, Any]:
+    """Figures of a new client process and of its workers: its children, or the cluster's, which are children of this
+    process."""
+    command = [sys.executable, "-m", "benchmarks.ranks", "--client", str(folder), "--jobs", str(jobs)]
     command += ["--scheduler", scheduler] if scheduler else []
     me = psutil.Process()
     before = {process: _seconds(process) for process in me.children(recursive=True)}
     cpu: dict[psutil.Process, float] = {}
     largest = 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as running:
         while running.poll() is None:
             for process in me.children(recursive=True):
                 with suppress(psutil.Error):
@@ -104,8 +62,8 @@ def measured(folder: Path, jobs: int, scheduler: str | None = None) -> dict[str,
                         largest = max(largest, process.memory_info().rss)
             time.sleep(0.2)
         assert running.returncode == 0 and running.stdout is not None
-        found: dict[str, Any] = json.loads(running.stdout.read().splitlines()[-1])
-    return found | {"cpu": sum(cpu.values()), "worker_mb": largest / 1e6 if largest else None}
+        figures: dict[str, Any] = json.loads(running.stdout.read().splitlines()[-1])
+    return figures | {"cpu": sum(cpu.values()), "worker_mb": largest / 1e6 if largest else None}
 
 
 def _seconds(process: psutil.Process) -> float:
@@ -113,12 +71,12 @@ def _seconds(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def on_dask(folder: Path, workers: int) -> dict[str, Any]:
-    """With so many dask workers of one thread, each a process of this machine."""
+def measure_on_dask(folder: Path, workers: int) -> dict[str, Any]:
+    """The same with dask workers, each a process of this machine with one thread."""
     from distributed import LocalCluster
 
     with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster:
-        return measured(folder, 1, cluster.scheduler_address)
+        return measure(folder, 1, cluster.scheduler_address)
 
 
 def main() -> None:
@@ -128,9 +86,9 @@ def main() -> None:
     parser.add_argument("--client", help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--scheduler", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.client:
-        client(asked.client, asked.jobs, asked.scheduler)
+    options = parser.parse_args()
+    if options.client:
+        client(options.client, options.jobs, options.scheduler)
         return
     print(
         "| ranks | engine | workers | wall, s | ranks/s | CPU, s "
@@ -139,21 +97,25 @@ def main() -> None:
     print("|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     with ExitStack() as stack:
         folders = {}
-        for number in sorted({max(asked.ranks // 16, 8), max(asked.ranks // 4, 8), asked.ranks}):
+        for number in sorted({max(options.ranks // 16, 8), max(options.ranks // 4, 8), options.ranks}):
             folders[number] = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             write_ranks(folders[number], number)
-        fewer = [(folder, "local", max(asked.workers)) for number, folder in folders.items() if number < asked.ranks]
-        whole = [(folders[asked.ranks], engine, n) for engine in ("local", "dask") for n in asked.workers]
+        fewer = [
+            (folder, "local", max(options.workers)) for number, folder in folders.items() if number < options.ranks
+        ]
+        whole = [(folders[options.ranks], engine, n) for engine in ("local", "dask") for n in options.workers]
         for folder, engine, workers in (*fewer, *whole):
-            row(engine, workers, on_dask(folder, workers) if engine == "dask" else measured(folder, workers))
+            print_row(
+                engine, workers, measure_on_dask(folder, workers) if engine == "dask" else measure(folder, workers)
+            )
 
 
-def row(engine: str, workers: int, found: dict[str, Any]) -> None:
-    worker = "–" if found["worker_mb"] is None else f"{found['worker_mb']:.0f}"
+def print_row(engine: str, workers: int, figures: dict[str, Any]) -> None:
+    worker = "–" if figures["worker_mb"] is None else f"{figures['worker_mb']:.0f}"
     cells = [
-        found["ranks"], engine, workers, f"{found['wall']:.1f}", f"{found['ranks'] / found['wall']:.1f}",
-        f"{found['cpu']:.1f}", f"{found['client_mb']:.0f} ({found['start_mb']:.0f})", worker,
-        f"{found['report_mb']:.2f}", found["late"],
+        figures["ranks"], engine, workers, f"{figures['wall']:.1f}", f"{figures['ranks'] / figures['wall']:.1f}",
+        f"{figures['cpu']:.1f}", f"{figures['client_mb']:.0f} ({figures['start_mb']:.0f})", worker,
+        f"{figures['report_mb']:.2f}", figures["late"],
     ]  # fmt: skip
     print(f"| {' | '.join(map(str, cells))} |", flush=True)
 

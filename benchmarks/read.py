@@ -1,6 +1,6 @@
 """How fast a trace is read, beside others: ``python -m benchmarks.read --mb 1000 --steps 5 200 --hta PYTHON``.
 
-The trace is the recorded one with stacks, repeated to the size (``benchmarks/repeat.py``), and lies in the page cache.
+The trace is the recorded one with stacks, repeated to the size (``fixtures/repeat.py``), and lies in the page cache.
 Each reader runs in a process of its own; its own imports do not count, all else does. ``simdjson`` only tokenises, and
 ``json`` makes one frame of the raw events; HTA (HolisticTraceAnalysis in an environment of its own, whose interpreter
 ``--hta`` or ``HTA_PYTHON`` names) constructs ``TraceAnalysis``. Needs ``pip install 'syncscope[bench]'``.
@@ -16,7 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import measure, repeat
+from benchmarks import measure
+from fixtures import repeat
 
 _TIMED = "import sys, time; path = sys.argv[1]; {imports}; start = time.perf_counter(); {work}; "
 _TOLD = "print(time.perf_counter() - start)"
@@ -64,7 +65,7 @@ def measured(reader: Reader, path: Path, trace: str, runs: int, python: str | No
     row = Row(
         reader.name,
         trace,
-        statistics.median(one.told for one in done),
+        statistics.median(one.output for one in done),
         statistics.median(one.cpu_s for one in done),
         watched.peak_mb,
     )

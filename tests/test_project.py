@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ from syncscope.cli import app
 from syncscope.rules import RULES, check
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -46,6 +52,15 @@ def test_scripts_are_executable_and_parse(script: str) -> None:
 def test_what_is_recorded_stays_small() -> None:
     recorded = [*(ROOT / "fixtures").rglob("*.json.gz"), *(ROOT / "benchmarks").rglob("*.json.gz")]
     assert sum(file.stat().st_size for file in recorded) < 15e6
+
+
+def test_nothing_but_their_own_tests_imports_the_benchmarks() -> None:
+    places = [*(ROOT / "fixtures").rglob("*.py"), *(ROOT / "docs").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    own = ROOT / "tests" / "benchmarks"
+    importing = re.compile(r"^\s*(?:from|import)\s+benchmarks\b", re.MULTILINE)
+    assert any(importing.search(file.read_text(encoding="utf-8")) for file in own.glob("*.py"))
+    others = [file for file in places if own not in file.parents]
+    assert [str(file) for file in others if importing.search(file.read_text(encoding="utf-8"))] == []
 
 
 def rules_table() -> list[list[str]]:
@@ -95,8 +110,18 @@ def test_documented_commands_have_the_options_they_name(words: list[str]) -> Non
     assert {word for word in words[:script] if word.startswith("-")} <= known
 
 
+def test_the_documented_layers_are_those_of_the_import_contract() -> None:
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    block = next(text for text in re.findall(r"```text\n(.*?)```", contributing, re.DOTALL) if "__main__" in text)
+    documented = [re.split(r" {2,}", line)[0] for line in block.splitlines()]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    assert documented == next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+
+
 def test_links_in_the_documentation_lead_somewhere() -> None:
-    guides = (ROOT / "docs" / "ci.md", ROOT / "docs" / "many-ranks.md")
+    guides = (ROOT / "docs" / name for name in ("architecture.md", "ci.md", "hta.md", "many-ranks.md", "tables.md"))
     for file in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *guides):
         for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", file.read_text(encoding="utf-8")):
             assert (file.parent / target).exists(), f"{file.name}: {target}"

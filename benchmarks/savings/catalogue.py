@@ -74,19 +74,19 @@ class Pair:
 
 def pairs() -> list[Pair]:
     """All of them, by name."""
-    found: list[Pair] = []
+    every: list[Pair] = []
     for script in sorted(PROGRAMS.glob("*.py")):
         if script.stem not in SHARED:
-            told = _constants(script)
-            fix, named = told["FIX"], tuple(Named(*entry) for entry in told["FIX"]["findings"])
-            found += [
+            constants = _constants(script)
+            fix, named = constants["FIX"], tuple(Named(*entry) for entry in constants["FIX"]["findings"])
+            every += [
                 Pair(
                     script.stem, size, sizes, fix["question"], fix["kind"], named,
                     fix.get("ranks", 1), fix.get("held_out", False),
                 )
-                for size, sizes in told["SIZES"].items()
+                for size, sizes in constants["SIZES"].items()
             ]  # fmt: skip
-    return found
+    return every
 
 
 def _constants(script: Path) -> dict[str, Any]:

@@ -27,11 +27,11 @@ STEPS = 4
 
 
 class OnCpu(TorchFunctionMode):  # type: ignore[misc]
-    """What is asked for on the GPU, or in pinned memory, is made on the CPU."""
+    """Makes on the CPU what the program wants on the GPU or in pinned memory."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        asked = {name: _cpu(value) for name, value in (kwargs or {}).items() if name != "pin_memory"}
-        return func(*map(_cpu, args), **asked)
+        options = {name: _cpu(value) for name, value in (kwargs or {}).items() if name != "pin_memory"}
+        return func(*map(_cpu, args), **options)
 
 
 def _cpu(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Processes that know of each other, as torchrun tells them."""
+"""The environment of the processes of a run, as torchrun sets it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import socket
 
 
 def free_port() -> int:
-    """One where the first of them may listen."""
+    """A port on which the first process can listen."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return int(listening.getsockname()[1])
 
 
 def environment(rank: int, ranks: int, port: int) -> dict[str, str]:
-    """What one of them is told."""
-    told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": port}
-    return {"MASTER_ADDR": "127.0.0.1"} | {name: str(value) for name, value in told.items()}
+    """The variables of one process."""
+    variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": port}
+    return {"MASTER_ADDR": "127.0.0.1"} | {name: str(value) for name, value in variables.items()}

@@ -1,4 +1,4 @@
-"""``syncscope analyze``."""
+"""``syncscope analyze``: report on traces."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def analyze(
     max_size: MaxSize = None,
     cache: Cache = False,
 ) -> None:
-    """Show where traces wait, what each wait blocks, what its fix is worth and how to be rid of it.
+    """Show where a program waits, what each wait costs, what its fix saves, and how to remove it.
 
-    What a fix is worth comes from a replay of the recorded steps without it. --select and --ignore also say which
-    fixes "all fixed together" are. The ranks of a run are read side by side and compared: who waits for whom, and how
-    far their clocks are apart. Those that cannot be read are named, and the others reported on.
+    The saving comes from a replay of the recorded steps without the wait. --select and --ignore also choose the
+    findings in "all fixed together". The ranks of a run are read in parallel and compared: which rank waits for which,
+    and how far apart their clocks are. Traces that cannot be read are named, and the report covers the others.
 
     [bold]Examples[/bold]
 
@@ -52,15 +52,15 @@ def analyze(
 
       syncscope analyze s3://bucket/run/ --engine dask --scheduler tcp://head:8786 -o report.json
 
-    [bold]Exit status[/bold]: 0 whatever is found; 2 wrong usage or configuration; 3 a trace that cannot be read, also
-    where others could be.
+    [bold]Exit status[/bold]: 0 done, whatever was found; 2 wrong usage or configuration; 3 a trace cannot be read, even
+    when others can.
     """
-    from syncscope.cli.output import Content, deliver, with_stdout
-    from syncscope.cli.study import chosen, end_unread, reading, study
+    from syncscope.cli.inputs import analyze_traces, exit_if_unread, reading_options, select_engine
+    from syncscope.cli.output import Content, with_stdout, write_outputs
     from syncscope.policy import load_policy
 
     policy = load_policy(Path.cwd(), config)
-    report, lanes, wanted = study(
+    report, pictures, wanted = analyze_traces(
         traces,
         with_stdout(output, format),
         policy,
@@ -68,8 +68,8 @@ def analyze(
         codes(ignore),
         bare_ms=bare_ms,
         hta=hta,
-        how=chosen(jobs, engine, scheduler),
-        reading=reading(max_size, cache),
+        engine=select_engine(jobs, engine, scheduler),
+        reading=reading_options(max_size, cache),
     )
-    deliver(wanted, Content(report, lanes))
-    end_unread(report)
+    write_outputs(wanted, Content(report, pictures))
+    exit_if_unread(report)

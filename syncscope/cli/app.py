@@ -1,4 +1,4 @@
-"""The application: its commands in the order of ``--help``, and what becomes of their errors."""
+"""The application: its commands in the order of ``--help``, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from syncscope import __version__
 from syncscope.cli.analyze import analyze
 from syncscope.cli.check import check
-from syncscope.cli.console import drop_stdout, flowing, write_stdout
+from syncscope.cli.console import drop_stdout, unwrap, write_stdout
 from syncscope.cli.diff import diff
 from syncscope.cli.errors import INTERRUPTED, exit_for
 from syncscope.cli.hta import hta
@@ -20,11 +20,11 @@ from syncscope.cli.report import report
 from syncscope.cli.rules import rules
 
 UsageError: Any = typer.BadParameter.__base__
-"""Wrong usage as the parser finds it; typer prints it and exits with 2."""
+"""A usage error that the parser raises. typer prints it and exits with 2."""
 
 
 class Commands(TyperGroup):
-    """Every error of a command becomes one line and an exit code, never a traceback."""
+    """Turns every error of a command into one line and an exit code, without a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -50,8 +50,8 @@ app = typer.Typer(
 )
 
 
-def _add(command: Callable[..., None], **how: Any) -> None:
-    app.command(help="\n\n".join(flowing(command.__doc__ or "")), **how)(command)
+def _add(command: Callable[..., None], **options: Any) -> None:
+    app.command(help="\n\n".join(unwrap(command.__doc__ or "")), **options)(command)
 
 
 _add(profile, cls=ScriptCommand)
@@ -71,9 +71,9 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Find the waits a PyTorch program hides, say what each costs, and point at the line.
+    """Find the waits that a PyTorch program hides, what each costs, and the line it is on.
 
-    [bold]profile[/bold] needs a GPU and PyTorch; everything else needs neither.
+    [bold]profile[/bold] needs a GPU and PyTorch. The other commands need neither.
     """
 
 

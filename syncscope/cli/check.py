@@ -1,4 +1,4 @@
-"""``syncscope check``."""
+"""``syncscope check``: the gate for CI."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from syncscope.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from syncscope.policy import Baseline, Held, Policy
+    from syncscope.policy import Baseline, BaselineCheck, Policy
     from syncscope.schema.verdict import RatchetOutcome, Verdict
 
 BaselineFile = Annotated[
@@ -33,16 +33,12 @@ BaselineFile = Annotated[
     typer.Option(
         "--baseline",
         metavar="FILE",
-        help="What may stay: findings in this file pass, more of them fail. Written by the first run.",
+        help="File of findings that may stay: each passes unless it occurs more often. The first run writes the file.",
         show_default=False,
     ),
 ]
-Update = Annotated[
-    bool, typer.Option("--update", help="Take out of the baseline what is fixed. Nothing is ever added to it.")
-]
-ExitZero = Annotated[
-    bool, typer.Option("--exit-zero", help="Exit with 0 where findings, stale expectations or budgets would be a 1.")
-]
+Update = Annotated[bool, typer.Option("--update", help="Remove fixed findings from the baseline. It never adds any.")]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 instead of 1.")]
 
 
 def check(
@@ -61,15 +57,15 @@ def check(
     max_size: MaxSize = None,
     cache: Cache = False,
 ) -> None:
-    """Fail when traces hold waits that nobody expects: the gate for CI.
+    """Fail when traces have unexpected waits: the gate for CI.
 
-    Judges by how often a step waits, not by time, so the verdict is the same on every machine. Which rules are gated,
-    which findings are expected, and budgets, which may be in time, stand under tool.syncscope in pyproject.toml, or in
-    syncscope.toml; a comment on a line of the program expects what is found there. --select gates other rules instead,
-    --ignore fewer. Give all traces of a run at once: an expectation that matches nothing in them is stale, and fails.
+    The gate counts how often a step waits and ignores time, so the verdict is the same on every machine. Gated rules,
+    expected findings and budgets are set under tool.syncscope in pyproject.toml, or in syncscope.toml. A comment in the
+    program can expect the findings on its line. --select replaces the gated rules, and --ignore removes some. Name all
+    traces of a run at once: an expectation that matches nothing in them is stale, and a stale expectation fails.
 
-    A project full of waits begins with --baseline: the first run writes down what is there, later ones fail on what is
-    new or occurs more often.
+    A project with many waits starts with --baseline. The first run writes the findings to the file. Later runs fail on
+    findings that are new or occur more often.
 
     [bold]Examples[/bold]
 
@@ -83,67 +79,69 @@ def check(
 
       history.append(loss.item())  # syncscope: expect SYN102 -- one read every 100 steps
 
-    [bold]Exit status[/bold]: 0 clean; 1 unexpected findings, stale expectations or budgets exceeded; 2 wrong usage or
-    configuration; 3 a trace or baseline cannot be read, a gated rule not be checked or a budget not be judged. What the
-    other ranks show is a 1 also where one cannot be read.
+    [bold]Exit status[/bold]: 0 clean; 1 unexpected findings, stale expectations or exceeded budgets; 2 wrong usage or
+    configuration; 3 a trace or baseline cannot be read, or a gated rule or a budget cannot be checked. Where both 1 and
+    3 apply, it is 1.
     """
-    from syncscope.cli.output import Content, deliver, with_stdout
-    from syncscope.cli.study import chosen, reading, study, tell_unread
-    from syncscope.policy import hold, load_policy, verdict
+    from syncscope.cli.inputs import analyze_traces, print_unread, reading_options, select_engine
+    from syncscope.cli.output import Content, with_stdout, write_outputs
+    from syncscope.policy import check_baseline, check_gate, load_policy
 
-    policy = _gated(load_policy(Path.cwd(), config), codes(select), codes(ignore))
-    saved = _saved(baseline, update)
-    report, lanes, wanted = study(
+    policy = _select_gate(load_policy(Path.cwd(), config), codes(select), codes(ignore))
+    saved = _read_baseline(baseline, update)
+    report, pictures, wanted = analyze_traces(
         traces,
         with_stdout(output, format),
         policy,
         untouched=[baseline] if baseline else [],
-        how=chosen(jobs, engine, scheduler),
-        reading=reading(max_size, cache),
+        engine=select_engine(jobs, engine, scheduler),
+        reading=reading_options(max_size, cache),
     )
-    held = hold(report, policy, saved) if baseline else None
-    report = held.report if held else report
-    outcome = verdict(report, policy)
-    if baseline is not None and held is not None:
-        outcome = _ratcheted(outcome, held, baseline, saved, update)
-    deliver(wanted, Content(report, lanes, outcome))
-    tell_unread(report)
-    raise typer.Exit(outcome.exit_code if not exit_zero else 3 if outcome.blind else 0)
+    compared = check_baseline(report, policy, saved) if baseline else None
+    report = compared.report if compared else report
+    verdict = check_gate(report, policy)
+    if baseline is not None and compared is not None:
+        verdict = _with_baseline(verdict, compared, baseline, saved, update)
+    write_outputs(wanted, Content(report, pictures, verdict))
+    print_unread(report)
+    raise typer.Exit(verdict.exit_code if not exit_zero else 3 if verdict.blind else 0)
 
 
-def _gated(policy: Policy, select: list[str], ignore: list[str]) -> Policy:
-    from syncscope.cli.study import check_codes
+def _select_gate(policy: Policy, select: list[str], ignore: list[str]) -> Policy:
+    from syncscope.cli.inputs import select_codes
 
-    selected = check_codes(select, ignore)
-    chosen = policy.only(selected, selected if select else ())
-    if not chosen.gate and policy.gate:
+    selected = select_codes(select, ignore)
+    narrowed = policy.only(selected, selected if select else ())
+    if not narrowed.gate and policy.gate:
         raise CommandError("--select and --ignore leave no rule to check", USAGE)
-    return chosen
+    return narrowed
 
 
-def _saved(path: Path | None, update: bool) -> Baseline | None:
+def _read_baseline(path: Path | None, update: bool) -> Baseline | None:
     from syncscope.policy import read_baseline
 
     if path is None:
         if update:
-            raise CommandError("--update is for a baseline: name it with --baseline", USAGE)
+            raise CommandError("--update needs --baseline", USAGE)
         return None
     if not path.parent.is_dir():
         raise CommandError(f"{path}: its folder does not exist", USAGE)
     return read_baseline(path)
 
 
-def _ratcheted(outcome: Verdict, held: Held, path: Path, saved: Baseline | None, update: bool) -> Verdict:
-    """The verdict with what became of the baseline: written at first, tightened when asked to, and otherwise, and
-    whenever anything is worse or could not be checked, left as it is."""
+def _with_baseline(
+    verdict: Verdict, compared: BaselineCheck, path: Path, saved: Baseline | None, update: bool
+) -> Verdict:
+    """Write the baseline where it is new or to be updated, and add the result to the verdict. The file stays unchanged
+    when something is worse or could not be checked."""
     from syncscope.cli.output import write
     from syncscope.schema.verdict import Ratchet
 
-    became: RatchetOutcome = "held"
-    if saved is None or (update and held.tightened != saved):
-        became = "not written"
-        if not outcome.unexpected and not outcome.not_checked and not outcome.unread:
-            became = "written" if saved is None else "tightened"
-            write(path, [held.tightened.to_json().encode()])
-    ratchet = Ratchet(path=str(path), outcome=became, covered=held.covered, fixed=held.fixed)
-    return msgspec.structs.replace(outcome, baseline=ratchet)
+    outcome: RatchetOutcome = "held"
+    if saved is None or (update and compared.tightened != saved):
+        outcome = "not written"
+        if not verdict.unexpected and not verdict.not_checked and not verdict.unread:
+            outcome = "written" if saved is None else "tightened"
+            write(path, [compared.tightened.to_json().encode()])
+    ratchet = Ratchet(path=str(path), outcome=outcome, covered=compared.covered, fixed=compared.fixed)
+    return msgspec.structs.replace(verdict, baseline=ratchet)

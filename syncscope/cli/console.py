@@ -1,18 +1,27 @@
-"""Where the commands print. Colours only on a terminal; ``NO_COLOR`` and ``FORCE_COLOR`` are respected."""
+"""Print on standard output and stderr. Colours only on a terminal; ``NO_COLOR`` and ``FORCE_COLOR`` are respected."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
 import sys
+from collections.abc import Iterator, Sequence
 from inspect import cleandoc
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+if TYPE_CHECKING:
+    from syncscope.analysis.analyze import Progress
+
+LONG_BYTES = 10_000_000
+"""A single file smaller than this is read before a progress bar would be seen."""
+
 
 class QuietConsole(Console):
-    """A console whose reader may go away (``| head``): the rest is dropped, and the exit code stays the command's."""
+    """A console whose reader may go away (``| head``). The rest is then dropped; the exit code stays the command's."""
 
     def on_broken_pipe(self) -> None:
         drop_stdout()
@@ -29,7 +38,7 @@ def stderr() -> Console:
 
 
 def write_stdout(text: str) -> None:
-    """Write text for other programs to read: as it is, in UTF-8 whatever the terminal's encoding."""
+    """Write text for other programs: unchanged, and in UTF-8 whatever the terminal's encoding."""
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", errors="replace"))
@@ -39,13 +48,46 @@ def write_stdout(text: str) -> None:
 
 
 def drop_stdout() -> None:
-    """Send what is still to be written nowhere, so that nothing complains at exit."""
+    """Discard what is still in the buffer, so that Python raises no error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
-def flowing(doc: str) -> list[str]:
-    """The paragraphs of a docstring: prose as one line for the terminal to wrap, one with indented lines as it is."""
+def unwrap(doc: str) -> list[str]:
+    """The paragraphs of a docstring. Prose becomes one line that the terminal wraps; a paragraph with indented lines
+    stays as it is."""
     paragraphs = cleandoc(doc).split("\n\n")
     return [text if re.search(r"^ ", text, re.MULTILINE) else " ".join(text.split()) for text in paragraphs]
+
+
+@contextlib.contextmanager
+def progress(files: Sequence[str]) -> Iterator[Progress | None]:
+    """Show a bar on stderr. Yields the function that moves it, or ``None`` for short work or without a terminal."""
+    console = stderr()
+    if not console.is_terminal or (len(files) < 2 and sum(map(_size, files)) < LONG_BYTES):
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    from syncscope.report.escape import terminal
+    from syncscope.trace.remote import shown
+
+    columns = (
+        SpinnerColumn(),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=len(files))
+        yield lambda path, done, total: bar.update(task, description=terminal(shown(path)), completed=done, total=total)
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size
+    except OSError:
+        return 0

@@ -1,4 +1,4 @@
-"""What goes wrong, as one line on stderr and an exit code."""
+"""Report an error as one line on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ USAGE = 2
 UNREADABLE = 3
 INTERRUPTED = 130
 TRACEBACK = "SYNCSCOPE_TRACEBACK"
-"""Environment variable: set, an internal error shows where it comes from."""
+"""Environment variable. When it is set, an internal error prints its traceback."""
 
 
 class CommandError(Exception):
-    """Ends a command: ``str()`` is the line, ``exit_code`` 2 for wrong usage, 3 for what cannot be read."""
+    """Ends a command. ``str()`` is the line; ``exit_code`` is 2 for wrong usage, 3 for a file that cannot be read."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -26,9 +26,10 @@ class CommandError(Exception):
 
 
 def exit_for(error: Exception) -> typer.Exit:
-    """Report an error on stderr; the exit it ends in.
+    """Print an error on stderr, and return the exit to raise.
 
-    An internal error ends in 3 like a trace that cannot be read: it must look neither clean nor like a finding.
+    The exit code of an internal error is 3, as for a trace that cannot be read, so that it looks neither clean nor like
+    a finding.
     """
     if isinstance(error, CommandError):
         return _exit(str(error), error.exit_code)
@@ -49,14 +50,14 @@ def exit_for(error: Exception) -> typer.Exit:
         return _exit(str(error), USAGE)
     if os.environ.get(TRACEBACK):
         raise error
-    return _exit(f"internal error: {type(error).__name__}: {error} ({TRACEBACK}=1 shows where)", UNREADABLE)
+    return _exit(f"internal error: {type(error).__name__}: {error} ({TRACEBACK}=1 prints the traceback)", UNREADABLE)
 
 
-def tell(line: str) -> None:
-    """One line on stderr of what went wrong."""
+def print_error(line: str) -> None:
+    """Print one line of error on stderr."""
     stderr().print(Text.assemble(("error: ", "bold red"), terminal(line)), soft_wrap=True)
 
 
 def _exit(line: str, code: int) -> typer.Exit:
-    tell(line)
+    print_error(line)
     return typer.Exit(code)

@@ -1,4 +1,4 @@
-"""``syncscope hta``."""
+"""``syncscope hta``: run the analyses of HolisticTraceAnalysis."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def hta(
             "--output",
             "-o",
             metavar="[FORMAT=]PATH",
-            help="Write a file: text or json, as named or by its ending (.txt, .json); the path - is standard output. "
-            "Repeatable.",
+            help="Write a file. FORMAT is text or json; without it the ending decides (.txt, .json). The path - is "
+            "standard output. Repeatable.",
             show_default=False,
         ),
     ] = None,
     last_step: Annotated[
-        bool, typer.Option("--last-step", help="Keep the last profiler step, which HTA leaves out.")
+        bool, typer.Option("--last-step", help="Include the last profiler step, which HTA drops.")
     ] = False,
     max_size: MaxSize = None,
     cache: Cache = False,
 ) -> None:
-    """Run the analyses of HolisticTraceAnalysis (HTA) without its parser, and print their tables.
+    """Run the analyses of HolisticTraceAnalysis (HTA) on the columns that syncscope reads, and print their tables.
 
-    Temporal and idle-time breakdown, overlap of communication with computation, length of the launch queue, critical
-    path of the second step: HTA's own code on the columns that syncscope reads. An analysis that HTA cannot run on a
-    trace says why. Needs HTA: pip install 'syncscope[hta]'. HTA_DISABLE_NS_ROUNDING=1 in the environment keeps the
-    nanoseconds that HTA rounds away.
+    The analyses are HTA's own code: temporal breakdown, idle-time breakdown, overlap of communication with computation,
+    length of the launch queue, and the critical path of the second step. Where HTA cannot run an analysis on a trace,
+    the output says why. Needs HTA: pip install 'syncscope[hta]'. HTA rounds times to microseconds; set
+    HTA_DISABLE_NS_ROUNDING=1 in the environment to keep the nanoseconds.
 
     [bold]Examples[/bold]
 
@@ -51,11 +51,11 @@ def hta(
       syncscope hta trace.json.gz --format json
       syncscope hta run/ -o hta.json
 
-    [bold]Exit status[/bold]: 0; 2 wrong usage, or HTA is not installed; 3 a trace that cannot be read.
+    [bold]Exit status[/bold]: 0 done; 2 wrong usage, or HTA is not installed; 3 a trace cannot be read.
     """
     from syncscope.analysis.analyze import find_traces, require_hta
+    from syncscope.cli.inputs import reading_options
     from syncscope.cli.output import STDOUT, targets, with_stdout, write
-    from syncscope.cli.study import reading
 
     files = find_traces(traces)
     wanted = targets(with_stdout(output, format), [*traces, *files])
@@ -63,35 +63,35 @@ def hta(
         if target.format not in WRITES:
             raise CommandError(f"{target.path}: hta writes text and json, not {target.format}", USAGE)
     require_hta()
-    report = _run(files, last_step, reading(max_size, cache))
+    report = _run(files, last_step, reading_options(max_size, cache))
     for target in wanted:
         if target.path != STDOUT:
-            write(target.path, [_rendered(report, target.format).encode("utf-8", errors="replace")])
+            write(target.path, [_render(report, target.format).encode("utf-8", errors="replace")])
     for target in wanted:
         if target.path == STDOUT:
             _print(report, target.format)
 
 
-def _run(files: Sequence[str], last_step: bool, how: Reading) -> HTAReport:
+def _run(files: Sequence[str], last_step: bool, reading: Reading) -> HTAReport:
     import msgspec
 
     from syncscope import __version__, load
-    from syncscope.cli.progress import progress
+    from syncscope.cli.console import progress
     from syncscope.hta import run_analyses
     from syncscope.schema.report import HTAReport, HTATrace, Tool
 
-    found = []
+    every = []
     with progress(files) as bar:
         for done, file in enumerate(files):
             if bar:
                 bar(file, done, len(files))
-            trace = load(file, **msgspec.structs.asdict(how))
+            trace = load(file, **msgspec.structs.asdict(reading))
             tables = run_analyses(trace, include_last_profiler_step=last_step)
-            found.append(HTATrace(path=trace.path, rank=trace.rank, hta=tables))
-    return HTAReport(tool=Tool(name="syncscope", version=__version__), traces=tuple(found))
+            every.append(HTATrace(path=trace.path, rank=trace.rank, hta=tables))
+    return HTAReport(tool=Tool(name="syncscope", version=__version__), traces=tuple(every))
 
 
-def _rendered(report: HTAReport, format: str) -> str:
+def _render(report: HTAReport, format: str) -> str:
     if format == "json":
         from syncscope.report.escape import json_text
 
@@ -105,7 +105,7 @@ def _print(report: HTAReport, format: str) -> None:
     from syncscope.cli.console import stdout, write_stdout
 
     if format == "json":
-        write_stdout(_rendered(report, format))
+        write_stdout(_render(report, format))
         return
     from syncscope.report.hta_text import show
 

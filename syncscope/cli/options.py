@@ -11,8 +11,8 @@ Traces = Annotated[
     list[str],
     typer.Argument(
         metavar="TRACE",
-        help="Chrome traces of torch.profiler or of syncscope profile (.json, .json.gz), or folders of them: "
-        "the ranks of one run. With the extra remote also URLs, as in s3://bucket/run/.",
+        help="Traces of torch.profiler or syncscope profile (.json, .json.gz), or folders of traces: the ranks of one "
+        "run. With the extra remote also URLs, such as s3://bucket/run/.",
         show_default=False,
     ),
 ]
@@ -20,8 +20,8 @@ Format = Annotated[
     Literal["text", "json", "sarif", "junit", "github", "markdown"] | None,
     typer.Option(
         "--format",
-        help="What standard output gets: text unless something else is named. github: annotations for GitHub Actions, "
-        "and the job's summary.",
+        help="Format of standard output; default: text. github writes annotations for GitHub Actions and the job's "
+        "summary.",
         show_default=False,
     ),
 ]
@@ -31,20 +31,20 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="[FORMAT=]PATH",
-        help="Write a file: text, json, html, sarif, junit, markdown or github, as named or by its ending (.txt, "
-        ".json, .html, .sarif, .xml, .md); the path - is standard output. Repeatable.",
+        help="Write a file. FORMAT is text, json, html, sarif, junit, markdown or github. Without it the ending "
+        "decides: .txt, .json, .html, .sarif, .xml or .md. The path - is standard output. Repeatable.",
         show_default=False,
     ),
 ]
 Select = Annotated[
     list[str] | None,
     typer.Option(
-        "--select", metavar="RULES", help="Only these rules: codes or prefixes, as in SYN,CPY201.", show_default=False
+        "--select", metavar="RULES", help="Only these rules: codes or prefixes, such as SYN,CPY201.", show_default=False
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option("--ignore", metavar="RULES", help="Not these rules: codes or prefixes.", show_default=False),
+    typer.Option("--ignore", metavar="RULES", help="All rules but these: codes or prefixes.", show_default=False),
 ]
 BareMs = Annotated[
     float | None,
@@ -52,13 +52,13 @@ BareMs = Annotated[
         "--bare-ms",
         metavar="MS",
         min=0.001,
-        help="Mean length of a step with no profiler, for savings from traces that do not hold it.",
+        help="Mean length of a step without a profiler. Savings need it where the trace does not have it.",
         show_default=False,
     ),
 ]
 HTA = Annotated[
     bool,
-    typer.Option("--hta", help="Add the tables of HolisticTraceAnalysis, as syncscope hta prints them (extra: hta)."),
+    typer.Option("--hta", help="Add the tables of HolisticTraceAnalysis that syncscope hta prints (extra: hta)."),
 ]
 Jobs = Annotated[
     int | None,
@@ -67,21 +67,25 @@ Jobs = Annotated[
         "-j",
         metavar="N",
         min=1,
-        help="Processes that read traces; each holds one trace in memory. Default: one a processor, where there is "
-        "enough to read.",
+        help="Number of processes that read traces. Each holds one trace in memory. Default: one for each processor, "
+        "or one process when there is little to read.",
         show_default=False,
     ),
 ]
 Engine = Annotated[
     Literal["local", "dask"],
-    typer.Option("--engine", help="local: this machine. dask: the workers of a cluster, with the extra cluster."),
+    typer.Option(
+        "--engine",
+        help="Read traces on this machine (local) or on a cluster (dask; extra: cluster).",
+    ),
 ]
 Scheduler = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Of the dask cluster, as in tcp://host:8786. Its workers must see the traces under the same paths.",
+        help="Address of the dask scheduler, such as tcp://host:8786. The workers must see the traces under the same "
+        "paths.",
         show_default=False,
     ),
 ]
@@ -90,8 +94,8 @@ MaxSize = Annotated[
     typer.Option(
         "--max-size",
         metavar="SIZE",
-        help="The largest trace read, inflated, as in 500M or 20G; 8G unless something else is named. A damaged one "
-        "may be a quarter of it.",
+        help="Largest uncompressed size of a trace, such as 500M or 20G; default: 8G. For a damaged trace the limit is "
+        "a quarter of it.",
         show_default=False,
     ),
 ]
@@ -99,8 +103,8 @@ Cache = Annotated[
     bool,
     typer.Option(
         "--cache",
-        help="Keep what was read as columns in your cache folder, and take it from there the next time; needs the "
-        "extra cache.",
+        help="Keep the columns of each trace in your cache folder, and read them from there the next time (extra: "
+        "cache).",
     ),
 ]
 Config = Annotated[
@@ -108,13 +112,13 @@ Config = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="Configuration to use instead of the nearest syncscope.toml or pyproject.toml with a "
-        "tool.syncscope table, in this folder or above.",
+        help="Configuration file. Default: the nearest syncscope.toml, or pyproject.toml with a tool.syncscope table, "
+        "in this folder or above.",
         show_default=False,
     ),
 ]
 
 
 def codes(values: list[str] | None) -> list[str]:
-    """What ``--select A,B --select C`` lists."""
+    """The codes in ``--select A,B --select C``."""
     return [code.strip() for value in values or () for code in value.split(",") if code.strip()]

@@ -1,4 +1,4 @@
-"""``--format`` and ``--output [FORMAT=]PATH``: checked before any work, written whole or not at all."""
+"""``--format`` and ``--output [FORMAT=]PATH``: check them before any work, and write each file whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 STDOUT = Path("-")
 SUMMARY = "GITHUB_STEP_SUMMARY"
-"""Environment variable of GitHub Actions: the file that a step's summary is appended to."""
+"""Environment variable of GitHub Actions: the file to which a job's summary is appended."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Content:
-    """What every output is made of."""
+    """The input of every renderer."""
 
     report: Report
     lanes: Sequence[Lanes] = ()
@@ -98,13 +98,13 @@ ENDINGS = {
     ".xml": "junit",
     ".md": "markdown",
 }
-"""The first that fits says the format of a file that was named without one."""
+"""The format of a file that is named without one: the first ending that matches."""
 PICTURED = frozenset({"html"})
 """Formats that show the timeline."""
 
 
 def with_stdout(values: Iterable[str] | None, format: str | None) -> list[str]:
-    """The outputs and that of standard output: ``--format``, else what is written to the path ``-``, else text."""
+    """The outputs with one for standard output: ``--format``, else what is written to the path ``-``, else text."""
     listed = list(values or ())
     if format is None and any(_parsed(value).path == STDOUT for value in listed):
         return listed
@@ -112,18 +112,18 @@ def with_stdout(values: Iterable[str] | None, format: str | None) -> list[str]:
 
 
 def targets(values: Iterable[str] | None, inputs: Iterable[str | Path]) -> list[Target]:
-    """What ``--output`` names. Raises ``CommandError`` for one that cannot or must not be written."""
+    """The outputs that ``--output`` names. Raises ``CommandError`` for one that cannot or must not be written."""
     taken = {os.path.realpath(path): "would overwrite its input" for path in inputs}
-    found = []
+    outputs = []
     for value in values or ():
         target = _parsed(value)
         claim(target.path, taken)
-        found.append(target)
-    return found
+        outputs.append(target)
+    return outputs
 
 
 def claim(path: Path, taken: dict[str, str]) -> None:
-    """Take a path for an output. ``taken`` says of each real path why it cannot be had.
+    """Reserve a path for an output. ``taken`` holds the paths that are not available, each with the reason.
 
     Raises ``CommandError`` for one that cannot or must not be written.
     """
@@ -146,7 +146,7 @@ def _parsed(value: str) -> Target:
     if kind is None:
         known = ", ".join(ENDINGS)
         names = ", ".join(RENDERERS)
-        raise CommandError(f"{value}: unknown kind of output: end it in {known} or write {names}= before it", USAGE)
+        raise CommandError(f"{value}: unknown format: end the name in {known}, or put {names}= in front of it", USAGE)
     return Target(kind, Path(value))
 
 
@@ -154,7 +154,7 @@ def needs_picture(wanted: Iterable[Target]) -> bool:
     return any(target.format in PICTURED for target in wanted)
 
 
-def deliver(wanted: Iterable[Target], content: Content) -> None:
+def write_outputs(wanted: Iterable[Target], content: Content) -> None:
     """Write or print every target. Raises ``CommandError`` when the system refuses."""
     printed = [target.format for target in wanted if target.path == STDOUT]
     for target in wanted:
@@ -186,8 +186,10 @@ def _append(path: Path, text: str) -> None:
 
 
 def folder_in_repository(start: Path) -> str:
-    """Where the project that ``start`` belongs to lies in its repository, ``""`` at its root: findings name files from
-    the project's root, a code host from the repository's."""
+    """The folder of the project of ``start`` inside its repository, ``""`` at the repository's root.
+
+    Findings name files relative to the project's root; a code host needs them relative to the repository's.
+    """
     from syncscope.collect.paths import project_root
 
     project = project_root(start.resolve())

@@ -1,4 +1,4 @@
-"""``report --perfetto``: the traces of a report with its findings in them."""
+"""``syncscope report --perfetto``: write the traces of a report with its findings as tracks."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from syncscope.schema.report import Report
 
 LEVEL = 2
-"""isal's middle level, as the collector's."""
+"""isal's middle level of compression, as the collector uses."""
 
 Destination = tuple[str, Path]
-"""Where a trace is, a path or a URL, and where it goes with its findings."""
+"""The source of a trace, a path or a URL, and the file it is written to."""
 
 
 def destinations(path: Path | None, traces: Mapping[str, str], other: Iterable[str | Path]) -> dict[str, Destination]:
-    """Where each trace, by its path in the report, is and goes: to ``path``, or where there are several to a file of
-    its own name in the folder ``path``. Nothing where ``path`` is ``None``.
+    """Source and destination of each trace, by its path in the report; empty where ``path`` is ``None``.
 
-    Raises ``CommandError`` for a place that cannot be written, or is a trace or one of ``other``.
+    One trace goes to ``path``. Several go to the folder ``path``, each to a file with its own name. Raises
+    ``CommandError`` for a destination that cannot be written, or that is a trace or one of ``other``.
     """
     if path is None:
         return {}
     if path == STDOUT:
-        raise CommandError("--perfetto needs the name of a file", USAGE)
+        raise CommandError("--perfetto cannot write to standard output: name a file", USAGE)
     taken = {os.path.realpath(file): "would overwrite its input" for file in traces.values()}
     taken |= {os.path.realpath(file): "is named twice" for file in other}
     if len(traces) > 1:
@@ -49,7 +49,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _flat(name: str, names: Sequence[str]) -> str:
-    """The trace's own name, with its folders where others have the same one."""
+    """The trace's file name. Where several traces have the same name, their folders become part of it."""
     own = os.path.basename(name)
     if sum(os.path.basename(other) == own for other in names) == 1:
         return own
@@ -58,7 +58,7 @@ def _flat(name: str, names: Sequence[str]) -> str:
 
 
 def annotate(report: Report, written: Mapping[str, Destination], max_bytes: int) -> None:
-    """Write those traces of a report with their findings. Raises ``TraceError``, ``CommandError``."""
+    """Write the report's traces with their findings. Raises ``TraceError``, ``CommandError``."""
     from syncscope.analysis.analyze import annotated
 
     for number, info in enumerate(report.traces if written else ()):
@@ -75,14 +75,14 @@ def by_name(files: Iterable[str]) -> dict[str, str]:
 
 
 def traces_beside(report: Report, folder: Path) -> dict[str, str]:
-    """The traces of a saved report by their path in it, in its folder: only their names are taken from it.
+    """The traces of a saved report, by their path in it. Only file names are taken from it: they must be in ``folder``.
 
-    Raises ``CommandError`` where one is not there.
+    Raises ``CommandError`` where one is missing.
     """
     files = {info.path: folder / Path(info.path).name for info in report.traces}
     for file in files.values():
         if not file.is_file():
-            raise CommandError(f"{file}: the trace of this report is not beside it", UNREADABLE)
+            raise CommandError(f"{file}: missing: the traces must be in the folder of the report", UNREADABLE)
     return {name: str(file) for name, file in files.items()}
 
 

@@ -22,7 +22,7 @@ NOTHING_RECORDED = 3
 
 
 class ScriptCommand(TyperCommand):
-    """Everything after the script's name, or after ``-m MODULE``, belongs to the script."""
+    """Leaves everything after the script's name, or after ``-m MODULE``, to the script."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         takes_value = {
@@ -47,32 +47,31 @@ def profile(
     module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Folder to write  [default: syncscope-SCRIPT]"),
+        typer.Option("--output", "-o", metavar="DIR", help="Folder to write to  [default: syncscope-SCRIPT]"),
     ] = None,
-    warmup: Annotated[int, typer.Option(min=0, help="Steps to let pass first.")] = 5,
-    bare: Annotated[int, typer.Option(min=0, help="Steps to time with no profiler running.")] = 10,
+    warmup: Annotated[int, typer.Option(min=0, help="Steps to skip first.")] = 5,
+    bare: Annotated[int, typer.Option(min=0, help="Steps to time without a profiler.")] = 10,
     steps: Annotated[int, typer.Option(min=1, help="Steps to record.")] = 5,
-    attribution: Annotated[int, typer.Option(min=0, help="Steps to record once more with PyTorch's ops.")] = 3,
+    attribution: Annotated[int, typer.Option(min=0, help="Later steps to record with PyTorch's ops.")] = 3,
     mode: Annotated[
-        str, typer.Option(help="windows: light recording, ops from a window of their own; full: one window with all.")
+        str,
+        typer.Option(help="windows: a light recording, and ops in a separate window. full: one window with all."),
     ] = "windows",
-    hazards: Annotated[
-        bool, typer.Option("--hazards", help="Look for races too, in a slow window of its own.")
-    ] = False,
+    hazards: Annotated[bool, typer.Option("--hazards", help="Look for races too, in a separate, slow window.")] = False,
     seconds: Annotated[
         float | None,
-        typer.Option(min=0.01, metavar="S", help="Record by time: windows of S seconds instead of steps."),
+        typer.Option(min=0.01, metavar="S", help="Record windows of S seconds instead of steps."),
     ] = None,
-    stop: Annotated[bool, typer.Option("--stop", help="End the program after the windows.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End the program after the last window.")] = False,
     source: Annotated[bool, typer.Option("--source/--no-source", help="Keep source lines in the recording.")] = True,
 ) -> None:
     """Run a program and record where it waits for the GPU.
 
-    Steps come from syncscope.step(), else from the optimiser's step, else from the outermost module's call. The
-    first steps pass (--warmup), the next are timed with nothing switched on (--bare), then some are recorded
-    (--steps, --attribution). The folder then holds trace.json.gz (opens in Perfetto), report.json and report.html.
+    A step ends at syncscope.step(), or else at the optimiser's step, or else at the call of the outermost module.
+    syncscope skips the first steps (--warmup), times the next without a profiler (--bare), and records the ones after
+    (--steps, --attribution). It writes trace.json.gz (opens in Perfetto), report.json and report.html to the folder.
 
-    Options after the script's name are the script's own; its output and exit status are its own too.
+    Options after the script's name belong to the script. Its output and exit status stay its own.
 
     [bold]Examples[/bold]
 
@@ -80,8 +79,8 @@ def profile(
       syncscope profile --steps 3 --stop -o out -m my_package.train --config small.yaml
       torchrun --nproc-per-node 2 -m syncscope profile train.py
 
-    [bold]Exit status[/bold]: the script's own; 3 when the script succeeded and nothing could be recorded, or when
-    there is no GPU and the script was not run; 2 for wrong usage.
+    [bold]Exit status[/bold]: the script's own; 2 wrong usage; 3 the script succeeded but nothing was recorded, or
+    there is no GPU and the script did not run.
     """
     from syncscope.collect.gpu import gpu_count
     from syncscope.collect.windows import Plan
@@ -96,8 +95,8 @@ def profile(
     load = _loader(name, is_module=module is not None)
     if gpu_count() == 0:
         _say(
-            "error: no GPU: nothing to record, the script was not run. Record on a machine with a GPU, "
-            "then analyse the trace anywhere with: syncscope analyze TRACE"
+            "error: there is no GPU, so the script was not run. Record on a machine with a GPU, then analyse the trace "
+            "on any machine: syncscope analyze TRACE"
         )
         raise typer.Exit(NOTHING_RECORDED)
     plan = Plan(
@@ -114,7 +113,7 @@ def profile(
 
 
 def _loader(name: str, *, is_module: bool) -> Callable[[], tuple[Any, Any]]:
-    """How to load the program; a file that is not there is a usage error before anything runs."""
+    """A function that loads the program. Raises a usage error for a missing file before anything runs."""
     from syncscope.collect.run import load_module, load_script
 
     if not is_module and not os.path.isfile(name):
@@ -139,7 +138,7 @@ def _collector(
 
 
 def _run(collector: Collector, load: Callable[[], tuple[Any, Any]], arguments: list[str]) -> int:
-    """Run the program under the collector; the exit status of ``profile``."""
+    """Run the program under the collector, and return the exit status of ``profile``."""
     from syncscope.collect.annotations import begin, end
     from syncscope.collect.run import ScriptError, execute, report_syntax_error
 
@@ -174,7 +173,7 @@ def _run(collector: Collector, load: Callable[[], tuple[Any, Any]], arguments: l
 
 
 def _leave(status: int) -> NoReturn:
-    """End a program that was stopped in the middle, also when threads of its own still wait for more of it."""
+    """End a program that was stopped early, even when its other threads are still waiting."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -182,7 +181,7 @@ def _leave(status: int) -> NoReturn:
 
 
 def _on_terminate(collector: Collector) -> Any:
-    """On SIGTERM write what was recorded, then die of it as the program would have; respects its own handler."""
+    """On SIGTERM, write the recording and then end as the program would have. A handler of the program's own stays."""
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return None
     pid = os.getpid()
@@ -197,7 +196,7 @@ def _on_terminate(collector: Collector) -> Any:
 
 
 def _summary(collector: Collector) -> bool:
-    """Write the reports and print the summary on stderr; whether anything was recorded."""
+    """Write the reports and print the summary on stderr. Returns whether anything was recorded."""
     from syncscope.session import write_reports
 
     for note in collector.notes:

@@ -1,21 +1,21 @@
-"""``syncscope report``."""
+"""``syncscope report``: the HTML page, and the trace with its findings for Perfetto."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncscope.cli.errors import USAGE, CommandError
+from syncscope.cli.inputs import analyze_traces, exit_if_unread, is_report, read_report, reading_options
 from syncscope.cli.options import BareMs, Cache, Config, MaxSize, Output
-from syncscope.cli.saved import is_report, read_report
+from syncscope.cli.output import Content, needs_picture, targets, write_outputs
+from syncscope.cli.perfetto import annotate, by_name, destinations, traces_beside
 
 if TYPE_CHECKING:
     from syncscope.cli.output import Target
-    from syncscope.report.picture.lanes import Lanes
-    from syncscope.schema.report import Report
-    from syncscope.trace.source import Reading
 
 
 def report(
@@ -31,8 +31,8 @@ def report(
         typer.Option(
             "--perfetto",
             metavar="PATH",
-            help="Write the trace with the findings as tracks of their own, for Perfetto; gzipped where PATH ends in "
-            ".gz. For several traces PATH is a folder.",
+            help="Write the trace with the findings as additional tracks, for Perfetto. A PATH that ends in .gz is "
+            "gzipped. For several traces, PATH is a folder.",
             show_default=False,
         ),
     ] = None,
@@ -41,9 +41,9 @@ def report(
     cache: Cache = False,
     config: Config = None,
 ) -> None:
-    """Write the HTML report, or the trace with the findings in it, from a trace or from a saved JSON report.
+    """Write the HTML report, or the trace with its findings, from a trace or from a saved JSON report.
 
-    From a saved report the timeline is drawn from the traces beside it, where they are still there.
+    The timeline needs the traces. For a saved report they are looked for in the same folder as the report.
 
     [bold]Examples[/bold]
 
@@ -51,40 +51,30 @@ def report(
       syncscope report out/report.json -o report.html
       syncscope report trace.json.gz --perfetto found.json.gz
 
-    [bold]Exit status[/bold]: 0; 2 wrong usage or configuration; 3 a file that cannot be read.
+    [bold]Exit status[/bold]: 0 done; 2 wrong usage or configuration; 3 a file that cannot be read.
     """
-    from syncscope.analysis.analyze import find_traces
-    from syncscope.cli.errors import USAGE, CommandError
-    from syncscope.cli.output import Content, deliver, needs_picture, targets
-    from syncscope.cli.perfetto import annotate, by_name, destinations, traces_beside
-    from syncscope.cli.study import end_unread, reading, study
+    from syncscope.analysis.analyze import find_traces, lanes_beside
     from syncscope.policy import load_policy
 
     if not output and perfetto is None:
         raise CommandError("nothing to write: name a file with --output or --perfetto", USAGE)
-    file, how = Path(source), reading(max_size, cache)  # a URL is no file
+    file, reading = Path(source), reading_options(max_size, cache)  # a URL is no file
     if is_report(file):
-        wanted, found = targets(output, [source]), read_report(file)
-        marked = destinations(
-            perfetto, traces_beside(found, file.parent) if perfetto else {}, [source, *_paths(wanted)]
-        )
-        deliver(wanted, Content(found, _pictures(found, file.parent, how) if needs_picture(wanted) else ()))
-        annotate(found, marked, how.max_bytes)
+        wanted, saved = targets(output, [source]), read_report(file)
+        traces = traces_beside(saved, file.parent) if perfetto else {}
+        written = destinations(perfetto, traces, [source, *_paths(wanted)])
+        pictures = lanes_beside(saved, file.parent, reading) if needs_picture(wanted) else ()
+        write_outputs(wanted, Content(saved, pictures))
+        annotate(saved, written, reading.max_bytes)
         return
     traces = by_name(find_traces([source])) if perfetto else {}
-    marked = destinations(perfetto, traces, _paths(targets(output, traces.values())))
+    written = destinations(perfetto, traces, _paths(targets(output, traces.values())))
     policy = load_policy(Path.cwd(), config)
-    found, lanes, wanted = study([source], output, policy, bare_ms=bare_ms, reading=how)
-    deliver(wanted, Content(found, lanes))
-    annotate(found, marked, how.max_bytes)
-    end_unread(found)
+    result, lanes, wanted = analyze_traces([source], output, policy, bare_ms=bare_ms, reading=reading)
+    write_outputs(wanted, Content(result, lanes))
+    annotate(result, written, reading.max_bytes)
+    exit_if_unread(result)
 
 
 def _paths(wanted: Iterable[Target]) -> list[Path]:
     return [target.path for target in wanted]
-
-
-def _pictures(saved: Report, folder: Path, how: Reading) -> Sequence[Lanes]:
-    from syncscope.analysis.analyze import lanes_beside
-
-    return lanes_beside(saved, folder, how)

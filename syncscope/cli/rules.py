@@ -1,4 +1,4 @@
-"""``syncscope rules``."""
+"""``syncscope rules``: list the rules, or explain one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rules(
       syncscope rules SYN102
       syncscope rules scalar-read
 
-    [bold]Exit status[/bold]: 0; 2 an unknown rule.
+    [bold]Exit status[/bold]: 0 done; 2 an unknown rule.
     """
     from syncscope.rules import RULES
 
@@ -61,10 +61,10 @@ def _list(rules: tuple[Rule, ...]) -> None:
 def _explain(rule: Rule) -> None:
     from rich.text import Text
 
-    from syncscope.cli.console import flowing, stdout
+    from syncscope.cli.console import stdout, unwrap
 
     console = stdout()
     console.print(Text.assemble((f"{rule.code} {rule.name}", "bold"), (f"  {rule.severity}", "dim")))
-    for paragraph in flowing(rule.doc):
+    for paragraph in unwrap(rule.doc):
         console.print()
         console.print(Text(paragraph), soft_wrap="\n" in paragraph)

@@ -1,1 +1,1 @@
-"""What two reports, or one report and a baseline, have in common."""
+"""Compare a report with an earlier one, or with a baseline, by how often a step each finding occurs."""

@@ -1,4 +1,4 @@
-"""What became of the findings between two reports, and of the step."""
+"""Compare two reports: which findings are new, fixed, or occur more or less often a step, and how long a step takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from syncscope.compare.tally import Family, Tally, family_of, tallied
+from syncscope.compare.occurrences import ExpressionKey, Occurrences, count_by_fingerprint, expression_key_of
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report, TraceInfo
 
@@ -21,18 +21,19 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A finding that occurs more or less often a step than before."""
 
     kind: Kind
-    """``unclear``: in only one of the reports, and the other could not check its rule."""
+    """``unclear``: only one of the reports has it, and the other could not check its rule."""
     finding: Finding
-    """As it is after, or was before where it is gone; of several with one fingerprint the heaviest."""
+    """The later report's, or the earlier one's where the later has none. The heaviest of several with one fingerprint.
+    """
     before: float | None
     after: float | None
-    """Occurrences a step, 0 where it is not there; ``None`` where there are no steps or the rule was not checked."""
+    """Occurrences a step, 0 for none; ``None`` where there are no steps or the rule was not checked."""
     lines: tuple[int, ...] = ()
-    """Of a new one among equal expressions of its function all their lines: any of them may be the new one."""
+    """The lines of all equal expressions of the function, where any of them may be the new one."""
 
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean step, of several traces the slowest one's, in ms; both times measured the same way."""
+    """The mean step of the slowest trace, in ms. Both times are measured the same way."""
 
     before: float
     after: float
@@ -41,18 +42,18 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
-    """A later report against an earlier one. The structure is the JSON output, as that of a report is."""
+    """The changes from an earlier report to a later one. The structure is the JSON output."""
 
     schema_version: int = SCHEMA_VERSION
     before: tuple[str, ...]
     after: tuple[str, ...]
     """Paths of the traces."""
     changes: tuple[Change, ...]
-    """What is there after in the order of that report, then what is gone in the order of the other."""
+    """Findings of the later report in its order, then those that only the earlier one has, in its order."""
     same: int
     """Fingerprints that occur as often as before."""
     step: StepTime | None
-    """``None`` where the two have no figure in common."""
+    """``None`` where no figure was measured in both."""
     not_compared: tuple[str, ...]
     """Rules that one of the reports, or both, could not check."""
 
@@ -65,65 +66,68 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diff(before: Report, after: Report) -> Diff:
-    """Compare by fingerprint and count a step: a pure function of the two reports."""
-    old, new = tallied(before.findings), tallied(after.findings)
-    blind = _unseen(before), _unseen(after)
+    """Compare by fingerprint and count a step. A pure function of the two reports."""
+    old, new = count_by_fingerprint(before.findings), count_by_fingerprint(after.findings)
+    unchecked = _unchecked_rules(before), _unchecked_rules(after)
     changes, same = [], 0
     for key in dict.fromkeys((*new, *old)):
-        change = _change(old.get(key), new.get(key), blind)
+        change = _change(old.get(key), new.get(key), unchecked)
         if change is None:
             same += 1
         else:
             changes.append(change)
-    told = _with_candidates(changes, old.values(), new.values())
     return Diff(
         before=tuple(info.path for info in before.traces),
         after=tuple(info.path for info in after.traces),
-        changes=tuple(told),
+        changes=tuple(_with_candidate_lines(changes, old.values(), new.values())),
         same=same,
         step=_step(before.traces, after.traces),
-        not_compared=tuple(sorted(blind[0] | blind[1])),
+        not_compared=tuple(sorted(unchecked[0] | unchecked[1])),
     )
 
 
-def _change(had: Tally | None, has: Tally | None, blind: tuple[frozenset[str], frozenset[str]]) -> Change | None:
-    """What became of one fingerprint, ``None`` where nothing did; ``blind`` are the rules that could not be checked
+def _change(
+    old: Occurrences | None, new: Occurrences | None, unchecked: tuple[frozenset[str], frozenset[str]]
+) -> Change | None:
+    """The change of one fingerprint, ``None`` for no change. ``unchecked`` are the rules that could not be checked,
     before and after."""
-    tally = has or had
-    assert tally is not None
-    rule = tally.first.rule
-    before = had.per_step if had else None if rule in blind[0] else 0.0
-    after = has.per_step if has else None if rule in blind[1] else 0.0
+    latest = new or old
+    assert latest is not None
+    finding = latest.first
+    before = old.per_step if old else None if finding.rule in unchecked[0] else 0.0
+    after = new.per_step if new else None if finding.rule in unchecked[1] else 0.0
     kind: Kind
-    if had and has:
-        timing = tally.first.site is None and tally.first.op is None  # idle time has no place: its pieces vary
+    if old and new:
+        timing = finding.site is None and finding.op is None  # idle time has no place: its pieces vary
         if before is None or after is None or before == after or timing:
             return None
         kind = "more" if after > before else "fewer"
-    elif (after if had else before) is None:
+    elif (after if old else before) is None:
         kind = "unclear"
-    elif tally.per_step == 0:  # never inside the steps
+    elif latest.per_step == 0:  # never inside the steps
         return None
     else:
-        kind = "new" if has else "fixed"
-    return Change(kind=kind, finding=tally.first, before=before, after=after)
+        kind = "new" if new else "fixed"
+    return Change(kind=kind, finding=finding, before=before, after=after)
 
 
-def _with_candidates(changes: Iterable[Change], old: Iterable[Tally], new: Iterable[Tally]) -> Iterator[Change]:
-    """Name the lines of a whole family where it was there before and something of it is new or more."""
-    known = {family_of(tally.first) for tally in old}
-    lines: dict[Family, set[int]] = defaultdict(set)
-    for tally in new:
-        for finding in tally.findings:
+def _with_candidate_lines(
+    changes: Iterable[Change], old: Iterable[Occurrences], new: Iterable[Occurrences]
+) -> Iterator[Change]:
+    """Add the lines of all equal expressions to a change that is new or more, where some of them were there before."""
+    known = {expression_key_of(occurrences.first) for occurrences in old}
+    lines: dict[ExpressionKey, set[int]] = defaultdict(set)
+    for occurrences in new:
+        for finding in occurrences.findings:
             if finding.site is not None and finding.site.line is not None:
-                lines[family_of(finding)].add(finding.site.line)
+                lines[expression_key_of(finding)].add(finding.site.line)
     for change in changes:
-        family = family_of(change.finding)
-        ambiguous = change.kind in ("new", "more") and family in known and len(lines[family]) > 1
-        yield msgspec.structs.replace(change, lines=tuple(sorted(lines[family]))) if ambiguous else change
+        key = expression_key_of(change.finding)
+        ambiguous = change.kind in ("new", "more") and key in known and len(lines[key]) > 1
+        yield msgspec.structs.replace(change, lines=tuple(sorted(lines[key]))) if ambiguous else change
 
 
-def _unseen(report: Report) -> frozenset[str]:
+def _unchecked_rules(report: Report) -> frozenset[str]:
     return frozenset(entry.rule for entry in report.not_checked if not entry.partial)
 
 

@@ -1,31 +1,31 @@
-"""What a project expects of its traces, and whether a report keeps to it.
+"""Check a report against what a project expects of it: gate, expectations, baseline and budgets.
 
-Importing this loads neither pandas nor the rules: the collector asks for ``own_packages`` before a user's script runs.
+Importing this loads neither pandas nor the rules: the collector reads ``own_packages`` before a user's script runs.
 """
 
 from __future__ import annotations
 
-from syncscope.policy.baseline import Baseline, BaselineError, Held, hold, read_baseline
+from syncscope.policy.baseline import Baseline, BaselineCheck, BaselineError, check_baseline, read_baseline
 from syncscope.policy.config import ConfigError, load_policy, own_packages
 from syncscope.policy.expectations import apply
-from syncscope.policy.gate import verdict
+from syncscope.policy.gate import check_gate
 from syncscope.policy.policy import DEFAULT_GATE, Expectation, Override, Policy
 from syncscope.policy.settings import Budgets
 
 __all__ = [
     "DEFAULT_GATE",
     "Baseline",
+    "BaselineCheck",
     "BaselineError",
     "Budgets",
     "ConfigError",
     "Expectation",
-    "Held",
     "Override",
     "Policy",
     "apply",
-    "hold",
+    "check_baseline",
+    "check_gate",
     "load_policy",
     "own_packages",
     "read_baseline",
-    "verdict",
 ]

@@ -1,7 +1,7 @@
-"""The ratchet: what a project had when it adopted the gate may stay or become less, and must not become more.
+"""The baseline: findings that a project had when it adopted the gate may stay or occur less often, but not more often.
 
-The file holds, for each finding that would fail the gate, its fingerprint and its count a step; rule and place stand
-beside them for people. There is no line, machine or time in it, so moving code changes nothing.
+The file holds the fingerprint and the count a step of each finding that would fail the gate. Rule and place are there
+for readers. The file names no line, machine or time, so moving code changes nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +16,16 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from syncscope.compare.tally import DIGITS, Family, family, family_of, most_per_step, say_count, tallied
-from syncscope.policy.gate import standing, unseen
+from syncscope.compare.occurrences import (
+    DIGITS,
+    ExpressionKey,
+    count_by_fingerprint,
+    expression_key,
+    expression_key_of,
+    format_count,
+    most_per_step,
+)
+from syncscope.policy.gate import unchecked_rules, unexpected_findings
 from syncscope.policy.policy import Policy
 from syncscope.schema.findings import Finding, ordered
 from syncscope.schema.report import Report
@@ -31,14 +39,14 @@ class BaselineError(ValueError):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A finding that was there."""
+    """A finding that may stay."""
 
     rule: str
     file: str | None = None
     function: str | None = None
     expression: str | None = None
     op: str | None = None
-    """Where there is no line."""
+    """Only for a finding without a line."""
     per_step: Annotated[float, Meta(ge=0)]
 
 
@@ -50,7 +58,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """By fingerprint."""
 
     def to_json(self) -> str:
-        """A line a finding, in order of their places: what a review and a merge want."""
+        """One line a finding, ordered by place, so that a review shows each change and merges seldom conflict."""
 
         def place(item: tuple[str, Entry]) -> tuple[str, ...]:
             key, entry = item
@@ -66,17 +74,18 @@ class _Head(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Held:
-    """A report held to a baseline."""
+class BaselineCheck:
+    """A report, compared with a baseline."""
 
     report: Report
-    """With what the baseline covers marked, and what goes beyond it saying so."""
+    """The report. Findings that the baseline covers have the status ``baseline``; ``exceeds`` says of the others how
+    they exceed it."""
     covered: int
-    """Findings that it covers."""
+    """Number of findings that the baseline covers."""
     fixed: int
-    """Its entries that occur less often now, or not at all."""
+    """Number of entries that occur less often now, or not at all."""
     tightened: Baseline
-    """What it holds once that is taken out."""
+    """The baseline without what is fixed."""
 
 
 def read_baseline(path: Path) -> Baseline | None:
@@ -93,91 +102,94 @@ def read_baseline(path: Path) -> Baseline | None:
     try:
         version = msgspec.json.decode(data, type=_Head).format
         if version > FORMAT:
-            known = f"format {version}, this one knows {FORMAT}"
-            raise BaselineError(f"{path}: written by a newer syncscope ({known})")
+            known = f"format {version}; this version reads up to {FORMAT}"
+            raise BaselineError(f"{path}: was written by a newer syncscope ({known})")
         return msgspec.json.decode(data, type=Baseline)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BaselineError(f"{path}: not a baseline: {error}") from None
 
 
-def hold(report: Report, policy: Policy, baseline: Baseline | None) -> Held:
-    """Hold a report, to which the policy was applied, to a baseline; ``None`` is one that is yet to be made, and covers
-    everything.
+def check_baseline(report: Report, policy: Policy, baseline: Baseline | None) -> BaselineCheck:
+    """Compare a report, to which the policy was applied, with a baseline. ``None`` is a baseline that is not written
+    yet; it covers everything.
 
-    Equal expressions of a function stand together: when they occur more often than they did, nobody can say which of
-    them is new, so every one of them is unexpected. Raises ``BaselineError`` where counts a step are not known.
+    Equal expressions of a function are counted together. When they occur more often than before, nobody can say which
+    of them is new, so all of them are unexpected. Raises ``BaselineError`` where the counts a step are unknown.
     """
-    against = standing(report, policy)
-    for finding in against:
+    unexpected = unexpected_findings(report, policy)
+    for finding in unexpected:
         if finding.per_step is None:
             path = report.traces[finding.trace].path
-            raise BaselineError(f"{path}: a baseline counts by the step, and this trace has no steps")
-    beyond = {} if baseline is None else _beyond(against, baseline)
-    covered = [finding for finding in against if family_of(finding) not in beyond]
+            raise BaselineError(f"{path}: a baseline needs counts a step, and this trace has no steps")
+    exceeding = {} if baseline is None else _exceeding(unexpected, baseline)
+    covered = [finding for finding in unexpected if expression_key_of(finding) not in exceeding]
     saved = {} if baseline is None else baseline.findings
-    blind = {entry.rule for entry in unseen(report, policy)}
-    judged = {key for key, entry in saved.items() if entry.rule in policy.gated and entry.rule not in blind}
-    now = _entries(against)
-    fixed = [key for key in judged if key not in now or now[key].per_step < saved[key].per_step]
-    rest = {key: entry for key, entry in saved.items() if key not in judged}
-    return Held(
-        report=_marked(report, against, beyond),
-        covered=len(tallied(covered)),
+    unchecked = {entry.rule for entry in unchecked_rules(report, policy)}
+    checked = {key for key, entry in saved.items() if entry.rule in policy.gated and entry.rule not in unchecked}
+    now = _entries(unexpected)
+    fixed = [key for key in checked if key not in now or now[key].per_step < saved[key].per_step]
+    rest = {key: entry for key, entry in saved.items() if key not in checked}
+    return BaselineCheck(
+        report=_mark_findings(report, unexpected, exceeding),
+        covered=len(count_by_fingerprint(covered)),
         fixed=len(fixed),
         tightened=Baseline(findings={**rest, **_entries(covered)}),
     )
 
 
-def _beyond(against: Iterable[Finding], baseline: Baseline) -> dict[Family, str | None]:
-    """The families that occur more often than in the baseline, and how often they did, ``None`` for a new one."""
-    had: dict[Family, float] = defaultdict(float)
-    for key, entry in baseline.findings.items():
-        had[family(entry.rule, entry.file, entry.function, entry.expression, key)] += entry.per_step
-    members: dict[Family, list[Finding]] = defaultdict(list)
-    for finding in against:
-        members[family_of(finding)].append(finding)
-    now = {key: most_per_step(findings) or 0.0 for key, findings in members.items()}
+def _exceeding(unexpected: Iterable[Finding], baseline: Baseline) -> dict[ExpressionKey, str | None]:
+    """The expressions that occur more often than in the baseline. The value says how much more, ``None`` for a new
+    expression."""
+    before: dict[ExpressionKey, float] = defaultdict(float)
+    for fingerprint, entry in baseline.findings.items():
+        before[expression_key(entry.rule, entry.file, entry.function, entry.expression, fingerprint)] += entry.per_step
+    groups: dict[ExpressionKey, list[Finding]] = defaultdict(list)
+    for finding in unexpected:
+        groups[expression_key_of(finding)].append(finding)
+    now = {key: most_per_step(findings) or 0.0 for key, findings in groups.items()}
     return {
-        key: _grown(had[key], count, len(tallied(members[key]))) if had[key] else None
+        key: _describe_increase(before[key], count, len(count_by_fingerprint(groups[key]))) if before[key] else None
         for key, count in now.items()
-        if count > round(had[key], DIGITS)
+        if count > round(before[key], DIGITS)
     }
 
 
-def _grown(had: float, now: float, lines: int) -> str:
-    told = f"baseline {say_count(had)}, now {say_count(now)} a step"
-    return told if lines == 1 else f"{told}: any of {lines} equal lines may be the new one"
+def _describe_increase(before: float, now: float, lines: int) -> str:
+    counts = f"baseline {format_count(before)}, now {format_count(now)} a step"
+    return counts if lines == 1 else f"{counts}: any of {lines} equal lines may be the new one"
 
 
 def _entries(findings: Iterable[Finding]) -> dict[str, Entry]:
     return {
         key: Entry(
-            rule=tally.first.rule,
-            file=site.file if (site := tally.first.site) else None,
+            rule=occurrences.first.rule,
+            file=site.file if (site := occurrences.first.site) else None,
             function=site.function if site else None,
             expression=site.expression if site else None,
-            op=None if site else tally.first.op,
-            per_step=tally.per_step or 0.0,
+            op=None if site else occurrences.first.op,
+            per_step=occurrences.per_step or 0.0,
         )
-        for key, tally in tallied(findings).items()
+        for key, occurrences in count_by_fingerprint(findings).items()
     }
 
 
-def _marked(report: Report, against: Iterable[Finding], beyond: Mapping[Family, str | None]) -> Report:
-    judged = set(against)
-    marked = (_mark(finding, beyond) if finding in judged else finding for finding in report.findings)
+def _mark_findings(
+    report: Report, unexpected: Iterable[Finding], exceeding: Mapping[ExpressionKey, str | None]
+) -> Report:
+    compared = set(unexpected)
+    marked = (_mark(finding, exceeding) if finding in compared else finding for finding in report.findings)
     return msgspec.structs.replace(report, findings=ordered(marked))
 
 
-def _mark(finding: Finding, beyond: Mapping[Family, str | None]) -> Finding:
-    key = family_of(finding)
-    if key not in beyond:
+def _mark(finding: Finding, exceeding: Mapping[ExpressionKey, str | None]) -> Finding:
+    key = expression_key_of(finding)
+    if key not in exceeding:
         return msgspec.structs.replace(finding, status="baseline", exceeds=None)
-    told = [why for why in (finding.exceeds, beyond[key]) if why]
-    return msgspec.structs.replace(finding, exceeds="; ".join(told) or None)
+    reasons = [why for why in (finding.exceeds, exceeding[key]) if why]
+    return msgspec.structs.replace(finding, exceeds="; ".join(reasons) or None)
 
 
 def _line(entry: Entry) -> str:
-    """An entry in ASCII, so that nothing in a name can disturb who reads the difference."""
+    """An entry in ASCII, so that no name can garble a diff."""
     fields = msgspec.to_builtins(entry)
     return json.dumps({**fields, "per_step": int(entry.per_step) if entry.per_step.is_integer() else entry.per_step})

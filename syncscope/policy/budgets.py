@@ -1,8 +1,8 @@
-"""Limits a step, and whether a report keeps to them.
+"""Limits a step, and whether a report keeps them.
 
-The budget of waits is a count, the same on every machine. Those in time are judged over the recorded steps: a trace's
-figure is the median of its steps, and the budget is exceeded only when the lower quartile is over it too, so that
-about three steps of four are. Fewer than ``FEWEST_STEPS`` steps show no spread and cannot be judged.
+The budget of waits is a count, which is the same on every machine. A budget in time is checked over the recorded steps.
+The figure of a trace is the median of its steps. The budget is exceeded only when the lower quartile is over it too,
+that is, when about three of four steps are. With fewer than ``FEWEST_STEPS`` steps it cannot be checked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from statistics import quantiles
 
 import msgspec
 
-from syncscope.compare.tally import most_per_step, say_count
+from syncscope.compare.occurrences import format_count, most_per_step
 from syncscope.policy.settings import Budgets
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import EachStep, Report, TraceInfo
@@ -29,41 +29,42 @@ NO_DEVICE = "the trace holds no device activity"
 NO_STEPS = "the trace has no steps"
 
 
-def judge(report: Report, budgets: Budgets, unexpected: Sequence[Finding]) -> tuple[Budget, ...]:
-    """Every budget that is set, on every trace. ``unexpected`` are the findings that a gate without one fails on."""
-    found = []
+def check_budgets(report: Report, budgets: Budgets, unexpected: Sequence[Finding]) -> tuple[Budget, ...]:
+    """Check every budget that is set, on every trace. ``unexpected`` are the findings that fail without budgets."""
+    every = []
     for index, info in enumerate(report.traces):
-        judged = []
+        checked = []
         if budgets.max_unexpected_syncs_per_step is not None:
             waits = [finding for finding in unexpected if finding.trace == index and is_wait(finding)]
-            judged.append(_count(budgets.max_unexpected_syncs_per_step, waits, info))
+            checked.append(_check_count(budgets.max_unexpected_syncs_per_step, waits, info))
         for timed in TIMED:
             allowed: float | None = getattr(budgets, timed.name)
             if allowed is not None:
-                judged.append(timed.judge(allowed, info.each_step))
-        found += [msgspec.structs.replace(budget, trace=index, rank=info.rank) for budget in judged]
-    return tuple(found)
+                checked.append(timed.check(allowed, info.each_step))
+        every += [msgspec.structs.replace(budget, trace=index, rank=info.rank) for budget in checked]
+    return tuple(every)
 
 
 def is_wait(finding: Finding) -> bool:
     return finding.rule.startswith(WAITS)
 
 
-def _count(allowed: float, waits: Sequence[Finding], info: TraceInfo) -> Budget:
-    found = most_per_step(waits)
-    if "runtime" not in info.has or found is None:
-        return _not_judged(COUNTED, allowed, NO_STEPS if "runtime" in info.has else NO_RUNTIME)
+def _check_count(allowed: float, waits: Sequence[Finding], info: TraceInfo) -> Budget:
+    count = most_per_step(waits)
+    if "runtime" not in info.has or count is None:
+        return _unchecked(COUNTED, allowed, NO_STEPS if "runtime" in info.has else NO_RUNTIME)
+    noun = "wait" if count == 1 else "waits"
     return Budget(
         name=COUNTED,
         allowed=allowed,
-        found=found,
-        outcome="exceeded" if found > allowed else "kept",
-        message=f"{say_count(found)} unexpected wait{'' if found == 1 else 's'} a step, {say_count(allowed)} allowed",
+        found=count,
+        outcome="exceeded" if count > allowed else "kept",
+        message=f"{format_count(count)} unexpected {noun} a step, {format_count(allowed)} allowed",
     )
 
 
-def _not_judged(name: str, allowed: float, why: str) -> Budget:
-    return Budget(name=name, allowed=allowed, found=None, outcome="not judged", message=why)
+def _unchecked(name: str, allowed: float, why: str) -> Budget:
+    return Budget(name=name, allowed=allowed, found=None, outcome="not checked", message=why)
 
 
 @dataclass(frozen=True)
@@ -72,20 +73,21 @@ class Timed:
 
     name: str
     figures: Callable[[EachStep], Sequence[float] | None]
-    """The figure of each step, ``None`` where the trace cannot tell."""
-    blind: str
-    """Why it cannot."""
-    what: str
-    say: Callable[[float], str]
+    """The figure of each step, ``None`` where the trace lacks the rows for it."""
+    missing: str
+    """Why there is no figure then."""
+    sentence: str
+    """With ``{}`` for the figure."""
+    write: Callable[[float], str]
 
-    def judge(self, allowed: float, each: EachStep | None) -> Budget:
+    def check(self, allowed: float, each: EachStep | None) -> Budget:
         figures = self.figures(each) if each else None
         if figures is None:
-            return _not_judged(self.name, allowed, self.blind if each else NO_STEPS)
+            return _unchecked(self.name, allowed, self.missing if each else NO_STEPS)
         if len(figures) < FEWEST_STEPS:
-            return _not_judged(self.name, allowed, f"a spread takes {FEWEST_STEPS} steps, there are {len(figures)}")
+            return _unchecked(self.name, allowed, f"needs at least {FEWEST_STEPS} steps, and there are {len(figures)}")
         low, median, high = quantiles(figures, n=4, method="inclusive")
-        spread = f"the middle half of {len(figures)} steps: {self.say(low)} to {self.say(high)}"
+        spread = f"the middle half of {len(figures)} steps: {self.write(low)} to {self.write(high)}"
         within = ", within the spread" if low <= allowed < median else ""
         return Budget(
             name=self.name,
@@ -94,7 +96,7 @@ class Timed:
             low=low,
             high=high,
             outcome="exceeded" if low > allowed else "kept",
-            message=f"{self.what.format(self.say(median))} ({spread}), {self.say(allowed)} allowed{within}",
+            message=f"{self.sentence.format(self.write(median))} ({spread}), {self.write(allowed)} allowed{within}",
         )
 
 

@@ -1,4 +1,4 @@
-"""``[tool.syncscope]`` of pyproject.toml, or the whole of syncscope.toml, found, checked and read.
+"""Find and read the configuration: ``[tool.syncscope]`` of pyproject.toml, or the whole of syncscope.toml.
 
 [tool.syncscope]
 gate = ["SYN", "CPY201"]
@@ -26,7 +26,6 @@ from typing import Any
 
 import msgspec
 
-from syncscope.policy.lines import entry_lines
 from syncscope.policy.policy import DEFAULT_GATE, Expectation, Override, Policy
 from syncscope.policy.settings import Budgets, Expect, Settings
 from syncscope.policy.settings import Override as OverrideEntry
@@ -42,20 +41,29 @@ TABLE = ("tool", "syncscope")
 STRUCTS = {"expect": Expect, "overrides": OverrideEntry, "budgets": Budgets}
 """By the key of the table that they are read from."""
 
+_STRINGS_AND_COMMENTS = re.compile(
+    r'"""(?:\\.|[^\\])*?"""' r"|'''.*?'''" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|#[^\n]*",
+    re.DOTALL,
+)
+_HEADER_OR_ARRAY = re.compile(
+    r"^[ \t]*(?:(?P<header>\[\[?)(?P<table>[\w.\- \t]*\w[ \t]*)\]\]?|(?P<key>[\w.\- \t]*\w)[ \t]*=[ \t]*(?P<array>\[))",
+    re.MULTILINE,
+)
+
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used: ``str()`` is one line, naming the file (of a comment with its line), the
-    key and the reason."""
+    """A configuration that cannot be used. ``str()`` is one line with the file (and the line of a comment), the key and
+    the reason."""
 
     def __init__(self, where: str | Path, reason: str) -> None:
         super().__init__(f"{shown(where)}: {reason}")
 
 
 def load_policy(start: Path, config: Path | None = None) -> Policy:
-    """The policy that holds in the folder ``start``: that of the nearest configuration at or above it.
+    """The policy of the folder ``start``, from the nearest configuration in it or above.
 
-    The folder of that configuration is the project's root, ``start`` itself where there is none. ``config`` names a
-    file instead of searching, and leaves the root at ``start``. Raises ``ConfigError`` when the file cannot be used.
+    The folder of that configuration is the project's root, or ``start`` where there is no configuration. ``config``
+    names a file to read instead; the root is then ``start``. Raises ``ConfigError`` when the file cannot be used.
     """
     settings, path = _settings(start, config)
     here = start.resolve()
@@ -73,7 +81,7 @@ def load_policy(start: Path, config: Path | None = None) -> Policy:
 
 
 def _expectations(settings: Settings, path: Path) -> tuple[Expectation, ...]:
-    entries = zip(settings.expect, _places(path, len(settings.expect)), strict=True)
+    entries = zip(settings.expect, _locations(path, len(settings.expect)), strict=True)
     return tuple(
         Expectation(
             rule=entry.rule,
@@ -90,7 +98,7 @@ def _expectations(settings: Settings, path: Path) -> tuple[Expectation, ...]:
 
 def _override(entry: OverrideEntry, path: Path, key: str) -> Override:
     if entry.gate is None and not entry.ignore:
-        raise ConfigError(path, f"{_dotted(path, key)}: needs a gate or something to ignore")
+        raise ConfigError(path, f"{_dotted(path, key)}: needs gate or ignore")
     return Override(
         path=entry.path,
         gate=None if entry.gate is None else _codes(entry.gate, path, f"{key}.gate"),
@@ -99,7 +107,7 @@ def _override(entry: OverrideEntry, path: Path, key: str) -> Override:
 
 
 def own_packages(start: Path, config: Path | None = None) -> tuple[str, ...]:
-    """Only the ``own`` list of ``load_policy``; no rule is looked up. Raises ``ConfigError``."""
+    """The ``own`` list of ``load_policy`` alone, without loading the rules. Raises ``ConfigError``."""
     return _settings(start, config)[0].own
 
 
@@ -121,7 +129,7 @@ def _settings(start: Path, config: Path | None) -> tuple[Settings, Path | None]:
 
 
 def _table(path: Path) -> dict[str, Any] | None:
-    """The file's table for us; ``None`` when a pyproject.toml has none."""
+    """The file's table; ``None`` for a pyproject.toml without one."""
     try:
         document: Any = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
@@ -152,7 +160,7 @@ def _convert(table: dict[str, Any], path: Path) -> Settings:
     except msgspec.ValidationError as error:
         message, _, at = str(error).partition(" - at `$")
         key = at.rstrip("`").lstrip(".")
-        raise ConfigError(path, f"{_dotted(path, key)}: {_explained(message, key)}") from None
+        raise ConfigError(path, f"{_dotted(path, key)}: {_reword(message, key)}") from None
 
 
 def _dotted(path: Path, key: str) -> str:
@@ -161,8 +169,8 @@ def _dotted(path: Path, key: str) -> str:
     return ".".join(part for part in (table, key) if part) or "the file"
 
 
-def _explained(message: str, key: str) -> str:
-    """The validation message in the words of a configuration file."""
+def _reword(message: str, key: str) -> str:
+    """A validation message of msgspec, in the words of a configuration file."""
     struct = STRUCTS.get(re.split(r"[\[.]", key)[0], Settings)
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL):
         return f'unknown key "{unknown[1]}"{_suggestion(unknown[1], struct.__struct_fields__)}'
@@ -184,16 +192,16 @@ def _codes(wanted: Iterable[str], path: Path, key: str) -> tuple[str, ...]:
 
 
 def codes_of(wanted: Iterable[str]) -> tuple[str, ...]:
-    """The codes that codes and prefixes stand for. Raises ``ValueError`` for one that stands for none."""
+    """The codes that match the codes and prefixes. Raises ``ValueError`` for one that matches none."""
     from syncscope.rules import RULES  # loads pandas
 
     known = list(dict.fromkeys((*(rule.code for rule in RULES), *DEFAULT_GATE)))
     codes: dict[str, None] = {}
     for text in wanted:
-        found = [code for code in known if text and code.startswith(text)]
-        if not found:
+        matches = [code for code in known if text and code.startswith(text)]
+        if not matches:
             raise ValueError(f'unknown rule "{text}"{_suggestion(text, known)}')
-        codes.update(dict.fromkeys(found))
+        codes.update(dict.fromkeys(matches))
     return tuple(codes)
 
 
@@ -202,7 +210,7 @@ def _suggestion(word: str, known: Iterable[str]) -> str:
     return f', did you mean "{close[0]}"?' if close else ""
 
 
-def _places(path: Path, count: int) -> list[str]:
+def _locations(path: Path, count: int) -> list[str]:
     lines = entry_lines(_text(path), "expect" if path.name != SHARED_FILE else ".".join((*TABLE, "expect")))
     if len(lines) != count:
         return [shown(path)] * count
@@ -210,6 +218,44 @@ def _places(path: Path, count: int) -> list[str]:
 
 
 def shown(path: str | Path) -> str:
-    """The path as a user would type it: relative when it lies under the current folder."""
+    """The path as a user would type it: relative when it is under the current folder."""
     absolute, here = os.path.abspath(path), os.getcwd()
     return os.path.relpath(absolute, here) if absolute.startswith(here + os.sep) else os.fspath(path)
+
+
+def entry_lines(text: str, key: str) -> list[int]:
+    """1-based lines of the tables in the array ``key`` (dotted, without quotes), in order.
+
+    TOML parsers of the standard library do not give lines. This reads ``[[key]]`` headers and ``key = [ {…}, {…} ]``.
+    The caller compares the number of lines with the number of entries, since other spellings are not recognised.
+    """
+    # With strings and comments blanked, every bracket left is structure, and at its old place.
+    bare = _STRINGS_AND_COMMENTS.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    table, places = "", []
+    for match in _HEADER_OR_ARRAY.finditer(bare):
+        if match["header"]:
+            table = _joined(match["table"])
+            if table == key and match["header"] == "[[":
+                places.append(match.start("header"))
+        elif _joined(table, match["key"]) == key:
+            places += _inline_tables(bare, match.start("array"))
+    return [bare.count("\n", 0, place) + 1 for place in places]
+
+
+def _joined(*parts: str) -> str:
+    return ".".join(re.sub(r"\s", "", part) for part in parts if part.strip())
+
+
+def _inline_tables(bare: str, start: int) -> list[int]:
+    """Offsets of the ``{`` directly inside the array that opens at ``start``."""
+    places, depth = [], 0
+    for match in re.compile(r"[][{}]").finditer(bare, start):
+        if match[0] in "[{":
+            if depth == 1 and match[0] == "{":
+                places.append(match.start())
+            depth += 1
+        else:
+            depth -= 1
+            if depth == 0:
+                break
+    return places

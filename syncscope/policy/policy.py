@@ -1,4 +1,4 @@
-"""What a project's configuration asks for, ready to be asked."""
+"""A project's policy: the gate, expectations, overrides and budgets of its configuration, with rule codes resolved."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from syncscope.compare.tally import say_count
+from syncscope.compare.occurrences import format_count
 from syncscope.policy.settings import Budgets
 from syncscope.schema.findings import Finding
 
@@ -27,18 +27,18 @@ class Expectation:
     """The rules it means."""
     reason: str
     where: str
-    """``pyproject.toml:12``: the entry's own line, or the file alone where that cannot be told."""
+    """``pyproject.toml:12``: file and line of the entry, or the file alone where its line is unknown."""
     file: str | None = None
     """Glob on the whole path of the site's file, as the report shows it; ``*`` crosses folders."""
     function: str | None = None
     """Glob on the site's qualified function."""
     line: int | None = None
-    """The line of a comment: only what is known to be at that very line is meant."""
+    """The line of a comment. It covers only findings whose own line was recorded."""
     max_per_step: float | None = None
-    """A finding that occurs more often a step is not expected."""
+    """A finding that occurs more often than this is unexpected."""
 
     def covers(self, finding: Finding) -> bool:
-        """Whether it speaks of the finding; of one with no line only where neither glob is given."""
+        """Whether it is about the finding. A finding without a line is covered only where neither glob is given."""
         if finding.rule not in self.codes:
             return False
         site = finding.site
@@ -50,14 +50,14 @@ class Expectation:
             self.function is None or fnmatchcase(site.function, self.function)
         )
 
-    def exceeded(self, finding: Finding) -> str | None:
-        """How a finding that it covers goes beyond ``max_per_step``; ``None`` when it does not."""
+    def excess(self, finding: Finding) -> str | None:
+        """How a finding that it covers exceeds ``max_per_step``; ``None`` when it does not."""
         if self.max_per_step is None:
             return None
-        most = f"expected at most {say_count(self.max_per_step)} a step"
+        most = f"expected at most {format_count(self.max_per_step)} a step"
         if finding.per_step is None:
             return f"{most}, and the trace has no steps"
-        return f"{most}, found {say_count(finding.per_step)}" if finding.per_step > self.max_per_step else None
+        return f"{most}, found {format_count(finding.per_step)}" if finding.per_step > self.max_per_step else None
 
 
 @dataclass(frozen=True)
@@ -67,34 +67,34 @@ class Override:
     path: str
     """Glob on the whole path, as the report shows it; ``*`` crosses folders."""
     gate: tuple[str, ...] | None
-    """Codes that are gated there instead; ``None`` for those that are gated everywhere."""
+    """Codes that are gated there instead; ``None`` keeps the gate of the other files."""
     ignore: tuple[str, ...] = ()
     """Codes that are not gated there."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What a project's configuration asks for. The default is that of a project without one."""
+    """A project's policy. The default is the policy of a project without a configuration."""
 
     gate: tuple[str, ...] = DEFAULT_GATE
     """Codes that ``check`` fails on."""
     expect: tuple[Expectation, ...] = ()
     own: tuple[str, ...] = ()
-    """Packages that count as the user's code though they are installed."""
+    """Installed packages that count as the user's code."""
     overrides: tuple[Override, ...] = ()
     budgets: Budgets = NO_BUDGETS
     folders: tuple[Path, ...] = ()
-    """Where the files that a report names are looked for, in order. Nothing outside the first, the project's root, is
-    read; without any, no comment is looked for."""
+    """Folders to look in for the files that a report names, in order. Nothing outside the first, the project's root, is
+    read. With no folder, comments are ignored."""
 
     @property
     def gated(self) -> tuple[str, ...]:
-        """Codes that are gated for any file."""
+        """Codes that are gated for some file."""
         own = (code for override in self.overrides for code in override.gate or ())
         return tuple(dict.fromkeys((*self.gate, *own)))
 
     def gates(self, finding: Finding) -> bool:
-        """Whether the finding's rule is gated where the finding is."""
+        """Whether the finding's rule is gated for its file."""
         gate: Collection[str] = self.gate
         ignored: set[str] = set()
         for override in self.overrides:
@@ -104,7 +104,7 @@ class Policy:
         return finding.rule in gate and finding.rule not in ignored
 
     def only(self, codes: Collection[str], gate: Collection[str] = ()) -> Policy:
-        """The policy that gates none but ``codes``; ``gate``, where given, replaces the list that holds everywhere."""
+        """The policy that gates no rule but ``codes``. ``gate``, where given, replaces the gate of all files."""
         kept = tuple(code for code in gate or self.gate if code in codes)
         overrides = tuple(
             replace(override, gate=tuple(code for code in override.gate if code in codes))

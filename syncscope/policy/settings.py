@@ -18,7 +18,7 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Expect(_Table, frozen=True, kw_only=True):
-    """Findings that are fine, and why. Without file and function, every finding of the rule."""
+    """Findings that are fine, and why. Without file and function it covers every finding of the rule."""
 
     rule: Annotated[str, Meta(description="The code of a rule or the beginning of one: SYN102, SYN.")]
     reason: Annotated[str, Meta(pattern=r"\S", description="Why they are fine.")]
@@ -30,22 +30,24 @@ class Expect(_Table, frozen=True, kw_only=True):
 
 
 class Override(_Table, frozen=True, kw_only=True):
-    """Another gate for some files. Several may match: the last gate counts, and everything ignored is."""
+    """Another gate for some files. Where several match, the last gate counts, and the lists of ignored rules add up."""
 
     path: Annotated[str, Meta(description="Glob on the whole path as the report shows it.")]
-    gate: Annotated[Rules | None, Meta(description="Rules that are gated there, instead of the gate of all.")] = None
+    gate: Annotated[Rules | None, Meta(description="Rules that are gated there, instead of the gate of all files.")] = (
+        None
+    )
     ignore: Annotated[Rules, Meta(description="Rules that are not gated there.")] = ()
 
 
 class Budgets(_Table, frozen=True, kw_only=True):
-    """Limits a step. Those in time are judged over the recorded steps and their spread."""
+    """Limits a step. Budgets in time are checked over the recorded steps and their spread."""
 
     max_unexpected_syncs_per_step: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="Unexpected waits that all together are let pass; without it every one fails."),
+        Meta(description="Unexpected waits a step that may pass, all together. Without it, each of them fails."),
     ] = None
     max_exposed_copy_ms: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="Milliseconds of copies that no compute hides.")
+        Annotated[float, Meta(ge=0)] | None, Meta(description="Milliseconds of copies a step that no compute hides.")
     ] = None
     max_stall_share: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="Share of the step in which the host is blocked.")
@@ -71,7 +73,7 @@ def schema() -> dict[str, Any]:
 
 
 def _without_null(part: Any) -> Any:
-    """A part of a schema without what TOML cannot write: ``null``, as a type and as a default."""
+    """A part of a schema without ``null`` as a type or default, which TOML cannot write."""
     if isinstance(part, list):
         return [_without_null(item) for item in part]
     if not isinstance(part, dict):

@@ -68,7 +68,7 @@ def _against(verdict: Verdict, report: Report, base: str) -> Iterator[str]:
         yield _finding(group, "error", report, base)
     for entry in verdict.stale:
         yield _at("error", entry.where, f"{entry.rule} stale expectation", stale_sentence(entry), base)
-    for budget in (*verdict.exceeded, *verdict.not_judged):
+    for budget in (*verdict.exceeded, *verdict.unchecked_budgets):
         yield _command("error", f"budget {budget.outcome}: {budget.name}", budget.message)
     for (why, _), rules in by_reason(verdict.not_checked).items():
         yield _command("error", "not checked", f"{', '.join(rules)}: {why}")

@@ -113,7 +113,7 @@ def _text(found: Iterable[Finding]) -> str:
 
 
 def _budget(cases: _Cases, budget: Budget) -> None:
-    kind = {"kept": "", "exceeded": "failure", "not judged": "error"}[budget.outcome]
+    kind = {"kept": "", "exceeded": "failure", "not checked": "error"}[budget.outcome]
     cases.add(f"budget {budget.name}", kind, budget.message)
 
 

@@ -141,7 +141,7 @@ def _invocation(report: Report, verdict: Verdict | None, index: dict[str, int], 
     unseen = [_unseen(entry, index, entry in gated) for entry in entries.values()]
     warned = [_notice("trace-warning", "warning", text) for text, _ in same_warnings(report.traces)]
     unread = [_notice("unread", "error", f"{entry.path}: {entry.why}") for entry in report.unread]
-    budgets = (*verdict.exceeded, *verdict.not_judged) if verdict else ()
+    budgets = (*verdict.exceeded, *verdict.unchecked_budgets) if verdict else ()
     over = [_notice("budget", "error", f"{budget.name}: {budget.message}") for budget in budgets]
     stale = [_notice("stale-expectation", "error", f"{one.where}: {stale_sentence(one)}") for one in report.stale]
     return {

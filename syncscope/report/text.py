@@ -36,7 +36,7 @@ from syncscope.schema.report import NotChecked, Report, Stale, TraceInfo
 from syncscope.schema.verdict import Budget, BudgetOutcome, Verdict
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
-BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not judged": "bold yellow"}
+BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not checked": "bold yellow"}
 INDENT = 2
 MOST_HTA = 8
 """Traces whose HTA tables are printed; the JSON report has all."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from syncscope.compare.diff import Change, Diff, Kind
-from syncscope.compare.tally import say_count
+from syncscope.compare.occurrences import format_count
 from syncscope.report.page import between, milliseconds
 from syncscope.schema.findings import SEVERITIES, Finding, Frame
 from syncscope.schema.report import NotChecked, Report, Stale, TraceInfo
@@ -106,7 +106,7 @@ def conclusion(verdict: Verdict, report: Report) -> str:
             (len(verdict.stale), "stale expectation", ""),
             (len({budget.name for budget in verdict.exceeded}), "budget", " exceeded"),
             (len({entry.rule for entry in verdict.not_checked}), "rule", " not checked"),
-            (len({budget.name for budget in verdict.not_judged}), "budget", " not judged"),
+            (len({budget.name for budget in verdict.unchecked_budgets}), "budget", " not checked"),
             (len(verdict.unread), "trace", " not read"),
         )
         if number
@@ -214,7 +214,7 @@ def difference(diff: Diff) -> str:
 
 def counted(change: Change) -> str:
     """How often a step: ``0 → 1 ×``."""
-    before, after = ("?" if count is None else say_count(count) for count in (change.before, change.after))
+    before, after = ("?" if count is None else format_count(count) for count in (change.before, change.after))
     return f"{before} → {after} × a step"
 
 

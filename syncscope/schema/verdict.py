@@ -1,4 +1,4 @@
-"""The verdict of a gate: what stands against a report."""
+"""The verdict of a gate on a report."""
 
 from __future__ import annotations
 
@@ -10,53 +10,52 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import Unread
 from syncscope.schema.report import NotChecked, Stale
 
-BudgetOutcome = Literal["kept", "exceeded", "not judged"]
+BudgetOutcome = Literal["kept", "exceeded", "not checked"]
 RatchetOutcome = Literal["written", "held", "tightened", "not written"]
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one budget on one trace."""
+    """The result of one budget on one trace."""
 
     name: str
     """As in the configuration: ``max_unexpected_syncs_per_step``, ``max_exposed_copy_ms``, ``max_stall_share``."""
     allowed: float
     found: float | None
-    """In the budget's unit: the count a step, or the median of the steps; ``None`` when it could not be judged."""
+    """In the budget's unit: the count a step, or the median of the steps; ``None`` when it could not be checked."""
     low: float | None = None
     high: float | None = None
     """Lower and upper quartile of the steps; ``None`` for a count."""
     outcome: BudgetOutcome
     message: str
-    """One sentence: what was found and what is allowed, or why it could not be judged."""
+    """One sentence: the figure and what is allowed, or why the budget could not be checked."""
     trace: int = 0
     """Index into ``Report.traces``."""
     rank: int | None = None
 
 
 class Ratchet(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the baseline."""
+    """The result of the baseline."""
 
     path: str
     outcome: RatchetOutcome
     covered: int
-    """Findings that it covers."""
+    """Number of findings that it covers."""
     fixed: int
-    """Its entries that occur less often now, or not at all."""
+    """Number of its entries that occur less often now, or not at all."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands against a report that is held to a gate. Nothing unexpected, stale, exceeded or unseen passes."""
+    """The result of checking a report against a gate. It fails on anything unexpected, stale, exceeded or unchecked."""
 
     gate: tuple[str, ...]
-    """Codes of the rules it was held to."""
+    """Codes of the gated rules."""
     unexpected: tuple[Finding, ...] = ()
-    """Findings of gated rules inside the steps. ``Finding.exceeds`` says where an expectation or baseline is not
-    enough."""
+    """Findings of gated rules inside the steps. ``Finding.exceeds`` says how one exceeds an expectation or baseline."""
     within_budget: tuple[Finding, ...] = ()
     """Unexpected waits that ``max_unexpected_syncs_per_step`` lets pass."""
     stale: tuple[Stale, ...] = ()
     budgets: tuple[Budget, ...] = ()
-    """Every budget that is set, on every trace, whatever became of it."""
+    """Every budget that is set, on every trace, kept or not."""
     not_checked: tuple[NotChecked, ...] = ()
     """Gated rules that could not be checked."""
     unread: tuple[Unread, ...] = ()
@@ -68,8 +67,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(budget for budget in self.budgets if budget.outcome == "exceeded")
 
     @property
-    def not_judged(self) -> tuple[Budget, ...]:
-        return tuple(budget for budget in self.budgets if budget.outcome == "not judged")
+    def unchecked_budgets(self) -> tuple[Budget, ...]:
+        return tuple(budget for budget in self.budgets if budget.outcome == "not checked")
 
     @property
     def failed(self) -> bool:
@@ -78,8 +77,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def blind(self) -> bool:
-        """A trace could not be read, a gated rule not be checked or a budget not be judged."""
-        return bool(self.unread or self.not_checked or self.not_judged)
+        """A trace could not be read, or a gated rule or budget could not be checked."""
+        return bool(self.unread or self.not_checked or self.unchecked_budgets)
 
     @property
     def exit_code(self) -> Literal[0, 1, 3]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.ranks import RECORDED, write_rank
+from fixtures.ranks import RECORDED, write_rank
 from syncscope.analysis.analyze import find_traces
 from syncscope.analysis.engine import EngineError, engine
 from syncscope.analysis.local import Local

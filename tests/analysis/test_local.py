@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.ranks import RECORDED, write_rank
+from fixtures.ranks import RECORDED, write_rank
 from syncscope.analysis import local
 from syncscope.analysis.analyze import analyze, find_traces
 from syncscope.analysis.engine import engine

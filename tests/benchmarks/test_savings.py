@@ -243,7 +243,7 @@ class TestInView(Scored):
     name = "In view"
 
     @pytest.mark.parametrize("mode", MODES)
-    def test_fixes_that_remove_waits_are_worth_what_is_said(self, every, mode):
+    def test_fixes_that_remove_waits_save_what_was_predicted(self, every, mode):
         result = score([row for row in every if row.mode == mode], "wait")
         assert result.rows >= 20
         assert result.median <= 0.005
@@ -258,7 +258,7 @@ class TestHeldOut(Scored):
     name = "Held out"
 
     @pytest.mark.parametrize("mode", MODES)
-    def test_fixes_that_remove_waits_are_worth_what_is_said(self, every, mode):
+    def test_fixes_that_remove_waits_save_what_was_predicted(self, every, mode):
         result = score([row for row in every if row.mode == mode], "wait")
         assert result.rows >= 7 and result.unanswered == 0
         assert result.median <= 0.0065
@@ -275,7 +275,7 @@ class TestTwoRanks(Scored):
     name = "Two ranks"
 
     @pytest.mark.parametrize("mode", MODES)
-    def test_savings_are_worth_what_is_said(self, every, mode):
+    def test_savings_are_what_was_predicted(self, every, mode):
         mine = [row for row in every if row.mode == mode]
         assert score(mine, "wait").worst <= 0.01
         assert score(mine, "transform").worst <= 0.03

@@ -6,7 +6,8 @@ import pytest
 
 pytest.importorskip("psutil")
 
-from benchmarks import read, repeat, scaling
+from benchmarks import read, scaling
+from fixtures import repeat
 
 
 @pytest.mark.parametrize("power", [0.5, 1, 2])

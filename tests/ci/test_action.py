@@ -126,7 +126,7 @@ def test_arguments_and_configuration_reach_the_check(check: Check, tmp_path: Pat
 def test_a_baseline_must_be_there(check: Check, tmp_path: Path) -> None:
     done = check(traces="waiting trace.json.gz", baseline="base.json")
     assert (done.returncode, (tmp_path / "base.json").exists()) == (2, False)
-    assert "baseline base.json is not there: write it once and commit it" in done.stdout
+    assert "baseline base.json is missing: write it once and commit it" in done.stdout
     subprocess.run(
         [sys.executable, "-m", "syncscope", "check", "waiting trace.json.gz", "--baseline", "base.json"],
         cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -128,9 +128,9 @@ def test_a_broken_file_in_a_folder_is_not_passed_over(run: Run, folder: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["-o", "report.pdf"], "report.pdf: unknown kind of output"),
-        (["-o", "report"], "report: unknown kind of output"),
-        (["-o", "pdf=report.html=x"], "pdf=report.html=x: unknown kind of output"),
+        (["-o", "report.pdf"], "report.pdf: unknown format"),
+        (["-o", "report"], "report: unknown format"),
+        (["-o", "pdf=report.html=x"], "pdf=report.html=x: unknown format"),
         (["-o", "none/report.html"], "none/report.html: its folder does not exist"),
         (["-o", "text=."], ".: is a folder"),
         (["-o", "a.html", "-o", "./a.html"], "a.html: is named twice"),

@@ -53,14 +53,14 @@ def test_worse_fails_and_leaves_the_file_untouched(
     assert ("not touched" in done.out) == bool(update)
 
 
-def test_a_count_that_grows_is_told_at_its_line(run: Run, folder: Path, adopted: bytes) -> None:
+def test_a_count_that_grows_is_reported_at_its_line(run: Run, folder: Path, adopted: bytes) -> None:
     (folder / FILE).write_bytes(adopted.replace(b'"per_step": 1', b'"per_step": 0.5'))
     done = run(*ARGUMENTS)
     assert done.code == 1
     assert "in train_step\n  baseline 0.5, now 1 a step\n" in done.out
 
 
-def test_better_passes_and_is_tightened_only_when_asked(run: Run, folder: Path, adopted: bytes) -> None:
+def test_better_passes_and_is_tightened_only_with_update(run: Run, folder: Path, adopted: bytes) -> None:
     done = run("check", "clean.json", "--baseline", FILE)
     assert done.code == 0
     assert f"baseline {FILE}: 1 entry fixed; run with --update to tighten it" in done.out
@@ -106,7 +106,7 @@ def test_what_the_baseline_covers_has_its_status_in_every_output(run: Run, folde
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--update",), "--update is for a baseline"),
+        (("--update",), "--update needs --baseline"),
         (("--baseline", "missing/baseline.json"), "its folder does not exist"),
         (("--baseline", FILE, "-o", FILE), "would overwrite its input"),
     ],

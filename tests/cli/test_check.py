@@ -118,7 +118,7 @@ def test_a_comment_without_a_reason_is_wrong_configuration(run: Run, folder: Pat
     assert done.err.startswith("error: train.py:1: syncscope: expect SYN102 gives no reason")
 
 
-def test_more_than_expected_is_told(run: Run, folder: Path) -> None:
+def test_the_output_names_what_exceeds_an_expectation(run: Run, folder: Path) -> None:
     expect(folder, "SYN102", ", max_per_step = 0.5")
     done = run("check", "waiting.json.gz")
     assert done.code == 1
@@ -149,13 +149,13 @@ def test_a_budget_that_is_kept_passes(run: Run, folder: Path) -> None:
     assert "budget kept max_unexpected_syncs_per_step: 1 unexpected wait a step, 1 allowed" in done.out
 
 
-def test_a_budget_that_cannot_be_judged_is_3(run: Run, folder: Path) -> None:
+def test_a_budget_that_cannot_be_checked_is_3(run: Run, folder: Path) -> None:
     budgets(folder, "max_stall_share = 0.5")
     traces.clean(steps=2).write(folder / "short.json")
     done = run("check", "short.json")
     assert done.code == 3
-    assert "budget not judged max_stall_share: a spread takes 3 steps, there are 2" in done.out
-    assert done.out.endswith("failed: 1 budget not judged\n")
+    assert "budget not checked max_stall_share: needs at least 3 steps, and there are 2" in done.out
+    assert done.out.endswith("failed: 1 budget not checked\n")
 
 
 @pytest.mark.parametrize(("trace", "code"), [("waiting.json.gz", 0), ("blind.json", 3)])

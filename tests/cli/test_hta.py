@@ -56,7 +56,7 @@ def test_the_last_step_and_the_nanoseconds_can_be_kept() -> None:
     assert compute[0]["compute_time(us)"] > compute[1]["compute_time(us)"] > 0
 
 
-def test_the_report_shows_them_when_asked(folder: Path) -> None:
+def test_the_report_shows_them_with_the_option(folder: Path) -> None:
     done = process(RELEASES[-1], "analyze", TRACE, "--hta", "-o", folder / "report.json", "-o", folder / "page.html")
     assert (done.returncode, done.stderr) == (0, "")
     assert "HTA\n  traceinsight 0.6.1" in done.stdout

@@ -53,7 +53,7 @@ def test_standard_output_cannot_be_named_twice(run: Run) -> None:
 def test_standard_output_needs_a_format(run: Run) -> None:
     done = run("analyze", "waiting.json.gz", "-o", "-")
     assert done.code == 2
-    assert "-: unknown kind of output" in done.err
+    assert "-: unknown format" in done.err
 
 
 def test_a_saved_report_can_be_printed(run: Run) -> None:
@@ -73,7 +73,7 @@ def test_in_github_actions_the_summary_is_appended(run: Run, folder: Path, monke
     assert text.count("### syncscope: failed") == 2
 
 
-def test_a_summary_that_cannot_be_written_is_said(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_summary_that_cannot_be_written_is_an_error(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "none" / "summary.md"))
     done = run("check", "clean.json", "--format", "github")
     assert (done.code, done.err.count("\n")) == (2, 1)

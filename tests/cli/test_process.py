@@ -90,7 +90,7 @@ def test_no_colours_in_a_pipe() -> None:
     assert "\x1b" not in run("analyze", "waiting.json.gz").stdout
 
 
-def test_colours_on_a_terminal_unless_told_not_to() -> None:
+def test_colours_on_a_terminal_unless_switched_off() -> None:
     assert "\x1b[" in in_terminal("analyze", "waiting.json.gz")
     assert "\x1b[3" not in in_terminal("analyze", "waiting.json.gz", NO_COLOR="1")
     assert "\x1b[" in run("analyze", "waiting.json.gz", FORCE_COLOR="1").stdout
@@ -136,7 +136,7 @@ def test_an_internal_error_is_one_line_and_neither_clean_nor_a_finding(folder: P
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 3
-    assert done.stderr == "error: internal error: KeyError: 'oh' (SYNCSCOPE_TRACEBACK=1 shows where)\n"
+    assert done.stderr == "error: internal error: KeyError: 'oh' (SYNCSCOPE_TRACEBACK=1 prints the traceback)\n"
 
 
 def test_wrong_options_are_exit_2_without_a_traceback() -> None:

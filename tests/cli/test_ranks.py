@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.cli import study
+from syncscope.cli import inputs
 from syncscope.schema.report import Report
 from tests.cli import traces
 from tests.cli.conftest import Run
@@ -69,7 +69,7 @@ def test_a_comparison_needs_every_rank(run: Run, ranks: Path) -> None:
     for side in ("run", "report.json"):
         done = run("diff", "waiting.json.gz", side)
         assert (done.code, done.out) == (3, "")
-        assert done.err == f"error: {side}: lacks a trace that could not be read: run/rank1.json: is empty\n"
+        assert done.err == f"error: {side}: a trace could not be read: run/rank1.json: is empty\n"
 
 
 def test_every_output_says_what_was_not_read(run: Run, ranks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,9 +91,9 @@ def test_more_processes_change_nothing(run: Run, ranks: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--engine", "dask"], "--engine dask needs the cluster's --scheduler ADDRESS"),
-        (["--scheduler", "tcp://x:1"], "--scheduler is for --engine dask"),
-        (["--engine", "dask", "--scheduler", "tcp://x:1", "--jobs", "2"], "--jobs is for this machine"),
+        (["--engine", "dask"], "--engine dask needs --scheduler ADDRESS"),
+        (["--scheduler", "tcp://x:1"], "--scheduler needs --engine dask"),
+        (["--engine", "dask", "--scheduler", "tcp://x:1", "--jobs", "2"], "--jobs cannot be used with --engine dask"),
         (["--jobs", "0"], "--jobs"),
         (["--engine", "spark"], "--engine"),
     ],
@@ -119,7 +119,7 @@ def test_without_dask_it_is_named(ranks: Path) -> None:
 def test_processes_are_started_only_for_enough_to_read(ranks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("syncscope.trace.workers.available_cores", lambda: 4)
     one = str(ranks / "rank0.json")
-    assert study._processes([one] * 7) == 1
-    assert study._processes([one] * 8) == 4
-    monkeypatch.setattr(study, "WORTH_POOL_BYTES", 1)
-    assert study._processes([one] * 2) == 4
+    assert inputs._processes([one] * 7) == 1
+    assert inputs._processes([one] * 8) == 4
+    monkeypatch.setattr(inputs, "POOL_BYTES", 1)
+    assert inputs._processes([one] * 2) == 4

@@ -49,7 +49,10 @@ def test_a_saved_report_cannot_make_us_read_outside_its_folder(run: Run, folder:
         ('{"schema_version": 1, ', "not a report: "),
         ('{"schema_version": "x"}', "not a report: "),
         ('{"a": "schema_version", "b": "\\"schema_version\\""}', ""),
-        ('{"schema_version": 99, "new": true}', "written by a newer syncscope (schema 99, this one knows 1)"),
+        (
+            '{"schema_version": 99, "new": true}',
+            "was written by a newer syncscope (schema 99; this version reads up to 1)",
+        ),
     ],
 )
 def test_a_report_that_cannot_be_read_is_one_line_and_exit_3(run: Run, folder: Path, text: str, reason: str) -> None:

@@ -54,7 +54,10 @@ def test_a_saved_report_tells_the_findings_of_the_trace_beside_it(run: Run, fold
     assert not any(label.startswith("SYN102") for label in tracks(folder / "found.json"))
     (folder / "waiting.json.gz").unlink()
     done = run("report", "report.json", "--perfetto", "found.json")
-    assert (done.code, done.err) == (3, "error: waiting.json.gz: the trace of this report is not beside it\n")
+    assert (done.code, done.err) == (
+        3,
+        "error: waiting.json.gz: missing: the traces must be in the folder of the report\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,13 +66,13 @@ def test_a_saved_report_tells_the_findings_of_the_trace_beside_it(run: Run, fold
         (["waiting.json.gz"], "nothing to write: name a file with --output or --perfetto"),
         (["waiting.json.gz", "--perfetto", "waiting.json.gz"], "waiting.json.gz: would overwrite its input"),
         (["waiting.json.gz", "--perfetto", "none/x.json"], "none/x.json: its folder does not exist"),
-        (["waiting.json.gz", "--perfetto", "-"], "--perfetto needs the name of a file"),
+        (["waiting.json.gz", "--perfetto", "-"], "--perfetto cannot write to standard output: name a file"),
         (["waiting.json.gz", "--perfetto", "x.json", "-o", "x.json"], "x.json: is named twice"),
         ([".", "--perfetto", "clean.json"], "clean.json: several traces need a folder: File exists"),
         ([".", "--perfetto", "."], "clean.json: would overwrite its input"),
     ],
 )
-def test_what_cannot_be_written_is_said_before_any_work(
+def test_what_cannot_be_written_is_an_error_before_any_work(
     run: Run, folder: Path, arguments: list[str], says: str
 ) -> None:
     before = sorted(folder.iterdir())

@@ -89,7 +89,7 @@ def test_the_limit_can_be_lowered_and_raised(run: Run, folder: Path) -> None:
 def test_a_size_that_is_none_is_wrong_usage(run: Run, size: str) -> None:
     done = run("analyze", "waiting.json.gz", "--max-size", size)
     assert done.code == 2
-    assert "--max-size takes a size as in 500M or 20G" in done.err
+    assert "--max-size must be a size such as 500M or 20G" in done.err
 
 
 @pytest.mark.parametrize("command", ["analyze", "check", "report"])

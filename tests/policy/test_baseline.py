@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.policy import Baseline, BaselineError, Held, Policy, hold, read_baseline, verdict
+from syncscope.policy import Baseline, BaselineCheck, BaselineError, Policy, check_baseline, check_gate, read_baseline
 from syncscope.schema.findings import Finding, Frame, fingerprint
 from syncscope.schema.report import NotChecked, Report, Steps
 from tests.report import sample
@@ -32,95 +32,103 @@ def report(*findings: Finding, traces: int = 1, **changes: Any) -> Report:
 
 def adopted(*findings: Finding) -> Baseline:
     """The baseline of a project that adopts the gate with these findings."""
-    return hold(report(*findings), POLICY, None).tightened
+    return check_baseline(report(*findings), POLICY, None).tightened
 
 
-def code(held: Held) -> int:
-    return verdict(held.report, POLICY).exit_code
+def code(result: BaselineCheck) -> int:
+    return check_gate(result.report, POLICY).exit_code
 
 
 def test_the_first_run_covers_everything_that_would_fail() -> None:
-    held = hold(report(wait(), wait("evaluate"), wait(rule="OVL301"), wait("log", status="expected")), POLICY, None)
-    assert (held.covered, held.fixed, code(held)) == (2, 0, 0)
-    assert {finding.status for finding in held.report.findings if finding.rule == "SYN102"} == {"baseline", "expected"}
-    assert {(entry.rule, entry.function) for entry in held.tightened.findings.values()} == {
+    result = check_baseline(
+        report(wait(), wait("evaluate"), wait(rule="OVL301"), wait("log", status="expected")), POLICY, None
+    )
+    assert (result.covered, result.fixed, code(result)) == (2, 0, 0)
+    assert {finding.status for finding in result.report.findings if finding.rule == "SYN102"} == {
+        "baseline",
+        "expected",
+    }
+    assert {(entry.rule, entry.function) for entry in result.tightened.findings.values()} == {
         ("SYN102", "train_step"),
         ("SYN102", "evaluate"),
     }
 
 
 def test_what_was_there_may_stay_wherever_it_moves_and_what_is_new_fails() -> None:
-    held = hold(report(wait(line=7), wait("evaluate")), POLICY, adopted(wait(line=42)))
-    assert code(held) == 1
-    assert [f.site.function for f in verdict(held.report, POLICY).unexpected if f.site] == ["evaluate"]
-    assert [f.exceeds for f in held.report.findings] == [None, None]
+    result = check_baseline(report(wait(line=7), wait("evaluate")), POLICY, adopted(wait(line=42)))
+    assert code(result) == 1
+    assert [f.site.function for f in check_gate(result.report, POLICY).unexpected if f.site] == ["evaluate"]
+    assert [f.exceeds for f in result.report.findings] == [None, None]
 
 
 def test_a_count_that_grows_fails_and_says_what_it_was() -> None:
-    held = hold(report(wait(per_step=2.0)), POLICY, adopted(wait()))
-    assert code(held) == 1
-    assert held.report.findings[0].exceeds == "baseline 1, now 2 a step"
+    result = check_baseline(report(wait(per_step=2.0)), POLICY, adopted(wait()))
+    assert code(result) == 1
+    assert result.report.findings[0].exceeds == "baseline 1, now 2 a step"
 
 
 def test_when_equal_lines_grow_in_number_every_one_is_a_candidate() -> None:
-    held = hold(report(wait(line=40), wait(line=42, ordinal=1)), POLICY, adopted(wait(line=40)))
+    result = check_baseline(report(wait(line=40), wait(line=42, ordinal=1)), POLICY, adopted(wait(line=40)))
     told = "baseline 1, now 2 a step: any of 2 equal lines may be the new one"
-    assert [finding.exceeds for finding in held.report.findings] == [told, told]
-    assert len(verdict(held.report, POLICY).unexpected) == 2
+    assert [finding.exceeds for finding in result.report.findings] == [told, told]
+    assert len(check_gate(result.report, POLICY).unexpected) == 2
 
 
 def test_findings_of_several_frames_below_one_line_count_together() -> None:
     below = [wait(at=Frame(file="<site-packages>/lib.py", line=line, function="read")) for line in (1, 2)]
-    assert code(hold(report(*below), POLICY, adopted(*below))) == 0
-    assert code(hold(report(*below), POLICY, adopted(below[0]))) == 1
+    assert code(check_baseline(report(*below), POLICY, adopted(*below))) == 0
+    assert code(check_baseline(report(*below), POLICY, adopted(below[0]))) == 1
 
 
 def test_of_several_ranks_the_one_with_the_most_counts() -> None:
     ranks = report(wait(per_step=1.0), wait(per_step=2.0, trace=1), traces=2)
-    assert code(hold(ranks, POLICY, adopted(wait(per_step=2.0)))) == 0
-    assert code(hold(ranks, POLICY, adopted(wait(per_step=1.0)))) == 1
+    assert code(check_baseline(ranks, POLICY, adopted(wait(per_step=2.0)))) == 0
+    assert code(check_baseline(ranks, POLICY, adopted(wait(per_step=1.0)))) == 1
 
 
 def test_what_is_fixed_is_counted_and_taken_out() -> None:
     before = adopted(wait(), wait("evaluate"), wait("log", per_step=3.0))
     after = report(wait(), wait("log", per_step=2.0))
-    held = hold(after, POLICY, before)
-    assert (held.covered, held.fixed, code(held)) == (2, 2, 0)
-    assert {entry.function: entry.per_step for entry in held.tightened.findings.values()} == {
+    result = check_baseline(after, POLICY, before)
+    assert (result.covered, result.fixed, code(result)) == (2, 2, 0)
+    assert {entry.function: entry.per_step for entry in result.tightened.findings.values()} == {
         "train_step": 1,
         "log": 2,
     }
-    assert hold(after, POLICY, held.tightened).fixed == 0
+    assert check_baseline(after, POLICY, result.tightened).fixed == 0
 
 
 def test_taking_away_the_first_of_equal_lines_does_not_make_the_others_new() -> None:
     before = adopted(wait(ordinal=0), wait(ordinal=1, per_step=2.0))
-    held = hold(report(wait(ordinal=0, per_step=2.0)), POLICY, before)
-    assert (code(held), held.fixed) == (0, 1)
-    assert code(hold(report(wait(ordinal=0, per_step=2.0)), POLICY, held.tightened)) == 0
+    result = check_baseline(report(wait(ordinal=0, per_step=2.0)), POLICY, before)
+    assert (code(result), result.fixed) == (0, 1)
+    assert code(check_baseline(report(wait(ordinal=0, per_step=2.0)), POLICY, result.tightened)) == 0
 
 
 def test_an_entry_that_nobody_looked_at_is_neither_fixed_nor_taken_out() -> None:
     before = adopted(wait(), wait(rule="CPY201"))
     blind = report(wait(), not_checked=(NotChecked(rule="CPY201", why="no"),))
-    for held in (hold(blind, POLICY, before), hold(report(wait()), Policy(gate=("SYN102",)), before)):
-        assert (held.fixed, held.tightened) == (0, before)
+    for result in (
+        check_baseline(blind, POLICY, before),
+        check_baseline(report(wait()), Policy(gate=("SYN102",)), before),
+    ):
+        assert (result.fixed, result.tightened) == (0, before)
 
 
-def test_more_than_expected_and_more_than_the_baseline_are_both_said() -> None:
+def test_a_finding_that_exceeds_expectation_and_baseline_says_both() -> None:
     beyond = wait(per_step=3.0, exceeds="expected at most 1 a step, found 3")
-    assert hold(report(beyond), POLICY, adopted(wait(per_step=2.0))).report.findings[0].exceeds == (
+    assert check_baseline(report(beyond), POLICY, adopted(wait(per_step=2.0))).report.findings[0].exceeds == (
         "expected at most 1 a step, found 3; baseline 2, now 3 a step"
     )
-    assert hold(report(beyond), POLICY, adopted(wait(per_step=3.0))).report.findings[0].exceeds is None
+    assert check_baseline(report(beyond), POLICY, adopted(wait(per_step=3.0))).report.findings[0].exceeds is None
 
 
 def test_without_steps_there_is_nothing_to_compare() -> None:
     steps = Steps(count=0, profiled_ms=None, bare_ms=None, source="none")
     info = msgspec.structs.replace(sample.trace_info("run.json"), steps=steps)
     bare = msgspec.structs.replace(report(wait(per_step=None)), traces=(info,))
-    with pytest.raises(BaselineError, match=r"run\.json: a baseline counts by the step, and this trace has no steps"):
-        hold(bare, POLICY, None)
+    with pytest.raises(BaselineError, match=r"run\.json: a baseline needs counts a step, and this trace has no steps"):
+        check_baseline(bare, POLICY, None)
 
 
 def test_the_file_holds_a_line_a_finding_in_order_of_places_and_nothing_of_the_machine(tmp_path: Path) -> None:
@@ -165,7 +173,7 @@ def test_no_file_is_no_baseline(tmp_path: Path) -> None:
         (b'{"format": 1, "findings": {"a": {"rule": "SYN102"}}}', "not a baseline: "),
         (b'{"format": 1, "findings": {"a": {"rule": "SYN102", "per_step": -1}}}', "not a baseline: "),
         (b'{"format": 1, "findings": {}, "traces": []}', "not a baseline: "),
-        (b'{"format": 2, "entries": []}', "written by a newer syncscope (format 2, this one knows 1)"),
+        (b'{"format": 2, "entries": []}', "was written by a newer syncscope (format 2; this version reads up to 1)"),
     ],
 )
 def test_a_file_that_is_no_baseline_says_so_in_one_line(data: bytes, said: str, tmp_path: Path) -> None:

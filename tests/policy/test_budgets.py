@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.policy import Budgets, Policy, verdict
+from syncscope.policy import Budgets, Policy, check_gate
 from syncscope.schema.report import EachStep, Report
 from syncscope.schema.verdict import Budget
 from tests.report import sample
@@ -30,7 +30,7 @@ def report(*copies: Sequence[float], **more: Any) -> Report:
 
 
 def judged(budgets: Budgets, found: Report) -> Budget:
-    (budget,) = verdict(found, Policy(budgets=budgets)).budgets
+    (budget,) = check_gate(found, Policy(budgets=budgets)).budgets
     return budget
 
 
@@ -47,7 +47,7 @@ def judged(budgets: Budgets, found: Report) -> Budget:
     ],
 )
 def test_a_budget_fails_only_beyond_the_spread_of_the_steps(copies: list[float], outcome: str) -> None:
-    found = verdict(report(copies), Policy(budgets=COPIES))
+    found = check_gate(report(copies), Policy(budgets=COPIES))
     assert found.budgets[0].outcome == outcome
     assert found.exit_code == (1 if outcome == "exceeded" else 0)
 
@@ -70,22 +70,22 @@ def test_the_share_of_stalls_is_that_of_each_step() -> None:
 @pytest.mark.parametrize(
     ("budgets", "found", "why"),
     [
-        (COPIES, report([9.0, 9.0]), "a spread takes 3 steps, there are 2"),
+        (COPIES, report([9.0, 9.0]), "needs at least 3 steps, and there are 2"),
         (COPIES, report([], copy_exposed_ms=None), "the trace holds no device activity"),
         (STALLS, report([]), "the trace holds no runtime calls"),
         (COPIES, msgspec.structs.replace(sample.report(found=[]), stale=(), not_checked=()), "the trace has no steps"),
     ],
 )
-def test_a_budget_that_cannot_be_judged_is_not_clean(budgets: Budgets, found: Report, why: str) -> None:
-    outcome = verdict(found, Policy(budgets=budgets))
+def test_a_budget_that_cannot_be_checked_is_not_clean(budgets: Budgets, found: Report, why: str) -> None:
+    outcome = check_gate(found, Policy(budgets=budgets))
     assert outcome.exit_code == 3
-    assert [(budget.found, budget.message) for budget in outcome.not_judged] == [(None, why)]
+    assert [(budget.found, budget.message) for budget in outcome.unchecked_budgets] == [(None, why)]
 
 
-def test_every_trace_is_judged_by_itself() -> None:
-    found = verdict(report([1.0] * 3, [9.0] * 3), Policy(budgets=COPIES))
+def test_every_trace_is_checked_on_its_own() -> None:
+    found = check_gate(report([1.0] * 3, [9.0] * 3), Policy(budgets=COPIES))
     assert [(budget.rank, budget.outcome) for budget in found.budgets] == [(0, "kept"), (1, "exceeded")]
 
 
-def test_without_budgets_none_is_judged() -> None:
-    assert verdict(report([9.0] * 3), Policy()).budgets == ()
+def test_without_budgets_none_is_checked() -> None:
+    assert check_gate(report([9.0] * 3), Policy()).budgets == ()

@@ -131,7 +131,7 @@ def test_own_packages_do_not_look_at_the_rules(tmp_path: Path) -> None:
         ),
         ("budgets = { max_stall_share = 5 }", "tool.syncscope.budgets.max_stall_share: expected a number <= 1"),
         ('budgets = { max_stall_share = "5%" }', "tool.syncscope.budgets.max_stall_share: expected a number, got a s"),
-        ('overrides = [{ path = "a" }]', "tool.syncscope.overrides[0]: needs a gate or something to ignore"),
+        ('overrides = [{ path = "a" }]', "tool.syncscope.overrides[0]: needs gate or ignore"),
         ('overrides = [{ gate = ["SYN"] }]', 'tool.syncscope.overrides[0]: missing key "path"'),
         (
             'overrides = [{ path = "a", ignore = ["SYN99"] }]',

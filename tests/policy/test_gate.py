@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.policy import Budgets, Override, Policy, verdict
+from syncscope.policy import Budgets, Override, Policy, check_gate
 from syncscope.schema.report import NotChecked, Report, Stale, Steps
 from tests.report import sample
 
@@ -39,46 +39,46 @@ def clean() -> Report:
     ],
 )
 def test_a_finding_fails_by_rule_status_and_count_inside_steps_alone(changes: dict[str, Any], code: int) -> None:
-    assert verdict(report(**changes), GATE).exit_code == code
+    assert check_gate(report(**changes), GATE).exit_code == code
 
 
 def test_in_a_trace_without_steps_every_occurrence_counts() -> None:
     base = report(per_step=None)
     info = msgspec.structs.replace(base.traces[0], steps=Steps(count=0, profiled_ms=None, bare_ms=None, source="none"))
-    assert verdict(msgspec.structs.replace(base, traces=(info,)), GATE).exit_code == 1
+    assert check_gate(msgspec.structs.replace(base, traces=(info,)), GATE).exit_code == 1
 
 
 def test_a_stale_expectation_fails_a_clean_report() -> None:
     stale = (Stale(rule="SYN102", where="pyproject.toml:7"),)
-    assert verdict(msgspec.structs.replace(clean(), stale=stale), GATE).exit_code == 1
+    assert check_gate(msgspec.structs.replace(clean(), stale=stale), GATE).exit_code == 1
 
 
 def test_no_waits_in_a_trace_with_runtime_calls_is_clean() -> None:
-    assert verdict(clean(), GATE).exit_code == 0
+    assert check_gate(clean(), GATE).exit_code == 0
 
 
 @pytest.mark.parametrize(("rule", "code"), [("SYN101", 3), ("HAZ401", 0)])
 def test_only_a_gated_rule_that_could_not_be_checked_counts(rule: str, code: int) -> None:
     blind = msgspec.structs.replace(clean(), not_checked=(NotChecked(rule=rule, why="no"),))
-    assert verdict(blind, GATE).exit_code == code
+    assert check_gate(blind, GATE).exit_code == code
 
 
 def test_a_trace_without_runtime_calls_is_never_clean() -> None:
     base = clean()
     blind = msgspec.structs.replace(base.traces[0], has=("cpu_op", "steps"))
-    found = verdict(msgspec.structs.replace(base, traces=(base.traces[0], blind)), GATE)
+    found = check_gate(msgspec.structs.replace(base, traces=(base.traces[0], blind)), GATE)
     assert found.exit_code == 3
     assert [(entry.rule, entry.trace) for entry in found.not_checked] == [("SYN101", 1), ("SYN102", 1)]
 
 
 def test_findings_weigh_more_than_what_could_not_be_checked() -> None:
     both = msgspec.structs.replace(report(), not_checked=(NotChecked(rule="SYN101", why="no"),))
-    assert verdict(both, GATE).exit_code == 1
+    assert check_gate(both, GATE).exit_code == 1
 
 
 def overridden(*overrides: Override, gate: tuple[str, ...] = ("SYN101", "SYN102")) -> int:
     """The exit code of a report of one SYN102 in train.py."""
-    return verdict(report(), Policy(gate=gate, overrides=overrides)).exit_code
+    return check_gate(report(), Policy(gate=gate, overrides=overrides)).exit_code
 
 
 def test_an_override_ignores_and_gates_in_its_own_files_only() -> None:
@@ -98,13 +98,13 @@ def test_of_several_overrides_the_last_gate_counts_and_everything_ignored_is() -
 
 def test_a_finding_without_a_line_is_held_to_the_gate_of_all() -> None:
     policy = Policy(gate=("SYN102",), overrides=(Override("*", ("SYN101",), ("SYN102",)),))
-    assert verdict(report(site=None), policy).exit_code == 1
+    assert check_gate(report(site=None), policy).exit_code == 1
 
 
 def test_a_rule_gated_for_some_files_must_be_checked_too() -> None:
     blind = msgspec.structs.replace(clean(), not_checked=(NotChecked(rule="OVL301", why="no"),))
-    assert verdict(blind, GATE).exit_code == 0
-    found = verdict(blind, Policy(gate=GATE.gate, overrides=(Override("src/*", ("OVL301",)),)))
+    assert check_gate(blind, GATE).exit_code == 0
+    found = check_gate(blind, Policy(gate=GATE.gate, overrides=(Override("src/*", ("OVL301",)),)))
     assert (found.exit_code, found.gate) == (3, ("SYN101", "SYN102", "OVL301"))
 
 
@@ -120,7 +120,7 @@ def waits(*per_step: float, budget: float, **changes: Any) -> Any:
     one = msgspec.structs.replace(sample.findings()[0], **changes)
     found = [msgspec.structs.replace(one, per_step=count, fingerprint=str(n)) for n, count in enumerate(per_step)]
     held = msgspec.structs.replace(sample.report(found=found), stale=(), not_checked=())
-    return verdict(held, Policy(budgets=Budgets(max_unexpected_syncs_per_step=budget)))
+    return check_gate(held, Policy(budgets=Budgets(max_unexpected_syncs_per_step=budget)))
 
 
 def test_waits_within_their_budget_pass_and_are_kept_apart() -> None:
@@ -141,10 +141,10 @@ def test_the_budget_of_waits_is_not_for_copies() -> None:
     assert waits(1.0, budget=5, rule="CPY201").exit_code == 1
 
 
-def test_a_budget_of_waits_without_steps_cannot_be_judged_and_lets_nothing_pass() -> None:
+def test_a_budget_of_waits_without_steps_cannot_be_checked_and_lets_nothing_pass() -> None:
     base = report(per_step=None)
     info = msgspec.structs.replace(base.traces[0], steps=Steps(count=0, profiled_ms=None, bare_ms=None, source="none"))
     policy = Policy(budgets=Budgets(max_unexpected_syncs_per_step=100))
-    found = verdict(msgspec.structs.replace(base, traces=(info,)), policy)
+    found = check_gate(msgspec.structs.replace(base, traces=(info,)), policy)
     assert len(found.unexpected) == 1
-    assert [budget.message for budget in found.not_judged] == ["the trace has no steps"]
+    assert [budget.message for budget in found.unchecked_budgets] == ["the trace has no steps"]

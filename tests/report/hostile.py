@@ -59,7 +59,7 @@ def spoiled_verdict(report: Report, text: str) -> Verdict:
             "stale": msgspec.to_builtins(bad.stale),
             "not_checked": msgspec.to_builtins(bad.not_checked),
             "unread": msgspec.to_builtins(bad.unread),
-            "budgets": [budget, {**budget, "outcome": "not judged"}],
+            "budgets": [budget, {**budget, "outcome": "not checked"}],
             "baseline": {"path": text, "outcome": "held", "covered": 1, "fixed": 1},
         },
         Verdict,

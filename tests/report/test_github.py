@@ -66,7 +66,7 @@ def test_with_a_verdict_only_what_stands_against_the_gate_is_told() -> None:
     report = sample.report([QUIET])
     budgets = tuple(
         Budget(name=name, allowed=1, found=2, outcome=outcome, message="2 of 1")  # type: ignore[arg-type]
-        for name, outcome in (("a", "kept"), ("b", "exceeded"), ("c", "not judged"))
+        for name, outcome in (("a", "kept"), ("b", "exceeded"), ("c", "not checked"))
     )
     unseen = (NotChecked(rule="SYN101", why="no ops"), NotChecked(rule="SYN103", why="no ops"))
     said = lines(report, Verdict(gate=(), stale=report.stale, budgets=budgets, not_checked=unseen))
@@ -74,9 +74,9 @@ def test_with_a_verdict_only_what_stands_against_the_gate_is_told() -> None:
         "::error file=pyproject.toml,line=41,title=SYN103 stale expectation::SYN103 matches nothing; delete it "
         '(it says "mask in the data loader")',
         "::error title=budget exceeded%3A b::2 of 1",
-        "::error title=budget not judged%3A c::2 of 1",
+        "::error title=budget not checked%3A c::2 of 1",
         "::error title=not checked::SYN101, SYN103: no ops",
-        "syncscope: failed: 1 stale expectation, 1 budget exceeded, 2 rules not checked, 1 budget not judged"
+        "syncscope: failed: 1 stale expectation, 1 budget exceeded, 2 rules not checked, 1 budget not checked"
         " · 1 expected · 1 in the baseline",
     ]
 

@@ -12,7 +12,7 @@ import xmlschema
 
 from syncscope.analysis.analyze import analyze
 from syncscope.analysis.merge import merge
-from syncscope.policy import Policy, verdict
+from syncscope.policy import Policy, check_gate
 from syncscope.report.junit import render
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
@@ -48,7 +48,7 @@ def gate(*codes: str, **what: Any) -> Verdict:
 @pytest.mark.parametrize("case", ["item_logging", "library_sync", "clean_loop"])
 def test_real_traces_are_valid(case: str) -> None:
     report = analyze(TRACES / case / "trace.json.gz")
-    outcome = verdict(report, Policy())
+    outcome = check_gate(report, Policy())
     (suite,) = suites(report, outcome)
     assert counts(suite)[1:] == (str(len({finding.rule for finding in outcome.unexpected})), "0", "0")
 
@@ -97,7 +97,7 @@ def test_stale_expectations_are_failures_of_their_own_suite() -> None:
     assert expectations[0][0].attrib["message"].startswith("pyproject.toml:41: SYN103 matches nothing; delete it")
 
 
-@pytest.mark.parametrize(("outcome", "state"), [("kept", "passed"), ("exceeded", "failure"), ("not judged", "error")])
+@pytest.mark.parametrize(("outcome", "state"), [("kept", "passed"), ("exceeded", "failure"), ("not checked", "error")])
 def test_a_budget_is_a_case_of_its_trace(outcome: Any, state: str) -> None:
     budget = Budget(name="max_stall_share", allowed=0.1, found=0.4, outcome=outcome, message="40 % of 10 %")
     suite = suites(sample.report(), gate(budgets=(budget,)))[0]

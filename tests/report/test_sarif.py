@@ -10,10 +10,10 @@ import jsonschema
 import msgspec
 import pytest
 
-from benchmarks.score import CASES, recordings
+from fixtures.labels import CASES, recordings
 from syncscope.analysis.analyze import analyze
 from syncscope.analysis.merge import merge
-from syncscope.policy import Policy, verdict
+from syncscope.policy import Policy, check_gate
 from syncscope.report.rulebook import as_markdown, descriptors
 from syncscope.report.sarif import NOTIFICATIONS, render
 from syncscope.rules import RULES
@@ -70,7 +70,7 @@ def scalar_read(**changed: Any) -> Finding:
 @pytest.mark.parametrize("case", CASES)
 def test_real_traces_are_valid(case: str) -> None:
     report = analyze(*recordings(case, "windows"))
-    run = run_of(report, verdict(report, Policy()))
+    run = run_of(report, check_gate(report, Policy()))
     assert sum(len(result["properties"]["traces"]) for result in run["results"]) == len(report.findings)
 
 

@@ -14,7 +14,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from benchmarks.score import recordings
+from fixtures.labels import recordings
 from syncscope import report
 from syncscope.analysis.analyze import analyze
 from syncscope.schema.report import SCHEMA_VERSION, Report

@@ -277,7 +277,7 @@ def test_budgets_are_told_by_their_worst_trace() -> None:
     judged = (
         budget("max_stall_share", "exceeded", "blocked for 20 %", 0, 0.2),
         budget("max_stall_share", "exceeded", "blocked for 90 %", 1, 0.9),
-        budget("max_exposed_copy_ms", "not judged", "the trace has no steps"),
+        budget("max_exposed_copy_ms", "not checked", "the trace has no steps"),
         budget("max_unexpected_syncs_per_step", "kept", "1 unexpected waits"),
     )
     buffer = io.StringIO()
@@ -285,9 +285,9 @@ def test_budgets_are_told_by_their_worst_trace() -> None:
     text = buffer.getvalue()
     assert "budget exceeded max_stall_share: blocked for 90 % (rank 1)\n" in text
     assert "blocked for 20 %" not in text
-    assert "budget not judged max_exposed_copy_ms: the trace has no steps (rank 0)\n" in text
+    assert "budget not checked max_exposed_copy_ms: the trace has no steps (rank 0)\n" in text
     assert "budget kept max_unexpected_syncs_per_step: 1 unexpected waits (rank 0)\n" in text
-    assert text.endswith("failed: 1 budget exceeded, 1 budget not judged · 1 expected · 1 in the baseline\n")
+    assert text.endswith("failed: 1 budget exceeded, 1 budget not checked · 1 expected · 1 in the baseline\n")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.ranks import RECORDED, write_rank
+from fixtures.ranks import RECORDED, write_rank
 from syncscope.analysis.analyze import analyze
 from syncscope.rules.clocks import Meeting, clocks
 from syncscope.schema.ranks import RankBetween

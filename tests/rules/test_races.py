@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from syncscope.policy import Policy
-from syncscope.policy.gate import verdict
+from syncscope.policy.gate import check_gate
 from syncscope.rules import check
 from syncscope.rules.racing import NOT_LOOKED_FOR, UNSEEN
 from syncscope.schema.report import NotChecked
@@ -122,7 +122,7 @@ def test_what_a_rule_cannot_see_does_not_fail_a_gate() -> None:
     clean, unseen = busy().recording(0, 100, hazards=()), busy().recording(0, 100)
     racy = looked().race("HAZ401", [READ], [COPY])
     reports = [analyze_timelines([Timeline(builder.trace())]) for builder in (clean, racy, unseen)]
-    assert [verdict(report, gate).exit_code for report in reports] == [0, 1, 3]
+    assert [check_gate(report, gate).exit_code for report in reports] == [0, 1, 3]
 
 
 def test_the_report_tells_not_looked_for_from_not_seen() -> None:

@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from benchmarks.score import TRACES
+from fixtures.labels import TRACES
 from syncscope.trace import TraceError, cache, load, reader
 from syncscope.trace.extras import MissingExtra
 from tests.builders import TraceBuilder

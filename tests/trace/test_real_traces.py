@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.score import CASES, TRACES, recordings
+from fixtures.labels import CASES, TRACES, recordings
 from syncscope.trace import Trace, TraceError, load, model
 from tests.foreign import EXTRA, RUNTIME, index, raw_events
 

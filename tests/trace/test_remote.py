@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import syncscope
-from benchmarks.ranks import RECORDED
+from fixtures.ranks import RECORDED
 from syncscope.analysis.rank import unread
 from syncscope.trace import TraceError, load
 from syncscope.trace.files import find_traces

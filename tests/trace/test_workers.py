@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import repeat
+from fixtures import repeat
 from syncscope.trace import TraceError, load, workers
 from syncscope.trace.decoding.columns import Strings
 from syncscope.trace.reader import read_bytes

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from syncscope.policy.lines import entry_lines
+from syncscope.policy.config import entry_lines
 
 if sys.version_info >= (3, 11):
     import tomllib

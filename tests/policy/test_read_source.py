@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.policy.source import MOST_BYTES, read_source
+from syncscope.policy.comments import MOST_BYTES, read_source
 
 TEXT = b"x = 1\n"
 
@@ -46,7 +46,7 @@ def test_a_folder_outside_the_first_is_not_read_from(root: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
-def test_links_are_resolved_before_they_are_judged(root: Path) -> None:
+def test_links_are_resolved_before_they_are_compared_with_the_root(root: Path) -> None:
     (root / "out.py").symlink_to(root.parent / "project-secret.py")
     (root / "up").symlink_to(root.parent, target_is_directory=True)
     (root / "in.py").symlink_to(root / "pkg" / "train.py")

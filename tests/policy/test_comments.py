@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syncscope.policy import ConfigError, Policy, apply
-from syncscope.policy.inline import comments
+from syncscope.policy.comments import find_comments
 from syncscope.schema.findings import Finding, SiteSource
 from syncscope.schema.report import NotChecked, Report
 from tests.report import sample
@@ -61,7 +61,7 @@ def test_a_comment_expects_its_own_line(tmp_path: Path) -> None:
 )
 def test_what_counts_as_a_comment(comment: str, rules: list[str], reason: str, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(f"x = 1  {comment}\n")
-    found = comments(report(), [tmp_path])
+    found = find_comments(report(), [tmp_path])
     assert [entry.rule for entry in found] == rules
     assert {entry.reason for entry in found} <= {reason}
 
@@ -157,4 +157,4 @@ def test_what_stands_before_a_syntax_error_still_counts(tmp_path: Path) -> None:
 def test_no_file_is_too_strange(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     folder = tmp_path_factory.mktemp("strange", numbered=True)
     (folder / "train.py").write_bytes(b"# syncscope: expect SYN102 -- logs\n" + data)
-    assert len(comments(report(), [folder])) <= 1
+    assert len(find_comments(report(), [folder])) <= 1

@@ -1,0 +1,173 @@
+"""What commands read: traces, which become a report, and saved reports."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from syncscope.cli.console import progress
+from syncscope.cli.errors import UNREADABLE, USAGE, CommandError, print_error
+from syncscope.cli.output import Target, needs_picture, targets
+
+if TYPE_CHECKING:
+    from syncscope.analysis.engine import Engine
+    from syncscope.policy import Policy
+    from syncscope.report.picture.lanes import Lanes
+    from syncscope.schema.report import Report
+    from syncscope.trace.source import Reading
+
+POOL_FILES, POOL_BYTES = 8, 20_000_000
+"""Number and total size of files from which a pool of processes saves more time than it takes to start."""
+
+MOST_NAMED = 10
+"""Traces that could not be read and are named on stderr."""
+
+HEAD_BYTES = 4096
+REPORT_KEY = b'"schema_version"'
+
+
+def analyze_traces(
+    paths: Sequence[str],
+    output: Sequence[str] | None,
+    policy: Policy,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    untouched: Sequence[Path] = (),
+    bare_ms: float | None = None,
+    hta: bool = False,
+    engine: Engine | None = None,
+    reading: Reading | None = None,
+) -> tuple[Report, Sequence[Lanes], list[Target]]:
+    """Analyze the traces. Returns the report, the pictures where an output shows them, and the outputs to write.
+
+    Raises ``CommandError`` for an output that would overwrite an input or one of ``untouched``.
+    """
+    from syncscope.analysis.analyze import examine, find_traces
+    from syncscope.analysis.engine import engine as local_engine
+    from syncscope.trace.source import Reading
+
+    files = find_traces(paths)
+    wanted = targets(output, [*paths, *files, *untouched])
+    select_codes(select, ignore)
+    with progress(files) as bar:
+        report, pictures = examine(
+            files,
+            engine or local_engine(_processes(files)),
+            select=select,
+            ignore=ignore,
+            policy=policy,
+            bare_ms=bare_ms,
+            hta=hta,
+            pictures=needs_picture(wanted),
+            reading=reading or Reading(),
+            progress=bar,
+        )
+    return report, pictures, wanted
+
+
+def select_engine(jobs: int | None, name: str, scheduler: str | None) -> Engine | None:
+    """The engine that the options name, ``None`` for the default. Raises ``CommandError`` where options contradict."""
+    from syncscope.analysis.engine import engine
+    from syncscope.trace.extras import MissingExtra, require
+
+    if name == "dask":
+        if scheduler is None:
+            raise CommandError("--engine dask needs --scheduler ADDRESS", USAGE)
+        if jobs is not None:
+            raise CommandError("--jobs cannot be used with --engine dask: the cluster has its own workers", USAGE)
+        try:
+            require("cluster")
+        except MissingExtra as error:
+            raise CommandError(f"--engine dask: {error}", USAGE) from None
+        return engine(scheduler=scheduler)
+    if scheduler is not None:
+        raise CommandError("--scheduler needs --engine dask", USAGE)
+    return None if jobs is None else engine(jobs)
+
+
+def reading_options(max_size: str | None, cache: bool) -> Reading:
+    """How to read traces, from the options. Raises ``CommandError``."""
+    from syncscope.trace.extras import MissingExtra, require
+    from syncscope.trace.source import MAX_BYTES, Reading
+
+    size = MAX_BYTES if max_size is None else _bytes(max_size)
+    if cache:
+        try:
+            require("cache")
+        except MissingExtra as error:
+            raise CommandError(f"--cache: {error}", USAGE) from None
+    return Reading(max_bytes=size, cache=cache)
+
+
+def _bytes(size: str) -> int:
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,3})?)\s*([KMGT]?)(?:i?B)?", size.strip(), re.IGNORECASE | re.ASCII)
+    if match is None or not (count := int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))):
+        raise CommandError(f"--max-size must be a size such as 500M or 20G, not {size}", USAGE)
+    return count
+
+
+def print_unread(report: Report) -> None:
+    """Name the traces that could not be read, on stderr."""
+    for entry in report.unread[:MOST_NAMED]:
+        print_error(f"{entry.path}: {entry.why}")
+    if len(report.unread) > MOST_NAMED:
+        print_error(f"… and {len(report.unread) - MOST_NAMED} more could not be read")
+
+
+def exit_if_unread(report: Report) -> None:
+    """Name the traces that could not be read, and exit with 3 when there is one."""
+    print_unread(report)
+    if report.unread:
+        raise typer.Exit(UNREADABLE)
+
+
+def _processes(files: Sequence[str]) -> int:
+    from syncscope.trace.workers import available_cores
+
+    sizes = [os.stat(file).st_size for file in files if os.path.isfile(file)]
+    return available_cores() if len(files) >= POOL_FILES or sum(sizes) >= POOL_BYTES else 1
+
+
+def select_codes(select: Sequence[str], ignore: Sequence[str]) -> tuple[str, ...]:
+    """The codes that ``--select`` and ``--ignore`` leave. Raises ``CommandError`` for an unknown code."""
+    from syncscope.rules import select as select_rules
+
+    try:
+        return tuple(rule.code for rule in select_rules(select, ignore))
+    except ValueError as error:
+        raise CommandError(str(error), USAGE) from None
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a saved report. Everything else goes to the trace reader, which refuses what is no trace."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as stream:
+            return REPORT_KEY in stream.read(HEAD_BYTES)
+    except OSError:
+        return False
+
+
+def read_report(path: Path) -> Report:
+    """Read a saved report. Raises ``CommandError`` for a file that is none, or that a newer syncscope wrote."""
+    import msgspec
+
+    from syncscope.schema.report import SCHEMA_VERSION, Report
+
+    try:
+        data = path.read_bytes()
+        version = msgspec.json.decode(data, type=dict[str, msgspec.Raw])["schema_version"]
+        if msgspec.json.decode(version, type=int) > SCHEMA_VERSION:
+            known = f"schema {bytes(version).decode()}; this version reads up to {SCHEMA_VERSION}"
+            raise CommandError(f"{path}: was written by a newer syncscope ({known})", UNREADABLE)
+        return Report.from_json(data)
+    except (msgspec.DecodeError, KeyError) as error:
+        raise CommandError(f"{path}: not a report: {error}", UNREADABLE) from None
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}", UNREADABLE) from None

@@ -1,0 +1,76 @@
+"""What the guides for contributors show is what the code does."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fixtures.labels import MODES, Label, labels_of, recordings, score_report
+from syncscope import rules
+from syncscope.analysis.analyze import analyze
+
+ROOT = Path(__file__).parent.parent
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PATHS = re.compile(r"`((?:syncscope|tests|fixtures|benchmarks|docs|notebooks)/[\w./-]+)`")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+
+
+def test_the_code_of_the_architecture_prints_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+    examples = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    assert len(examples) == len(blocks(ARCHITECTURE, "python")) >= 7
+    for code, shown in examples:
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(code, names)
+        assert printed.getvalue() == shown
+
+
+def test_the_event_of_the_architecture_is_in_the_trace() -> None:
+    (event,) = blocks(ARCHITECTURE, "json")
+    trace = gzip.decompress((ROOT / "fixtures/traces/item_logging/trace.json.gz").read_bytes()).decode()
+    assert " ".join(event.split()) in " ".join(trace.split())
+
+
+def test_the_worked_example_of_a_rule_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    written, tested = blocks(CONTRIBUTING, "python")
+    (labels,) = blocks(CONTRIBUTING, "json")
+    module: dict[str, Any] = {"__name__": "syncscope.rules.norm_check"}
+    exec(written, module)
+    rule = module["NormCheck"]()
+    monkeypatch.setattr(rules, "RULES", (rule, *rules.RULES))
+    monkeypatch.setitem(rules.BY_CODE, rule.code, rule)
+    tests: dict[str, Any] = {}
+    exec(tested, tests)
+    cases = [test for name, test in tests.items() if name.startswith("test_")]
+    assert len(cases) == 2
+    for case in cases:
+        case()
+    expected = {
+        "clip_nonfinite": msgspec.convert(json.loads(labels)["labels"], list[Label]),
+        "clip_norm": labels_of("clip_norm"),
+    }
+    for name, wanted in expected.items():
+        for mode in MODES:
+            assert score_report(wanted, analyze(*recordings(name, mode))).short == []
+
+
+@pytest.mark.parametrize("page", [ARCHITECTURE, CONTRIBUTING], ids=["architecture", "contributing"])
+def test_paths_in_the_guides_exist(page: str) -> None:
+    paths = set(PATHS.findall(page))
+    assert len(paths) > 5
+    missing = sorted(path for path in paths if not (ROOT / path).exists() and "norm_check" not in path)
+    assert missing == []
