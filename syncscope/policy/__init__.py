@@ -9,11 +9,10 @@ from syncscope.policy.baseline import Baseline, BaselineError, Held, hold, read_
 from syncscope.policy.config import ConfigError, load_policy, own_packages
 from syncscope.policy.expectations import apply
 from syncscope.policy.gate import verdict
-from syncscope.policy.policy import DEFAULT_GATE, Expectation, Override, Policy
+from syncscope.policy.policy import Expectation, Override, Policy, default_gate
 from syncscope.policy.settings import Budgets
 
 __all__ = [
-    "DEFAULT_GATE",
     "Baseline",
     "BaselineError",
     "Budgets",
@@ -23,6 +22,7 @@ __all__ = [
     "Override",
     "Policy",
     "apply",
+    "default_gate",
     "hold",
     "load_policy",
     "own_packages",

@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from syncscope.policy.lines import entry_lines
-from syncscope.policy.policy import DEFAULT_GATE, Expectation, Override, Policy
+from syncscope.policy.policy import Expectation, Override, Policy, default_gate
 from syncscope.policy.settings import Budgets, Expect, Settings
 from syncscope.policy.settings import Override as OverrideEntry
 
@@ -63,7 +63,7 @@ def load_policy(start: Path, config: Path | None = None) -> Policy:
         return Policy(folders=(here,))
     root = here if config is not None else path.parent
     return Policy(
-        gate=DEFAULT_GATE if settings.gate is None else _codes(settings.gate, path, "gate"),
+        gate=default_gate() if settings.gate is None else _codes(settings.gate, path, "gate"),
         expect=_expectations(settings, path),
         own=settings.own,
         overrides=tuple(_override(entry, path, f"overrides[{i}]") for i, entry in enumerate(settings.overrides)),
@@ -187,7 +187,7 @@ def codes_of(wanted: Iterable[str]) -> tuple[str, ...]:
     """The codes that codes and prefixes stand for. Raises ``ValueError`` for one that stands for none."""
     from syncscope.rules import RULES  # loads pandas
 
-    known = list(dict.fromkeys((*(rule.code for rule in RULES), *DEFAULT_GATE)))
+    known = [rule.code for rule in RULES]
     codes: dict[str, None] = {}
     for text in wanted:
         found = [code for code in known if text and code.startswith(text)]

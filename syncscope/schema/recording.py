@@ -7,7 +7,7 @@ without frames of syncscope itself.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -15,6 +15,11 @@ FORMAT = 1
 
 EventKind = Literal["warning", "call"]
 HazardRule = Literal["HAZ401", "HAZ402", "HAZ403"]
+"""The rule that a race is recorded for."""
+
+READ_BEFORE_ARRIVAL: Final = "HAZ401"
+OVERWRITE_IN_FLIGHT: Final = "HAZ402"
+CROSS_STREAM_RACE: Final = "HAZ403"
 
 
 class RecordedFrame(msgspec.Struct, frozen=True, kw_only=True):

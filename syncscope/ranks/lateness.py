@@ -1,4 +1,4 @@
-"""Who comes late: the collectives of several ranks compared, one by one."""
+"""Who comes late to a collective: those of several ranks compared, one by one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from syncscope.rules.clocks import Meeting, apart, clocks, pairs
+from syncscope.ranks.clocks import Meeting, apart, clocks, pairs
 from syncscope.schema.ranks import BetweenRanks, RankBetween, WaitsFor
 from syncscope.schema.report import Collective, Delay, TraceInfo
 
