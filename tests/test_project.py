@@ -11,7 +11,7 @@ import typer
 
 from syncscope import __version__
 from syncscope.cli import app
-from syncscope.rules import RULES, check
+from syncscope.rules import RULES, find
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 
@@ -65,7 +65,7 @@ def test_the_rules_table_says_what_is_not_checked_in_foreign_traces(column: int,
     if ops:
         trace.op("aten::item", 20, 55)
     trace.copy("DtoH", call=(22, 4), runs=(63, 2), memory="pinned", bytes=4).stream_sync(27, 45)
-    _, not_checked = check(Timeline(trace.trace()))
+    _, not_checked = find(Timeline(trace.trace()))
     said = {row[0] for row in rules_table() if row[column] == "not checked"}
     assert {entry.rule for entry in not_checked} == said
 

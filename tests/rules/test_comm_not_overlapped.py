@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from syncscope.rules import check
+from syncscope.rules import find
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from tests.builders import TID, TraceBuilder
@@ -85,7 +85,7 @@ def test_sharded_weights_get_their_own_fix():
 
 def test_sizes_that_the_trace_does_not_tell_are_said_to_be_missing():
     def partly(builder: TraceBuilder) -> Sequence[str]:
-        return [entry.why for entry in check(Timeline(builder.trace()))[1] if entry.rule == "OVL302" and entry.partial]
+        return [entry.why for entry in find(Timeline(builder.trace()))[1] if entry.rule == "OVL302" and entry.partial]
 
     assert "how large" in partly(training((620, 200)))[0]
     told = training((620, 200))

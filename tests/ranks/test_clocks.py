@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.ranks import RECORDED, write_rank
 from syncscope.analysis.analyze import analyze
-from syncscope.rules.clocks import Meeting, clocks
+from syncscope.ranks.clocks import Meeting, clocks
 from syncscope.schema.ranks import RankBetween
 from syncscope.schema.report import Collective, Meetings, TraceInfo
 from tests.report import sample
