@@ -114,7 +114,7 @@ class CommNotOverlapped(RankRule):
         moved = "" if size is None else f" ({size / many / 1e6:.3g} MB)"
         return (
             f"{group.subject} starts {what} {per}{moved}, with no compute beside them for {time}: "
-            f"{REASONS[group.longest('cause', BESIDE)]}; one rank does not show whether another comes late"
+            f"{REASONS[group.longest('cause', BESIDE)]}; one rank alone does not show whether another rank comes late"
         )
 
     def fix(self, group: Group) -> str:

@@ -11,6 +11,8 @@ from syncscope import advice
 from syncscope.advice import Advice
 from syncscope.analysis.analyze import analyze
 from syncscope.rules import RULES, Rule
+from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
+from syncscope.timeline.copy_overlap import REQUIREMENTS
 from tests.builders import FrameSpec, TraceBuilder
 from tests.rules.scenes import chain, findings, line, waiting
 
@@ -36,8 +38,9 @@ def test_no_entry_hides_a_later_one(rule: Rule, entry: Advice):
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-def test_every_rule_ends_with_advice_that_always_fits(rule: Rule):
-    assert rule.advise() or rule.code == "OVL301"  # which has advice for each of REQUIREMENTS
+def test_some_advice_fits_whatever_is_known(rule: Rule):
+    known = [lacking.split() for lacking in REQUIREMENTS] if isinstance(rule, CopyNotOverlapped) else [[]]
+    assert all(rule.advise(*names) for names in known)
 
 
 @pytest.mark.parametrize("entry", {entry.sentence: entry for section in SECTIONS for entry in section}.values())

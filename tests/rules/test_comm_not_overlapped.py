@@ -42,7 +42,7 @@ def test_a_collective_that_nothing_hides_is_found_at_the_backward_that_starts_it
     assert found.site is not None
     assert (found.site.line, found.severity, found.per_step) == (31, "warning", 1)
     assert found.exposed_ms_per_step == pytest.approx(0.2)
-    assert "allreduce × 1 a step, 0.2 ms of it" in found.message
+    assert "allreduce × 1 a step, with no compute beside them for 0.2 ms a step" in found.message
     assert "what computes next waits for them" in found.message
     assert "another rank comes late" in found.message
     assert "bucket_cap_mb" in found.fix
