@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from syncscope.advice import Advice
-from syncscope.ranks.lateness import Late, compare
+from syncscope.ranks.lateness import LateRank, compare_ranks
 from syncscope.rules.base.groups import say_ms
 from syncscope.rules.base.question import NoQuestion
-from syncscope.rules.base.rule import Compared, RunRule
+from syncscope.rules.base.rule import RunFindings, RunRule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import NotChecked, Report, TraceInfo
@@ -86,22 +86,24 @@ class StragglingSync(RunRule):
         traces = tuple(msgspec.structs.replace(info, meetings=None) for info in report.traces)
         return msgspec.structs.replace(report, traces=traces, between_ranks=None)
 
-    def compare(self, traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> Compared:
+    def compare(self, traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> RunFindings:
         ranks = {number: info for number, info in enumerate(traces) if self.can_compare(info)}
         distinct = {info.rank for info in ranks.values()} - {None}
-        compared = compare(ranks) if len(distinct) == len(ranks) > 1 else None
-        if compared is None or not compared.steps:
+        lateness = compare_ranks(ranks) if len(distinct) == len(ranks) > 1 else None
+        if lateness is None or not lateness.steps:
             why = APART if len(ranks) > 1 else ALONE
             unchecked = (NotChecked(rule=self.code, why=why, trace=n, rank=info.rank) for n, info in ranks.items())
-            return Compared(not_checked=tuple(unchecked))
+            return RunFindings(not_checked=tuple(unchecked))
         late = tuple(
-            self._finding(number, ranks[number], late, compared.steps, findings)
-            for number, late in sorted(compared.late.items())
-            if _holds_others(late, compared.steps, ranks[number].steps.profiled_ms or 0.0)
+            self._finding(number, ranks[number], late, lateness.steps, findings)
+            for number, late in sorted(lateness.late.items())
+            if _holds_others(late, lateness.steps, ranks[number].steps.profiled_ms or 0.0)
         )
-        return Compared(late, between_ranks=compared.between)
+        return RunFindings(late, between_ranks=lateness.between)
 
-    def _finding(self, number: int, info: TraceInfo, late: Late, steps: int, findings: Sequence[Finding]) -> Finding:
+    def _finding(
+        self, number: int, info: TraceInfo, late: LateRank, steps: int, findings: Sequence[Finding]
+    ) -> Finding:
         ((delay, _),) = late.delays.most_common(1)
         site = delay.site
         related = {
@@ -128,6 +130,6 @@ class StragglingSync(RunRule):
         )
 
 
-def _holds_others(late: Late, steps: int, step_ms: float) -> bool:
+def _holds_others(late: LateRank, steps: int, step_ms: float) -> bool:
     """Whether a rank holds the others for long, and its idle device explains it."""
     return late.held / steps >= max(LEAST_MS, LEAST_SHARE * step_ms) and late.idle >= EXPLAINED * late.held

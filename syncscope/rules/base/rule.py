@@ -191,7 +191,7 @@ class RankRule(Rule):
 
 
 @dataclass(frozen=True)
-class Compared:
+class RunFindings:
     """What a rule finds between the ranks of a run."""
 
     findings: tuple[Finding, ...] = ()
@@ -205,7 +205,7 @@ class RunRule(Rule):
     so what it said of some of the ranks gives way to what it says of all."""
 
     @abstractmethod
-    def compare(self, traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> Compared:
+    def compare(self, traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> RunFindings:
         """What the rule finds between the traces of a report, related to the other rules' ``findings``."""
 
     @abstractmethod
