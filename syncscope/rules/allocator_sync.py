@@ -18,11 +18,11 @@ from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.tables import Waits
 
 REGULAR = 0.5
-"""Share of the steps that ask the driver for memory from which on it is the program's habit, no late warming up."""
+"""Share of the steps that ask the driver for memory from which on it is a habit of the program, not a late warm-up."""
 
 
 class AllocatorSync(WaitRule):
-    """Memory is got from the driver or given back to it in a step that is warm.
+    """A warm step gets memory from the driver, or gives it back.
 
     Why it costs: PyTorch keeps the memory it has and hands it out again, so a warm step asks the driver for none.
     `cudaFree` waits until the device has finished everything, and `cudaMalloc` takes 0.1 ms or more. Both come back
@@ -98,5 +98,7 @@ class AllocatorSync(WaitRule):
     def message(self, group: Group) -> str:
         calls = ", ".join(f"{count} × {name}" for name, count in Counter(group.rows.call).most_common())
         gives = group.place.site is not None
-        who = f"{group.subject} gives memory back to the driver" if gives else "memory is asked of the driver"
+        who = (
+            f"{group.subject} gives memory back to the driver" if gives else "the allocator asks the driver for memory"
+        )
         return f"{who} in warm steps ({calls}), which may wait for the device"
