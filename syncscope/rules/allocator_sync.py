@@ -77,7 +77,7 @@ class AllocatorSync(WaitRule):
         owner, unit = owners(emptied), runs(frame, timeline.calls)
         place = to_objects(found.place[row] if row >= 0 else NOWHERE for row in owner.tolist())
         owned = np.where(owner >= 0, np.append(unit, -1)[owner], unit)
-        nothing = Occurrences.of([NOWHERE] * len(found))
+        nothing = Occurrences.at([NOWHERE] * len(found))
         found = replace(found, place=place, ops=nothing.ops, sort=nothing.sort, unit=owned)
         # What was given away comes first: it names the finding.
         return found.take(np.argsort(~emptied, kind="stable"))

@@ -85,7 +85,7 @@ class CommNotOverlapped(RankRule):
         mine = np.flatnonzero(timeline.tables.collectives.device == timeline.device)
         counted, found = trimmed(timeline.collectives.iloc[mine], len(timeline.steps)), timeline.tables.collectives
         found = found.take(mine)
-        occurrences = Occurrences.of(
+        occurrences = Occurrences.at(
             places_of(timeline, found.place),
             ts=np.where(found.launch >= 0, found.launch_ts, found.ts), tid=found.tid, step=found.step, ops=found.ops,
             call=found.name, sort=found.name, unit=found.row, bytes=found.bytes, ran=counted["dur"],

@@ -46,7 +46,7 @@ class PinThenCopy(RankRule):
     def find(self, inspection: Inspection) -> list[Hit]:
         timeline, tables = inspection.timeline, inspection.timeline.tables
         pins = tables.pins.take(tables.pins.copy >= 0)
-        occurrences = Occurrences.of(
+        occurrences = Occurrences.at(
             places_of(timeline, pins.place),
             ts=pins.ts, tid=pins.tid, step=pins.step, ops=pins.ops, copy=pins.copy, unit=pins.row, stall=pins.dur,
             bytes=tables.copies.bytes[pins.copy],

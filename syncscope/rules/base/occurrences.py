@@ -51,7 +51,7 @@ class Occurrences(Table):
     """Row in ``waits`` of the wait that does."""
 
     @classmethod
-    def of(cls, places: Sequence[Place], **columns: Any) -> Occurrences:
+    def at(cls, places: Sequence[Place], **columns: Any) -> Occurrences:
         """Rows at ``places`` (n,). A column is an array (n,) or one value for all. One left out does not apply."""
         size = len(places)
         unset: dict[str, Any] = {"row": np.arange(size), "ops": (), "call": "", "sort": "", "cause": ""}
@@ -92,7 +92,7 @@ def between_host_and_device(copies: Copies) -> Bools:
 
 def of_waits(waits: Waits, timeline: Timeline) -> Occurrences:
     """One occurrence a wait, with the bytes of the copy that it completes."""
-    return Occurrences.of(
+    return Occurrences.at(
         places_of(timeline, waits.place),
         ts=waits.ts, tid=waits.tid, step=waits.step, ops=waits.ops, call=waits.name,
         sort=_sorts(waits.copy, waits.name, timeline), wait=waits.row, copy=waits.copy, unit=waits.row,
@@ -106,7 +106,7 @@ def of_copies(copies: Copies, timeline: Timeline) -> Occurrences:
     # Where the ops around waits alone are known, those of the wait that completes a copy are the copy's.
     of_wait = [*timeline.tables.waits.ops, ()]
     ops = [known or of_wait[wait] for known, wait in zip(copies.ops, copies.wait.tolist(), strict=True)]
-    return Occurrences.of(
+    return Occurrences.at(
         places_of(timeline, copies.place),
         ts=np.where(launched, copies.launch_ts, copies.ts), tid=copies.tid, step=copies.step, ops=ops,
         call=np.append(timeline.tables.calls.name, "")[copies.launch],
@@ -119,7 +119,7 @@ def of_copies(copies: Copies, timeline: Timeline) -> Occurrences:
 def of_calls(rows: Ints, timeline: Timeline) -> Occurrences:
     """One occurrence for each of ``rows`` of ``calls``, all in one place: the finding is no single line's doing."""
     calls = timeline.tables.calls.take(rows)
-    return Occurrences.of(
+    return Occurrences.at(
         [NOWHERE] * len(rows),
         ts=calls.ts, tid=calls.tid, step=step_of(timeline.steps, calls.ts), call=calls.name, unit=calls.row,
         stall=calls.dur,
