@@ -21,9 +21,8 @@ from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.rules.cross_stream_race import CrossStreamRace
 from syncscope.rules.overwrite_in_flight import OverwriteInFlight
 from syncscope.rules.read_before_arrival import ReadBeforeArrival
-from syncscope.schema import recording
 from syncscope.schema.findings import SEVERITIES
-from syncscope.schema.recording import HazardRule
+from syncscope.schema.recording import HAZ401, HAZ402, HAZ403, HazardRule
 
 EACH = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 
@@ -106,11 +105,11 @@ def test_waits_and_pageable_copies_are_gated():
 
 def test_races_are_recorded_for_the_rules_about_races():
     assert set(get_args(HazardRule)) == {rule.code for rule in RULES if isinstance(rule, RaceRule)}
-    assert {ReadBeforeArrival.code, OverwriteInFlight.code, CrossStreamRace.code} == {
-        recording.READ_BEFORE_ARRIVAL,
-        recording.OVERWRITE_IN_FLIGHT,
-        recording.CROSS_STREAM_RACE,
-    }
+    assert [ReadBeforeArrival.code, OverwriteInFlight.code, CrossStreamRace.code] == [
+        HAZ401,
+        HAZ402,
+        HAZ403,
+    ]
 
 
 CODE = re.compile(r"(SYN|CPY|OVL|LCH|HAZ|DST|CMP)\d*")

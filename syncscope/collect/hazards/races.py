@@ -11,14 +11,7 @@ import msgspec
 from syncscope.collect.expected import reasons
 from syncscope.collect.hazards.shadow import Access
 from syncscope.collect.hazards.spans import Span
-from syncscope.schema.recording import (
-    CROSS_STREAM_RACE,
-    OVERWRITE_IN_FLIGHT,
-    READ_BEFORE_ARRIVAL,
-    HazardAccess,
-    HazardEvent,
-    HazardRule,
-)
+from syncscope.schema.recording import HAZ401, HAZ402, HAZ403, HazardAccess, HazardEvent, HazardRule
 
 Direction = Literal["HtoD", "DtoH"]
 
@@ -54,11 +47,11 @@ class Races:
 
     def by_host(self, call: Call, span: Span, writes: bool, earlier: Access[Call]) -> None:
         """The host touches bytes that a stream may still be at."""
-        self._add(OVERWRITE_IN_FLIGHT if writes else READ_BEFORE_ARRIVAL, call, None, span, writes, earlier)
+        self._add(HAZ402 if writes else HAZ401, call, None, span, writes, earlier)
 
     def by_stream(self, call: Call, stream: int, span: Span, writes: bool, earlier: Access[Call]) -> None:
         """A stream touches bytes that another one may still be at."""
-        self._add(CROSS_STREAM_RACE, call, stream, span, writes, earlier)
+        self._add(HAZ403, call, stream, span, writes, earlier)
 
     def _add(
         self, rule: HazardRule, call: Call, stream: int | None, span: Span, writes: bool, earlier: Access[Call]

@@ -36,6 +36,10 @@ class Hit:
     """Rows in ``waits``."""
     copies: frozenset[int] = frozenset()
     """Rows in ``copies``."""
+    waits_outside: frozenset[int] = frozenset()
+    """Rows in ``waits`` outside the steps, which the finding's figures leave out."""
+    copies_outside: frozenset[int] = frozenset()
+    """Rows in ``copies`` outside the steps, which the finding's figures leave out."""
 
 
 @dataclass
@@ -141,8 +145,10 @@ class RankRule(Rule):
         return [
             Hit(
                 group.finding(self.code, self.name, self.severity_of(group), self.message(group), self.fix(group)),
-                frozenset(row for row in group.rows.wait.tolist() if row >= 0),
-                frozenset(row for row in group.rows.copy.tolist() if row >= 0),
+                _known(group.rows.wait),
+                _known(group.rows.copy),
+                _known(group.outside.wait),
+                _known(group.outside.copy),
             )
             for group in groups(timeline, occurrences)
             if self.reports(group)
@@ -215,6 +221,10 @@ class RunRule(Rule):
     @abstractmethod
     def leave_out(self, report: Report) -> Report:
         """The report without what only this rule's findings are read with."""
+
+
+def _known(rows: Ints) -> frozenset[int]:
+    return frozenset(row for row in rows.tolist() if row >= 0)
 
 
 def _section(doc: str, head: str) -> str:
