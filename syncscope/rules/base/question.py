@@ -10,10 +10,10 @@ class Intervention(Enum):
     """A change of the program that stands for fixing a finding. The replay tries it, and the step that gets shorter is
     the finding's saving. The value says what the changed program does."""
 
-    REMOVE_WAIT = "the host does not wait; what it launches next waits on the device where there is no copy to read"
+    REMOVE_WAIT = "the host does not wait; where the wait read no copy, what is launched next waits on the device"
     REMOVE_READ = "neither the wait nor the small copy of the value that is read"
     REMOVE_HOST_WORK = "no host work, call or kernel of a print or a pinning"
-    REMOVE_ALLOCATION = "the calls that ask the driver for memory, or give it back, are not made"
+    REMOVE_ALLOCATION = "no calls that get memory from the driver or give it back"
     COPY_ASYNCHRONOUSLY = "the copies are from and to pinned memory, and the host does not wait for them"
     PREFETCH = "as COPY_ASYNCHRONOUSLY, on a stream of their own and to the device a step early"
     SEPARATE_DIRECTIONS = "copies to the device and copies to the host are on different streams"

@@ -82,8 +82,6 @@ class Rule(ABC):
     needs_async_launches: ClassVar[bool] = False
     """Whether it is about what host and device do at the same time, so that it cannot be checked where every launch
     waits for its kernel."""
-    brings_copy: ClassVar[bool] = False
-    """Whether a small copy that one of its waits completes is part of the wait, and no copy of the program's own."""
 
     @property
     def doc(self) -> str:
@@ -119,7 +117,7 @@ class Rule(ABC):
         return None
 
     def why_partial(self, timeline: Timeline) -> str | None:
-        """What the rule misses although it can be checked, ``None`` when nothing is worth saying."""
+        """What the rule misses although it can be checked, ``None`` when it misses nothing."""
         return None
 
     def finding(self, place: Place, **fields: Any) -> Finding:
@@ -135,6 +133,9 @@ class Rule(ABC):
 
 class RankRule(Rule):
     """A rule about one rank: it looks at a timeline, after the rules before it in ``RULES``."""
+
+    brings_copy: ClassVar[bool] = False
+    """Whether a small copy that one of its waits completes is part of the wait, and no copy of the program's own."""
 
     @abstractmethod
     def find(self, inspection: Inspection) -> list[Hit]:
@@ -207,8 +208,8 @@ class RunFindings:
 
 
 class RunRule(Rule):
-    """A rule about a run: it compares what the reports of its ranks say. It is asked anew whenever reports are merged,
-    so what it said of some of the ranks gives way to what it says of all."""
+    """A rule about a run: it compares what the reports of its ranks say. It runs anew whenever reports are merged, so
+    what it found between some of the ranks gives way to what it finds between all."""
 
     @abstractmethod
     def compare(self, traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> RunFindings:
