@@ -32,7 +32,7 @@ times = [time.process_time()]
 trace = load(sys.argv[1], workers=1)
 times.append(time.process_time())
 timeline = Timeline(trace)
-hits, _ = rules.hits(timeline)
+hits, _ = rules.find(timeline)
 timeline.info()
 times.append(time.process_time())
 worth(prepare(timeline, hits, None))

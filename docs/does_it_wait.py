@@ -17,8 +17,8 @@ import numpy as np
 from fixtures.operations.listing import RECORDINGS, Operation, operations
 from syncscope.rules import check
 from syncscope.timeline import Timeline
+from syncscope.timeline.copies import HOST_COPIES
 from syncscope.timeline.tables import Waits
-from syncscope.timeline.timeline import HOST_COPIES
 from syncscope.trace import load
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
 

@@ -12,7 +12,8 @@ import typer
 
 from syncscope import __version__
 from syncscope.cli import app
-from syncscope.rules import RULES, check
+from syncscope.policy import default_gate
+from syncscope.rules import RULES, find
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 
@@ -74,13 +75,29 @@ def test_the_rules_table_of_the_readme_is_the_list_of_rules() -> None:
     assert rows == [(rule.code, rule.name) for rule in sorted(RULES, key=lambda rule: rule.code)]
 
 
+def codes_in_prose(text: str) -> list[str]:
+    """``SYN101–SYN103, SYN105 and CPY201`` as the codes that it stands for."""
+    codes = []
+    for first, last in re.findall(r"([A-Z]{3}\d{3})(?:[–-]([A-Z]{3}\d{3}))?", text):
+        codes += [f"{first[:3]}{number}" for number in range(int(first[3:]), int((last or first)[3:]) + 1)]
+    return codes
+
+
+def test_what_is_said_of_the_default_gate_is_what_the_rules_say() -> None:
+    in_readme = re.search(r"gate = .*# default: (.*)", README)
+    schema = (ROOT / "syncscope" / "policy" / "syncscope.schema.json").read_text(encoding="utf-8")
+    in_schema = re.search(r"check fails on; by default ([^\"]*)", schema)
+    assert in_readme and in_schema
+    assert codes_in_prose(in_readme[1]) == codes_in_prose(in_schema[1]) == list(default_gate())
+
+
 @pytest.mark.parametrize(("column", "ops"), [(4, True), (5, False)])
 def test_the_rules_table_says_what_is_not_checked_in_foreign_traces(column: int, ops: bool) -> None:
     trace = TraceBuilder().steps(0, 100).launch("gemm", call=(5, 5), runs=(12, 50))
     if ops:
         trace.op("aten::item", 20, 55)
     trace.copy("DtoH", call=(22, 4), runs=(63, 2), memory="pinned", bytes=4).stream_sync(27, 45)
-    _, not_checked = check(Timeline(trace.trace()))
+    _, not_checked = find(Timeline(trace.trace()))
     said = {row[0] for row in rules_table() if row[column] == "not checked"}
     assert {entry.rule for entry in not_checked} == said
 

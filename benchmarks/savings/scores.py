@@ -140,7 +140,7 @@ def predict(pair: Pair, *files: Path) -> Predicted:
     """What the replay of the version before the fix, one trace a rank, says that the fix is worth to the first rank:
     the findings that it answers, fixed together."""
     timelines = [Timeline(load(file)) for file in files]
-    asked = [prepare(one, [hit for hit in rules.hits(one)[0] if pair.answers(hit.finding)]) for one in timelines]
+    asked = [prepare(one, [hit for hit in rules.find(one)[0] if pair.answers(hit.finding)]) for one in timelines]
     told, info = worth(asked[0], [peer for one in asked if (peer := one.peer)]), timelines[0].info()
     overlap = info.overlap
     whys = [finding.saving_null_why for finding in told.findings if finding.saving_null_why]

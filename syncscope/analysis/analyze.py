@@ -17,7 +17,6 @@ from syncscope.estimate import telling
 from syncscope.report import perfetto
 from syncscope.report.notable import notable
 from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, lanes
-from syncscope.rules.straggling_sync import StragglingSync
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
@@ -144,16 +143,14 @@ def require_hta() -> None:
 
 def only(report: Report, codes: frozenset[str]) -> Report:
     """The report on the rules with these codes. Done last, so that no expectation turns stale by being left out."""
-    traces = report.traces
-    if StragglingSync.code not in codes:
-        traces = tuple(msgspec.structs.replace(info, meetings=None) for info in traces)
+    for rule in rules.RUN_RULES:
+        if rule.code not in codes:
+            report = rule.leave_out(report)
     return msgspec.structs.replace(
         report,
-        traces=traces,
         findings=tuple(finding for finding in report.findings if finding.rule in codes),
         not_checked=tuple(entry for entry in report.not_checked if entry.rule in codes),
         stale=tuple(entry for entry in report.stale if any(code.startswith(entry.rule) for code in codes)),
-        between_ranks=report.between_ranks if StragglingSync.code in codes else None,
     )
 
 

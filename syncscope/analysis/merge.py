@@ -6,11 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from syncscope.rules.straggling_sync import StragglingSync, stragglers
+from syncscope.rules import RUN_RULES
 from syncscope.schema.findings import Finding, ordered
 from syncscope.schema.report import NotChecked, Report, Stale
-
-STRAGGLING = StragglingSync.code
 
 
 def merge(reports: Iterable[Report]) -> Report:
@@ -34,13 +32,19 @@ def merge(reports: Iterable[Report]) -> Report:
         not_checked += [msgspec.structs.replace(entry, trace=entry.trace + offset) for entry in part.not_checked]
         offset += len(part.traces)
     traces = tuple(info for part in parts for info in part.traces)
-    # Who comes late shows only between ranks: what was said of some of them is said anew of all.
-    judged = {(one.trace, one.fingerprint): (one.status, one.reason) for one in findings if one.rule == STRAGGLING}
-    findings = [finding for finding in findings if finding.rule != STRAGGLING]
-    late, alone, between = stragglers(traces, findings)
-    for one in late:
-        status, reason = judged.get((one.trace, one.fingerprint), (one.status, one.reason))
-        findings.append(msgspec.structs.replace(one, status=status, reason=reason))
+    # What is true of a run is found between all of its ranks: what was found between some of them gives way.
+    of_run = {rule.code: rule for rule in RUN_RULES}
+    earlier = {(one.rule, one.trace, one.fingerprint): one for one in findings if one.rule in of_run}
+    findings = [finding for finding in findings if finding.rule not in of_run]
+    not_checked = [
+        entry
+        for entry in not_checked
+        if entry.rule not in of_run or not of_run[entry.rule].can_compare(traces[entry.trace])
+    ]
+    compared = [rule.compare(traces, findings) for rule in RUN_RULES]
+    for finding in (finding for one in compared for finding in one.findings):
+        known = earlier.get((finding.rule, finding.trace, finding.fingerprint), finding)
+        findings.append(msgspec.structs.replace(finding, status=known.status, reason=known.reason))
     return Report(
         tool=parts[0].tool,
         traces=traces,
@@ -48,9 +52,9 @@ def merge(reports: Iterable[Report]) -> Report:
         saving_all_ms_per_step=savings.saving_all_ms_per_step if savings else None,
         saving_all_low_ms_per_step=savings.saving_all_low_ms_per_step if savings else None,
         saving_all_high_ms_per_step=savings.saving_all_high_ms_per_step if savings else None,
-        not_checked=(*(one for one in not_checked if one.rule != STRAGGLING or not traces[one.trace].meetings), *alone),
+        not_checked=(*not_checked, *(entry for one in compared for entry in one.not_checked)),
         stale=_stale_everywhere(parts),
-        between_ranks=between,
+        between_ranks=next((one.between_ranks for one in compared if one.between_ranks is not None), None),
         unread=tuple(entry for part in parts for entry in part.unread),
     )
 

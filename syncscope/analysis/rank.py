@@ -121,7 +121,7 @@ class Judged:
 
 def judge(timeline: Timeline, codes: frozenset[str], bare_ms: float | None, hta: bool = False) -> Judged:
     """What there is to say of a trace. Savings are told of the rules with these codes alone, and of them together."""
-    hits, not_checked = rules.hits(timeline)
+    hits, not_checked = rules.find(timeline)
     asked = prepare(timeline, [hit for hit in hits if hit.finding.rule in codes], bare_ms)
     others = tuple(hit.finding for hit in hits if hit.finding.rule not in codes)
     info = msgspec.structs.replace(timeline.info(), hta=_hta(timeline) if hta else None)

@@ -16,7 +16,8 @@ from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.questions import Study, question
 from syncscope.estimate.scale import MISFIT, Fit, fit
 from syncscope.estimate.sketch import sketches
-from syncscope.rules import Hit
+from syncscope.rules import BY_CODE, Hit
+from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Sketch
 from syncscope.schema.report import Replay
 from syncscope.timeline import Timeline
@@ -27,15 +28,6 @@ LITTLE = 0.01
 NO_STEPS = "the trace has no steps to replay"
 NO_CALLS = "the trace holds no runtime calls to replay"
 NO_DEVICE = "the trace holds no device activity to replay"
-UNTRIED = {
-    "SYN107": "the host is ahead of the device there, so nothing is lost",
-    "OVL303": "it sums up what others cause: their savings are its own",
-    "HAZ401": "a wait is missing there, not one too many",
-    "HAZ402": "a wait is missing there, not one too many",
-    "HAZ403": "a wait is missing there, not one too many",
-}
-"""Why there is nothing to replay, by rule."""
-
 UNLIKE = "no stretch of the launches is the same in every step, so nothing can be replayed as a graph"
 OUTSIDE = "it happens only outside the recorded steps"
 UNKNOWN = "the recorded steps hold no calls that its fix would change"
@@ -140,9 +132,10 @@ def _fitting(one: Prepared, program: Program, known: bool) -> tuple[Program, Fit
 
 def _unasked(finding: Finding) -> str:
     """Why there was nothing to ask of the replay."""
-    if finding.rule in UNTRIED:
-        return UNTRIED[finding.rule]
-    if finding.rule == "LCH501":
+    question = BY_CODE[finding.rule].question
+    if isinstance(question, NoQuestion):
+        return question.why
+    if question is Intervention.REPLAY_GRAPHS:
         return UNLIKE
     return UNKNOWN if finding.count else OUTSIDE
 

@@ -13,8 +13,8 @@ from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.overlap import over_backward
 from syncscope.estimate.program import Program
 from syncscope.estimate.rates import Rate, pinned_rate
-from syncscope.rules import RULES
-from syncscope.rules.rule import Hit, Intervention
+from syncscope.rules import BY_CODE, Hit
+from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.timeline import Timeline
 from syncscope.timeline.copies import HOST_COPIES
 from syncscope.timeline.intervals import Floats
@@ -83,9 +83,8 @@ class Study:
 
 def question(study: Study, hit: Hit) -> Question:
     """What fixing a finding changes; nothing where there is nothing to try, or nothing of it inside the steps."""
-    code = hit.finding.rule
-    families = {rule.code: BY_FAMILY[rule.intervention] for rule in RULES}
-    return (families | BY_RULE).get(code, nothing)(study, hit)
+    intervention = BY_CODE[hit.finding.rule].question
+    return {} if isinstance(intervention, NoQuestion) else QUESTIONS[intervention](study, hit)
 
 
 def without_wait(study: Study, hit: Hit) -> Question:
@@ -248,30 +247,20 @@ def asynchronous_launches(study: Study, hit: Hit) -> Question:
     return {int(item): Edit(free=True) for item in np.flatnonzero(launches)}
 
 
-def nothing(study: Study, hit: Hit) -> Question:
-    """No change of the step stands for the fix."""
-    return {}
-
-
 Ask = Callable[[Study, Hit], Question]
 
-BY_FAMILY: dict[Intervention, Ask] = {
-    "remove the wait": without_wait,
-    "remove the host work": without_host_work,
-    "change the copy": asynchronous,
-    "none": nothing,
+QUESTIONS: dict[Intervention, Ask] = {
+    Intervention.REMOVE_WAIT: without_wait,
+    Intervention.REMOVE_READ: without_read,
+    Intervention.REMOVE_HOST_WORK: without_host_work,
+    Intervention.REMOVE_ALLOCATION: without_allocation,
+    Intervention.COPY_ASYNCHRONOUSLY: asynchronous,
+    Intervention.PREFETCH: prefetched,
+    Intervention.SEPARATE_DIRECTIONS: on_two_streams,
+    Intervention.GATHER_COPIES: gathered,
+    Intervention.KEEP_ON_DEVICE: on_device,
+    Intervention.OVERLAP_COLLECTIVES: overlapped,
+    Intervention.LAUNCH_ASYNCHRONOUSLY: asynchronous_launches,
+    Intervention.REPLAY_GRAPHS: as_graphs,
 }
-
-BY_RULE: dict[str, Ask] = {
-    "SYN101": asynchronous,
-    "SYN102": without_read,
-    "SYN106": without_allocation,
-    "SYN108": asynchronous_launches,
-    "CPY203": gathered,
-    "CPY204": on_device,
-    "OVL301": prefetched,
-    "OVL302": overlapped,
-    "OVL304": on_two_streams,
-    "LCH501": as_graphs,
-}
-"""Where a rule's fix is more than its family's intervention."""
+"""What each intervention changes."""

@@ -9,11 +9,10 @@ from syncscope.policy.baseline import Baseline, BaselineCheck, BaselineError, ch
 from syncscope.policy.config import ConfigError, load_policy, own_packages
 from syncscope.policy.expectations import apply
 from syncscope.policy.gate import check_gate
-from syncscope.policy.policy import DEFAULT_GATE, Expectation, Override, Policy
+from syncscope.policy.policy import Expectation, Override, Policy, default_gate
 from syncscope.policy.settings import Budgets
 
 __all__ = [
-    "DEFAULT_GATE",
     "Baseline",
     "BaselineCheck",
     "BaselineError",
@@ -25,6 +24,7 @@ __all__ = [
     "apply",
     "check_baseline",
     "check_gate",
+    "default_gate",
     "load_policy",
     "own_packages",
     "read_baseline",

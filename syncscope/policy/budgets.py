@@ -21,8 +21,6 @@ from syncscope.schema.verdict import Budget
 
 COUNTED = "max_unexpected_syncs_per_step"
 FEWEST_STEPS = 3
-WAITS = "SYN"
-"""The codes of rules that find waits begin so."""
 
 NO_RUNTIME = "the trace holds no runtime calls"
 NO_DEVICE = "the trace holds no device activity"
@@ -46,7 +44,11 @@ def check_budgets(report: Report, budgets: Budgets, unexpected: Sequence[Finding
 
 
 def is_wait(finding: Finding) -> bool:
-    return finding.rule.startswith(WAITS)
+    """Whether the finding counts against the budget of waits."""
+    from syncscope.rules import BY_CODE  # loads pandas
+
+    rule = BY_CODE.get(finding.rule)
+    return rule is not None and rule.counts_as_wait
 
 
 def _check_count(allowed: float, waits: Sequence[Finding], info: TraceInfo) -> Budget:

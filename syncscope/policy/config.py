@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from syncscope.policy.policy import DEFAULT_GATE, Expectation, Override, Policy
+from syncscope.policy.policy import Expectation, Override, Policy, default_gate
 from syncscope.policy.settings import Budgets, Expect, Settings
 from syncscope.policy.settings import Override as OverrideEntry
 
@@ -71,7 +71,7 @@ def load_policy(start: Path, config: Path | None = None) -> Policy:
         return Policy(folders=(here,))
     root = here if config is not None else path.parent
     return Policy(
-        gate=DEFAULT_GATE if settings.gate is None else _codes(settings.gate, path, "gate"),
+        gate=default_gate() if settings.gate is None else _codes(settings.gate, path, "gate"),
         expect=_expectations(settings, path),
         own=settings.own,
         overrides=tuple(_override(entry, path, f"overrides[{i}]") for i, entry in enumerate(settings.overrides)),
@@ -195,7 +195,7 @@ def codes_of(wanted: Iterable[str]) -> tuple[str, ...]:
     """The codes that match the codes and prefixes. Raises ``ValueError`` for one that matches none."""
     from syncscope.rules import RULES  # loads pandas
 
-    known = list(dict.fromkeys((*(rule.code for rule in RULES), *DEFAULT_GATE)))
+    known = [rule.code for rule in RULES]
     codes: dict[str, None] = {}
     for text in wanted:
         matches = [code for code in known if text and code.startswith(text)]

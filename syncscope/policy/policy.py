@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -11,10 +11,15 @@ from syncscope.compare.occurrences import format_count
 from syncscope.policy.settings import Budgets
 from syncscope.schema.findings import Finding
 
-DEFAULT_GATE = ("SYN101", "SYN102", "SYN103", "SYN104", "SYN105", "SYN109", "SYN110", "CPY201")
-"""What ``syncscope check`` fails on unless ``gate`` says otherwise."""
-
 NO_BUDGETS = Budgets()
+
+
+def default_gate() -> tuple[str, ...]:
+    """What ``syncscope check`` fails on unless ``gate`` says otherwise: waits first, each in order of its code."""
+    from syncscope.rules import RULES  # loads pandas
+
+    gated = (rule for rule in RULES if rule.gated)
+    return tuple(rule.code for rule in sorted(gated, key=lambda rule: (not rule.counts_as_wait, rule.code)))
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ class Override:
 class Policy:
     """A project's policy. The default is the policy of a project without a configuration."""
 
-    gate: tuple[str, ...] = DEFAULT_GATE
+    gate: tuple[str, ...] = field(default_factory=default_gate)
     """Codes that ``check`` fails on."""
     expect: tuple[Expectation, ...] = ()
     own: tuple[str, ...] = ()

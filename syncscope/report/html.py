@@ -18,10 +18,12 @@ from pathlib import PurePath
 
 import msgspec
 
+from syncscope.advice import Example
 from syncscope.report.notable import reduced
 from syncscope.report.page import RuleDoc, View, rule_docs, views
 from syncscope.report.picture.lanes import Lanes
-from syncscope.rules.examples import Example, example
+from syncscope.rules import BY_CODE
+from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 
 SCRIPTS = (
@@ -63,7 +65,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         left_out=len(whole.traces) - len(report.traces),
         views=views(report, lanes),
         rules=rule_docs(report),
-        examples=tuple(example(finding.rule, finding.fix) for finding in report.findings),
+        examples=tuple(_example(finding) for finding in report.findings),
     )
     plotly, script = _asset("vendor/plotly-basic.min.js"), "\n".join(_asset(f"js/{name}") for name in SCRIPTS)
     script = f'"use strict";\n{script}'
@@ -80,6 +82,11 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         "script": script,
     }
     return re.sub(r"@@(\w+)@@", lambda slot: parts[slot[1]], _asset("page.html"))
+
+
+def _example(finding: Finding) -> Example | None:
+    rule = BY_CODE.get(finding.rule)
+    return rule.example(finding.fix) if rule is not None else None
 
 
 def _shown(report: Report) -> Report:

@@ -8,11 +8,10 @@ from typing import TypeVar
 import msgspec
 
 from syncscope.report.wording import alike
+from syncscope.rules import BY_CODE, RunRule
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import RankBetween, WaitsFor
 from syncscope.schema.report import NotChecked, Report
-
-STRAGGLING = "DST601"
 
 
 def notable(report: Report, most: int) -> list[int]:
@@ -62,7 +61,7 @@ def _moved(entry: _Of, to: dict[int, int]) -> _Of:
 def _by_interest(report: Report) -> Iterator[int]:
     yield 0
     for finding in report.findings:
-        if finding.rule == STRAGGLING:
+        if isinstance(BY_CODE.get(finding.rule), RunRule):
             yield finding.trace
     for group in alike(report.findings):
         yield group[0].trace

@@ -46,7 +46,7 @@ class Track:
 def tracks(timeline: Timeline, findings: Sequence[Finding]) -> list[Track]:
     """The tracks of one trace. ``findings`` are those of its report, with savings and status."""
     found = [Track("steps", _steps(timeline))]
-    hits, _ = rules.hits(timeline)
+    hits, _ = rules.find(timeline)
     hit_of: dict[object, list[Hit]] = {}
     for hit in hits:
         hit_of.setdefault(_key(hit.finding), []).append(hit)

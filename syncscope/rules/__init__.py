@@ -1,4 +1,4 @@
-"""The rules, one a file, listed in order of precedence: the first rule that takes a wait keeps it."""
+"""The rules, one a file, listed in order of precedence: the first rule that claims a wait keeps it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from syncscope.rules.allocator_sync import AllocatorSync
+from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule, RunRule
 from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.collective_wait import CollectiveWait
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
@@ -26,14 +27,14 @@ from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.rules.read_before_arrival import ReadBeforeArrival
 from syncscope.rules.round_trip import RoundTrip
-from syncscope.rules.rule import Case, Hit, Rule, related
 from syncscope.rules.scalar_read import ScalarRead
 from syncscope.rules.small_copies import SmallCopies
 from syncscope.rules.straggling_sync import StragglingSync
 from syncscope.rules.tensor_print import TensorPrint
-from syncscope.schema.findings import Finding
 from syncscope.schema.report import NotChecked
 from syncscope.timeline import Timeline
+
+__all__ = ["BY_CODE", "RULES", "RUN_RULES", "Hit", "RankRule", "Rule", "RunRule", "find", "select"]
 
 RULES: tuple[Rule, ...] = (
     TensorPrint(),
@@ -61,11 +62,10 @@ RULES: tuple[Rule, ...] = (
     StragglingSync(),
 )
 
-__all__ = ["RULES", "Hit", "Rule", "check", "hits", "select"]
+BY_CODE = {rule.code: rule for rule in RULES}
 
-
-SIDE_BY_SIDE = ("OVL", "LCH")
-"""Beginnings of the codes of rules about what host and device do at the same time."""
+RUN_RULES = tuple(rule for rule in RULES if isinstance(rule, RunRule))
+"""Those that compare the ranks of a run."""
 
 SERIAL = "every launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1), so nothing can run side by side"
 
@@ -82,31 +82,33 @@ def select(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule
     return tuple(r for r in RULES if r.code.startswith(wanted) and not (ignore and r.code.startswith(tuple(ignore))))
 
 
-def check(timeline: Timeline, rules: Sequence[Rule] = RULES) -> tuple[list[Finding], list[NotChecked]]:
-    """What ``rules`` find, and which of them could not see."""
-    found, blind = hits(timeline, rules)
-    return [hit.finding for hit in found], blind
-
-
-def hits(timeline: Timeline, rules: Sequence[Rule] = RULES) -> tuple[list[Hit], list[NotChecked]]:
-    """What ``rules`` find, with the rows that each finding speaks of, and which rules could not see.
-
-    All rules run, in order, whatever is asked for: which rule takes a wait does not depend on the selection.
-    """
-    case, blind = Case(timeline), []
+def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
+    """What the rules find in one rank's trace, with the rows that each finding is about, and which rules could not be
+    checked on it. All rules run, in order: which rule claims a wait does not depend on what is reported."""
+    inspection = Inspection(timeline)
+    not_checked: list[NotChecked] = []
     for rule in RULES:
-        if timeline.launch_blocking and rule.code.startswith(SIDE_BY_SIDE):
-            blind.append(NotChecked(rule=rule.code, why=SERIAL, rank=timeline.trace.rank))
+        if timeline.launch_blocking and rule.needs_async_launches:
+            not_checked.append(NotChecked(rule=rule.code, why=SERIAL, rank=timeline.trace.rank))
             continue
-        if why := rule.blind(timeline):
-            blind.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank))
-        if why := rule.unseen(timeline):
-            blind.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, partial=True))
-        case.hits += rule.run(case)
-    codes = {rule.code for rule in rules}
-    linked = [
-        replace(hit, finding=msgspec.structs.replace(hit.finding, related=others))
-        for hit, others in related(case.hits)
-        if hit.finding.rule in codes
-    ]
-    return linked, [entry for entry in blind if entry.rule in codes]
+        if why := rule.why_unchecked(timeline):
+            not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank))
+        if why := rule.why_partial(timeline):
+            not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, partial=True))
+        if isinstance(rule, RankRule):
+            inspection.hits += rule.find(inspection)
+    return _related_by_copies(inspection.hits), not_checked
+
+
+def _related_by_copies(hits: list[Hit]) -> list[Hit]:
+    """The hits, each related to those about the same copies."""
+    by_copy: dict[int, list[str]] = {}
+    for hit in hits:
+        for row in hit.copies:
+            by_copy.setdefault(row, []).append(hit.finding.fingerprint)
+    related = []
+    for hit in hits:
+        others = {other for row in hit.copies for other in by_copy[row]} - {hit.finding.fingerprint}
+        fingerprints = tuple(sorted(others | set(hit.finding.related)))
+        related.append(replace(hit, finding=msgspec.structs.replace(hit.finding, related=fingerprints)))
+    return related

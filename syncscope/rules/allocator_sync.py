@@ -1,27 +1,33 @@
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
+from collections import Counter
+from dataclasses import replace
 
-from syncscope.rules.grouping import Group
-from syncscope.rules.rule import WaitRule
+import numpy as np
+
+from syncscope.advice import Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import Occurrences, to_objects
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.schema.findings import Severity
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
-from syncscope.timeline.memory import asking, emptying, owners, runs
+from syncscope.timeline.memory import asks_for_memory, find_owners, in_empty_cache, number_runs
 from syncscope.timeline.places import NOWHERE
+from syncscope.timeline.tables import Waits
 
 REGULAR = 0.5
-"""Share of the steps that ask the driver for memory from which on it is the program's habit, no late warming up."""
+"""Share of the steps that ask the driver for memory from which on it is a habit of the program, not a late warm-up."""
 
 
 class AllocatorSync(WaitRule):
-    """Memory is got from the driver or given back to it in a step that is warm.
+    """A warm step gets memory from the driver, or gives it back.
 
-    Why it costs: PyTorch keeps the memory it has and hands it out again, so that a warm step asks the driver for
-    none. `cudaFree` waits until the device has finished everything, and `cudaMalloc` takes 0.1 ms and more. Both
-    come back every step after `torch.cuda.empty_cache()`, when memory is short (the allocator then gives back all it
-    holds and tries again), and when shapes keep growing.
+    Why it costs: PyTorch keeps the memory it has and hands it out again, so a warm step asks the driver for none.
+    `cudaFree` waits until the device has finished everything, and `cudaMalloc` takes 0.1 ms or more. Both come back
+    every step after `torch.cuda.empty_cache()`, when memory is short (the allocator then gives back all it holds and
+    tries again), and when shapes keep growing.
 
     Bad:
         for batch in loader:
@@ -36,49 +42,62 @@ class AllocatorSync(WaitRule):
     Fine:
         the first steps, while the allocator warms up
 
-    What a step asks for again is counted with the line that gave it away; where nothing was given away, one finding a
-    trace. Less often than in every other step it is a note. Without steps a warm one cannot be told: not checked.
+    What a step asks for again is counted at the line that gave it away. Where nothing was given away, there is one
+    finding a trace. It is a note where fewer than half of the steps ask for memory. In a trace without steps the rule
+    is not checked, because a warm step cannot be told from the first.
     """
 
     code = "SYN106"
     name = "allocator-sync"
     severity = "warning"
     needs = ("runtime",)
+    gated = False
+    question = Intervention.REMOVE_ALLOCATION
+    advice = (
+        Advice(
+            "empty_cache",
+            "Leave empty_cache() out of the steps: it gives back the memory that the next step asks for.",
+            before="optimizer.step()\ntorch.cuda.empty_cache()",
+            after="optimizer.step()",
+        ),
+        Advice(
+            "",
+            "Keep shapes the same from step to step (pad, or sort into buckets), leave the allocator headroom, or try "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+        ),
+    )
 
-    def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
-        found: Bools = asking(waits, timeline.places) | emptying(waits, timeline.places)
-        return found
+    def claims(self, waits: Waits, timeline: Timeline) -> Bools:
+        places = timeline.tables.places
+        return asks_for_memory(waits, places) | in_empty_cache(waits, places)
 
-    def occurrences(self, waits: pd.DataFrame, timeline: Timeline) -> pd.DataFrame:
-        found = super().occurrences(waits, timeline)
-        emptied = emptying(waits, timeline.places)
-        owner, unit = owners(emptied), runs(waits, timeline.calls)
-        place = [found["place"].iloc[row] if row >= 0 else NOWHERE for row in owner]
-        result: pd.DataFrame = found.assign(
-            place=pd.Series(place, index=found.index, dtype=object),
-            ops=pd.Series([()] * len(waits), index=found.index, dtype=object),
-            unit=np.where(owner >= 0, np.append(unit, -1)[owner], unit),
-            sort="",
-        )
+    def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
+        found, emptied = super().occurrences(waits, timeline), in_empty_cache(waits, timeline.tables.places)
+        owner, unit = find_owners(emptied), number_runs(waits, timeline.tables.calls)
+        place = to_objects(found.place[row] if row >= 0 else NOWHERE for row in owner.tolist())
+        owned = np.where(owner >= 0, np.append(unit, -1)[owner], unit)
+        nothing = Occurrences.at([NOWHERE] * len(found))
+        found = replace(found, place=place, ops=nothing.ops, sort=nothing.sort, unit=owned)
         # What was given away comes first: it names the finding.
-        return result.iloc[np.argsort(~emptied, kind="stable")]
+        return found.take(np.argsort(~emptied, kind="stable"))
 
-    def worth(self, group: Group) -> bool:
-        return len(group.timeline.steps) > 0 and len(group.inside) > 0
+    def reports(self, group: Group) -> bool:
+        return group.steps > 0 and len(group.inside) > 0
 
     def severity_of(self, group: Group) -> Severity:
-        steps = len(group.timeline.steps)
-        regular = steps > 1 and group.inside["step"].nunique() >= REGULAR * steps
+        regular = group.steps > 1 and len(np.unique(group.inside.step)) >= REGULAR * group.steps
         return self.severity if regular else "note"
 
-    def blind(self, timeline: Timeline) -> str | None:
-        if not len(timeline.steps) and timeline.waits["kind"].isin(["alloc", "free"]).any():
+    def why_unchecked(self, timeline: Timeline) -> str | None:
+        kind = timeline.tables.waits.kind
+        if not len(timeline.tables.steps) and ((kind == "alloc") | (kind == "free")).any():
             return "the trace has no steps, so a warm one cannot be told from the first"
-        return super().blind(timeline)
+        return super().why_unchecked(timeline)
 
     def message(self, group: Group) -> str:
-        calls = group.rows["call"].value_counts()
-        told = ", ".join(f"{count} × {name}" for name, count in calls.items())
+        calls = ", ".join(f"{count} × {name}" for name, count in Counter(group.rows.call).most_common())
         gives = group.place.site is not None
-        who = f"{group.what} gives memory back to the driver" if gives else "memory is asked of the driver"
-        return f"{who} in warm steps ({told}), which may wait for the device"
+        who = (
+            f"{group.subject} gives memory back to the driver" if gives else "the allocator asks the driver for memory"
+        )
+        return f"{who} in warm steps ({calls}), which may wait for the device"

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
-from syncscope.rules.chains import in_library, matching, only_copies
-from syncscope.rules.grouping import Group
-from syncscope.rules.rule import WaitRule
+from syncscope.advice import BY_OP, COPIES, COPY_TO_DEVICE, COPY_TO_HOST, Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
+from syncscope.timeline.op_chains import in_library, matching, only_copies
+from syncscope.timeline.tables import Waits
 
 
 class BlockingCopy(WaitRule):
@@ -30,33 +32,48 @@ class BlockingCopy(WaitRule):
         model.cuda()                           # once, before the loop
 
     From pageable memory `non_blocking=True` still blocks (see CPY201). Pinning in the main thread just before the copy
-    costs the host a copy of its own (see CPY202). Where the device is the bottleneck the wait costs little by itself.
+    costs the host a copy of its own (see CPY202). Where the device is the bottleneck, the wait itself costs little.
     """
 
     code = "SYN101"
     name = "blocking-copy"
+    severity = "error"
     needs = ("runtime",)
+    gated = True
+    question = Intervention.COPY_ASYNCHRONOUSLY
+    advice = (
+        *BY_OP,
+        *COPIES,
+        COPY_TO_HOST,
+        Advice(
+            "pinned",
+            "Pass non_blocking=True: the source is pinned already.",
+            before="x = pinned.to('cuda')",
+            after="x = pinned.to('cuda', non_blocking=True)",
+        ),
+        COPY_TO_DEVICE,
+    )
 
-    def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
-        copies = np.isin(waits["kind"].to_numpy(object), ["stream", "copy"])
-        completes = (waits["copy_call"] >= 0).to_numpy(bool)
-        bare = np.array([not ops for ops in waits["ops"]], dtype=bool)
-        elsewhere = in_library(waits, timeline.places)
-        found: Bools = copies & ~elsewhere & (matching(waits, only_copies) | (completes & bare))
+    def claims(self, waits: Waits, timeline: Timeline) -> Bools:
+        copies = (waits.kind == "stream") | (waits.kind == "copy")
+        bare = np.array([not ops for ops in waits.ops], dtype=bool)
+        completes = matching(waits, only_copies) | ((waits.copy_call >= 0) & bare)
+        found: Bools = copies & completes & ~in_library(waits, timeline.places)
         return found
 
     def message(self, group: Group) -> str:
-        kind, memory = copy_kind(group)
-        route = {"HtoD": " to the device", "DtoH": " to the host"}.get(kind, "")
+        direction, memory = _copied(group)
+        route = {"HtoD": " to the device", "DtoH": " to the host"}.get(direction, "")
         source = f" ({memory} memory)" if memory else ""
-        untold = "; the trace does not say which op did it" if not group.ops and group.place.site is None else ""
-        return f"{group.what} copies{route}{source} and waits for the copy and all work queued before it{untold}"
+        unknown = not group.ops and group.place.site is None
+        which = "; the trace does not say which op did it" if unknown else ""
+        return f"{group.subject} copies{route}{source} and waits for the copy and all work queued before it{which}"
 
 
-def copy_kind(group: Group) -> tuple[str, str]:
+def _copied(group: Group) -> tuple[str, str]:
     """Direction and host memory of the copies, from the first that the trace holds; ``""`` where unknown."""
-    known = group.rows["copy"][group.rows["copy"] >= 0]
+    known = group.rows.copy[group.rows.copy >= 0]
     if not len(known):
         return "", ""
-    row = group.timeline.copies.loc[known.iloc[0]]
-    return str(row["direction"]), str(row["memory"])
+    copies = group.timeline.tables.copies
+    return str(copies.direction[known[0]]), str(copies.memory[known[0]])

@@ -1,13 +1,24 @@
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
+from dataclasses import replace
 
-from syncscope.rules.grouping import Group
-from syncscope.rules.rule import WaitRule
+import numpy as np
+
+from syncscope.advice import Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import Occurrences, to_objects
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
-from syncscope.timeline.collective_waits import down_to_collective, in_collectives, number_calls, outside
+from syncscope.timeline.collective_waits import (
+    UNUSED,
+    cut_at_collective,
+    in_collectives,
+    number_calls,
+    strip_collective,
+)
 from syncscope.timeline.intervals import Bools
+from syncscope.timeline.tables import Waits
 from syncscope.timeline.waits import is_wait
 
 
@@ -15,8 +26,8 @@ class CollectiveWait(WaitRule):
     """The host waits inside a collective: a barrier, a collective of objects, DDP's search for unused parameters.
 
     Why it costs: the host stands still until all ranks have come this far and the device has finished what was queued
-    before. A barrier is a small all-reduce and a wait for it; `all_gather_object` and its kin copy sizes and bytes to
-    the device and back, five waits and more a call. Every rank pays for the slowest.
+    before. A barrier is a small all-reduce and a wait for it. `all_gather_object` and its kin copy sizes and bytes to
+    the device and back: five waits or more a call. Every rank pays for the slowest.
 
     Bad:
         dist.barrier()                                  # each step, "to be safe"
@@ -32,37 +43,62 @@ class CollectiveWait(WaitRule):
         dist.barrier()                                  # before a checkpoint, around a benchmark
 
     One finding stands for one call, not for the waits inside. `async_op=False` does not hold the host with NCCL.
-    `TORCH_NCCL_BLOCKING_WAIT=1` does, by polling: no runtime call waits then, and it is not seen.
+    `TORCH_NCCL_BLOCKING_WAIT=1` does, but by polling: no runtime call waits then, so the wait is not seen.
     """
 
     code = "SYN110"
     name = "collective-wait"
+    severity = "error"
     needs = ("runtime", "cpu_op")
+    gated = True
+    question = Intervention.REMOVE_WAIT
+    brings_copy = True
+    advice = (
+        Advice(
+            "barrier()|c10d::barrier",
+            "Remove it: collectives wait for each other by themselves. Where processes must meet, do it outside the "
+            "steps.",
+            before="dist.barrier()\ndist.all_reduce(x)",
+            after="dist.all_reduce(x)",
+        ),
+        Advice(
+            UNUSED,
+            "Give every parameter a gradient, or freeze it (requires_grad=False), and leave find_unused_parameters "
+            "out: only for a parameter that a step left out does DDP ask the device.",
+        ),
+        Advice(
+            "",
+            "Send tensors of a size that is known (all_gather_into_tensor), objects only every so many steps, or "
+            "through a group of the host's own (dist.new_group(backend='gloo')).",
+            before="dist.all_gather_object(found, metrics)",
+            after="dist.all_gather_into_tensor(found, metrics)   # a tensor of known size",
+        ),
+    )
 
-    def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
-        inside = in_collectives(waits, timeline.places, timeline.trace.ops, timeline.ops)
-        found: Bools = inside & is_wait(waits["kind"])
-        return found
+    def claims(self, waits: Waits, timeline: Timeline) -> Bools:
+        return in_collectives(waits, timeline.tables.places, timeline.tables.ops) & is_wait(waits.kind)
 
-    def occurrences(self, waits: pd.DataFrame, timeline: Timeline) -> pd.DataFrame:
+    def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         found = super().occurrences(waits, timeline)
         unit = np.full(len(found), -1, dtype=np.int64)
-        for tid in found["tid"].unique():
-            rows = np.flatnonzero((found["tid"] == tid).to_numpy(bool))
-            unit[rows] = unit.max() + 1 + number_calls(found["place"].iloc[rows].tolist())
-        both = zip(found["ops"], found["place"], strict=True)
-        ops = pd.Series([down_to_collective(*pair) for pair in both], index=found.index, dtype=object)
-        place = pd.Series([outside(place) for place in found["place"]], index=found.index, dtype=object)
-        result: pd.DataFrame = found.assign(place=place, ops=ops, unit=unit)
-        return result
+        for tid in np.unique(found.tid):
+            rows = np.flatnonzero(found.tid == tid)
+            unit[rows] = unit.max() + 1 + number_calls(found.place[rows].tolist())
+        both = zip(found.ops, found.place, strict=True)
+        return replace(
+            found,
+            ops=to_objects(cut_at_collective(ops, place) for ops, place in both),
+            place=to_objects(strip_collective(place) for place in found.place),
+            unit=unit,
+        )
 
-    def unseen(self, timeline: Timeline) -> str | None:
-        communicates = bool((timeline.trace.device["collective"] != "").any())
-        if self.blind(timeline) is None and communicates:
+    def why_partial(self, timeline: Timeline) -> str | None:
+        communicates = bool((timeline.tables.activities.collective != "").any())
+        if self.why_unchecked(timeline) is None and communicates:
             return "a wait with TORCH_NCCL_BLOCKING_WAIT=1 polls and is no runtime call, so it is not seen"
         return None
 
     def message(self, group: Group) -> str:
-        calls, waits = group.rows["unit"].nunique(), len(group.rows)
+        calls, waits = len(set(group.rows.unit.tolist())), len(group.rows)
         many = f", {waits / calls:.3g} times a call" if waits > calls else ""
-        return f"{group.what} makes the host wait for all ranks and for the device{many}"
+        return f"{group.subject} makes the host wait for all ranks and for the device{many}"

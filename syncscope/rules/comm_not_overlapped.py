@@ -1,28 +1,39 @@
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
+from collections import Counter
 
-from syncscope.rules.grouping import Group, say_ms, to_ms
-from syncscope.rules.requirements import worth_saying
-from syncscope.rules.rule import Case, Hit, Rule
+import numpy as np
+
+from syncscope.advice import Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import Occurrences, places_of
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Severity
 from syncscope.timeline import Timeline
-from syncscope.timeline.collectives import HELD, SAME_STREAM, UNQUEUED, trimmed
+from syncscope.timeline.collectives import BESIDE, HELD, SAME_STREAM, UNQUEUED, trim_first_step
 
 LEAST_EXPOSED = 0.1
 """Exposed share of the collectives' own time below which they count as hidden."""
 
 MOSTLY_HIDDEN, SMALL_SHARE = 0.5, 0.05
-"""A collective exposed for less of its time and of the step is what cannot be helped: a last bucket."""
+"""Exposed share of its own time and of the step below which a collective is a note, as a last bucket is."""
+
+REASONS = {
+    SAME_STREAM: "they are on the stream that computes",
+    HELD: "what computes next waits for them, and nothing else is left to compute",
+    UNQUEUED: "the host launched nothing else to compute until they were over",
+}
+SHARDED = {"allgather", "reduce_scatter"}
+"""The collectives of parameters that ranks share out among them."""
 
 
-class CommNotOverlapped(Rule):
+class CommNotOverlapped(RankRule):
     """A collective runs while nothing computes.
 
     Why it costs: a collective needs few of a device's multiprocessors and can run beside compute that does not wait
     for it. Where nothing does, the whole step waits for the network. DistributedDataParallel reduces a bucket of
-    gradients while the backward computes the next; the last bucket has nothing left to hide behind, and is a note.
+    gradients while the backward computes the next. The last bucket has nothing left to hide behind, and is a note.
 
     Bad:
         loss.backward()
@@ -39,79 +50,74 @@ class CommNotOverlapped(Rule):
         with model.no_sync():                        # gradient accumulation: nothing is reduced
             loss.backward()
 
-    A rank that comes late looks the same from the others: their collectives wait for it. That shows only with the
-    traces of several ranks (see DST601). Profilers start apart, so the first of three steps and more counts for no more
-    than a later one.
+    A rank that comes late looks the same from the others: their collectives wait for it. Only the traces of several
+    ranks show that (see DST601). Profilers do not start at the same time, so of three steps or more a collective of
+    the first counts for no more than a later one.
     """
 
     code = "OVL302"
     name = "comm-not-overlapped"
     severity = "warning"
     needs = ("runtime", "device")
-    intervention = "none"
+    gated = False
+    question = Intervention.OVERLAP_COLLECTIVES
+    needs_async_launches = True
+    advice = (
+        Advice(
+            "sharded",
+            "Fetch ahead: FSDP's forward_prefetch and backward_prefetch, or set_modules_to_forward_prefetch of "
+            "fully_shard; larger units hide more.",
+        ),
+        Advice(
+            "backward",
+            "Reduce sooner and in smaller pieces: DistributedDataParallel's bucket_cap_mb (25 by default), with "
+            "gradient_as_bucket_view=True; when gradients are accumulated, no_sync() for all but the last part.",
+        ),
+        Advice(
+            "",
+            "Start it with async_op=True as soon as its input is there, compute what does not need it, and call wait() "
+            "on the result just before it is used; for gradients let DistributedDataParallel do that.",
+        ),
+    )
 
-    def run(self, case: Case) -> list[Hit]:
-        timeline = case.timeline
-        table = timeline.collectives[(timeline.collectives["device"] == timeline.device).to_numpy(bool)]
-        table = trimmed(table, len(timeline.steps))
-        occurrences = pd.DataFrame({
-            "ts": np.where(table["launch"] >= 0, table["launch_ts"], table["ts"]), "tid": table["tid"],
-            "step": table["step"],
-            "place": pd.Series([timeline.places[i] for i in table["place"]], index=table.index, dtype=object),
-            "ops": table["ops"], "call": table["name"], "stall": -1, "bytes": table["bytes"],
-            "exposed": table["exposed"], "sort": table["name"], "wait": -1, "copy": -1, "unit": table.index,
-            "dur": table["dur"], "beside": table["beside"],
-        })  # fmt: skip
-        return self.hits(case, occurrences)
+    def find(self, inspection: Inspection) -> list[Hit]:
+        timeline, tables = inspection.timeline, inspection.timeline.tables
+        found = tables.collectives.take(tables.collectives.device == tables.device)
+        dur, exposed = trim_first_step(found, len(tables.steps))
+        occurrences = Occurrences.at(
+            places_of(timeline, found.place),
+            ts=np.where(found.launch >= 0, found.launch_ts, found.ts), tid=found.tid, step=found.step, ops=found.ops,
+            call=found.name, sort=found.name, unit=found.row, bytes=found.bytes, ran=dur,
+            exposed=exposed, cause=found.beside,
+        )  # fmt: skip
+        return self.hits(timeline, occurrences)
 
-    def unseen(self, timeline: Timeline) -> str | None:
-        if len(timeline.collectives) and (timeline.collectives["bytes"] < 0).all():
+    def why_partial(self, timeline: Timeline) -> str | None:
+        size = timeline.tables.collectives.bytes
+        if len(size) and (size < 0).all():
             return "the trace does not say how large its collectives are, nor of which group"
         return None
 
-    def worth(self, group: Group) -> bool:
-        exposed, whole = group.total("exposed") or 0, int(group.inside["dur"].sum())
-        return worth_saying(exposed, group.timeline) and exposed >= LEAST_EXPOSED * whole
+    def reports(self, group: Group) -> bool:
+        return group.is_exposed() and (group.total("exposed") or 0) >= LEAST_EXPOSED * int(group.inside.ran.sum())
 
     def severity_of(self, group: Group) -> Severity:
-        exposed, whole = group.total("exposed") or 0, int(group.inside["dur"].sum())
-        hidden = exposed < MOSTLY_HIDDEN * whole and not worth_saying(exposed, group.timeline, share=SMALL_SHARE)
-        return "note" if hidden else self.severity
+        hidden = (group.total("exposed") or 0) < MOSTLY_HIDDEN * int(group.inside.ran.sum())
+        return "note" if hidden and not group.is_exposed(SMALL_SHARE) else self.severity
 
     def message(self, group: Group) -> str:
-        steps = len(group.timeline.steps)
-        time, per = to_ms(group.total("exposed") or 0, max(steps, 1)), "a step" if steps else "in all"
-        names = group.rows["call"].value_counts() / max(steps, 1)
-        what = ", ".join(f"{name} × {many:.3g}" for name, many in names.items())
-        size = group.total("bytes")
-        moved = "" if size is None else f" ({size / max(steps, 1) / 1e6:.3g} MB)"
-        why = group.rows.groupby("beside")["exposed"].sum().idxmax()
+        many, per = max(group.steps, 1), "a step" if group.steps else "in all"
+        names = Counter(group.rows.call).most_common()
+        what = ", ".join(f"{name} × {count / many:.3g}" for name, count in names)
+        size, time = group.total("bytes"), group.in_words("exposed")
+        moved = "" if size is None else f" ({size / many / 1e6:.3g} MB)"
         return (
-            f"{group.what} starts {what} {per}{moved}, {say_ms(time)} ms of it with no compute beside it: "
-            f"{WHY[str(why)]}; whether another rank comes late cannot be seen from one"
+            f"{group.subject} starts {what} {per}{moved}, with no compute beside them for {time}: "
+            f"{REASONS[group.longest('cause', BESIDE)]}; one rank alone does not show whether another rank comes late"
         )
 
     def fix(self, group: Group) -> str:
-        if set(group.rows["call"]) <= {"allgather", "reduce_scatter"}:
-            return SHARDED
+        if set(group.rows.call) <= SHARDED:
+            return self.advise("sharded")
         backward = group.place.entry == "backward" or any(op.startswith("autograd::engine") for op in group.ops)
-        return BUCKETS if backward else BY_HAND
-
-
-WHY = {
-    SAME_STREAM: "they are on the stream that computes",
-    HELD: "what computes next waits for them, and nothing else is left to compute",
-    UNQUEUED: "the host launched nothing else to compute until they were over",
-}
-BUCKETS = (
-    "Reduce sooner and in smaller pieces: DistributedDataParallel's bucket_cap_mb (25 by default), with "
-    "gradient_as_bucket_view=True; when gradients are accumulated, no_sync() for all but the last part."
-)
-SHARDED = (
-    "Fetch ahead: FSDP's forward_prefetch and backward_prefetch, or set_modules_to_forward_prefetch of fully_shard; "
-    "larger units hide more."
-)
-BY_HAND = (
-    "Start it with async_op=True as soon as its input is there, compute what does not need it, and call wait() on the "
-    "result just before it is used; for gradients let DistributedDataParallel do that."
-)
+        return self.advise("backward") if backward else self.advise()

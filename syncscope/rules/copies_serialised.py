@@ -1,17 +1,23 @@
 from __future__ import annotations
 
-from syncscope.rules.grouping import Group, say_ms, to_ms
-from syncscope.rules.requirements import worth_saying
-from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
+from dataclasses import replace
+
+import numpy as np
+
+from syncscope.advice import Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import of_copies
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
-from syncscope.timeline.copies import engines, serialised
+from syncscope.timeline.copies import count_engines, find_serialised
 
 
-class CopiesSerialised(Rule):
+class CopiesSerialised(RankRule):
     """A copy in and a copy out run one after the other on one stream, though the device could make both at once.
 
-    Why it costs: a device has a copy engine for each direction and the bus carries both at full speed, but a stream is
-    in order. A stream for copies that both directions share halves what the bus could move. The cost is the shorter
+    Why it costs: a device has a copy engine for each direction, and the bus carries both at full speed, but a stream
+    is in order. A stream for copies that both directions share halves what the bus could move. The cost is the shorter
     of each pair, as far as nothing computes beside it.
 
     Bad:
@@ -29,38 +35,41 @@ class CopiesSerialised(Rule):
         with torch.cuda.stream(copy_stream):
             batch.copy_(source, non_blocking=True)       # one direction, or a second copy that needs the first
 
-    Said of asynchronous copies of pinned memory on a stream that does not compute (else see OVL301), the second of
-    them launched before the first was over. Whether it needs what the first brings, a trace does not tell.
+    Reported for asynchronous copies of pinned memory on a stream that does not compute (else see OVL301), where the
+    second was launched before the first was over. A trace does not tell whether it needs what the first brings.
     """
 
     code = "OVL304"
     name = "copies-serialised"
     severity = "warning"
     needs = ("runtime", "device")
-    intervention = "change the copy"
+    gated = False
+    question = Intervention.SEPARATE_DIRECTIONS
+    needs_async_launches = True
+    advice = (
+        Advice("", "Give each direction a stream of its own, unless this copy needs what the one before it brings."),
+    )
 
-    def run(self, case: Case) -> list[Hit]:
-        timeline = case.timeline
-        if (engines(timeline.trace.devices, timeline.copies, timeline.device) or 0) < 2:
+    def find(self, inspection: Inspection) -> list[Hit]:
+        timeline, tables = inspection.timeline, inspection.timeline.tables
+        if (count_engines(timeline.trace.devices, tables.copies, tables.device) or 0) < 2:
             return []
-        found = serialised(timeline.copies, timeline.trace.device)
-        return self.hits(case, copy_occurrences(found, timeline).assign(stall=-1, exposed=found["lost"]))
+        rows, exposed = find_serialised(tables.copies, tables.activities)
+        found = of_copies(tables.copies.take(rows), timeline)
+        return self.hits(timeline, replace(found, stall=np.full(len(found), -1), exposed=exposed))
 
-    def blind(self, timeline: Timeline) -> str | None:
-        if why := super().blind(timeline):
+    def why_unchecked(self, timeline: Timeline) -> str | None:
+        if why := super().why_unchecked(timeline):
             return why
-        known = engines(timeline.trace.devices, timeline.copies, timeline.device)
-        if known is None and len(serialised(timeline.copies, timeline.trace.device)):
+        tables = timeline.tables
+        known = count_engines(timeline.trace.devices, tables.copies, tables.device)
+        if known is None and len(find_serialised(tables.copies, tables.activities)[0]):
             return "the trace does not say how many copies the device can make at once"
         return None
 
-    def worth(self, group: Group) -> bool:
-        return worth_saying(group.total("exposed"), group.timeline)
+    def reports(self, group: Group) -> bool:
+        return group.is_exposed()
 
     def message(self, group: Group) -> str:
-        steps = len(group.timeline.steps)
-        time = say_ms(to_ms(group.total("exposed") or 0, max(steps, 1))) + (" ms a step" if steps else " ms in all")
-        return f"{group.what} waits for a copy the other way on its stream: both at once would save up to {time}"
-
-    def fix(self, group: Group) -> str:
-        return "Give each direction a stream of its own, unless this copy needs what the one before it brings."
+        time = group.in_words("exposed")
+        return f"{group.subject} waits for a copy the other way on its stream: both at once would save up to {time}"

@@ -5,34 +5,45 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from syncscope.rules.grouping import Group, say_ms, to_ms
-from syncscope.rules.pageable_copy import PART_OF_A_READ
-from syncscope.rules.requirements import (
-    FIXES,
-    MISSING,
-    NOTHING,
-    REQUIREMENTS,
-    WAIT,
-    missing,
-    prevented_by,
-    worth_saying,
-)
-from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
+from syncscope.advice import Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import between_host_and_device, of_copies
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Severity
-from syncscope.timeline.copies import HOST_COPIES
+from syncscope.timeline.copy_overlap import (
+    ENGINE,
+    HOST,
+    NOTHING,
+    PAGEABLE,
+    REQUIREMENTS,
+    STREAM,
+    WAIT,
+    blocking_waits,
+    first_lacking,
+)
 from syncscope.timeline.intervals import Ints
 
 LEAST_EXPOSED = 0.1
 """Exposed share of the copies' own time below which they count as hidden."""
 
+REASONS = {
+    PAGEABLE: "the host side is pageable memory, which no copy can overlap from; it must be pinned first",
+    HOST: "the host waits for the copy (a blocking copy), so nothing is launched that could run beside it",
+    STREAM: "it runs on the same stream as the compute, so one waits for the other; it needs a stream of its own",
+    ENGINE: "another copy holds the copy engine of this direction, and there is no free one",
+    WAIT: "the host is in {wait} meanwhile, and launches nothing that could run beside it",
+    NOTHING: "it is free to overlap, but nothing was queued that the device could compute meanwhile",
+}
 
-class CopyNotOverlapped(Rule):
+
+class CopyNotOverlapped(RankRule):
     """A copy between host and device runs while nothing computes.
 
-    Why it costs: a device has copy engines beside its compute units, so a copy can be free. Three things are needed,
-    and the finding names the first that is missing: pinned host memory; a stream of its own, with a host that does
-    not wait; and a copy engine that no other copy in that direction holds. Where all three are there, either the host
-    sat in a wait meanwhile, which the finding names, or nothing was computing that the copy could have run beside.
+    Why it costs: a device has copy engines beside its compute units, so a copy can be free. It needs three things, and
+    the finding names the first that is missing: pinned host memory; a stream of its own, with a host that does not
+    wait; and a copy engine that no other copy in that direction holds. Where all three are there, either the host was
+    in a wait meanwhile, which the finding names, or nothing was queued that the copy could have run beside.
 
     Bad:
         x = x.to("cuda", non_blocking=True)          # pinned, but on the stream that computes
@@ -48,64 +59,73 @@ class CopyNotOverlapped(Rule):
     Fine:
         nxt.to("cuda", non_blocking=True)            # nine tenths hidden, or under 1 % of the step
 
-    From pageable memory a stream of its own does not help. What a copy could give back at most is its exposed time.
+    From pageable memory a stream of its own does not help. A copy can give back at most its exposed time.
     """
 
     code = "OVL301"
     name = "copy-not-overlapped"
     severity = "warning"
     needs = ("runtime", "device")
-    intervention = "change the copy"
+    gated = False
+    question = Intervention.PREFETCH
+    needs_async_launches = True
+    advice = (
+        Advice(
+            PAGEABLE,
+            "Pin the host memory (DataLoader(pin_memory=True), or a buffer pinned once); then copy with "
+            "non_blocking=True on a stream of its own.",
+        ),
+        Advice(HOST, "Pass non_blocking=True, and put the copy on a stream of its own."),
+        Advice(
+            STREAM,
+            "Copy the next batch on a stream of its own (with torch.cuda.stream(copy_stream)) while this one computes, "
+            "and let the compute stream wait for it (wait_stream).",
+        ),
+        Advice(ENGINE, "Copy in one direction from one stream at a time, or gather the copies into one."),
+        Advice(WAIT, "Launch the compute before the host waits, or leave the wait to the device (stream.wait_event)."),
+        Advice(
+            NOTHING, "Start the copy earlier, while the previous step still computes, or give it work to hide behind."
+        ),
+    )
 
-    def run(self, case: Case) -> list[Hit]:
-        copies = case.timeline.copies
-        crosses = copies["direction"].isin(HOST_COPIES).to_numpy(bool)
-        small = case.taken_by(copies["wait"].to_numpy(np.int64), PART_OF_A_READ)
-        prevented = prevented_by(case.timeline)
-        lacks = missing(case.timeline, prevented)
-        prevented = np.where(lacks == WAIT, prevented, -1)
-        mine = crosses & ~small
-        occurrences = copy_occurrences(copies[mine], case.timeline)
-        hits = self.hits(case, occurrences.assign(stall=-1, lacks=lacks[mine], prevented=prevented[mine]))
-        return [_with_the_waits(case, hit, prevented[sorted(hit.copies)]) for hit in hits]
+    def find(self, inspection: Inspection) -> list[Hit]:
+        timeline, copies = inspection.timeline, inspection.timeline.tables.copies
+        blockers = blocking_waits(timeline)
+        lacks = first_lacking(timeline, blockers)
+        blockers = np.where(lacks == WAIT, blockers, -1)
+        mine = between_host_and_device(copies) & ~inspection.part_of_read(copies.wait)
+        found = of_copies(copies.take(mine), timeline)
+        found = replace(found, stall=np.full(len(found), -1), cause=lacks[mine], blocker=blockers[mine])
+        return [_related_to_waits(inspection, hit, blockers) for hit in self.hits(timeline, found)]
 
-    def worth(self, group: Group) -> bool:
-        exposed, copies = group.total("exposed") or 0, group.timeline.copies
-        copied = int(copies["dur"].loc[group.inside["copy"]].sum())
-        return worth_saying(exposed, group.timeline) and exposed >= LEAST_EXPOSED * copied
+    def reports(self, group: Group) -> bool:
+        return group.is_exposed() and (group.total("exposed") or 0) >= LEAST_EXPOSED * int(group.inside.ran.sum())
 
     def severity_of(self, group: Group) -> Severity:
-        return "note" if _requirement(group) == NOTHING else self.severity
+        return "note" if group.longest("cause", REQUIREMENTS) == NOTHING else self.severity
 
     def message(self, group: Group) -> str:
-        total = group.total("exposed") or 0
-        steps = len(group.timeline.steps)
-        time = say_ms(to_ms(total, max(steps, 1))) + (" ms a step" if steps else " ms in all")
-        lacks = _requirement(group)
-        why = MISSING[lacks].replace("a wait", _wait(group)) if lacks == WAIT else MISSING[lacks]
-        return f"{group.what} copies for {time} with no compute beside it: {why}"
+        lacks = group.longest("cause", REQUIREMENTS)
+        why = REASONS[lacks].format(wait=_blocking_wait(group)) if lacks == WAIT else REASONS[lacks]
+        return f"{group.subject} copies for {group.in_words('exposed')} with no compute beside it: {why}"
 
     def fix(self, group: Group) -> str:
-        return FIXES[_requirement(group)]
+        return self.advise(*group.longest("cause", REQUIREMENTS).split())
 
 
-def _requirement(group: Group) -> str:
-    """What most of the exposed time lacks."""
-    time = group.rows.groupby("lacks")["exposed"].sum()
-    return max(REQUIREMENTS, key=lambda name: int(time.get(name, 0)))
-
-
-def _wait(group: Group) -> str:
+def _blocking_wait(group: Group) -> str:
     """The first wait that keeps the group's copies from overlapping, and its line where it is known."""
-    timeline, rows = group.timeline, group.rows
-    first = timeline.waits.loc[rows["prevented"][(rows["prevented"] >= 0).to_numpy(bool)].iloc[0]]
-    place = timeline.places[first["place"]]
+    timeline, blockers = group.timeline, group.rows.blocker
+    first = blockers[blockers >= 0][0]
+    waits = timeline.tables.waits
+    place = timeline.places[waits.place[first]]
     if place.site is None or place.source != "hook":
-        return str(first["name"])
+        return str(waits.name[first])
     return f"{place.site.expression or place.entry} ({place.site.file}:{place.site.line})"
 
 
-def _with_the_waits(case: Case, hit: Hit, waits: Ints) -> Hit:
-    """The finding, related to those of the waits that keep its copies from overlapping."""
-    others = [other.finding.fingerprint for other in case.hits if not other.waits.isdisjoint(waits.tolist())]
+def _related_to_waits(inspection: Inspection, hit: Hit, blockers: Ints) -> Hit:
+    """The hit, related to the findings of the waits that keep its copies from overlapping."""
+    waits = blockers[sorted(hit.copies)].tolist()
+    others = [other.finding.fingerprint for other in inspection.hits if not other.waits.isdisjoint(waits)]
     return replace(hit, finding=msgspec.structs.replace(hit.finding, related=tuple(dict.fromkeys(others))))

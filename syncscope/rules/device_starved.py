@@ -1,8 +1,11 @@
 from __future__ import annotations
 
-from syncscope.rules.grouping import say_ms
-from syncscope.rules.rule import Case, Hit, Rule
-from syncscope.rules.starvation import FIXES, culprits_of, loader
+from syncscope.advice import Advice
+from syncscope.rules.base.culprits import find_culprits, find_slowest_loader
+from syncscope.rules.base.groups import say_ms
+from syncscope.rules.base.question import NoQuestion
+from syncscope.rules.base.rule import Hit, Inspection, RankRule
+from syncscope.rules.launch_bound import LaunchBound
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from syncscope.timeline.places import NOWHERE
@@ -17,13 +20,13 @@ SITE_SHARE = 0.5
 """Share of the idle time in bubbles behind its waits from which on a finding lends this one its site."""
 
 
-class DeviceStarved(Rule):
+class DeviceStarved(RankRule):
     """The device is idle for a tenth of the step or more.
 
     Why it costs: a device that has nothing queued is paid for and does nothing. Either a wait emptied the queue and
     the host had to start filling it again; or the host did something else than launch: loading data, allocating, a
-    collective, work of its own; or it launched one small thing after the other (see LCH501). One finding a trace, with
-    the idle time by cause, at the wait or the loader that caused the most of it.
+    collective, work of its own; or it launched one small thing after the other (see LCH501). There is one finding a
+    trace, with the idle time by cause, at the wait or the loader that caused the most of it.
 
     Bad:
         for x, y in DataLoader(data, num_workers=0):   # the device waits for the next batch
@@ -38,54 +41,77 @@ class DeviceStarved(Rule):
         idle time under a tenth of the step
 
     Where the bare step time is known, what the profiler adds to the step is not counted as idle.
-    A bubble behind a wait is charged to the wait only for as long as the wait blocked the host; the rest is the
-    host's own work, and would be there without the wait.
+    A bubble behind a wait is charged to the wait only for as long as the wait blocked the host. The rest is the host's
+    own work, and would be there without the wait.
     """
 
     code = "OVL303"
     name = "device-starved"
     severity = "warning"
     needs = ("runtime", "device")
-    intervention = "none"
+    gated = False
+    question = NoQuestion("it sums up what others cause: their savings are its own")
+    needs_async_launches = True
+    advice = (
+        Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
+        Advice("data loading", "Load ahead: more DataLoader workers, prefetch_factor, persistent_workers."),
+        Advice("allocation", "Let the caching allocator warm up; leave out empty_cache(), and fix shapes that change."),
+        Advice("pageable copy", "Copy from pinned memory with non_blocking=True."),
+        Advice(
+            "collective",
+            "Start the collective earlier or with async_op=True, and keep object collectives and barriers out.",
+        ),
+        Advice(
+            "launching",
+            "Launch fewer and larger kernels (see LCH501): torch.compile, CUDA graphs, larger batches.",
+        ),
+        Advice("host work", "Move it out of the thread that launches, or to where the device still has work queued."),
+        Advice("launch latency", "Launch fewer, larger kernels: torch.compile, CUDA graphs, larger batches."),
+        Advice(
+            "queued on device",
+            "Look at what the streams wait for: events between them, or a collective of another rank.",
+        ),
+        Advice("", "Record the runtime calls too (ProfilerActivity.CPU and CUDA), to see what the host did."),
+    )
 
-    def run(self, case: Case) -> list[Hit]:
-        timeline = case.timeline
+    def find(self, inspection: Inspection) -> list[Hit]:
+        timeline = inspection.timeline
         if timeline.overlap is None or timeline.span is None:
             return []
-        steps = max(len(timeline.steps), 1)
+        steps = max(len(timeline.tables.steps), 1)
         span_ms = (timeline.span[1] - timeline.span[0]) * 1e-6 / steps
-        if span_ms <= 0 or timeline.overlap.idle_ms - _inflation(timeline) < LEAST_SHARE * span_ms:
+        if span_ms <= 0 or timeline.overlap.idle_ms - _profiler_ms(timeline) < LEAST_SHARE * span_ms:
             return []
-        return [Hit(self._finding(case, span_ms))]
+        return [Hit(self._finding(inspection, span_ms))]
 
-    def _finding(self, case: Case, span_ms: float) -> Finding:
-        timeline = case.timeline
-        overlap, steps = timeline.overlap, len(timeline.steps)
+    def _finding(self, inspection: Inspection, span_ms: float) -> Finding:
+        timeline = inspection.timeline
+        overlap, steps, bubbles = timeline.overlap, len(timeline.tables.steps), timeline.tables.bubbles
         assert overlap is not None
         idle_ms, causes = overlap.idle_ms, overlap.idle_by_cause
-        culprits = [culprit for culprit in culprits_of(case) if culprit.caused_ms >= MAIN_SHARE * idle_ms]
+        culprits = [culprit for culprit in find_culprits(inspection) if culprit.caused_ms >= MAIN_SHARE * idle_ms]
         loading = causes.get("data loading", 0.0) >= SITE_SHARE * idle_ms
-        place = loader(timeline) if loading else culprits[0].place(SITE_SHARE * idle_ms) if culprits else NOWHERE
-        bound = [hit.finding.fingerprint for hit in case.hits if hit.finding.rule == "LCH501"]
-        behind = [culprit.finding.fingerprint for culprit in culprits]
+        place = culprits[0].place(SITE_SHARE * idle_ms) if culprits else NOWHERE
+        others = [culprit.finding for culprit in culprits]
+        others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
         parts = ", ".join(f"{cause} {say_ms(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
         return self.finding(
-            place,
-            related=tuple(dict.fromkeys([*behind, *bound])),
+            find_slowest_loader(timeline) if loading else place,
+            related=tuple(dict.fromkeys(finding.fingerprint for finding in others)),
             rank=timeline.trace.rank,
-            count=len(timeline.idle),
-            per_step=len(timeline.idle) / steps if steps else None,
-            first_ns=int(timeline.idle["ts"].min()),
+            count=len(bubbles),
+            per_step=len(bubbles) / steps if steps else None,
+            first_ns=int(bubbles.ts.min()),
             message=f"the device is idle for {say_ms(idle_ms)} of {say_ms(span_ms)} ms {per} "
             f"({idle_ms / span_ms:.0%}): {parts} ms{where}",
-            fix=FIXES[next(iter(causes), "unknown")],
+            fix=self.advise(*next(iter(causes), "unknown").split()),
         )
 
 
-def _inflation(timeline: Timeline) -> float:
-    """Milliseconds a step that the profiler itself makes the host, and so the device's idle time, longer."""
+def _profiler_ms(timeline: Timeline) -> float:
+    """Milliseconds a step by which the profiler makes the host's, and so the device's idle time, longer."""
     steps = timeline.step_figures
     if steps.profiled_ms is None or steps.bare_ms is None:
         return 0.0

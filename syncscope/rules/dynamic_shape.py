@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import pandas as pd
-
-from syncscope.rules.chains import Chain, has_dynamic_shape, in_library, matching
-from syncscope.rules.grouping import Group
-from syncscope.rules.rule import WaitRule
+from syncscope.advice import PYTORCH_CODE, SHAPES, Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
+from syncscope.timeline.op_chains import Chain, has_dynamic_shape, in_library, matching
+from syncscope.timeline.tables import Waits
 
 
 class DynamicShape(WaitRule):
@@ -33,16 +34,28 @@ class DynamicShape(WaitRule):
 
     code = "SYN103"
     name = "dynamic-shape"
+    severity = "error"
     needs = ("runtime", "cpu_op")
+    gated = True
+    question = Intervention.REMOVE_WAIT
+    brings_copy = True
+    advice = (
+        *PYTORCH_CODE,
+        *SHAPES,
+        Advice(
+            "",
+            "Keep the shape and mark what counts (a mask, a fixed upper bound), so that nothing has to be counted.",
+        ),
+    )
 
-    def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
+    def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         return matching(waits, has_dynamic_shape) & ~in_library(waits, timeline.places)
 
     def message(self, group: Group) -> str:
-        return f"{group.what} waits to learn the size of its result ({_op(group.ops)})"
+        return f"{group.subject} waits to learn the size of its result ({_public_op(group.ops)})"
 
 
-def _op(chain: Chain) -> str:
+def _public_op(chain: Chain) -> str:
     """The op that a user knows the wait by: the outermost with a dynamic shape, or the indexing around it."""
     known = ("index", "where", "bincount", "histc")
     return next(

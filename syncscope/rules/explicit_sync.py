@@ -1,21 +1,23 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
-from syncscope.rules.grouping import Group
-from syncscope.rules.rule import WaitRule, waited_for_nothing
+from syncscope.advice import SYNCHRONIZE, Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.wait_rule import WaitRule, waited_for_nothing
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools
+from syncscope.timeline.tables import Waits
 
 TARGETS = {"device": "everything on the device", "event": "an event", "stream": "a stream"}
 
 
 class ExplicitSync(WaitRule):
-    """The program waits for the device by itself: a device, stream or event synchronize.
+    """The program itself waits for the device: a device, stream or event synchronize.
 
     Why it costs: the host stops launching until the device has caught up, and then the device has nothing queued.
-    PyTorch orders its own work; a program needs no wait for its results to be right. Where the step is bound by the
+    PyTorch orders its own work, so a program needs no wait for its results to be right. Where the step is bound by the
     device, removing the wait gives little back: look at the saving, not at the time blocked.
 
     Bad:
@@ -33,30 +35,60 @@ class ExplicitSync(WaitRule):
         torch.cuda.synchronize()         # once, around a benchmark
         done.synchronize()               # before the host reads what a non_blocking copy brought
 
-    A wait that finds nothing queued costs no more than its call: it is a note.
+    A wait that finds nothing queued costs no more than its call, and is a note.
     """
 
     code = "SYN105"
     name = "explicit-sync"
+    severity = "error"
     needs = ("runtime",)
+    gated = True
+    question = Intervention.REMOVE_WAIT
+    advice = (
+        Advice(
+            "event",
+            "Wait for the event just before the host reads what it stands for; to order streams, let the device wait "
+            "(stream.wait_event), and read times once the run is over.",
+            before="""
+            end.record()
+            end.synchronize()
+            times.append(start.elapsed_time(end))
+            """,
+            after="""
+            end.record()
+            pairs.append((start, end))
+            # after the loop
+            torch.cuda.synchronize()
+            times = [a.elapsed_time(b) for a, b in pairs]
+            """,
+        ),
+        Advice(
+            "stream",
+            "Remove it: PyTorch orders its work by itself. To order streams, let the device wait (stream.wait_stream, "
+            "stream.wait_event).",
+            before="side.synchronize()\nuse(y)",
+            after="torch.cuda.current_stream().wait_stream(side)   # the device waits\nuse(y)",
+        ),
+        SYNCHRONIZE,
+    )
 
-    def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
-        places = [timeline.places[place] for place in waits["place"]]
-        asked = np.array([asks(place) for place in places], dtype=bool)
-        # A wait that was seen at a line which does not ask for it is something else's.
+    def claims(self, waits: Waits, timeline: Timeline) -> Bools:
+        places = [timeline.places[place] for place in waits.place.tolist()]
+        asked = np.array([_asks_to_wait(place) for place in places], dtype=bool)
+        # A wait seen at a line that does not ask for it is another rule's.
         unseen = np.array([place.source != "hook" for place in places], dtype=bool)
-        bare = np.array([not ops for ops in waits["ops"]], dtype=bool) & (waits["copy_call"] < 0).to_numpy(bool)
-        found: Bools = asked | (np.isin(waits["kind"].to_numpy(object), list(TARGETS)) & bare & unseen)
+        bare = np.array([not ops for ops in waits.ops], dtype=bool) & (waits.copy_call < 0)
+        targeted = np.array([kind in TARGETS for kind in waits.kind], dtype=bool)
+        found: Bools = asked | (targeted & bare & unseen)
         return found
 
     def message(self, group: Group) -> str:
-        first = group.rows["wait"].iloc[0]
-        kind = group.timeline.waits["kind"].iloc[first]
+        kind = group.timeline.tables.waits.kind[group.rows.wait[0]]
         nothing = ", but nothing was queued: it costs no more than its call" if waited_for_nothing(group) else ""
-        return f"{group.what} makes the host wait for {TARGETS.get(kind, 'the device')}{nothing}"
+        return f"{group.subject} makes the host wait for {TARGETS.get(kind, 'the device')}{nothing}"
 
 
-def asks(place: Place) -> bool:
+def _asks_to_wait(place: Place) -> bool:
     """Whether the place is a call of one of the entry points that wait."""
     if place.entry.endswith(".synchronize") or (place.running or "").endswith(".synchronize()"):
         return True

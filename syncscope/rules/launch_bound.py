@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from syncscope.rules.grouping import say_ms
-from syncscope.rules.rule import Case, Hit, Rule
-from syncscope.rules.starvation import host_scale
+from syncscope.advice import Advice
+from syncscope.rules.base.groups import say_ms
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
+from syncscope.timeline.tables import CAUSES
 
 LEAST_SHARE = 0.1
 """Share of the step that the device waits for the next launch, from which on the step is bound by launches."""
@@ -14,14 +16,17 @@ LEAST_SHARE = 0.1
 LEAST_LAUNCHES = 10
 """Launches a step below which there is nothing to gather."""
 
+PROFILED = 1.5
+"""How much slower a profiler with PyTorch's ops makes a host that only launches."""
 
-class LaunchBound(Rule):
+
+class LaunchBound(RankRule):
     """Small kernels, and a host that cannot launch them as fast as the device runs them.
 
     Why it costs: to launch a kernel takes the host 5 to 20 µs, with PyTorch and Python around it. A kernel that runs
-    for less leaves the device waiting for the next one, kernel after kernel, and no wait is to blame: the queue never
-    fills. Said where the host, its waits left out, needs longer for the launches than the device for the work, and the
-    device waits between launches for a tenth of the step.
+    for less leaves the device waiting for the next one, kernel after kernel. No wait is to blame: the queue never
+    fills. Reported where the host, its waits left out, needs longer for the launches than the device for the work, and
+    the device waits between launches for a tenth of the step.
 
     Bad:
         for p in model.parameters():            # thousands of tiny kernels
@@ -34,68 +39,86 @@ class LaunchBound(Rule):
     Fine:
         y = x @ w              # one kernel that runs for longer than the next launch takes
 
-    The launches that CUDA graphs would take away are those of stretches without a wait, a copy to or from the host or
-    an allocation, that launch the same kernels in every step; a graph also needs shapes and addresses that stay.
-    Under the profiler the host is slower: judged is the bare step where it was timed, else two thirds of the profiled.
+    CUDA graphs would take away the launches of stretches that hold no wait, no copy to or from the host and no
+    allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. The
+    profiler makes the host slower, so the rule looks at the bare step where it was timed, else at two thirds of the
+    profiled one.
     """
 
     code = "LCH501"
     name = "launch-bound"
     severity = "warning"
     needs = ("runtime", "device")
-    intervention = "none"
+    gated = False
+    question = Intervention.REPLAY_GRAPHS
+    needs_async_launches = True
+    advice = (
+        Advice(
+            "repeated",
+            "Replay them as a CUDA graph (torch.compile(mode='reduce-overhead'), torch.cuda.make_graphed_callables), "
+            "or launch fewer and larger kernels: torch.compile, foreach or fused optimisers, larger batches.",
+        ),
+        Advice(
+            "",
+            "Launch fewer and larger kernels: torch.compile, foreach or fused optimisers, larger batches. For CUDA "
+            "graphs, take waits, host copies and changing shapes out of the step first.",
+        ),
+    )
 
-    def run(self, case: Case) -> list[Hit]:
-        timeline = case.timeline
-        found, overlap, span = timeline.launching, timeline.overlap, timeline.span
-        steps, scale = max(len(timeline.steps), 1), host_scale(timeline)
-        if found is None or overlap is None or span is None or found.launches < LEAST_LAUNCHES * steps:
+    def find(self, inspection: Inspection) -> list[Hit]:
+        timeline = inspection.timeline
+        launching, overlap, span = timeline.launching, timeline.overlap, timeline.span
+        steps, scale = max(len(timeline.tables.steps), 1), _bare_share(timeline)
+        if launching is None or overlap is None or span is None or launching.launches < LEAST_LAUNCHES * steps:
             return []
         span_ms = (span[1] - span[0]) * 1e-6 / steps
-        host_ms = found.own_ns * 1e-6 / steps * scale
-        idle_ms = waiting_ms(timeline) - (1 - scale) * span_ms
+        host_ms = launching.own_ns * 1e-6 / steps * scale
+        idle_ms = _waiting_ms(timeline) - (1 - scale) * span_ms
         if idle_ms < LEAST_SHARE * scale * span_ms or host_ms <= overlap.device_busy_ms:
             return []
-        return [Hit(self._finding(timeline, found, host_ms, idle_ms))]
+        return [Hit(self._finding(timeline, launching, host_ms, idle_ms))]
 
-    def _finding(self, timeline: Timeline, found: Launching, host_ms: float, idle_ms: float) -> Finding:
-        steps = len(timeline.steps)
+    def _finding(self, timeline: Timeline, launching: Launching, host_ms: float, idle_ms: float) -> Finding:
+        steps, bubbles = len(timeline.tables.steps), timeline.tables.bubbles
         per, many = ("a step" if steps else "in all"), max(steps, 1)
         behind = (
-            f"the host takes {say_ms(host_ms)} ms {per} for {found.launches / many:,.0f} launches that run for "
-            f"{say_ms(found.busy_ns * 1e-6 / many)} ms, so the device waits {say_ms(idle_ms)} ms for the next one"
+            f"the host takes {say_ms(host_ms)} ms {per} for {launching.launches / many:,.0f} launches that run for "
+            f"{say_ms(launching.busy_ns * 1e-6 / many)} ms, so the device waits {say_ms(idle_ms)} ms for the next one"
         )
-        queue = f"half begin within {found.delay_ns / 1000:.3g} µs of being launched"
-        assumed = "; assumed is that the profiler adds half to the host's time"
+        queue = f"half begin within {launching.delay_ns / 1000:.3g} µs of being launched"
+        assumed = "; this assumes that the profiler adds half to the host's time"
+        repeated = 2 * (launching.replayable or 0) >= launching.launches
         return self.finding(
             NOWHERE,
             rank=timeline.trace.rank,
-            count=found.launches,
-            per_step=found.launches / steps if steps else None,
-            first_ns=int(timeline.idle["ts"][(timeline.idle["launching"] > 0).to_numpy(bool)].min()),
-            message=f"{behind}; {queue}; {_graphs(found, many)}{'' if timeline.step_figures.bare_ms else assumed}",
-            fix=GRAPHS if 2 * (found.replayable or 0) >= found.launches else FUSE,
+            count=launching.launches,
+            per_step=launching.launches / steps if steps else None,
+            first_ns=int(bubbles.ts[bubbles.by_cause[:, LAUNCHING] > 0].min()),
+            message=f"{behind}; {queue}; {_graphs(launching, many)}{'' if timeline.step_figures.bare_ms else assumed}",
+            fix=self.advise("repeated") if repeated else self.advise(),
         )
 
 
-GRAPHS = (
-    "Replay them as a CUDA graph (torch.compile(mode='reduce-overhead'), torch.cuda.make_graphed_callables), or launch "
-    "fewer and larger kernels: torch.compile, foreach or fused optimisers, larger batches."
-)
-FUSE = (
-    "Launch fewer and larger kernels: torch.compile, foreach or fused optimisers, larger batches. For CUDA graphs, "
-    "take waits, host copies and changing shapes out of the step first."
-)
+LAUNCHING, LATENCY = CAUSES.index("launching"), CAUSES.index("launch latency")
 
 
-def _graphs(found: Launching, steps: int) -> str:
-    if found.replayable is None:
+def _graphs(launching: Launching, steps: int) -> str:
+    if launching.replayable is None:
         return "the trace holds too few steps to tell whether they repeat"
-    share = found.replayable / found.launches
-    return f"CUDA graphs would take away {found.replayable / steps:,.0f} of them ({share:.0%})"
+    share = launching.replayable / launching.launches
+    return f"CUDA graphs would take away {launching.replayable / steps:,.0f} of them ({share:.0%})"
 
 
-def waiting_ms(timeline: Timeline) -> float:
+def _waiting_ms(timeline: Timeline) -> float:
     """Milliseconds a step that the device waits for a launch right behind another one."""
-    idle = timeline.idle[(timeline.idle["launching"] > 0).to_numpy(bool)]
-    return float(idle[["launching", "launch latency"]].sum().sum()) * 1e-6 / max(len(timeline.steps), 1)
+    by_cause = timeline.tables.bubbles.by_cause
+    waiting = by_cause[by_cause[:, LAUNCHING] > 0][:, [LAUNCHING, LATENCY]]
+    return float(waiting.sum()) * 1e-6 / max(len(timeline.tables.steps), 1)
+
+
+def _bare_share(timeline: Timeline) -> float:
+    """Share of its recorded time that the host takes without the profiler: by the bare steps, else assumed."""
+    steps = timeline.step_figures
+    if steps.bare_ms is None or not steps.profiled_ms:
+        return 1 / PROFILED
+    return min(1.0, steps.bare_ms / steps.profiled_ms)

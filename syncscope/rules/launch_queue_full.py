@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncscope.rules.grouping import Group
-from syncscope.rules.rule import Case, Hit, Rule, call_occurrences
+from syncscope.advice import Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import of_calls
+from syncscope.rules.base.question import NoQuestion
+from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
 
@@ -18,7 +21,7 @@ LONG_TIMES = 10
 """How many times as long as the trace's median launch it must have taken as well."""
 
 
-class LaunchQueueFull(Rule):
+class LaunchQueueFull(RankRule):
     """A launch blocks because the launch queue is full: the host is a thousand launches ahead.
 
     Why it costs: mostly it does not. The device has all the work it can do, and a host that is so far ahead may as
@@ -37,30 +40,47 @@ class LaunchQueueFull(Rule):
     Fine:
         a training loop that is bound by the device and never reads a value
 
-    One finding a trace, and never more than a note: the launch that meets the full queue is no worse than those
-    before it. The first launch of a kernel may take as long, since its code is loaded then; that is not counted.
+    There is one finding a trace, and it is never more than a note: the launch that meets the full queue is no worse
+    than those before it. The first launch of a kernel may take as long, since its code is loaded then; it is not
+    counted.
     """
 
     code = "SYN107"
     name = "launch-queue-full"
     severity = "note"
     needs = ("runtime", "device")
-    intervention = "none"
+    gated = False
+    question = NoQuestion("the host is ahead of the device there, so nothing is lost")
+    counts_as_wait = True
+    advice = (
+        Advice(
+            "",
+            "Nothing, if the host has nothing else to do; else load and log on other threads, or launch fewer and "
+            "larger kernels (CUDA graphs, fused ops).",
+        ),
+    )
 
-    def run(self, case: Case) -> list[Hit]:
-        return self.hits(case, call_occurrences(_blocked(case.timeline), case.timeline))
+    def find(self, inspection: Inspection) -> list[Hit]:
+        timeline = inspection.timeline
+        return self.hits(timeline, of_calls(_blocked_launches(timeline), timeline))
 
     def message(self, group: Group) -> str:
-        ahead = int(group.timeline.queued[group.rows["unit"].to_numpy(np.int64)].max())
-        return f"a launch waits for a place in the queue, with the device {ahead:,} launches behind"
+        behind = int(group.timeline.queued[group.rows.unit].max())
+        return f"a launch waits for a place in the queue, with the device {behind:,} launches behind"
 
 
-def _blocked(timeline: Timeline) -> Ints:
+def _blocked_launches(timeline: Timeline) -> Ints:
     """The rows of ``calls`` that are launches which met a full queue."""
-    calls, device = timeline.calls, timeline.trace.device
-    launches = np.flatnonzero(calls["role"].isin(["launch", "graph-launch"]).to_numpy(bool))
-    took = calls["dur"].to_numpy(np.int64)
-    least = max(LONG_NS, LONG_TIMES * float(np.median(took[launches]))) if len(launches) else LONG_NS
-    first = timeline.launch[(~device["name"].duplicated()).to_numpy(bool)]
-    found: Ints = launches[(timeline.queued[launches] >= FULL) & (took[launches] >= least) & ~np.isin(launches, first)]
-    return found
+    calls = timeline.tables.calls
+    launches = np.flatnonzero((calls.role == "launch") | (calls.role == "graph-launch"))
+    least = max(LONG_NS, LONG_TIMES * float(np.median(calls.dur[launches]))) if len(launches) else LONG_NS
+    found: Ints = launches[(timeline.queued[launches] >= FULL) & (calls.dur[launches] >= least)]
+    return found[~np.isin(found, _first_launches(timeline))] if len(found) else found
+
+
+def _first_launches(timeline: Timeline) -> Ints:
+    """The row of ``calls`` that launched each kernel for the first time, −1 not in the trace."""
+    first: dict[str, int] = {}
+    for row, name in enumerate(timeline.tables.activities.name):
+        first.setdefault(name, row)
+    return timeline.launch[list(first.values())]

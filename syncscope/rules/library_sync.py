@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import pandas as pd
-
-from syncscope.rules.chains import ops_of
-from syncscope.rules.grouping import Group
-from syncscope.rules.rule import WaitRule
+from syncscope.advice import BY_OP, LIBRARIES, Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
+from syncscope.timeline.op_chains import is_foreign, ops_of
+from syncscope.timeline.tables import Waits
 from syncscope.timeline.waits import is_wait
 
 
@@ -15,7 +16,7 @@ class LibrarySync(WaitRule):
 
     Why it costs: the op stops the host until the device has caught up, in code that the program does not see: custom
     operators (`torchvision::nms`), sorting in thrust (`unique(dim=...)`, `mode`, sparse `coalesce`), solvers
-    (`linalg.eig`, `ldl_solve`), extensions. The op named in the finding is the outermost one.
+    (`linalg.eig`, `ldl_solve`), extensions. The finding names the outermost op.
 
     Bad:
         keep = torchvision.ops.nms(boxes, scores, 0.5)     # each image, each class
@@ -30,16 +31,31 @@ class LibrarySync(WaitRule):
 
     code = "SYN109"
     name = "library-sync"
+    severity = "error"
     needs = ("runtime", "cpu_op")
+    gated = True
+    question = Intervention.REMOVE_WAIT
+    brings_copy = True
+    advice = (
+        *BY_OP,
+        *LIBRARIES,
+        Advice(
+            "",
+            "Call {op} less often (batched, or outside the loop), or look for a form of it that does not wait; if it "
+            "must wait, expect it with a reason.",
+        ),
+    )
 
-    def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
-        return is_wait(waits["kind"])
+    def claims(self, waits: Waits, timeline: Timeline) -> Bools:
+        return is_wait(waits.kind)
+
+    def ops_for_advice(self, group: Group) -> tuple[str, ...]:
+        """Down to another library's operator: what that does inside is not the program's choice."""
+        dispatched = set(ops_of(group.ops))
+        end = next((n for n, op in enumerate(group.ops, 1) if op in dispatched and is_foreign(op)), None)
+        return group.ops[:end]
 
     def message(self, group: Group) -> str:
-        where = f" inside {_outermost(group)}" if _outermost(group) != group.what else ""
-        return f"{group.what} waits for the device{where}, in code of its own"
-
-
-def _outermost(group: Group) -> str:
-    ops = ops_of(group.ops)
-    return ops[0] if ops else group.op or "a library"
+        outermost = next(iter(ops_of(group.ops)), group.op or "a library")
+        where = f" inside {outermost}" if outermost != group.subject else ""
+        return f"{group.subject} waits for the device{where}, in code of its own"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from syncscope.rules.racing import RaceRule
+from syncscope.advice import Advice
+from syncscope.rules.base.race_rule import NO_SAVING, RaceRule
 from syncscope.timeline.places import Hazard
 
 
@@ -29,14 +30,18 @@ class OverwriteInFlight(RaceRule):
 
     code = "HAZ402"
     name = "overwrite-in-flight"
+    severity = "error"
+    needs = ("hazards",)
+    gated = False
+    question = NO_SAVING
+    advice = (
+        Advice(
+            "",
+            "Record an event after the copy and call its synchronize() before writing; with two buffers used in turn "
+            "that wait is free. Or make a new pinned tensor each time (DataLoader(pin_memory=True) does).",
+        ),
+    )
 
     def clash(self, hazard: Hazard) -> str:
         doing = "read from" if hazard.event.earlier.direction == "HtoD" else "fill"
         return f"writes pinned memory with no wait after the copy that may still {doing} it, at"
-
-    @property
-    def remedy(self) -> str:
-        return (
-            "Record an event after the copy and call its synchronize() before writing; with two buffers used in turn "
-            "that wait is free. Or make a new pinned tensor each time (DataLoader(pin_memory=True) does)."
-        )

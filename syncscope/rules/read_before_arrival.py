@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from syncscope.rules.racing import RaceRule
+from syncscope.advice import Advice
+from syncscope.rules.base.race_rule import NO_SAVING, RaceRule
 from syncscope.timeline.places import Hazard
 
 
@@ -9,8 +10,8 @@ class ReadBeforeArrival(RaceRule):
 
     Why it costs: `t.to("cpu", non_blocking=True)` returns pinned memory at once, and the device fills it later. What
     the host reads meanwhile is whatever lay there: zeros, or the last step's values. It depends on timing, so it may
-    go well for months. Waits are decided by order, not by time: an event, stream or device wait that comes after the
-    copy, or an `Event.query()` that answered true.
+    go well for months. The order decides, not the time: an event, stream or device wait must come after the copy, or
+    an `Event.query()` that answered true.
 
     Bad:
         mean = t.to("cpu", non_blocking=True).mean()      # reads before the copy is over
@@ -29,13 +30,17 @@ class ReadBeforeArrival(RaceRule):
 
     code = "HAZ401"
     name = "read-before-arrival"
+    severity = "error"
+    needs = ("hazards",)
+    gated = False
+    question = NO_SAVING
+    advice = (
+        Advice(
+            "",
+            "Record an event after the copy (arrived = torch.cuda.current_stream().record_event()) and call "
+            "arrived.synchronize() before the first read; or copy without non_blocking.",
+        ),
+    )
 
     def clash(self, hazard: Hazard) -> str:
         return "reads host memory with no wait after the copy that fills it, at"
-
-    @property
-    def remedy(self) -> str:
-        return (
-            "Record an event after the copy (arrived = torch.cuda.current_stream().record_event()) and call "
-            "arrived.synchronize() before the first read; or copy without non_blocking."
-        )

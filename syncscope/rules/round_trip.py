@@ -1,11 +1,14 @@
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
+from dataclasses import replace
 
-from syncscope.rules.grouping import Group
-from syncscope.rules.pageable_copy import PART_OF_A_READ
-from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
+import numpy as np
+
+from syncscope.advice import Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import Occurrences, of_copies
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.copies import find_trips
 
@@ -13,7 +16,7 @@ REGULAR = 0.5
 """Share of the steps that must make a trip: by chance two copies are of one size now and then."""
 
 
-class RoundTrip(Rule):
+class RoundTrip(RankRule):
     """A tensor leaves the device, and as many bytes come back within the same step.
 
     Why it costs: two copies and two waits for something that the device could have done where the data was. Between
@@ -31,39 +34,49 @@ class RoundTrip(Rule):
         results.append(output.cpu())      # leaves and stays
         batch = next(loader).to("cuda")   # of the same size by chance
 
-    What is the same tensor a trace does not say. Taken as one: a copy to the host that the host waited for, then one
-    from ordinary memory of exactly as many bytes (1 KiB or more) by the same thread, further down in the program, in
-    more than half of the steps. The finding is at the line where the data leaves.
+    A trace does not say which tensor a copy moves. Two copies count as a round trip where the first goes to the host
+    and the host waits for it, the second comes from ordinary memory, has exactly as many bytes (1 KiB or more) and is
+    made by the same thread further down in the program, and this happens in more than half of the steps. The finding
+    is at the line where the data leaves.
     """
 
     code = "CPY204"
     name = "round-trip"
     severity = "warning"
     needs = ("runtime", "device")
-    intervention = "none"
+    gated = False
+    question = Intervention.KEEP_ON_DEVICE
+    advice = (
+        Advice(
+            "",
+            "Do on the device what is done to it on the host (torch has the counterparts of most numpy calls), or "
+            "keep it on the host altogether.",
+            before="y = torch.from_numpy(np.clip(x.cpu().numpy(), 0, 1)).cuda()",
+            after="y = x.clamp(0, 1)",
+        ),
+    )
 
-    def run(self, case: Case) -> list[Hit]:
-        timeline = case.timeline
-        copies = timeline.copies
-        inside = case.taken_by(copies["wait"].to_numpy(np.int64), PART_OF_A_READ)
-        trips = find_trips(copies[~inside], timeline.waits, timeline.places)
-        there = copy_occurrences(copies.loc[[trip[0] for trip in trips]], timeline).assign(unit=range(len(trips)))
-        back = copy_occurrences(copies.loc[[trip[1] for trip in trips]], timeline).assign(unit=range(len(trips)))
+    def find(self, inspection: Inspection) -> list[Hit]:
+        timeline, copies = inspection.timeline, inspection.timeline.tables.copies
+        own = copies.take(~inspection.part_of_read(copies.wait))
+        trips = find_trips(own, timeline.tables.waits, timeline.tables.places)
+        there, back = (of_copies(copies.take([trip[end] for trip in trips]), timeline) for end in (0, 1))
         # Both copies are one occurrence, in the place where the data leaves.
-        back["place"], back["sort"] = there["place"].tolist(), there["sort"].tolist()
-        return self.hits(case, pd.concat([there, back]).assign(stall=-1))
+        back = replace(back, place=there.place, sort=there.sort, unit=there.row)
+        both = Occurrences.joined([replace(there, unit=there.row), back])
+        return self.hits(timeline, replace(both, stall=np.full(len(both), -1)))
 
-    def worth(self, group: Group) -> bool:
-        return group.inside["step"].nunique() > REGULAR * len(group.timeline.steps)
+    def reports(self, group: Group) -> bool:
+        return len(np.unique(group.inside.step)) > REGULAR * group.steps
 
-    def blind(self, timeline: Timeline) -> str | None:
+    def why_unchecked(self, timeline: Timeline) -> str | None:
         if "sites" not in timeline.has:
             return "the trace holds no exact lines, so data that comes back cannot be told from other data of that size"
-        return super().blind(timeline)
+        return super().why_unchecked(timeline)
 
     def message(self, group: Group) -> str:
-        copies = group.timeline.copies.loc[group.rows["copy"]]
-        back = group.timeline.places[int(copies["place"].iloc[-1])].site
+        copies = group.timeline.tables.copies.take(group.rows.copy)
+        back = group.timeline.places[int(copies.place[-1])].site
         where = f"{back.expression or 'a copy'} ({back.file}:{back.line})" if back else "another copy"
-        size = int(copies["bytes"].iloc[0])
-        return f"{group.what} brings {size:,} bytes to the host, and {where} takes as many back to the device"
+        size = int(copies.bytes[0])
+        return f"{group.subject} brings {size:,} bytes to the host, and {where} takes as many back to the device"

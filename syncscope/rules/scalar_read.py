@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import pandas as pd
-
-from syncscope.rules.chains import in_library, matching, ops_of, reads_scalar
-from syncscope.rules.grouping import Group
-from syncscope.rules.rule import WaitRule
+from syncscope.advice import PYTORCH_CODE, READ, READS, SHAPES
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
+from syncscope.timeline.op_chains import in_library, matching, ops_of, reads_scalar
+from syncscope.timeline.tables import Waits
 
 
 class ScalarRead(WaitRule):
@@ -31,17 +32,22 @@ class ScalarRead(WaitRule):
         x.shape[0], x.numel()                # known on the host
         loss.item()                          # after the last step
 
-    A step bound by the device loses little by the wait itself; the saving says so where it is known.
+    A step bound by the device loses little by the wait itself. The saving says so where it is known.
     """
 
     code = "SYN102"
     name = "scalar-read"
+    severity = "error"
     needs = ("runtime", "cpu_op")
+    gated = True
+    question = Intervention.REMOVE_READ
+    brings_copy = True
+    advice = (*PYTORCH_CODE, *SHAPES, *READS, READ)
 
-    def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
+    def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         return matching(waits, reads_scalar) & ~in_library(waits, timeline.places)
 
     def message(self, group: Group) -> str:
         outer = ops_of(group.ops)[:1]
         inside = f" inside {outer[0]}" if outer and not reads_scalar(outer) else ""
-        return f"{group.what} reads one value from the device{inside} and waits for all work queued before it"
+        return f"{group.subject} reads one value from the device{inside} and waits for all work queued before it"

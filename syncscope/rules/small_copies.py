@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from syncscope.rules.grouping import Group
-from syncscope.rules.pageable_copy import PART_OF_A_READ
-from syncscope.rules.rule import Case, Hit, Rule, copy_occurrences
+from syncscope.advice import STACK, Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import between_host_and_device, of_copies
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
-from syncscope.timeline.copies import HOST_COPIES
 
 
-class SmallCopies(Rule):
+class SmallCopies(RankRule):
     """Many small copies between host and device at one line, where one copy would do.
 
-    Why it costs: a copy has a price that its size does not change. The host is in the call for 4 µs and more (some
+    Why it costs: a copy has a price that does not depend on its size. The host is in the call for 4 µs or more (some
     10 µs where it waits as well), and the device takes 1 µs for the smallest. Up to 64 KiB, which an H200 moves in
     1.2 µs, that price is nearly all there is, and it is paid for each copy.
 
@@ -28,33 +31,43 @@ class SmallCopies(Rule):
     Fine:
         x, y, mask = (t.to("cuda", non_blocking=True) for t in batch)   # a handful
 
-    Spoken of from 8 copies a step at one line, of 64 KiB and less on average. A pinned buffer that is filled again
-    must not be in flight: keep two, and wait for the event of the copy before the last (see HAZ402).
+    Reported from 8 copies a step at one line, of 64 KiB or less on average. A pinned buffer that is filled again must
+    not be in flight: keep two, and wait for the event of the copy before the last (see HAZ402).
     """
 
     code = "CPY203"
     name = "small-copies"
     severity = "warning"
     needs = ("runtime", "device")
-    intervention = "change the copy"
+    gated = False
+    question = Intervention.GATHER_COPIES
+    advice = (
+        Advice(
+            "DtoH",
+            "Gather them on the device (torch.stack, torch.cat), copy the result once with non_blocking=True, and "
+            "take it apart on the host.",
+            before="values = [loss.cpu() for loss in losses]",
+            after="values = torch.stack(losses).to('cpu', non_blocking=True)",
+        ),
+        STACK,
+    )
 
-    def run(self, case: Case) -> list[Hit]:
-        copies = case.timeline.copies
-        crosses = copies["direction"].isin(HOST_COPIES).to_numpy(bool) & (copies["launch"] >= 0).to_numpy(bool)
-        inside = case.taken_by(copies["wait"].to_numpy(np.int64), PART_OF_A_READ)
-        return self.hits(case, copy_occurrences(copies[crosses & ~inside], case.timeline).assign(stall=-1))
+    def find(self, inspection: Inspection) -> list[Hit]:
+        timeline, copies = inspection.timeline, inspection.timeline.tables.copies
+        crosses = between_host_and_device(copies) & (copies.launch >= 0)
+        found = of_copies(copies.take(crosses & ~inspection.part_of_read(copies.wait)), timeline)
+        return self.hits(timeline, replace(found, stall=np.full(len(found), -1)))
 
-    def worth(self, group: Group) -> bool:
+    def reports(self, group: Group) -> bool:
         return group.place.site is not None and group.many_small
 
-    def blind(self, timeline: Timeline) -> str | None:
+    def why_unchecked(self, timeline: Timeline) -> str | None:
         if not {"sites", "stacks"} & set(timeline.has):
             return "the trace holds no lines, so copies of one line cannot be told from those of several"
-        if not len(timeline.steps):
+        if not len(timeline.tables.steps):
             return "the trace has no steps, so copies a step cannot be counted"
-        return super().blind(timeline)
+        return super().why_unchecked(timeline)
 
     def message(self, group: Group) -> str:
-        many = len(group.inside) / len(group.timeline.steps)
-        size = group.inside["bytes"].to_numpy(np.int64).mean()
-        return f"{group.what} makes {many:,.3g} copies a step of {size:,.0f} bytes each: one copy would do"
+        many, size = len(group.inside) / group.steps, group.inside.bytes.mean()
+        return f"{group.subject} makes {many:,.3g} copies a step of {size:,.0f} bytes each: one copy would do"

@@ -2,19 +2,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from syncscope.rules.grouping import say_ms
-from syncscope.rules.lateness import Late, compare
-from syncscope.rules.rule import Case, Hit, Rule
+import msgspec
+
+from syncscope.advice import Advice
+from syncscope.ranks.lateness import LateRank, compare_ranks
+from syncscope.rules.base.groups import say_ms
+from syncscope.rules.base.question import NoQuestion
+from syncscope.rules.base.rule import RunFindings, RunRule
+from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.schema.findings import Finding
-from syncscope.schema.ranks import BetweenRanks
-from syncscope.schema.report import NotChecked, TraceInfo
+from syncscope.schema.report import NotChecked, Report, TraceInfo
 from syncscope.timeline import Place
 
 LEAST_SHARE = 0.02
-"""Share of its step that a rank holds the others, from which on it is spoken of."""
+"""Share of its step that a rank holds the others, from which on it is reported."""
 
 LEAST_MS = 0.05
-"""Milliseconds a step that a rank holds the others, from which on it is spoken of."""
+"""Milliseconds a step that a rank holds the others, from which on it is reported."""
 
 MAIN_SHARE = 0.1
 """Share of that time from which on a kind of collective is named."""
@@ -35,7 +39,7 @@ BECAUSE = {
 """Causes of idle time, to end a sentence."""
 
 
-class StragglingSync(Rule):
+class StragglingSync(RunRule):
     """One rank waits for its device, or works on the host, and all others wait for that rank in a collective.
 
     Why it costs: a collective ends when the last rank has come, so what one rank loses between two collectives, every
@@ -55,70 +59,77 @@ class StragglingSync(Rule):
             save(model)                              # after the loop, or every few thousand steps
 
     Needs the traces of two ranks or more, of the same steps. Ranks are compared collective by collective, in the order
-    of each kind and process group: all end it together, so the one that ran it for the shortest time came last, and no
-    common clock is needed. Named is what its device was idle for before that, more than the others'. A rank whose
-    device simply had more to compute is no finding. Profilers start apart, so the first of three steps and more is left
-    out.
+    of each kind and process group. All ranks end a collective together, so the one that ran it for the shortest time
+    came last, and no common clock is needed. The finding names what its device was idle for before that, more than the
+    others'. A rank whose device simply had more to compute is no finding. Profilers do not start at the same time, so
+    of three steps or more the first is left out.
     """
 
     code = "DST601"
     name = "straggling-sync"
     severity = "warning"
     needs = ("runtime", "device")
-    intervention = "none"
-
-    def run(self, case: Case) -> list[Hit]:
-        return []  # one rank alone shows nothing: see ``stragglers``
-
-
-FIX = (
-    "Take the wait or the work off this rank's way to the collective: do it on the device, every so many steps, in a "
-    "thread of its own, or after the last step."
-)
-
-
-def stragglers(
-    traces: Sequence[TraceInfo], findings: Sequence[Finding]
-) -> tuple[list[Finding], list[NotChecked], BetweenRanks | None]:
-    """The findings on ranks that hold the others, related to ``findings``; the ranks that could not be compared; and
-    what was seen between those that could."""
-    ranks = {number: info for number, info in enumerate(traces) if info.meetings is not None}
-    distinct = {info.rank for info in ranks.values()} - {None}
-    compared = compare(ranks) if len(distinct) == len(ranks) > 1 else None
-    if compared is None or not compared.steps:
-        why = APART if len(ranks) > 1 else ALONE
-        return [], [NotChecked(rule=StragglingSync.code, why=why, trace=n, rank=i.rank) for n, i in ranks.items()], None
-    steps, found = compared.steps, []
-    for number, one in sorted(compared.late.items()):
-        step_ms = ranks[number].steps.profiled_ms or 0.0
-        if one.held / steps >= max(LEAST_MS, LEAST_SHARE * step_ms) and one.idle >= EXPLAINED * one.held:
-            found.append(_finding(number, ranks[number], one, steps, findings))
-    return found, [], compared.between
-
-
-def _finding(number: int, info: TraceInfo, late: Late, steps: int, findings: Sequence[Finding]) -> Finding:
-    ((delay, _),) = late.delays.most_common(1)
-    site = delay.site
-    place = Place(site=site, at=delay.at, chain=delay.chain, source=delay.site_source, ordinal=delay.ordinal)
-    related = [
-        other.fingerprint
-        for other in findings
-        if (other.trace == number and site is not None and other.site == site)
-        or (other.trace in late.held_traces and other.rule == "OVL302")
-    ]
-    names = ", ".join(name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
-    where = f", at {site.file}:{site.line}" if site else ""
-    return StragglingSync().finding(
-        place,
-        related=tuple(sorted(set(related))),
-        trace=number,
-        rank=info.rank,
-        count=late.times,
-        per_step=late.times / steps,
-        exposed_ms_per_step=round(late.held / steps, 6),
-        message=f"rank {info.rank} comes last to {names} and holds the others for {say_ms(late.held / steps)} ms a "
-        f"step: its device is idle for {say_ms(late.idle / steps)} ms before, {BECAUSE.get(delay.cause, delay.cause)}"
-        f"{where}",
-        fix=FIX,
-        saving_null_why="what it holds up is the others: nothing of this rank's own step",
+    gated = False
+    question = NoQuestion("it holds up the other ranks, and costs nothing of this rank's own step")
+    advice = (
+        Advice(
+            "",
+            "Take the wait or the work off this rank's way to the collective: do it on the device, every so many "
+            "steps, in a thread of its own, or after the last step.",
+        ),
     )
+
+    def can_compare(self, info: TraceInfo) -> bool:
+        return info.meetings is not None
+
+    def leave_out(self, report: Report) -> Report:
+        traces = tuple(msgspec.structs.replace(info, meetings=None) for info in report.traces)
+        return msgspec.structs.replace(report, traces=traces, between_ranks=None)
+
+    def compare(self, traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> RunFindings:
+        ranks = {number: info for number, info in enumerate(traces) if self.can_compare(info)}
+        distinct = {info.rank for info in ranks.values()} - {None}
+        lateness = compare_ranks(ranks) if len(distinct) == len(ranks) > 1 else None
+        if lateness is None or not lateness.steps:
+            why = APART if len(ranks) > 1 else ALONE
+            unchecked = (NotChecked(rule=self.code, why=why, trace=n, rank=info.rank) for n, info in ranks.items())
+            return RunFindings(not_checked=tuple(unchecked))
+        late = tuple(
+            self._finding(number, ranks[number], late, lateness.steps, findings)
+            for number, late in sorted(lateness.late.items())
+            if _holds_others(late, lateness.steps, ranks[number].steps.profiled_ms or 0.0)
+        )
+        return RunFindings(late, between_ranks=lateness.between)
+
+    def _finding(
+        self, number: int, info: TraceInfo, late: LateRank, steps: int, findings: Sequence[Finding]
+    ) -> Finding:
+        ((delay, _),) = late.delays.most_common(1)
+        site = delay.site
+        related = {
+            other.fingerprint
+            for other in findings
+            if (other.trace == number and site is not None and other.site == site)
+            or (other.trace in late.held_traces and other.rule == CommNotOverlapped.code)
+        }
+        names = ", ".join(name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
+        where = f", at {site.file}:{site.line}" if site else ""
+        return self.finding(
+            Place(site=site, at=delay.at, chain=delay.chain, source=delay.site_source, ordinal=delay.ordinal),
+            related=tuple(sorted(related)),
+            trace=number,
+            rank=info.rank,
+            count=late.times,
+            per_step=late.times / steps,
+            exposed_ms_per_step=round(late.held / steps, 6),
+            message=f"rank {info.rank} comes last to {names} and holds the others for {say_ms(late.held / steps)} ms a "
+            f"step: its device is idle for {say_ms(late.idle / steps)} ms before, "
+            f"{BECAUSE.get(delay.cause, delay.cause)}{where}",
+            fix=self.advise(),
+            saving_null_why=self.question.why,
+        )
+
+
+def _holds_others(late: LateRank, steps: int, step_ms: float) -> bool:
+    """Whether a rank holds the others for long, and its idle device explains it."""
+    return late.held / steps >= max(LEAST_MS, LEAST_SHARE * step_ms) and late.idle >= EXPLAINED * late.held

@@ -1,22 +1,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
-import pandas as pd
-
-from syncscope.rules.grouping import Group
-from syncscope.rules.rule import Intervention, WaitRule
+from syncscope.advice import Advice
+from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import Occurrences, to_objects
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.prints import printed
+from syncscope.timeline.tables import Waits
 
 
 class TensorPrint(WaitRule):
     """A device tensor is printed or turned into text.
 
-    Why it costs: the formatter reads the tensor value by value. It masks the finite values, compares the largest and
-    the smallest, then fetches every value that it shows: seven waits and more for one `print`, each behind all the
+    Why it costs: the formatter reads the tensor value by value. It masks the finite values, compares the largest with
+    the smallest, then fetches every value that it shows. One `print` takes seven waits or more, each behind all the
     work queued so far, and a dozen small kernels besides. One finding stands for one print, not for the waits inside.
 
     Bad:
@@ -30,28 +31,46 @@ class TensorPrint(WaitRule):
     Fine:
         print(x.shape, x.dtype, x.device)  # nothing is read from the device
 
-    Without Python frames a print is known by the ops that the formatter runs.
+    Without Python frames a print is recognised by the ops that the formatter runs.
     """
 
     code = "SYN104"
     name = "tensor-print"
+    severity = "error"
     needs = ("runtime", "cpu_op")
-    intervention: ClassVar[Intervention] = "remove the host work"
+    gated = True
+    question = Intervention.REMOVE_HOST_WORK
+    brings_copy = True
+    advice = (
+        Advice(
+            "",
+            "Print a copy on the host (t.cpu(): one wait), print rarely, or print its shape and dtype only.",
+            before="print(loss, norms)",
+            after="""
+            if step % 100 == 0:
+                print(torch.stack([loss, norm]).cpu())
+            """,
+        ),
+    )
 
-    def takes(self, waits: pd.DataFrame, timeline: Timeline) -> Bools:
-        found: Bools = timeline.prints >= 0
+    def claims(self, waits: Waits, timeline: Timeline) -> Bools:
+        found: Bools = timeline.prints[waits.row] >= 0
         return found
 
-    def occurrences(self, waits: pd.DataFrame, timeline: Timeline) -> pd.DataFrame:
+    def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         found = super().occurrences(waits, timeline)
-        prints = timeline.prints[waits.index]
-        # All waits of a print are at its one place, whatever op each was in.
-        seen = [printed(place) for place in found["place"]]
-        place = pd.Series([replace(p, entry="print") for p in seen], index=found.index, dtype=object)
-        ops = found["ops"].groupby(prints).transform("first")
-        result: pd.DataFrame = found.assign(place=place, unit=prints, ops=ops)
-        return result
+        prints = timeline.prints[waits.row]
+        # All waits of a print are in its one place, with the ops of the first, whatever op each was in.
+        first: dict[int, object] = {}
+        for number, ops in zip(prints.tolist(), found.ops, strict=True):
+            first.setdefault(number, ops)
+        return replace(
+            found,
+            place=to_objects(replace(printed(place), entry="print") for place in found.place),
+            ops=to_objects(first[number] for number in prints.tolist()),
+            unit=prints,
+        )
 
     def message(self, group: Group) -> str:
-        prints, waits = group.rows["unit"].nunique(), len(group.rows)
-        return f"{group.what} formats a tensor on the device: {waits / prints:.3g} waits a print"
+        prints, waits = len(set(group.rows.unit.tolist())), len(group.rows)
+        return f"{group.subject} formats a tensor on the device: {waits / prints:.3g} waits a print"

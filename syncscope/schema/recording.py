@@ -14,12 +14,16 @@ import msgspec
 FORMAT = 1
 
 EventKind = Literal["warning", "call"]
+
 HazardRule = Literal["HAZ401", "HAZ402", "HAZ403"]
 """The rule that a race is recorded for."""
 
 READ_BEFORE_ARRIVAL: Final = "HAZ401"
+"""The host reads memory that a copy may still be writing."""
 OVERWRITE_IN_FLIGHT: Final = "HAZ402"
+"""The host writes memory that a copy may still be accessing."""
 CROSS_STREAM_RACE: Final = "HAZ403"
+"""Two streams access the same memory, at least one writes, and nothing orders them."""
 
 
 class RecordedFrame(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,8 @@ import syncscope
 from syncscope import rules
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.estimate import Estimate, prepare, worth
-from syncscope.estimate.estimate import NO_CALLS, NO_DEVICE, NO_STEPS, OUTSIDE, RANGE, UNLIKE, UNTRIED
+from syncscope.estimate.estimate import NO_CALLS, NO_DEVICE, NO_STEPS, OUTSIDE, RANGE, UNLIKE
+from syncscope.rules.device_starved import DeviceStarved
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
@@ -35,7 +36,7 @@ def waiting(bare: bool = True, steps: int = 4) -> TraceBuilder:
 
 def estimated(builder: TraceBuilder, bare_ms: float | None = None) -> Estimate:
     timeline = Timeline(builder.trace())
-    return worth(prepare(timeline, rules.hits(timeline)[0], bare_ms))
+    return worth(prepare(timeline, rules.find(timeline)[0], bare_ms))
 
 
 def one(found: Estimate, code: str) -> Finding:
@@ -103,7 +104,7 @@ def test_what_only_happens_outside_the_steps_has_no_saving() -> None:
 
 
 def test_findings_that_no_change_stands_for_say_why() -> None:
-    assert one(estimated(waiting()), "OVL303").saving_null_why == UNTRIED["OVL303"]
+    assert one(estimated(waiting()), "OVL303").saving_null_why == DeviceStarved.question.why
 
 
 def test_launches_that_differ_from_step_to_step_say_that_no_graph_can_be_made() -> None:

@@ -10,8 +10,9 @@ from syncscope.estimate.costs import Costs
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.machine import CROWDED, Scenario, replay
 from syncscope.estimate.program import compile_program
-from syncscope.estimate.questions import BY_FAMILY, BY_RULE, PEERS, STACKED, Study, question
-from syncscope.rules.rule import Hit
+from syncscope.estimate.questions import PEERS, QUESTIONS, STACKED, Study, question
+from syncscope.rules import Hit
+from syncscope.rules.base.question import Intervention
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.report.sample import finding
@@ -35,7 +36,7 @@ def asked(one: Study, code: str, **rows: object) -> Question:
     """The question of the rule's finding; of several the first."""
     if rows:
         return question(one, Hit(finding(code, "made-up", 1, "x"), **rows))  # type: ignore[arg-type]
-    return question(one, next(hit for hit in rules.hits(one.timeline)[0] if hit.finding.rule == code))
+    return question(one, next(hit for hit in rules.find(one.timeline)[0] if hit.finding.rule == code))
 
 
 def saved_us(one: Study, changes: Question) -> float:
@@ -255,10 +256,9 @@ def test_what_happens_outside_the_steps_changes_nothing() -> None:
     assert asked(one, "SYN102", waits=last) == {}
 
 
-def test_every_rule_has_a_question() -> None:
-    codes = {rule.code for rule in rules.RULES}
-    assert all(rule.intervention in BY_FAMILY for rule in rules.RULES)
-    assert {code[:3] for code in BY_RULE} <= {code[:3] for code in codes} | {"LCH"}
+def test_every_intervention_has_a_question_and_is_some_rules() -> None:
+    assert set(QUESTIONS) == set(Intervention)
+    assert set(Intervention) <= {rule.question for rule in rules.RULES}
 
 
 def test_edits_of_one_item_add_up() -> None:

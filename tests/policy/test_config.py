@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from syncscope.policy import DEFAULT_GATE, Budgets, ConfigError, Override, Policy, load_policy, own_packages
+from syncscope.policy import Budgets, ConfigError, Override, Policy, default_gate, load_policy, own_packages
 
 EXPECT = """
 [tool.syncscope]
@@ -26,7 +26,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_without_configuration_the_default_gate_holds_and_nothing_is_expected(tmp_path: Path) -> None:
-    assert load_policy(tmp_path) == Policy(gate=DEFAULT_GATE, expect=(), own=(), folders=(tmp_path,))
+    assert load_policy(tmp_path) == Policy(gate=default_gate(), expect=(), own=(), folders=(tmp_path,))
 
 
 def test_pyproject_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,8 +96,8 @@ def test_files_are_looked_for_from_the_configurations_folder_on(config: str | No
 
 
 def test_the_default_gate_may_be_written_out(tmp_path: Path) -> None:
-    write(tmp_path / "syncscope.toml", f"gate = {list(DEFAULT_GATE)}\n")
-    assert load_policy(tmp_path).gate == DEFAULT_GATE
+    write(tmp_path / "syncscope.toml", f"gate = {list(default_gate())}\n")
+    assert load_policy(tmp_path).gate == default_gate()
 
 
 def test_own_packages_do_not_look_at_the_rules(tmp_path: Path) -> None:

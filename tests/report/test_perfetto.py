@@ -17,7 +17,7 @@ import pytest
 from syncscope import analyze
 from syncscope.analysis.analyze import annotated
 from syncscope.report import perfetto
-from syncscope.rules import check
+from syncscope.rules import find
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.cli import traces
@@ -88,7 +88,7 @@ def test_times_keep_every_nanosecond(tmp_path: Path) -> None:
 def test_a_hostile_name_is_text(name: str) -> None:
     builder = traces.waiting(frame=(f"{name}.py", 21, name, name))
     timeline = Timeline(builder.trace())
-    ours, _ = events(b"".join(perfetto.annotated(builder.json(), timeline, check(timeline)[0])))
+    ours, _ = events(b"".join(perfetto.annotated(builder.json(), timeline, [hit.finding for hit in find(timeline)[0]])))
     assert len([event for event in ours if event["ph"] == "X"]) > 3
     assert not unseen(json.dumps(ours, ensure_ascii=False))
 

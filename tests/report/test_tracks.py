@@ -8,7 +8,7 @@ import pytest
 
 from syncscope import analyze
 from syncscope.report.tracks import Track, tracks
-from syncscope.rules import check
+from syncscope.rules import find
 from syncscope.timeline import Timeline
 from syncscope.trace import load
 from tests.builders import TraceBuilder
@@ -19,7 +19,7 @@ CASES = Path(__file__).parents[2] / "fixtures" / "traces"
 
 def made(builder: TraceBuilder) -> list[Track]:
     timeline = Timeline(builder.trace())
-    return tracks(timeline, check(timeline)[0])
+    return tracks(timeline, [hit.finding for hit in find(timeline)[0]])
 
 
 def named(found: list[Track], start: str) -> Track:
@@ -29,7 +29,7 @@ def named(found: list[Track], start: str) -> Track:
 
 def test_a_wait_is_a_slice_from_its_begin_to_its_end_and_knows_what_it_waited_for() -> None:
     timeline = Timeline(traces.waiting().trace())
-    track = named(tracks(timeline, check(timeline)[0]), "SYN102")
+    track = named(tracks(timeline, [hit.finding for hit in find(timeline)[0]]), "SYN102")
     assert track.label == "SYN102 scalar-read · train.py:21"
     assert [(one.ts, one.end, one.name) for one in track.slices] == [
         (start * 1000 + 27_000, start * 1000 + 72_000, "loss.item()") for start in (0, 100, 200)

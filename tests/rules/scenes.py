@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from syncscope.rules import check
+from syncscope.rules import find
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -19,7 +19,8 @@ def line(number: int, expression: str) -> tuple[str, int, str, str]:
 
 def findings(builder: TraceBuilder, *codes: str) -> list[Finding]:
     """The findings of a trace, of some rules only."""
-    return [finding for finding in check(Timeline(builder.trace()))[0] if not codes or finding.rule in codes]
+    found = (hit.finding for hit in find(Timeline(builder.trace()))[0])
+    return [finding for finding in found if not codes or finding.rule in codes]
 
 
 def codes(builder: TraceBuilder) -> list[str]:
@@ -29,7 +30,7 @@ def codes(builder: TraceBuilder) -> list[str]:
 
 def blind(builder: TraceBuilder) -> dict[str, str]:
     """Rules that could not see, and why."""
-    return {entry.rule: entry.why for entry in check(Timeline(builder.trace()))[1]}
+    return {entry.rule: entry.why for entry in find(Timeline(builder.trace()))[1]}
 
 
 def waiting(

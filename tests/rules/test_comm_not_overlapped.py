@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from syncscope.rules import check
+from syncscope.rules import find
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from tests.builders import TID, TraceBuilder
@@ -42,7 +42,7 @@ def test_a_collective_that_nothing_hides_is_found_at_the_backward_that_starts_it
     assert found.site is not None
     assert (found.site.line, found.severity, found.per_step) == (31, "warning", 1)
     assert found.exposed_ms_per_step == pytest.approx(0.2)
-    assert "allreduce × 1 a step, 0.2 ms of it" in found.message
+    assert "allreduce × 1 a step, with no compute beside them for 0.2 ms a step" in found.message
     assert "what computes next waits for them" in found.message
     assert "another rank comes late" in found.message
     assert "bucket_cap_mb" in found.fix
@@ -85,7 +85,7 @@ def test_sharded_weights_get_their_own_fix():
 
 def test_sizes_that_the_trace_does_not_tell_are_said_to_be_missing():
     def partly(builder: TraceBuilder) -> Sequence[str]:
-        return [entry.why for entry in check(Timeline(builder.trace()))[1] if entry.rule == "OVL302" and entry.partial]
+        return [entry.why for entry in find(Timeline(builder.trace()))[1] if entry.rule == "OVL302" and entry.partial]
 
     assert "how large" in partly(training((620, 200)))[0]
     told = training((620, 200))

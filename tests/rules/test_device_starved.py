@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from syncscope.report.page import BECAUSE
-from syncscope.rules import check
-from syncscope.rules.starvation import FIXES
+from syncscope.rules import find
+from syncscope.rules.device_starved import DeviceStarved
 from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
 from tests.builders import FrameSpec, TraceBuilder
@@ -36,7 +36,7 @@ def test_a_busy_device_is_not():
 
 
 def test_the_wait_behind_most_of_it_lends_its_line_and_is_related():
-    found, _ = check(Timeline(loop(40, wait=True).trace()))
+    found = findings(loop(40, wait=True))
     starved = next(finding for finding in found if finding.rule == "OVL303")
     read = next(finding for finding in found if finding.rule == "SYN102")
     assert starved.site is not None
@@ -77,10 +77,14 @@ def test_the_fix_fits_the_greatest_cause():
 
 @pytest.mark.parametrize("builder", [TraceBuilder().step(0, 100).stream_sync(10, 5)])
 def test_without_device_activity_it_cannot_see(builder: TraceBuilder):
-    found, blind = check(Timeline(builder.trace()))
+    found, blind = find(Timeline(builder.trace()))
     assert "OVL303" in {entry.rule for entry in blind}
-    assert "OVL303" not in {finding.rule for finding in found}
+    assert "OVL303" not in {hit.finding.rule for hit in found}
 
 
 def test_every_cause_has_its_fix_and_its_sentence():
-    assert set(FIXES) == set(BECAUSE) == set(CAUSES)
+    assert set(BECAUSE) == set(CAUSES)
+    assert {DeviceStarved().advise(*cause.split()) for cause in CAUSES} == {
+        one.sentence for one in DeviceStarved.advice
+    }
+    assert len(DeviceStarved.advice) == len(CAUSES)

@@ -6,8 +6,8 @@ import pytest
 
 from syncscope.policy import Policy
 from syncscope.policy.gate import check_gate
-from syncscope.rules import check
-from syncscope.rules.racing import NOT_LOOKED_FOR, UNSEEN
+from syncscope.rules import find
+from syncscope.rules.base.race_rule import NOT_LOOKED_FOR, UNSEEN
 from syncscope.schema.report import NotChecked
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -108,8 +108,8 @@ def test_nobody_looked_is_not_checked() -> None:
 def test_a_window_without_races_is_clean_and_says_what_it_cannot_see() -> None:
     builder = busy().recording(0, 100, hazards=(), hazard_steps=2)
     view = Timeline(builder.trace())
-    found, entries = check(view)
-    assert [finding for finding in found if finding.rule.startswith("HAZ")] == []
+    found, entries = find(view)
+    assert [hit for hit in found if hit.finding.rule.startswith("HAZ")] == []
     mine = [entry for entry in entries if entry.rule.startswith("HAZ")]
     assert mine == [NotChecked(rule=rule, why=UNSEEN, partial=True) for rule in ("HAZ401", "HAZ402", "HAZ403")]
     assert "hazards" in view.has

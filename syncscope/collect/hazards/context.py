@@ -50,7 +50,7 @@ class hazards:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         from syncscope.rules import RULES  # pandas: not before the program has run
-        from syncscope.rules.racing import UNSEEN, RaceRule
+        from syncscope.rules.base.race_rule import UNSEEN, RaceRule
 
         rules = [rule for rule in RULES if isinstance(rule, RaceRule)]
         if self._window is None:
@@ -58,7 +58,7 @@ class hazards:
             return
         self._window.close()
         recording = self._recording(self._window)
-        self.findings = tuple(finding for rule in rules for finding in rule.findings(recording, rank=None))
+        self.findings = tuple(finding for rule in rules for finding in rule.find_recorded(recording, rank=None))
         self.not_checked = tuple(
             NotChecked(rule=rule.code, why=why, partial=True) for rule in rules for why in (UNSEEN, *self._window.notes)
         )

@@ -10,6 +10,7 @@ from contextlib import ContextDecorator
 from types import FrameType, TracebackType
 from typing import Any, Literal, get_args
 
+from syncscope import advice
 from syncscope.collect.live.open_blocks import OpenBlocks
 from syncscope.collect.patching import Patches
 from syncscope.collect.sites.stacks import Expressions, Position, positions
@@ -31,20 +32,7 @@ class SyncWarning(UserWarning):
 
 
 _TO_HOST = {"item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__"}
-_FIXES = {
-    "item": "keep the value on the device and read it less often, or copy it with non_blocking=True and wait later",
-    "tolist": "keep the values on the device, or copy them with non_blocking=True and wait later",
-    "cpu": 'copy with .to("cpu", non_blocking=True) and wait on an event before you read',
-    "to": "copy from pinned memory with non_blocking=True",
-    "cuda": "copy from pinned memory with non_blocking=True",
-    "copy_": "copy from pinned memory with non_blocking=True",
-    "nonzero": "avoid shapes that depend on values: torch.where with three arguments keeps the shape",
-    "masked_select": "avoid shapes that depend on values: torch.where with three arguments keeps the shape",
-    "unique": "avoid shapes that depend on values inside the step",
-    "repeat_interleave": "pass output_size",
-    "synchronize": "leave it out, since PyTorch orders its own work, or let one stream wait for another",
-}
-_FIX = "keep the value on the device"
+_FIX = "Keep the value on the device."
 
 
 class guard(ContextDecorator):
@@ -86,8 +74,9 @@ class guard(ContextDecorator):
             return
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         what = f"{text or 'an operation'} waited for the device ({direction})"
-        otherwise = "" if name in _FIXES else ", or allow this wait with syncscope.guard(allow=…)"
-        message = f"{place}: {what}; {fix_for(name)}{otherwise}"
+        known = advice.for_call(name) is not None
+        otherwise = "" if known else " Or allow this wait with syncscope.guard(allow=…)."
+        message = f"{place}: {what}. {fix_for(name)}{otherwise}"
         if self.action == "raise":
             raise SyncError(message)
         if self.action == "log":
@@ -105,8 +94,9 @@ def waiting_call(frame: FrameType) -> tuple[str | None, str]:
 
 
 def fix_for(*names: str) -> str:
-    """A way out of a wait in a call of the first of ``names`` that we know."""
-    return next((_FIXES[name] for name in names if name in _FIXES), _FIX)
+    """A way out of a wait in a call of the first of ``names`` for which one is known."""
+    known = map(advice.for_call, names)
+    return next((entry.sentence for entry in known if entry is not None), _FIX)
 
 
 def direction_of(name: str) -> Direction:

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="races are looked for in PyTorch programs")
 
 from syncscope.collect.hazards import hazards, window  # noqa: E402
-from syncscope.rules.racing import UNSEEN  # noqa: E402
+from syncscope.rules.base.race_rule import UNSEEN  # noqa: E402
 from tests.collect.hazards.fake import FakeRuntime  # noqa: E402
 
 RULES = ["HAZ401", "HAZ402", "HAZ403"]

@@ -51,7 +51,9 @@ def test_unknown_actions_and_directions_are_refused() -> None:
 @exact
 def test_each_action_names_the_line_and_a_way_out(caplog: pytest.LogCaptureFixture) -> None:
     loss = Loss(guard("raise").on_wait)
-    with pytest.raises(SyncError, match=r"test_guard.py:\d+: loss.item\(\) waited for the device \(device-to-host\); "):
+    with pytest.raises(
+        SyncError, match=r"test_guard.py:\d+: loss.item\(\) waited for the device \(device-to-host\)\. Keep it on"
+    ):
         loss.item()
     loss = Loss(guard("warn").on_wait)
     with pytest.warns(SyncWarning, match="waited for the device"):

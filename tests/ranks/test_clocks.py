@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fixtures.ranks import RECORDED, write_rank
 from syncscope.analysis.analyze import analyze
-from syncscope.rules.clocks import Meeting, clocks
+from syncscope.ranks.clocks import Meeting, compare_clocks
 from syncscope.schema.ranks import RankBetween
 from syncscope.schema.report import Collective, Meetings, TraceInfo
 from tests.report import sample
@@ -73,7 +73,7 @@ AHEAD = {0: 0.0, 1: 250.0, 2: -3.5, 3: 0.25}
 
 def offsets(meetings: list[Meeting], base: dict[int, int] | None = None) -> dict[int, float | None]:
     traces = {trace: info(trace, (base or {}).get(trace, BASE_NS)) for trace in AHEAD}
-    return {trace: clock.offset_ms for trace, clock in clocks(meetings, traces, 0).items()}
+    return {trace: clock.offset_ms for trace, clock in compare_clocks(meetings, traces, 0).items()}
 
 
 def pick(*traces: int) -> dict[int, float]:

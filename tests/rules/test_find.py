@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.rules import RULES, check, select
+from syncscope.analysis.analyze import analyze_timelines
+from syncscope.rules import find
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.rules.scenes import chain, codes, findings, line, lines_of, waiting
@@ -92,9 +93,9 @@ def test_a_finding_names_its_thread_and_rank():
 
 def test_a_selection_filters_and_changes_no_precedence():
     builder = chain("aten::index", "aten::nonzero")
-    found, blind = check(Timeline(builder.trace()), select(["SYN102", "SYN101", "SYN109"]))
-    assert found == []
-    assert blind == []
+    report = analyze_timelines([Timeline(builder.trace())], select=["SYN102", "SYN101", "SYN109"])
+    assert report.findings == ()
+    assert report.not_checked == ()
     assert codes(builder) == ["SYN103"]
 
 
@@ -104,5 +105,5 @@ def test_every_wait_is_taken_by_exactly_one_rule():
     for i, ops in enumerate(scenes):
         waiting(builder, 100 * i + 5, *ops)
     view = Timeline(builder.device_sync(900, 20).launch("k", call=(950, 2), runs=(960, 5)).trace())
-    found = [finding for finding in check(view, RULES)[0] if finding.rule.startswith("SYN")]
+    found = [hit.finding for hit in find(view)[0] if hit.finding.rule.startswith("SYN")]
     assert sum(finding.count for finding in found) == len(view.waits) == 6

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from syncscope.rules.chains import ops_of
+from syncscope.rules.base.occurrences import Occurrences
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
+from syncscope.timeline.intervals import Ints
+from syncscope.timeline.op_chains import ops_of
 
 SAVING_NULL_WHY = "only the rules were run: no saving was estimated"
-
-OCCURRENCES = {
-    "ts": "int64",  # ns
-    "tid": "int64",
-    "step": "int64",  # −1 outside the steps
-    "place": "object",  # timeline.Place
-    "ops": "object",  # chain of ops, outermost first
-    "call": "object",  # the runtime call, named where there is no op
-    "stall": "int64",  # ns the host is blocked
-    "bytes": "int64",  # −1 unknown
-    "exposed": "int64",  # ns of copy with no compute beside it, −1 not looked at
-    "sort": "object",  # of what it is: the copy's direction and memory, else the runtime call
-    "wait": "int64", "copy": "int64",  # rows in Timeline.waits and .copies, −1 none
-    "unit": "int64",  # occurrences of one unit count once
-}  # fmt: skip
-"""What a rule hands over: one row an occurrence."""
 
 MANY = 8
 """Copies a step at one site from which on they are many."""
@@ -36,6 +22,12 @@ MANY = 8
 SMALL = 65_536
 """Bytes of a copy up to which its fixed cost counts, not its size: an H200 moves them in 1.2 µs from pinned memory,
 while the call that asks for the copy takes 4 µs and more."""
+
+LEAST_SHARE = 0.01
+"""Exposed time of a site, as a share of the step, below which it is not reported."""
+
+LEAST_NS = 20_000
+"""Exposed time of a site in ns per step below which it is not reported."""
 
 
 def to_ms(ns: float, steps: int = 1) -> float:
@@ -54,30 +46,35 @@ class Group:
 
     timeline: Timeline
     place: Place
-    inside: pd.DataFrame
+    inside: Occurrences
     """Occurrences inside the steps (all of them where the trace has no steps)."""
-    outside: pd.DataFrame
+    outside: Occurrences
 
     @property
-    def rows(self) -> pd.DataFrame:
+    def rows(self) -> Occurrences:
         """The occurrences that count, else those outside the steps."""
         return self.inside if len(self.inside) else self.outside
 
     @property
+    def steps(self) -> int:
+        """How many steps the trace has."""
+        return len(self.timeline.tables.steps)
+
+    @property
     def ops(self) -> tuple[str, ...]:
         """The chain of ops of the first occurrence, outermost first."""
-        found: tuple[str, ...] = self.rows["ops"].iloc[0]
+        found: tuple[str, ...] = self.rows.ops[0]
         return found
 
     @property
     def op(self) -> str | None:
         """The innermost op that a user knows (``aten::item``, not ``aten::_local_scalar_dense``), else the call."""
         public = [op for op in self.ops if not op.split("::")[-1].startswith("_")] or list(self.ops)
-        return public[-1] if public else str(self.rows["call"].iloc[0]) or None
+        return public[-1] if public else str(self.rows.call[0]) or None
 
     @property
-    def what(self) -> str:
-        """The thing itself, for a message: the expression or the recorded entry point, else the outermost op."""
+    def subject(self) -> str:
+        """The subject of a message: the expression or the recorded entry point, else the outermost op."""
         place, ops = self.place, ops_of(self.ops)
         if place.source == "hook":
             return (place.site.expression if place.site else None) or place.entry or self.op or "a runtime call"
@@ -86,27 +83,49 @@ class Group:
 
     @property
     def many_small(self) -> bool:
-        """Whether these are small copies, and many of them a step: what one copy of them all would do."""
-        copy, steps = self.inside["copy"].to_numpy(np.int64), len(self.timeline.steps)
-        size = self.timeline.copies["bytes"].to_numpy(np.int64)[copy[copy >= 0]]
+        """Whether these are small copies, and many of them a step: one copy of them all would do."""
+        copy = self.inside.copy
+        size = self.timeline.tables.copies.bytes[copy[copy >= 0]]
         known = len(size) and (size >= 0).all()
-        return bool(steps and known and len(size) >= MANY * steps and size.mean() <= SMALL)
+        return bool(self.steps and known and len(size) >= MANY * self.steps and size.mean() <= SMALL)
 
     def total(self, column: str) -> int | None:
         """The sum of what is known of a column inside the steps, ``None`` when nothing is."""
-        values = self.inside[column].to_numpy(np.int64)
+        values: Ints = getattr(self.inside, column)
         return int(values[values >= 0].sum()) if (values >= 0).any() else None
 
     def per_step(self, column: str) -> float | None:
         """``total`` in ms per step."""
-        total, steps = self.total(column), len(self.timeline.steps)
-        return to_ms(total, steps) if total is not None and steps else None
+        total = self.total(column)
+        return to_ms(total, self.steps) if total is not None and self.steps else None
+
+    def in_words(self, column: str) -> str:
+        """``total`` for a sentence: ``1.5 ms a step``, or in all where the trace has no steps."""
+        time = say_ms(to_ms(self.total(column) or 0, max(self.steps, 1)))
+        return f"{time} ms {'a step' if self.steps else 'in all'}"
+
+    def is_exposed(self, share: float = LEAST_SHARE) -> bool:
+        """Whether the exposed time is worth a finding: ``share`` of the step, and not tiny."""
+        exposed, span = self.total("exposed"), self.timeline.span
+        if exposed is None or span is None:
+            return False
+        steps = max(self.steps, 1)
+        return exposed / steps >= max(LEAST_NS, share * (span[1] - span[0]) / steps)
+
+    def longest(self, column: str, among: Sequence[str]) -> str:
+        """The one of some values of a column whose occurrences are exposed for the longest together."""
+        time: Counter[str] = Counter()
+        for value, exposed in zip(getattr(self.rows, column), self.rows.exposed.tolist(), strict=True):
+            time[value] += exposed
+        return max(among, key=lambda value: time[value])
 
     def finding(self, code: str, name: str, severity: Severity, message: str, fix: str) -> Finding:
+        """The group as a finding of the rule with this code and name."""
         timeline, place, site = self.timeline, self.place, self.place.site
-        count, steps = self.inside["unit"].nunique(), len(timeline.steps)
+        count, steps, rows = len(np.unique(self.inside.unit)), self.steps, self.rows
         stall = self.total("stall")
         key = (site.file, site.function, site.expression) if site else ("", " ".join(self.ops), None)
+        threads, times = np.unique(rows.tid, return_counts=True)
         return Finding(
             rule=code,
             name=name,
@@ -118,7 +137,7 @@ class Group:
             chain=place.chain,
             site_source=place.source,
             rank=timeline.trace.rank,
-            thread=timeline.thread_name(int(self.rows["tid"].mode().iloc[0])),
+            thread=timeline.thread_name(int(threads[times.argmax()])),
             op=self.op,
             count=count,
             per_step=count / steps if steps else None,
@@ -127,30 +146,30 @@ class Group:
             exposed_ms_per_step=self.per_step("exposed"),
             saving_null_why=SAVING_NULL_WHY,
             stall_ms=None if stall is None else to_ms(stall),
-            first_ns=int(self.rows["ts"].min()),
+            first_ns=int(rows.ts.min()),
             message=message + self._elsewhere(),
             fix=fix,
             fingerprint=fingerprint(code, *key, place.ordinal),
         )
 
     def _elsewhere(self) -> str:
-        many = self.outside["unit"].nunique()
+        many = len(np.unique(self.outside.unit))
         if not many:
             return ""
         return f" ({many} more outside the steps)" if len(self.inside) else " (only outside the recorded steps)"
 
 
-def groups(timeline: Timeline, occurrences: pd.DataFrame) -> Iterator[Group]:
+def groups(timeline: Timeline, occurrences: Occurrences) -> Iterator[Group]:
     """The occurrences by site, ``at`` and the reason they are expected for, in order of the first of each. Where the
     exact line is unknown, the chain of ops and the sort tell them apart too."""
     by_key: dict[object, list[int]] = {}
-    columns = (occurrences[name] for name in ("place", "ops", "sort"))
-    for row, (place, ops, sort) in enumerate(zip(*columns, strict=True)):
+    columns = zip(occurrences.place, occurrences.ops, occurrences.sort, strict=True)
+    for row, (place, ops, sort) in enumerate(columns):
         exact = place.source == "hook"
         key = (place.site, place.ordinal, place.at, place.expected, () if exact else (ops, sort))
         by_key.setdefault(key, []).append(row)
-    stepped = len(timeline.steps) > 0
+    stepped = len(timeline.tables.steps) > 0
     for rows in by_key.values():
-        mine = occurrences.iloc[rows]
-        counts = (mine["step"] >= 0).to_numpy(bool) | (not stepped)
-        yield Group(timeline, mine["place"].iloc[0], mine[counts], mine[~counts])
+        mine = occurrences.take(rows)
+        counts = (mine.step >= 0) | (not stepped)
+        yield Group(timeline, mine.place[0], mine.take(counts), mine.take(~counts))

@@ -1,12 +1,12 @@
-"""What the rules about races share: a race is recorded whole, so they only tell it."""
+"""What the rules about races share. The collector finds the races; the rules say what they are."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
-from syncscope.rules.rule import Case, Hit, Intervention, Rule
+from syncscope.rules.base.question import NoQuestion
+from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding, Site, fingerprint
 from syncscope.schema.recording import Recording
 from syncscope.timeline import Place, Timeline
@@ -17,47 +17,39 @@ UNSEEN = (
     "races were looked for, but not those through NumPy or DLPack aliases taken earlier, in other threads, in CUDA "
     "graphs, or in C++ extensions and kernels that PyTorch does not dispatch; compiled functions ran uncompiled"
 )
-SAVING_NULL_WHY = "a missing wait makes results wrong, not slow"
+NO_SAVING = NoQuestion("a missing wait makes results wrong, not slow")
 MOST_LINES = 3
 """Other lines that a message names."""
 
 
-class RaceRule(Rule):
-    """A rule that tells races of its own code. One finding for each line that races, whatever it races with."""
+class RaceRule(RankRule):
+    """A rule about the races that are recorded under its code. There is one finding for each line that races, whatever
+    it races with."""
 
-    severity = "error"
-    needs = ("hazards",)
-    intervention: ClassVar[Intervention] = "none"
-
-    def blind(self, timeline: Timeline) -> str | None:
+    def why_unchecked(self, timeline: Timeline) -> str | None:
         return None if "hazards" in timeline.has else NOT_LOOKED_FOR
 
-    def unseen(self, timeline: Timeline) -> str | None:
+    def why_partial(self, timeline: Timeline) -> str | None:
         return UNSEEN if "hazards" in timeline.has else None
 
-    def run(self, case: Case) -> list[Hit]:
-        trace = case.timeline.trace
-        return [Hit(finding) for finding in self.findings(trace.recording, trace.rank)]
+    def find(self, inspection: Inspection) -> list[Hit]:
+        trace = inspection.timeline.trace
+        return [Hit(finding) for finding in self.find_recorded(trace.recording, trace.rank)]
 
-    def findings(self, recording: Recording | None, rank: int | None) -> list[Finding]:
+    def find_recorded(self, recording: Recording | None, rank: int | None) -> list[Finding]:
         """What the rule finds in a recording: it needs no trace."""
         mine = [hazard for hazard in find_hazards(recording) or () if hazard.event.rule == self.code]
         return [self._finding(group, recording, rank) for group in _by_line(mine) if recording is not None]
 
     @abstractmethod
     def clash(self, hazard: Hazard) -> str:
-        """What the two do to each other: after the one expression, before the other's place."""
-
-    @property
-    @abstractmethod
-    def remedy(self) -> str:
-        """What to write instead."""
+        """What the two accesses do to each other: follows the one expression, precedes the other's place."""
 
     def _finding(self, group: Sequence[Hazard], recording: Recording, rank: int | None) -> Finding:
         first, steps = group[0], recording.hazard_steps
-        place, site = first.place, first.place.site
+        place, site, op = first.place, first.place.site, first.event.access.op
         count = sum(hazard.event.count for hazard in group)
-        key = (site.file, site.function, site.expression) if site else ("", first.event.access.op, None)
+        key = (site.file, site.function, site.expression) if site else ("", op, None)
         return Finding(
             rule=self.code,
             name=self.name,
@@ -71,18 +63,18 @@ class RaceRule(Rule):
             earlier=_sites(group),
             rank=rank,
             thread=recording.thread_names.get(str(first.event.tid)),
-            op=first.event.access.op,
+            op=op,
             count=count,
             per_step=count / steps if steps else None,
             bytes=sum(hazard.event.bytes for hazard in group),
-            saving_null_why=SAVING_NULL_WHY,
-            message=f"{_what(place, first.event.access.op)} {self.clash(first)} {_where(group)}",
-            fix=self.remedy,
+            saving_null_why=NO_SAVING.why,
+            message=f"{_subject(place, op)} {self.clash(first)} {_where(group)}",
+            fix=self.advise(),
             fingerprint=fingerprint(self.code, *key, place.ordinal),
         )
 
 
-def _what(place: Place, op: str) -> str:
+def _subject(place: Place, op: str) -> str:
     """An access, for a message: its expression, else its op."""
     return (place.site.expression if place.site else None) or op
 

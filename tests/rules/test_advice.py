@@ -1,46 +1,105 @@
-"""One table says what to write instead: each entry can be reached, and the right one is taken."""
+"""What to write instead: each entry can be reached, the right one is taken, and its example is Python."""
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
+from syncscope import advice
+from syncscope.advice import Advice
 from syncscope.analysis.analyze import analyze
-from syncscope.rules import RULES
-from syncscope.rules.fixes import FIXES, sentence
+from syncscope.rules import RULES, Rule
+from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
+from syncscope.timeline.copy_overlap import REQUIREMENTS
 from tests.builders import FrameSpec, TraceBuilder
 from tests.rules.scenes import chain, findings, line, waiting
 
 TRACES = Path(__file__).parents[2] / "fixtures" / "traces"
-CODES = [rule.code for rule in RULES if rule.code.startswith(("SYN", "CPY"))]
 
 
 def torch_frame(file: str, function: str, expression: str) -> FrameSpec:
     return (f"<site-packages>/torch/{file}", 100, function, expression)
 
 
-@pytest.mark.parametrize("needle", FIXES)
-def test_no_entry_hides_a_later_one(needle: str):
-    words = [word.split("|") for word in needle.split()]
-    longest = max(len(choices) for choices in words)
-    for number in range(longest):
-        assert sentence([choices[number % len(choices)] for choices in words]) == FIXES[needle]
+ENTRIES = [
+    pytest.param(rule, entry, id=f"{rule.code} {entry.when or 'otherwise'}") for rule in RULES for entry in rule.advice
+]
+SECTIONS = (advice.PYTORCH_CODE, advice.SHAPES, advice.READS, advice.NEW_TENSORS, advice.COPIES, advice.LIBRARIES)
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_every_rule_about_waits_and_copies_has_an_answer_of_its_own(code: str):
-    assert sentence([code]) in [text for needle, text in FIXES.items() if needle.split()[0].split("|")[0] == code]
+@pytest.mark.parametrize(("rule", "entry"), ENTRIES)
+def test_no_entry_hides_a_later_one(rule: Rule, entry: Advice):
+    words = [word.split("|") for word in entry.when.split()]
+    for number in range(max((len(choices) for choices in words), default=1)):
+        names = [choices[number % len(choices)] for choices in words]
+        assert advice.choose(rule.advice, names) is entry
 
 
-@pytest.mark.parametrize("text", FIXES.values())
-def test_each_is_a_sentence(text: str):
-    assert text[0].isupper()
-    assert text.endswith(".")
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_some_advice_fits_whatever_is_known(rule: Rule):
+    known = [lacking.split() for lacking in REQUIREMENTS] if isinstance(rule, CopyNotOverlapped) else [[]]
+    assert all(rule.advise(*names) for names in known)
+
+
+@pytest.mark.parametrize("entry", {entry.sentence: entry for section in SECTIONS for entry in section}.values())
+def test_every_shared_entry_is_some_rules(entry: Advice):
+    assert any(entry in rule.advice for rule in RULES)
+
+
+@pytest.mark.parametrize(("rule", "entry"), ENTRIES)
+def test_each_is_a_sentence(rule: Rule, entry: Advice):
+    assert entry.sentence[0].isupper()
+    assert entry.sentence.endswith(".")
+
+
+@pytest.mark.parametrize(("rule", "entry"), ENTRIES)
+def test_its_example_is_python_and_is_the_one_of_its_sentence(rule: Rule, entry: Advice):
+    found = rule.example(entry.sentence)
+    assert found is not None
+    assert not found.before.startswith(" ")
+    if entry.example is None:
+        assert found.before != found.after
+        return
+    assert found == entry.example
+    assert ast.dump(ast.parse(found.before)) != ast.dump(ast.parse(found.after))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_a_fix_without_an_example_has_what_the_rule_calls_bad_and_good(rule: Rule):
+    found = rule.example("a fix that has no example of its own")
+    assert found is not None
+    assert found.before and found.after and found.before != found.after
+    assert not found.before.startswith(" ")
 
 
 @pytest.mark.parametrize(
-    ("frame", "advice"),
+    ("call", "part"),
+    [
+        ("item", "loss.detach()"),
+        ("cpu", "to('cpu', non_blocking=True)"),
+        ("to", "pinned memory"),
+        ("nonzero", "torch.nonzero_static"),
+        ("masked_select", "Keep the shape"),
+        ("unique", "upper bound"),
+        ("repeat_interleave", "output_size="),
+        ("one_hot", "num_classes="),
+        ("synchronize", "orders its work"),
+    ],
+)
+def test_a_call_is_enough_to_know_a_way_out(call: str, part: str):
+    found = advice.for_call(call)
+    assert found is not None
+    assert part in found.sentence
+
+
+def test_a_call_that_nobody_knows_has_no_advice():
+    assert advice.for_call("train") is None
+
+
+@pytest.mark.parametrize(
+    ("frame", "part"),
     [
         (torch_frame("amp/grad_scaler.py", "GradScaler._maybe_opt_step", "v.item()"), "fused=True"),
         (torch_frame("amp/grad_scaler.py", "GradScaler.get_scale", "scale.item()"), "get_scale()"),
@@ -50,10 +109,10 @@ def test_each_is_a_sentence(text: str):
         (torch_frame("optim/lbfgs.py", "LBFGS.step", "float(loss)"), "by design"),
     ],
 )
-def test_a_read_in_pytorchs_own_python_is_known_by_its_file_and_function(frame: FrameSpec, advice: str):
+def test_a_read_in_pytorchs_own_python_is_known_by_its_file_and_function(frame: FrameSpec, part: str):
     builder = TraceBuilder().recording(0, 300)
     waiting(builder, 10, "aten::item").warning(100, line(9, "update()"), frame)
-    assert advice in findings(builder, "SYN102")[0].fix
+    assert part in findings(builder, "SYN102")[0].fix
 
 
 def test_a_library_between_the_program_and_that_file_changes_nothing():
@@ -65,7 +124,7 @@ def test_a_library_between_the_program_and_that_file_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("expression", "ops", "advice"),
+    ("expression", "ops", "part"),
     [
         ("x[:n]", ("aten::item",), "slice's bound"),
         ("done[0]", ("aten::is_nonzero", "aten::item"), "torch.where"),
@@ -74,14 +133,14 @@ def test_a_library_between_the_program_and_that_file_changes_nothing():
         ("not a name", ("aten::item",), "loss.detach()"),
     ],
 )
-def test_the_expression_tells_where_ops_are_alike(expression: str, ops: tuple[str, ...], advice: str):
+def test_the_expression_tells_where_ops_are_alike(expression: str, ops: tuple[str, ...], part: str):
     builder = TraceBuilder().recording(0, 300)
     waiting(builder, 10, *ops).warning(100, line(9, expression))
-    assert advice in findings(builder, "SYN102")[0].fix
+    assert part in findings(builder, "SYN102")[0].fix
 
 
 @pytest.mark.parametrize(
-    ("ops", "advice"),
+    ("ops", "part"),
     [
         (("aten::index_put_", "aten::_index_put_impl_", "aten::nonzero"), "torch.where(mask, values, x)"),
         (("aten::index", "aten::nonzero"), "instead of x[mask]"),
@@ -90,8 +149,8 @@ def test_the_expression_tells_where_ops_are_alike(expression: str, ops: tuple[st
         (("aten::masked_select_backward", "aten::other"), "mark what counts"),
     ],
 )
-def test_shapes_from_values(ops: tuple[str, ...], advice: str):
-    assert advice in findings(chain(*ops), "SYN103")[0].fix
+def test_shapes_from_values(ops: tuple[str, ...], part: str):
+    assert part in findings(chain(*ops), "SYN103")[0].fix
 
 
 def test_many_small_copies_are_to_be_stacked():

@@ -33,7 +33,7 @@ YEAR_1973_NS = 10**17
 
 
 @dataclass(frozen=True)
-class Apart:
+class Offset:
     """How much later one rank says that their common collectives end than another does, in ms of file times."""
 
     median: float
@@ -55,54 +55,55 @@ class Clock:
     spread_ms: float
 
 
-def apart(meeting: Meeting) -> dict[tuple[int, int], float]:
-    """By how much later than the first of them each rank says that it ended, in ms since the base of its own file."""
+def differences(meeting: Meeting) -> dict[tuple[int, int], float]:
+    """For each other rank and the first of them, how much later it says that the collective ended, in ms since the base
+    of its own file."""
     first, *others = meeting
     return {(first, other): meeting[other].end_ms - meeting[first].end_ms for other in others}
 
 
-def pairs(meetings: Iterable[Meeting]) -> dict[tuple[int, int], Apart]:
-    """Every pair that ``apart`` gives for the meetings."""
-    differences: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
+def compare_pairs(meetings: Iterable[Meeting]) -> dict[tuple[int, int], Offset]:
+    """The offset of every pair of ranks that ``differences`` compares."""
+    by_pair: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
     for meeting in meetings:
-        for pair, ms in apart(meeting).items():
-            differences[pair].append(ms)
-    return {pair: _apart(values) for pair, values in differences.items()}
+        for pair, ms in differences(meeting).items():
+            by_pair[pair].append(ms)
+    return {pair: _offset(values) for pair, values in by_pair.items()}
 
 
-def _apart(values: list[float]) -> Apart:
+def _offset(values: list[float]) -> Offset:
     median = statistics.median(values)
     off = [abs(ms - median) for ms in values]
     near = sum(ms <= TOGETHER_MS for ms in off)
-    return Apart(median, statistics.median(off), 2 * near > len(values))
+    return Offset(median, statistics.median(off), 2 * near > len(values))
 
 
-def clocks(meetings: Iterable[Meeting], traces: Mapping[int, TraceInfo], reference: int) -> dict[int, Clock]:
+def compare_clocks(meetings: Iterable[Meeting], traces: Mapping[int, TraceInfo], reference: int) -> dict[int, Clock]:
     """The clock of every trace that collectives connect with ``reference``, over the links with the least spread."""
-    telling = [one for one in meetings if next(iter(one.values())).name.partition(" ")[0] not in ONE_SIDED]
+    mutual = [one for one in meetings if next(iter(one.values())).name.partition(" ")[0] not in ONE_SIDED]
     often: defaultdict[tuple[int, int], int] = defaultdict(int)
-    for meeting in telling:
-        for pair in apart(meeting):
+    for meeting in mutual:
+        for pair in differences(meeting):
             often[pair] += 1
     links: defaultdict[int, list[tuple[float, int, float]]] = defaultdict(list)
-    for (one, other), found in pairs(telling).items():
-        if found.agrees and often[one, other] >= FEWEST:
-            ahead = found.median + _bases_apart(traces[one], traces[other])
-            links[one].append((found.spread, other, ahead))
-            links[other].append((found.spread, one, -ahead))
-    known: dict[int, Clock] = {}
+    for (one, other), offset in compare_pairs(mutual).items():
+        if offset.agrees and often[one, other] >= FEWEST:
+            ahead = offset.median + _bases_apart(traces[one], traces[other])
+            links[one].append((offset.spread, other, ahead))
+            links[other].append((offset.spread, one, -ahead))
+    clocks: dict[int, Clock] = {}
     # The nearest first, by spread from the reference.
     nearest: list[tuple[float, int, float]] = [(0.0, reference, 0.0)]
-    told = {trace: _base(info) is not None for trace, info in traces.items()}
+    has_base = {trace: _base(info) is not None for trace, info in traces.items()}
     while nearest:
         spread, trace, ahead = heapq.heappop(nearest)
-        if trace in known:
+        if trace in clocks:
             continue
-        known[trace] = Clock(ahead if told[trace] and told[reference] else None, spread)
+        clocks[trace] = Clock(ahead if has_base[trace] and has_base[reference] else None, spread)
         for more, other, further in links[trace]:
-            if other not in known:
+            if other not in clocks:
                 heapq.heappush(nearest, (spread + more, other, ahead + further))
-    return known
+    return clocks
 
 
 def _base(info: TraceInfo) -> int | None:

@@ -1,14 +1,14 @@
-"""What a chain of ops says about a wait inside it. Chains are tuples of names, outermost first."""
+"""What a chain of ops says about a wait inside it. A chain is a tuple of names, outermost first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
-import pandas as pd
 
-from syncscope.timeline import Place
 from syncscope.timeline.intervals import Bools
+from syncscope.timeline.places import Place
+from syncscope.timeline.tables import Waits
 
 Chain = tuple[str, ...]
 
@@ -61,25 +61,29 @@ def has_dynamic_shape(chain: Chain) -> bool:
 
 
 def only_copies(chain: Chain) -> bool:
-    """A copy and nothing but what copies are made of: a copy inside an op of another kind is that op's business."""
+    """Whether it is a copy and what copies are made of. A copy inside an op of another kind is part of that op."""
     ops = ops_of(chain)
     return bool(ops) and all(op in COPIES or op in INDEXING for op in ops)
 
 
-def in_library(waits: pd.DataFrame, places: tuple[Place, ...]) -> Bools:
-    """Which waits are the business of an operator of another library: what it does inside is not the program's choice.
+def is_foreign(op: str) -> bool:
+    """Whether an operator belongs to another library."""
+    return op.split("::")[0] not in NATIVE
+
+
+def in_library(waits: Waits, places: Sequence[Place]) -> Bools:
+    """Which waits are inside an operator of another library: what it does inside is not the program's choice.
     A wait that PyTorch warned of came from a Python line, which is then the better place to look."""
-    foreign = matching(waits, lambda chain: any(op.split("::")[0] not in NATIVE for op in ops_of(chain)))
-    seen = [places[place] for place in waits["place"]]
+    foreign = matching(waits, lambda chain: any(is_foreign(op) for op in ops_of(chain)))
+    bare = matching(waits, lambda chain: not chain)
+    seen = [places[place] for place in waits.place.tolist()]
     warned = np.array([place.source == "hook" and not place.entry for place in seen], dtype=bool)
-    called = np.array([place.entry == OPERATOR_CALL for place in seen], dtype=bool) & matching(
-        waits, lambda ops: not ops
-    )
+    called = np.array([place.entry == OPERATOR_CALL for place in seen], dtype=bool) & bare
     found: Bools = (foreign & ~warned) | called
     return found
 
 
-def matching(waits: pd.DataFrame, test: Callable[[Chain], bool]) -> Bools:
-    """Which waits' chains pass a test; each chain is asked once."""
-    answers = {chain: test(chain) for chain in set(waits["ops"])}
-    return np.array([answers[chain] for chain in waits["ops"]], dtype=bool)
+def matching(waits: Waits, test: Callable[[Chain], bool]) -> Bools:
+    """Which waits have a chain that passes a test. Each chain is tested once."""
+    passes = {chain: test(chain) for chain in set(waits.ops)}
+    return np.array([passes[chain] for chain in waits.ops], dtype=bool)

@@ -1,0 +1,403 @@
+"""What to write instead of a wait or a copy: advice as a sentence and, where it is short, as a change of code.
+
+Advice is kept in sections by what the trace tells of a wait: the file of PyTorch's own Python code, the op around it,
+the direction of its copy. A rule's ``advice`` is a sequence of these sections and of entries of its own; the first
+entry that fits is given. The live guard knows no more than the name of the call, and asks ``for_call``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Example:
+    """A change of code: two pieces of Python, in general and not the reader's own lines."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to write instead, and when that is the answer."""
+
+    when: str
+    """Words that all occur, in this order, among the names known of a wait or copy (``RankRule.names``); ``|``
+    separates alternatives of one word. ``""`` fits everything."""
+    sentence: str
+    """``{op}`` stands for the outermost op."""
+    before: str = ""
+    """Code that waits; ``""`` where the rule's own Bad and Good say it."""
+    after: str = ""
+
+    @property
+    def example(self) -> Example | None:
+        """The change of code, ``None`` without one."""
+        return Example(inspect.cleandoc(self.before), inspect.cleandoc(self.after)) if self.before else None
+
+    def fits(self, names: Sequence[str]) -> bool:
+        """Whether every word occurs among ``names``, each after the one before it."""
+        rest = iter(names)
+        # Asking an iterator uses it up, so each word is looked for behind the one found before it.
+        return all(any(name in word.split("|") for name in rest) for word in self.when.split())
+
+
+Section = tuple[Advice, ...]
+
+# Ops that go by several names.
+UNIQUE = "|".join(
+    f"aten::{name}"
+    for name in ("unique", "_unique", "_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive")
+)
+SPECTRAL = "|".join(
+    f"aten::linalg_{name}" for name in ("svd", "svdvals", "eigh", "eigvalsh", "eig", "eigvals", "lstsq")
+)
+WRITE = "aten::index_put|aten::index_put_|aten::_index_put_impl_"
+
+PYTORCH_CODE: Section = (
+    Advice(
+        "torch/amp/grad_scaler.py get_scale",
+        "Call get_scale() only where it is logged: it reads the scale back.",
+        before="log(scaler.get_scale())",
+        after="""
+        if step % 100 == 0:
+            log(scaler.get_scale())
+        """,
+    ),
+    Advice(
+        "torch/amp/grad_scaler.py",
+        "Use the optimiser's fused=True, which checks for inf on the device, or bfloat16 without a scaler.",
+        before="""
+        optimizer = AdamW(params)
+        scaler.step(optimizer)
+        """,
+        after="""
+        optimizer = AdamW(params, fused=True)
+        scaler.step(optimizer)
+        """,
+    ),
+    Advice(
+        "torch/nn/utils/clip_grad.py",
+        "Pass error_if_nonfinite=False, and look at the returned norm now and then.",
+        before="clip_grad_norm_(params, 1.0, error_if_nonfinite=True)",
+        after="""
+        norm = clip_grad_norm_(params, 1.0)
+        if step % 100 == 0:
+            check(norm.item())
+        """,
+    ),
+    Advice(
+        "torch/distributions/distribution.py",
+        "Pass validate_args=False (or, once the model works, "
+        "torch.distributions.Distribution.set_default_validate_args(False)): every check reads its answer back.",
+        before="Normal(mean, std).rsample()",
+        after="Normal(mean, std, validate_args=False).rsample()",
+    ),
+    Advice(
+        "torch/optim/optimizer.py _get_value",
+        "Keep the learning rate and the step count off the device, or pass capturable=True.",
+        before="Adam(params, lr=torch.tensor(1e-3, device='cuda'))",
+        after="Adam(params, lr=1e-3)",
+    ),
+    Advice(
+        "torch/optim/lbfgs.py|torch/optim/_adafactor.py",
+        "It looks at values on the host by design; AdamW with fused=True looks at none.",
+    ),
+)
+"""Python code of PyTorch that reads a value, by file and function."""
+
+SHAPES: Section = (
+    Advice(
+        "aten::repeat_interleave",
+        "Pass output_size=, the sum of the repeats, from the host.",
+        before="torch.repeat_interleave(x, repeats)",
+        after="torch.repeat_interleave(x, repeats, output_size=total)",
+    ),
+    Advice(
+        "aten::bincount",
+        "Count into a tensor of known size: torch.zeros(n).scatter_add_(0, x, ones). minlength= does not help: the "
+        "largest value is read all the same.",
+        before="counts = torch.bincount(x)",
+        after="counts = torch.zeros(n, dtype=x.dtype, device='cuda').scatter_add_(0, x, torch.ones_like(x))",
+    ),
+    Advice(
+        "aten::masked_select",
+        "Keep the shape: torch.where(mask, x, 0), or multiply by the mask and divide by its sum.",
+        before="loss = x.masked_select(mask).mean()",
+        after="loss = (x * mask).sum() / mask.sum()",
+    ),
+    Advice(
+        f"{WRITE} aten::nonzero",
+        "Write with x = torch.where(mask, values, x), or masked_fill_ of a Python number, instead of x[mask] = values.",
+        before="x[mask] = values",
+        after="x = torch.where(mask, values, x)",
+    ),
+    Advice(
+        "aten::index aten::nonzero",
+        "Keep the shape: torch.where(mask, x, 0), or weight by the mask, instead of x[mask].",
+        before="loss = x[mask].mean()",
+        after="loss = torch.where(mask, x, 0).sum() / mask.sum()",
+    ),
+    Advice(
+        UNIQUE,
+        "Do it on the host while loading the data, or work with a fixed upper bound on the count.",
+    ),
+    Advice(
+        "ProdBackward0 aten::nonzero",
+        "The gradient of prod() looks for zeros: where the factors are positive, torch.exp(torch.log(x).sum()) "
+        "needs no look.",
+    ),
+    Advice(
+        "aten::where aten::nonzero",
+        "Use torch.where with three arguments, which keeps the shape.",
+        before="""
+        rows, = torch.where(x > 0)
+        y = x[rows].sum()
+        """,
+        after="y = torch.where(x > 0, x, 0).sum()",
+    ),
+    Advice(
+        "aten::nonzero|aten::nonzero_numpy|aten::argwhere",
+        "Work with the mask itself (torch.where with three arguments), or torch.nonzero_static of a fixed size.",
+        before="rows = mask.nonzero()",
+        after="rows = torch.nonzero_static(mask, size=most)",
+    ),
+)
+"""Ops whose result has a shape that depends on values."""
+
+READS: Section = (
+    Advice(
+        "aten::one_hot",
+        "Pass num_classes=.",
+        before="one_hot(classes)",
+        after="one_hot(classes, num_classes=10)",
+    ),
+    Advice(
+        "aten::histc",
+        "Pass min= and max=: without them both are read back.",
+        before="torch.histc(x, bins=10)",
+        after="torch.histc(x, bins=10, min=0, max=1)",
+    ),
+    Advice(
+        "aten::normal",
+        "Sample as mean + std * torch.randn_like(std) (Normal.rsample does): torch.normal checks std on the host.",
+        before="torch.normal(mean, std)",
+        after="mean + std * torch.randn_like(std)",
+    ),
+    Advice(
+        "aten::masked_fill|aten::masked_fill_",
+        "Take the value from the device with x = torch.where(mask, value, x), or pass a Python number.",
+        before="x.masked_fill_(mask, value)",
+        after="x = torch.where(mask, value, x)",
+    ),
+    Advice(
+        "aten::index_fill|aten::index_fill_",
+        "Pass a Python number, or write the value with index_copy_.",
+        before="x.index_fill_(0, rows, torch.tensor(0.0))",
+        after="x.index_fill_(0, rows, 0.0)",
+    ),
+    Advice(
+        "aten::linalg_inv|aten::inverse",
+        "Call torch.linalg.inv_ex, and look at its info later.",
+        before="y = torch.linalg.inv(x)",
+        after="y, info = torch.linalg.inv_ex(x)   # info says later whether it failed",
+    ),
+    Advice(
+        "aten::linalg_cholesky|aten::cholesky",
+        "Call torch.linalg.cholesky_ex, and look at its info later.",
+        before="y = torch.linalg.cholesky(x)",
+        after="y, info = torch.linalg.cholesky_ex(x)   # info says later whether it failed",
+    ),
+    Advice(
+        "aten::linalg_solve",
+        "Call torch.linalg.solve_ex, and look at its info later.",
+        before="y = torch.linalg.solve(a, b)",
+        after="y, info = torch.linalg.solve_ex(a, b)",
+    ),
+    Advice(
+        "aten::linalg_lu_factor",
+        "Call torch.linalg.lu_factor_ex, and look at its info later.",
+        before="lu, pivots = torch.linalg.lu_factor(x)",
+        after="lu, pivots, info = torch.linalg.lu_factor_ex(x)",
+    ),
+    Advice(
+        "aten::linalg_ldl_factor",
+        "Call torch.linalg.ldl_factor_ex, and look at its info later.",
+        before="ld, pivots = torch.linalg.ldl_factor(x)",
+        after="ld, pivots, info = torch.linalg.ldl_factor_ex(x)",
+    ),
+    Advice(
+        SPECTRAL,
+        "No form of it leaves the wait out: call it once for a batch of matrices, less often, or on the host where "
+        "they are small.",
+    ),
+    Advice(
+        "aten::_linalg_check_errors",
+        "Use the _ex variant where there is one (torch.linalg.cholesky_ex, inv_ex, solve_ex, lu_factor_ex, "
+        "ldl_factor_ex) and look at its info later.",
+    ),
+    Advice(
+        "aten::equal",
+        "Compare on the device, (a == b).all(), and read the answer later.",
+        before="same = torch.equal(a, b)",
+        after="same = (a == b).all()   # read it later",
+    ),
+    Advice(
+        "aten::allclose",
+        "Compare on the device, torch.isclose(a, b).all(), and read the answer later.",
+        before="same = torch.allclose(a, b)",
+        after="same = torch.isclose(a, b).all()   # read it later",
+    ),
+    Advice(
+        "aten::ctc_loss",
+        "Pass the lengths as tuples: 5 waits instead of 8; no form of it is without.",
+    ),
+    Advice(
+        "aten::is_nonzero",
+        "Decide on the device (torch.where, or multiply by the condition), or look at it every so many steps; a "
+        "loop that stops on it can ask every so many rounds.",
+        before="""
+        if torch.isnan(loss):
+            break
+        """,
+        after="""
+        bad |= torch.isnan(loss)
+        if step % 100 == 0 and bad:
+            break
+        """,
+    ),
+    Advice(
+        "tensor()|as_tensor() aten::item",
+        "Join values that are on the device with torch.stack, which leaves them there.",
+        before="torch.tensor([a, b])",
+        after="torch.stack([a, b])",
+    ),
+    Advice(
+        "[] aten::item",
+        "Index with a tensor of one dimension (x.index_select(0, i.view(1))), which stays on the device; keep a "
+        "slice's bound on the host, or mask instead of slicing.",
+        before="row = x[i]",
+        after="row = x.index_select(0, i.view(1)).squeeze(0)",
+    ),
+)
+"""Ops that read a value."""
+
+NEW_TENSORS: Section = (
+    Advice(
+        "tensor()|as_tensor()|asarray()|new_tensor()|aten::lift_fresh",
+        "Make it on the device (torch.full, torch.arange with device=), or once outside the loop.",
+        before="scale = torch.tensor(0.5, device='cuda')",
+        after="scale = torch.full((), 0.5, device='cuda')",
+    ),
+)
+"""Tensors made on the host and copied to the device."""
+
+BY_OP: Section = (*PYTORCH_CODE, *SHAPES, *READS, *NEW_TENSORS)
+
+READ = Advice(
+    "",
+    "Keep it on the device (sum loss.detach()) and read it every so many steps, or copy it with .to('cpu', "
+    "non_blocking=True) and read it a step later, behind an event.",
+    before="total += loss.item()",
+    after="""
+    total += loss.detach()      # stays on the device
+    if step % 100 == 0:
+        print(total.item())     # one wait in a hundred steps
+    """,
+)
+"""Of a value."""
+
+STACK = Advice(
+    "",
+    "Stack them into one buffer where they are made (torch.stack on the host, or one slice each of a buffer "
+    "pinned once), copy that with non_blocking=True, and split it on the device (unbind, views).",
+    before="parts = [part.to('cuda') for part in parts]",
+    after="""
+    torch.stack(parts, out=pinned)   # made once with pin_memory=True
+    parts = pinned.to('cuda', non_blocking=True).unbind()
+    """,
+)
+"""Many small copies in one."""
+
+COPY_TO_HOST = Advice(
+    "DtoH",
+    "Copy with .to('cpu', non_blocking=True) and wait on an event just before the values are read.",
+    before="results.append(y.cpu())",
+    after="""
+    kept = y.to('cpu', non_blocking=True)
+    ready = torch.cuda.Event()
+    ready.record()
+    results.append((kept, ready))   # ready.synchronize() just before kept is read
+    """,
+)
+
+COPY_TO_DEVICE = Advice(
+    "",
+    "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True.",
+    before="""
+    loader = DataLoader(data)
+    x = batch.to('cuda')
+    """,
+    after="""
+    loader = DataLoader(data, pin_memory=True)
+    x = batch.to('cuda', non_blocking=True)
+    """,
+)
+
+SYNCHRONIZE = Advice(
+    "",
+    "Remove it: PyTorch orders its work by itself. To time, record events and read them at the end; to order "
+    "streams, let the device wait (stream.wait_stream, stream.wait_event).",
+)
+
+COPIES: Section = (
+    Advice(
+        f"aten::index|{WRITE} aten::copy_",
+        "Keep the index (and a value) on the device: move it once, before the loop; or index with Python ints and "
+        "slices.",
+        before="""
+        for batch in loader:
+            y = x[order]             # order is on the host
+        """,
+        after="""
+        order = order.to('cuda')     # once
+        for batch in loader:
+            y = x[order]
+        """,
+    ),
+    replace(STACK, when="many"),
+)
+"""Copies of an index, and many small ones."""
+
+LIBRARIES: Section = (
+    Advice(
+        "torchvision::nms",
+        "Call torchvision.ops.batched_nms once for all images and classes.",
+        before="kept = [nms(b, s, 0.5) for b, s in zip(boxes, scores)]",
+        after="kept = batched_nms(torch.cat(boxes), torch.cat(scores), image, 0.5)",
+    ),
+)
+"""Operators of other libraries."""
+
+_BY_CALL = {
+    "item": READ,
+    "tolist": READ,
+    "cpu": COPY_TO_HOST,
+    "to": COPY_TO_DEVICE,
+    "cuda": COPY_TO_DEVICE,
+    "copy_": COPY_TO_DEVICE,
+    "synchronize": SYNCHRONIZE,
+}
+
+
+def choose(advice: Iterable[Advice], names: Sequence[str]) -> Advice | None:
+    """The first entry that fits ``names``, ``None`` where none does."""
+    return next((entry for entry in advice if entry.fits(names)), None)
+
+
+def for_call(name: str) -> Advice | None:
+    """The advice for a call that waits, by the name of its method or function (``item``); ``None`` where unknown."""
+    return _BY_CALL.get(name) or choose((*BY_OP, *LIBRARIES), [f"{name}()", f"aten::{name}"])

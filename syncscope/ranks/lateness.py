@@ -1,0 +1,162 @@
+"""Who comes late to a collective: those of several ranks compared, one by one."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from syncscope.ranks.clocks import Meeting, compare_clocks, compare_pairs, differences
+from syncscope.schema.ranks import BetweenRanks, RankBetween, WaitsFor
+from syncscope.schema.report import Collective, Delay, TraceInfo
+
+MOST_WAITED_FOR = 3
+"""Ranks named that one waits for."""
+
+
+@dataclass
+class LateRank:
+    """A rank where it was the last to come to a collective. Times are sums over the steps that were compared, in ms."""
+
+    held: float = 0.0
+    """What the rank that waited longest in each collective waited, as far as it had nothing to compute meanwhile."""
+    idle: float = 0.0
+    """What its own device was idle before those collectives, beyond what that of the rank that waited longest was."""
+    times: int = 0
+    """How often it came last."""
+    names: Counter[str] = field(default_factory=Counter)
+    """The collectives, with how long the others waited in them, in ns."""
+    delays: Counter[Delay] = field(default_factory=Counter)
+    """What the device was idle for, and how long, in ns."""
+    held_traces: set[int] = field(default_factory=set)
+    """The ranks that waited."""
+
+
+@dataclass
+class RankWaits:
+    """A rank in the collectives that were compared."""
+
+    collectives: int = 0
+    waits: Counter[int] = field(default_factory=Counter)
+    """How long it waited, in ns, for each of the others while that one was the last to come."""
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Ranks, by the trace's place in the report, compared collective by collective."""
+
+    steps: int
+    """How many steps could be compared."""
+    late: dict[int, LateRank]
+    """The ranks that came last somewhere."""
+    between: BetweenRanks | None
+
+
+def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
+    """Who comes last to the collectives of several ranks, and who waits for it meanwhile."""
+    every = _ended_together(list(_match(ranks)))
+    steps = sorted({_step_of(meeting) for meeting in every})
+    # Profilers do not start at the same time, and the first ranks to record wait for the last in the first step.
+    counted = set(steps[1:] if len(steps) > 2 else steps)
+    meetings = [meeting for meeting in every if _step_of(meeting) in counted]
+    late: defaultdict[int, LateRank] = defaultdict(LateRank)
+    waits: defaultdict[int, RankWaits] = defaultdict(RankWaits)
+    for meeting in meetings:
+        _add(meeting, ranks, late, waits)
+    between = _between(ranks, len(counted), meetings, every, late, waits) if meetings else None
+    return Lateness(len(counted), dict(late), between)
+
+
+def _step_of(meeting: Meeting) -> int:
+    return next(iter(meeting.values())).step
+
+
+def _add(
+    meeting: Meeting,
+    ranks: dict[int, TraceInfo],
+    late: defaultdict[int, LateRank],
+    waits: defaultdict[int, RankWaits],
+) -> None:
+    """Count one collective: all end it together, so the rank that ran it for the shortest time came last."""
+    last = min(meeting, key=lambda trace: meeting[trace].ms)
+    own = meeting[last]
+    waited = {trace: min(one.ms - own.ms, one.exposed_ms) for trace, one in meeting.items() if trace != last}
+    longest = max(waited, key=lambda trace: waited[trace])
+    lost = _idle(own, ranks[last]) - _idle(meeting[longest], ranks[longest])
+    rank = late[last]
+    rank.held += waited[longest]
+    rank.idle += lost.total() / 1e6
+    rank.times += 1
+    rank.names[own.name] += round(waited[longest] * 1e6)
+    rank.delays += lost
+    rank.held_traces |= waited.keys()
+    waits[last].collectives += 1
+    for trace, ms in waited.items():
+        waits[trace].collectives += 1
+        waits[trace].waits[last] += round(ms * 1e6)
+
+
+def _between(
+    ranks: dict[int, TraceInfo],
+    steps: int,
+    meetings: list[Meeting],
+    every: list[Meeting],
+    late: dict[int, LateRank],
+    waits: dict[int, RankWaits],
+) -> BetweenRanks:
+    """What the report says of the ranks together. Clocks are compared in ``every`` collective, of all steps."""
+    reference = min(waits, key=lambda trace: (ranks[trace].rank or 0, trace))
+    clocks = compare_clocks(every, ranks, reference)
+
+    def row(trace: int) -> RankBetween:
+        mine, clock, held = waits[trace], clocks.get(trace), late.get(trace, LateRank())
+        longest = sorted(mine.waits.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WAITED_FOR]
+        return RankBetween(
+            trace=trace,
+            rank=ranks[trace].rank,
+            collectives=mine.collectives,
+            last=held.times,
+            waits_ms_per_step=round(mine.waits.total() / 1e6 / steps, 6),
+            holds_ms_per_step=round(held.held / steps, 6),
+            waits_for=tuple(
+                WaitsFor(trace=other, rank=ranks[other].rank, ms_per_step=round(ns / 1e6 / steps, 6))
+                for other, ns in longest
+                if ns > 0
+            ),
+            clock_offset_ms=None if clock is None or clock.offset_ms is None else round(clock.offset_ms, 6),
+            clock_spread_ms=None if clock is None or clock.offset_ms is None else round(clock.spread_ms, 6),
+        )
+
+    return BetweenRanks(
+        steps=steps, collectives=len(meetings), reference=reference, ranks=tuple(map(row, sorted(waits)))
+    )
+
+
+def _idle(one: Collective, info: TraceInfo) -> Counter[Delay]:
+    """What the device was idle for before a collective, in ns."""
+    delays = info.meetings.delays if info.meetings else ()
+    lengths = zip(one.delays, one.idle_ms, strict=False)
+    return Counter({delays[number]: round(ms * 1e6) for number, ms in lengths if 0 <= number < len(delays)})
+
+
+def _match(ranks: dict[int, TraceInfo]) -> Iterator[Meeting]:
+    """The collectives of a step and a kind by their order, where the ranks that have any have as many."""
+    by_kind: defaultdict[tuple[int, str], defaultdict[int, list[Collective]]] = defaultdict(lambda: defaultdict(list))
+    for trace, info in ranks.items():
+        for one in info.meetings.collectives if info.meetings else ():
+            by_kind[one.step, one.name][trace].append(one)
+    for kind in sorted(by_kind):
+        rows = by_kind[kind]
+        if len(rows) > 1 and len({len(row) for row in rows.values()}) == 1:
+            yield from (dict(zip(rows, together, strict=True)) for together in zip(*rows.values(), strict=True))
+
+
+def _ended_together(meetings: list[Meeting]) -> list[Meeting]:
+    """Those that ended at one moment, whatever the ranks' clocks say. Where that does not hold for most of what two
+    ranks have in common, nothing of it is compared."""
+    pairs = compare_pairs(meetings)
+    return [
+        meeting
+        for meeting in meetings
+        if all(pairs[pair].agrees and pairs[pair].near(ms) for pair, ms in differences(meeting).items())
+    ]

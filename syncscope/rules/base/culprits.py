@@ -1,0 +1,56 @@
+"""The findings whose waits emptied a device's queue, and the loader that it waited for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from syncscope.rules.base.rule import Inspection
+from syncscope.schema.findings import Finding
+from syncscope.timeline import Place, Timeline
+from syncscope.timeline.intervals import Union
+from syncscope.timeline.places import NOWHERE
+from syncscope.timeline.tables import CAUSES
+
+WAIT = CAUSES.index("wait")
+
+
+class Culprit(NamedTuple):
+    """A finding whose waits emptied the queue; idle ms per step that they caused, and of the whole bubbles behind."""
+
+    finding: Finding
+    caused_ms: float
+    behind_ms: float
+
+    def place(self, least_ms: float) -> Place:
+        """Where the waits are, if bubbles of so many ms lie behind them."""
+        if self.behind_ms < least_ms:
+            return NOWHERE
+        finding = self.finding
+        return Place(site=finding.site, at=finding.at, chain=finding.chain, source=finding.site_source)
+
+
+def find_culprits(inspection: Inspection) -> list[Culprit]:
+    """The findings whose waits emptied the queue, the one that caused the most first."""
+    timeline, bubbles = inspection.timeline, inspection.timeline.tables.bubbles
+    caused, behind = np.zeros((2, len(timeline.tables.waits) + 1), dtype=np.int64)
+    np.add.at(caused, bubbles.emptied_by, bubbles.by_cause[:, WAIT])
+    np.add.at(behind, bubbles.emptied_by, bubbles.dur)
+    scale = 1e-6 / max(len(timeline.tables.steps), 1)
+    culprits = []
+    for hit in inspection.hits:
+        waits = sorted(hit.waits)
+        if waits and caused[waits].sum() > 0:
+            culprits.append(
+                Culprit(hit.finding, float(caused[waits].sum() * scale), float(behind[waits].sum() * scale))
+            )
+    return sorted(culprits, key=lambda culprit: -culprit.caused_ms)
+
+
+def find_slowest_loader(timeline: Timeline) -> Place:
+    """Where the next batch is fetched for which the device waits the longest."""
+    bubbles, loads = timeline.tables.bubbles, timeline.tables.loads
+    waited = Union(bubbles.ts, bubbles.end).within(loads.ts, loads.end)
+    by_place = np.bincount(loads.place, weights=waited)
+    return timeline.places[int(by_place.argmax())]

@@ -1,0 +1,32 @@
+"""What the replay of a trace is asked about a rule's findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Intervention(Enum):
+    """A change of the program that stands for fixing a finding. The replay tries it, and the step that gets shorter is
+    the finding's saving. The value says what the changed program does."""
+
+    REMOVE_WAIT = "the host does not wait; where the wait read no copy, what is launched next waits on the device"
+    REMOVE_READ = "neither the wait nor the small copy of the value that is read"
+    REMOVE_HOST_WORK = "no host work, call or kernel of a print or a pinning"
+    REMOVE_ALLOCATION = "no calls that get memory from the driver or give it back"
+    COPY_ASYNCHRONOUSLY = "the copies are from and to pinned memory, and the host does not wait for them"
+    PREFETCH = "as COPY_ASYNCHRONOUSLY, on a stream of their own and to the device a step early"
+    SEPARATE_DIRECTIONS = "copies to the device and copies to the host are on different streams"
+    GATHER_COPIES = "one copy a step, with the bytes of all"
+    KEEP_ON_DEVICE = "neither the copies nor the waits for them"
+    OVERLAP_COLLECTIVES = "the collectives run beside the backward that makes their input, or beside what follows them"
+    LAUNCH_ASYNCHRONOUSLY = "every launch returns at once"
+    REPLAY_GRAPHS = "each stretch of launches that all steps repeat is launched as one CUDA graph"
+
+
+@dataclass(frozen=True)
+class NoQuestion:
+    """No change of one rank's step stands for the fix."""
+
+    why: str
+    """The finding's ``saving_null_why``."""

@@ -1,0 +1,235 @@
+"""What a rule is: its record, and how it finds what it looks for, in one rank's timeline or in the traces of a run."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from syncscope.advice import Advice, Example, choose
+from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
+from syncscope.rules.base.occurrences import Occurrences
+from syncscope.rules.base.question import Intervention, NoQuestion
+from syncscope.schema.findings import Finding, Severity, fingerprint
+from syncscope.schema.ranks import BetweenRanks
+from syncscope.schema.report import NotChecked, Report, TraceInfo
+from syncscope.timeline import Place, Timeline
+from syncscope.timeline.attribution import called
+from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.op_chains import ops_of
+from syncscope.timeline.stacks import is_user
+from syncscope.timeline.tables import Waits
+
+LIBRARIES = "<site-packages>/"
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A finding with the rows it is about."""
+
+    finding: Finding
+    waits: frozenset[int] = frozenset()
+    """Rows in ``waits``."""
+    copies: frozenset[int] = frozenset()
+    """Rows in ``copies``."""
+    waits_outside: frozenset[int] = frozenset()
+    """Rows in ``waits`` outside the steps, which the finding's figures leave out."""
+    copies_outside: frozenset[int] = frozenset()
+    """Rows in ``copies`` outside the steps, which the finding's figures leave out."""
+
+
+@dataclass
+class Inspection:
+    """One timeline while the rules look at it, one after the other."""
+
+    timeline: Timeline
+    hits: list[Hit] = field(default_factory=list)
+    """What the rules so far have found."""
+    rule_of_wait: dict[int, RankRule] = field(default_factory=dict)
+    """The rule that claimed each wait."""
+
+    def unclaimed(self, waits: Waits) -> Bools:
+        """Which waits no rule has claimed."""
+        return np.array([row not in self.rule_of_wait for row in waits.row.tolist()], dtype=bool)
+
+    def part_of_read(self, waits: Ints) -> Bools:
+        """Which of ``waits`` (rows, −1 none) are claimed by a rule whose waits come with a small copy of their own."""
+        claimed = (self.rule_of_wait.get(row) for row in waits.tolist())
+        return np.array([rule is not None and rule.brings_copy for rule in claimed], dtype=bool)
+
+
+class Rule(ABC):
+    """The record of a rule. The docstring of each is its documentation."""
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    """Reads after "allow"."""
+    severity: ClassVar[Severity]
+    needs: ClassVar[tuple[str, ...]]
+    """What a trace must hold for an exact answer, in the words of ``TraceInfo.has`` (``device``: device activity)."""
+    gated: ClassVar[bool]
+    """Whether ``syncscope check`` fails on it unless the configuration says otherwise."""
+    question: ClassVar[Intervention | NoQuestion]
+    """What the replay tries to find the saving, or why there is nothing to try."""
+    advice: ClassVar[tuple[Advice, ...]]
+    """What to write instead, by what is known of a finding: the first that fits."""
+    counts_as_wait: ClassVar[bool] = False
+    """Whether its findings count against the budget of waits a step."""
+    needs_async_launches: ClassVar[bool] = False
+    """Whether it is about what host and device do at the same time, so that it cannot be checked where every launch
+    waits for its kernel."""
+
+    @property
+    def doc(self) -> str:
+        """The documentation."""
+        return inspect.getdoc(type(self)) or ""
+
+    @property
+    def summary(self) -> str:
+        """Its first line."""
+        return self.doc.split("\n", 1)[0]
+
+    def advise(self, *names: str) -> str:
+        """The sentence of the first advice that fits ``names``. Raises ``LookupError`` where none does."""
+        found = choose(self.advice, names)
+        if found is None:
+            raise LookupError(f"{self.code} has no advice for {', '.join(names)}")
+        return found.sentence
+
+    def example(self, fix: str) -> Example | None:
+        """The change of code that goes with a finding's fix; else what the documentation calls bad and good."""
+        own = next((entry.example for entry in self.advice if entry.sentence == fix), None)
+        if own is not None:
+            return own
+        bad, good = _section(self.doc, "Bad:"), _section(self.doc, "Good:")
+        return Example(bad, good) if bad and good else None
+
+    def why_unchecked(self, timeline: Timeline) -> str | None:
+        """Why the rule cannot be checked on this trace, ``None`` when it can."""
+        if "runtime" in self.needs and "runtime" not in timeline.has:
+            return "the trace holds no runtime calls (was ProfilerActivity.CUDA on?)"
+        if "device" in self.needs and timeline.device is None:
+            return "the trace holds no device activity"
+        return None
+
+    def why_partial(self, timeline: Timeline) -> str | None:
+        """What the rule misses although it can be checked, ``None`` when it misses nothing."""
+        return None
+
+    def finding(self, place: Place, **fields: Any) -> Finding:
+        """A finding at one place that is more than a group of occurrences; ``fields`` are the rest of ``Finding``."""
+        site = place.site
+        key = (site.file, site.function, site.expression) if site else ("", "", None)
+        return Finding(
+            rule=self.code, name=self.name, severity=self.severity, site=site, at=place.at, chain=place.chain,
+            site_source=place.source, fingerprint=fingerprint(self.code, *key, place.ordinal),
+            **{"saving_null_why": SAVING_NULL_WHY, **fields},
+        )  # fmt: skip
+
+
+class RankRule(Rule):
+    """A rule about one rank: it looks at a timeline, after the rules before it in ``RULES``."""
+
+    brings_copy: ClassVar[bool] = False
+    """Whether a small copy that one of its waits completes is part of the wait, and no copy of the program's own."""
+
+    @abstractmethod
+    def find(self, inspection: Inspection) -> list[Hit]:
+        """What the rule finds."""
+
+    def hits(self, timeline: Timeline, occurrences: Occurrences) -> list[Hit]:
+        """One hit for each group of occurrences that ``reports`` keeps."""
+        return [
+            Hit(
+                group.finding(self.code, self.name, self.severity_of(group), self.message(group), self.fix(group)),
+                _known(group.rows.wait),
+                _known(group.rows.copy),
+                _known(group.outside.wait),
+                _known(group.outside.copy),
+            )
+            for group in groups(timeline, occurrences)
+            if self.reports(group)
+        ]
+
+    def reports(self, group: Group) -> bool:
+        """Whether a group is large enough for a finding."""
+        return True
+
+    def severity_of(self, group: Group) -> Severity:
+        return self.severity
+
+    def message(self, group: Group) -> str:
+        """What happens there, in one sentence."""
+        raise NotImplementedError
+
+    def fix(self, group: Group) -> str:
+        """What to write instead, by ``advice``."""
+        ops = ops_of(group.ops)
+        return self.advise(*self.names(group)).replace("{op}", ops[0] if ops else group.op or "it")
+
+    def ops_for_advice(self, group: Group) -> tuple[str, ...]:
+        """The ops that the advice may be about."""
+        return group.ops
+
+    def names(self, group: Group) -> Iterator[str]:
+        """What is known of a group, from the outside in: library files and functions below the user's line, the
+        function called there (``tensor()``, or ``[]``), ops, what the wait waits for, direction and memory of the
+        copy, and ``many`` for many small copies."""
+        place, tables = group.place, group.timeline.tables
+        users = [number for number, frame in enumerate(place.chain) if is_user(frame.file)]
+        for frame in place.chain[users[-1] + 1 if users else 0 :]:
+            yield frame.file.removeprefix(LIBRARIES)
+            yield frame.function.split(".")[-1]
+        name = called(place.running) or place.entry
+        yield name if name == "[]" else f"{name}()"
+        yield from self.ops_for_advice(group)
+        wait, copy = int(group.rows.wait[0]), int(group.rows.copy[0])
+        if wait >= 0:
+            yield str(tables.waits.kind[wait])
+        if copy >= 0:
+            yield str(tables.copies.direction[copy])
+            yield str(tables.copies.memory[copy])
+        if group.many_small:
+            yield "many"
+
+
+@dataclass(frozen=True)
+class RunFindings:
+    """What a rule finds between the ranks of a run."""
+
+    findings: tuple[Finding, ...] = ()
+    not_checked: tuple[NotChecked, ...] = ()
+    """The ranks that could not be compared."""
+    between_ranks: BetweenRanks | None = None
+
+
+class RunRule(Rule):
+    """A rule about a run: it compares what the reports of its ranks say. It runs anew whenever reports are merged, so
+    what it found between some of the ranks gives way to what it finds between all."""
+
+    @abstractmethod
+    def compare(self, traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> RunFindings:
+        """What the rule finds between the traces of a report, related to the other rules' ``findings``."""
+
+    @abstractmethod
+    def can_compare(self, info: TraceInfo) -> bool:
+        """Whether a trace holds what the rule compares. Where not, ``why_unchecked`` said why."""
+
+    @abstractmethod
+    def leave_out(self, report: Report) -> Report:
+        """The report without what only this rule's findings are read with."""
+
+
+def _known(rows: Ints) -> frozenset[int]:
+    return frozenset(row for row in rows.tolist() if row >= 0)
+
+
+def _section(doc: str, head: str) -> str:
+    """The indented lines under a line of a docstring."""
+    lines = doc.partition(f"\n{head}\n")[2].split("\n")
+    end = next((i for i, line in enumerate(lines) if line and not line.startswith(" ")), len(lines))
+    return inspect.cleandoc("\n" + "\n".join(lines[:end]))

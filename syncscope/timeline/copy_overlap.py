@@ -1,0 +1,66 @@
+"""What a copy needs to run beside compute, and what of it each copy lacks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from syncscope.timeline.copies import waited_for_engine
+from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.overlap import is_compute
+from syncscope.timeline.tables import Activities, Objects
+from syncscope.timeline.timeline import Timeline
+from syncscope.timeline.waits import is_wait
+
+PAGEABLE, HOST, STREAM = "pageable memory", "host waits", "same stream"
+ENGINE, WAIT, NOTHING = "no free engine", "host in a wait", "nothing beside"
+REQUIREMENTS = (PAGEABLE, HOST, STREAM, ENGINE, WAIT, NOTHING)
+"""What copies lack, in the order in which they need it."""
+
+
+def first_lacking(timeline: Timeline, blockers: Ints) -> Objects:
+    """For each of ``copies`` the first of ``REQUIREMENTS`` that it lacks; ``blockers`` as of ``blocking_waits``."""
+    copies = timeline.tables.copies
+    lacks = np.full(len(copies), NOTHING, dtype=object)
+    lacks[blockers >= 0] = WAIT
+    lacks[waited_for_engine(copies, timeline.trace.devices)] = ENGINE
+    lacks[copies.with_compute] = STREAM
+    lacks[copies.wait >= 0] = HOST
+    lacks[copies.memory == "pageable"] = PAGEABLE
+    return lacks
+
+
+def blocking_waits(timeline: Timeline) -> Ints:
+    """For each of ``copies`` the row in ``waits`` of the wait that the host was in for half of the copy or more before
+    it launched the next kernel that computes, −1 for none."""
+    copies, calls = timeline.tables.copies, timeline.tables.calls
+    found = np.full(len(copies), -1, dtype=np.int64)
+    activities, every = timeline.tables.activities, timeline.tables.waits
+    kernels = activities.take(is_compute(activities) & (activities.launch >= 0))
+    waits = every.take(is_wait(every.kind))
+    if not len(kernels) or not len(waits):
+        return found
+    launch = kernels.launch
+    # Waits of one thread follow one another, so the one under way in the middle of a copy has the most of it.
+    for thread in np.unique(waits.tid):
+        mine = np.flatnonzero(waits.tid == thread)
+        launched = np.sort(calls.ts[launch[calls.tid[launch] == thread]])
+        middle = (copies.ts + copies.end) // 2
+        wait = mine[np.maximum(np.searchsorted(waits.begin[mine], middle, side="right") - 1, 0)]
+        shared = np.minimum(waits.end[wait], copies.end) - np.maximum(waits.begin[wait], copies.ts)
+        # Something to compute is launched at last, and nothing that was launched before the wait is still held back.
+        after = np.searchsorted(launched, waits.end[wait], side="left") < len(launched)
+        held = (2 * shared >= copies.dur) & after
+        held &= ~_still_pending(timeline, kernels, waits.begin[wait], copies.end)
+        found[held] = waits.row[wait[held]]
+    return found
+
+
+def _still_pending(timeline: Timeline, kernels: Activities, before: Ints, until: Ints) -> Bools:
+    """For each pair of times, whether any of ``kernels`` launched before the first begins only
+    at or after the second."""
+    launched = timeline.tables.calls.ts[kernels.launch]
+    order = np.argsort(launched, kind="stable")
+    latest = np.maximum.accumulate(kernels.ts[order])
+    slot = np.searchsorted(launched[order], before, side="left") - 1
+    found: Bools = (slot >= 0) & (latest[np.maximum(slot, 0)] >= until)
+    return found
