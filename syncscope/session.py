@@ -94,8 +94,7 @@ def write_reports(folder: Path) -> Report | None:
 
     Of several ranks the last one to finish does it; the others return ``None``.
     """
-    from syncscope.analysis.analyze import examine, find_traces
-    from syncscope.analysis.engine import engine
+    from syncscope.analysis.analyze import analyze_files, choose_engine, find_traces
     from syncscope.collect.tracefile import write_atomically
     from syncscope.policy import ConfigError, apply, load_policy
     from syncscope.report import html
@@ -104,7 +103,7 @@ def write_reports(folder: Path) -> Report | None:
     traces = sorted(folder.glob("trace*.json.gz"))
     if len(traces) < ranks:
         return None
-    report, pictures = examine(find_traces(traces), engine(), pictures=True)
+    report, pictures = analyze_files(find_traces(traces), choose_engine(), pictures=True)
     try:
         report = apply(report, load_policy(Path.cwd()))
     except ConfigError as error:  # a slip in a comment does not cost the recording its report

@@ -42,17 +42,16 @@ def study(
 ) -> tuple[Report, Sequence[Lanes], list[Target]]:
     """The report on the traces, their pictures where an output shows them, and the outputs to write: none over an input
     or over one of ``untouched``."""
-    from syncscope.analysis.analyze import examine, find_traces
-    from syncscope.analysis.engine import engine
+    from syncscope.analysis.analyze import analyze_files, choose_engine, find_traces
     from syncscope.trace.source import Reading
 
     files = find_traces(paths)
     wanted = targets(output, [*paths, *files, *untouched])
     check_codes(select, ignore)
     with progress(files) as bar:
-        report, pictures = examine(
+        report, pictures = analyze_files(
             files,
-            how or engine(_processes(files)),
+            how or choose_engine(_processes(files)),
             select=select,
             ignore=ignore,
             policy=policy,
@@ -67,7 +66,8 @@ def study(
 
 def chosen(jobs: int | None, name: str, scheduler: str | None) -> Engine | None:
     """The engine that the options name, ``None`` for what suits. Raises ``CommandError`` where they do not fit."""
-    from syncscope.analysis.engine import MISSING, engine
+    from syncscope.analysis.analyze import choose_engine
+    from syncscope.analysis.engine import MISSING
 
     if name == "dask":
         if scheduler is None:
@@ -78,10 +78,10 @@ def chosen(jobs: int | None, name: str, scheduler: str | None) -> Engine | None:
             import distributed  # noqa: F401
         except ImportError:
             raise CommandError(f"--engine dask: {MISSING}", USAGE) from None
-        return engine(scheduler=scheduler)
+        return choose_engine(scheduler=scheduler)
     if scheduler is not None:
         raise CommandError("--scheduler is for --engine dask", USAGE)
-    return None if jobs is None else engine(jobs)
+    return None if jobs is None else choose_engine(jobs)
 
 
 def reading(max_size: str | None, cache: bool) -> Reading:
@@ -121,10 +121,10 @@ def end_unread(report: Report) -> None:
 
 
 def _processes(files: Sequence[str]) -> int:
-    from syncscope.analysis.engine import cores
+    from syncscope.trace.workers import available_cores
 
     sizes = [os.stat(file).st_size for file in files if os.path.isfile(file)]
-    return cores() if len(files) >= WORTH_POOL_FILES or sum(sizes) >= WORTH_POOL_BYTES else 1
+    return available_cores() if len(files) >= WORTH_POOL_FILES or sum(sizes) >= WORTH_POOL_BYTES else 1
 
 
 def check_codes(select: Sequence[str], ignore: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncscope.estimate.targets import Target
+from syncscope.estimate.dependencies import Target
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
 

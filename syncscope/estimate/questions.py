@@ -1,4 +1,4 @@
-"""What fixing a finding changes: the rule's intervention as edits of the program."""
+"""What fixing a finding changes about the program: one function for each intervention."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
 
 from syncscope.estimate.edits import Edit, Question
-from syncscope.estimate.overlap import over_backward
+from syncscope.estimate.gradients import over_backward
 from syncscope.estimate.program import Program
-from syncscope.estimate.rates import Rate, pinned_rate
 from syncscope.rules import RULES
 from syncscope.rules.rule import Hit, Intervention
 from syncscope.timeline import Timeline
-from syncscope.timeline.intervals import Floats
+from syncscope.timeline.intervals import Floats, Ints
+from syncscope.timeline.tables import Copies
 from syncscope.timeline.timeline import HOST_COPIES
 
 FORMATTER_LAUNCHES = 7
@@ -34,12 +33,50 @@ GRAPH_NODE = 150.0
 GRAPH_GAP = 250.0
 """Nanoseconds between two nodes of a graph on the device, its beginning and end shared out among them."""
 
+MEASURED_RATES = {"H200": 55.0}
+"""GB/s between pinned memory and a device, either way, by a part of its name."""
+
+USUAL_RATE = 25.0
+"""GB/s where nothing was measured: what PCIe 4.0 carries."""
+
+COPY_START = 1_500.0
+"""Nanoseconds that a copy takes however small it is."""
+
+LARGE_COPY = 1_000_000
+"""Bytes from which on a copy shows the rate of its link."""
+
 PEERS = "the other ranks gain what this one does, so a collective lasts as long as it did"
 
 
 @dataclass(frozen=True)
+class Rate:
+    """How fast copies from or to pinned memory are."""
+
+    bytes_per_ns: float
+    assumed: str | None
+    """What was taken for granted where the trace shows no such copy; ``None`` where it does."""
+
+    def ns(self, size: int) -> float:
+        """How long a copy of ``size`` bytes takes, to a tenth of a microsecond."""
+        return round(COPY_START + size / self.bytes_per_ns, -2)
+
+
+def pinned_rate(timeline: Timeline, direction: str) -> Rate:
+    """The rate of a direction (``HtoD``, ``DtoH``): from the trace where it holds such copies, else as measured."""
+    copies = timeline.tables.copies
+    shown = (copies.direction == direction) & (copies.memory == "pinned") & (copies.bytes >= LARGE_COPY)
+    if shown.any():
+        rates = copies.bytes[shown] / np.maximum(copies.dur[shown] - COPY_START, 1.0)
+        return Rate(float(np.median(rates)), None)
+    name = timeline.info.device or ""
+    known = next((rate for part, rate in MEASURED_RATES.items() if part in name), None)
+    what = f"pinned copies are taken to run at {known or USUAL_RATE:.0f} GB/s"
+    return Rate(known or USUAL_RATE, f"{what}, as measured on {name}" if known else f"{what}: the trace has none")
+
+
+@dataclass(frozen=True)
 class Study:
-    """One trace, and what questions about it share."""
+    """One trace and its program, and what questions about it share."""
 
     timeline: Timeline
     program: Program
@@ -53,32 +90,30 @@ class Study:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What questions took for granted so far."""
-        peers = (PEERS,) if len(self.timeline.collectives) else ()
+        """What the questions so far took for granted."""
+        peers = (PEERS,) if len(self.timeline.tables.collectives) else ()
         return tuple(dict.fromkeys(rate.assumed for rate in self._rates.values() if rate.assumed)) + peers
 
-    def items(self, calls: Iterable[int]) -> list[int]:
-        """Items of rows of ``Timeline.calls``, those inside the steps."""
-        return self.program.rows(np.array(sorted(calls), dtype=np.int64))
+    def items(self, calls: Iterable[int] | Ints) -> list[int]:
+        """The items of rows of ``Timeline.calls``, those inside the steps, ascending."""
+        found = self.program.items_of(np.array(list(calls), dtype=np.int64))
+        return sorted(found[found >= 0].tolist())
 
     def waits(self, hit: Hit) -> list[int]:
-        """Items of the waits that a finding speaks of."""
-        return self.items(int(call) for call in self.timeline.waits.loc[sorted(hit.waits), "call"])
+        """The items of the waits that a finding speaks of."""
+        return self.items(self.timeline.tables.waits.call[sorted(hit.waits)])
 
-    def copies(self, hit: Hit) -> pd.DataFrame:
-        """The copies that a finding speaks of, those of its waits too, with the ``item`` that launched each."""
-        waits = self.timeline.waits.loc[sorted(hit.waits), "copy"]
-        rows = sorted({*hit.copies, *(int(row) for row in waits if row >= 0)})
-        found = self.timeline.copies.loc[rows]
-        found = found[(found["launch"] >= 0).to_numpy(bool)]
-        found = found.assign(item=self.program.item_of[found["launch"].to_numpy(np.int64)])
-        inside: pd.DataFrame = found[(found["item"] >= 0).to_numpy(bool)]
-        return inside
+    def copies(self, hit: Hit) -> tuple[Copies, Ints]:
+        """The copies that a finding speaks of, those of its waits too, and the item that launched each; only those
+        launched inside the steps."""
+        waits = self.timeline.tables.waits.copy[sorted(hit.waits)]
+        copies = self.timeline.tables.copies.take(sorted({*hit.copies, *waits[waits >= 0].tolist()}))
+        item = self.program.items_of(copies.launch)
+        return copies.take(item >= 0), item[item >= 0]
 
-    def completing(self, copies: pd.DataFrame) -> list[int]:
-        """Items of the waits that complete some copies."""
-        rows = copies["wait"][copies["wait"] >= 0]
-        return self.items(int(call) for call in self.timeline.waits.loc[rows, "call"])
+    def completing(self, copies: Copies) -> list[int]:
+        """The items of the waits that complete some copies."""
+        return self.items(self.timeline.tables.waits.call[copies.wait[copies.wait >= 0]])
 
 
 def question(study: Study, hit: Hit) -> Question:
@@ -89,106 +124,109 @@ def question(study: Study, hit: Hit) -> Question:
 
 
 def without_wait(study: Study, hit: Hit) -> Question:
-    """The host goes on. What it launches after waiting for a stream or an event then waits for that on the device."""
-    waits = study.timeline.waits.loc[sorted(hit.waits)]
-    read = {item: Edit(free=True) for item in study.items(waits["call"][waits["copy"] >= 0])}
-    return read | {item: Edit(free=True, joins=True) for item in study.items(waits["call"][waits["copy"] < 0])}
+    """The host does not wait. What it launches after waiting for a stream or an event waits for that on the device."""
+    waits = study.timeline.tables.waits.take(sorted(hit.waits))
+    read = {item: Edit(free=True) for item in study.items(waits.call[waits.copy >= 0])}
+    return read | {item: Edit(free=True, joins=True) for item in study.items(waits.call[waits.copy < 0])}
 
 
 def without_read(study: Study, hit: Hit) -> Question:
     """Neither the wait nor the small copy that it reads."""
-    copies = study.copies(hit)
-    small = copies[(copies["bytes"] <= SMALL_READ).to_numpy(bool)]
+    copies, items = study.copies(hit)
     found = {item: Edit(free=True) for item in study.waits(hit)}
-    return found | {int(item): Edit(own=0.0, gone=True, free=True) for item in small["item"]}
+    return found | {item: Edit(own=0.0, gone=True, free=True) for item in items[copies.bytes <= SMALL_READ].tolist()}
 
 
-def asynchronous(study: Study, hit: Hit) -> Question:
+def asynchronous_copies(study: Study, hit: Hit) -> Question:
     """Copies from and to pinned memory that the host does not wait for."""
-    copies = study.copies(hit)
+    copies, items = study.copies(hit)
     found = {item: Edit(free=True) for item in (*study.waits(hit), *study.completing(copies))}
     for item, direction, memory, size in zip(
-        copies["item"], copies["direction"], copies["memory"], copies["bytes"], strict=True
+        items.tolist(), copies.direction, copies.memory, copies.bytes.tolist(), strict=True
     ):
         faster = study.rate(direction).ns(size) if memory == "pageable" and direction in HOST_COPIES else np.inf
-        found[int(item)] = Edit(free=True, dur=faster)
+        found[item] = Edit(free=True, dur=faster)
     return found
 
 
-def prefetched(study: Study, hit: Hit) -> Question:
+def prefetched_copies(study: Study, hit: Hit) -> Question:
     """Asynchronous copies on a stream of their own, to the device a step early."""
-    found = asynchronous(study, hit)
-    return found | {int(item): found[int(item)].also(Edit(early=True)) for item in study.copies(hit)["item"]}
+    found = asynchronous_copies(study, hit)
+    return found | {item: found[item].also(Edit(early=True)) for item in study.copies(hit)[1].tolist()}
 
 
-def on_two_streams(study: Study, hit: Hit) -> Question:
+def copies_on_two_streams(study: Study, hit: Hit) -> Question:
     """Copies in one direction have another stream than those in the other."""
-    return {int(item): Edit(beside=True) for item in study.copies(hit)["item"]}
+    return {item: Edit(beside=True) for item in study.copies(hit)[1].tolist()}
 
 
 def without_host_work(study: Study, hit: Hit) -> Question:
-    """Everything that a print or a pinning does, its copy to the device left out."""
-    pins = study.timeline.pins
-    mine = pins[pins["copy"].isin(hit.copies).to_numpy(bool)] if not hit.waits else pins[:0]
-    found = _without_spans(study, mine["ts"].to_numpy(float), mine["end"].to_numpy(float))
-    prints = study.timeline.prints[np.array(sorted(hit.waits), dtype=np.int64)] if hit.waits else np.empty(0)
-    for number in np.unique(prints):
-        waits = np.flatnonzero(study.timeline.prints == number)
-        found |= _without_print(study, study.items(study.timeline.waits.loc[waits, "call"]))
+    """Nothing of what a print or a pinning does, except for the copy to the device."""
+    pins, prints = study.timeline.tables.pins, study.timeline.prints
+    found: Question = {}
+    if not hit.waits:
+        pinned = np.isin(pins.copy, sorted(hit.copies))
+        found = _without_spans(study, pins.ts[pinned].astype(float), pins.end[pinned].astype(float))
+    for number in np.unique(prints[sorted(hit.waits)]) if hit.waits else ():
+        waits = np.flatnonzero(prints == number)
+        found |= _without_print(study, study.items(study.timeline.tables.waits.call[waits]))
     return found
 
 
 def _without_spans(study: Study, begin: Floats, end: Floats) -> Question:
     """No host work, call or activity inside some spans of time (ns since the trace's base)."""
-    base = int(study.timeline.steps["ts"].min())
+    base = int(study.timeline.tables.steps.ts.min())
     items = study.program.items
-    starts, ends = items["begin"].to_numpy() - items["pre"].to_numpy(), items["end"].to_numpy()
-    begins = items["begin"].to_numpy()
+    starts = items.begin - items.pre
     found: Question = {}
-    for first, last in zip(begin - base, end - base, strict=True):
-        for item in np.flatnonzero((starts < last) & (ends > first) & (items["chain"] == 0).to_numpy(bool)).tolist():
-            pre, inside = items["pre"].iloc[item], first <= begins[item] and ends[item] <= last
-            cut = max(0.0, min(begins[item], last) - max(starts[item], first))
-            left = 1 - cut / pre if pre > 0 else 1.0
+    for first, last in zip((begin - base).tolist(), (end - base).tolist(), strict=True):
+        for item in np.flatnonzero((starts < last) & (items.end > first) & (items.chain == 0)).tolist():
+            pre, inside = items.pre[item], first <= items.begin[item] and items.end[item] <= last
+            cut = max(0.0, min(items.begin[item], last) - max(starts[item], first))
+            left = float(1 - cut / pre) if pre > 0 else 1.0
             found[item] = Edit(pre=left, own=0.0, free=True, gone=True) if inside else Edit(pre=left)
     return found
 
 
 def _without_print(study: Study, waits: list[int]) -> Question:
-    """From the formatter's first kernel to its last wait. Its first kernels come before any wait: the host's longest
-    pause among as many launches as it makes shows where it began."""
+    """Nothing from the formatter's first kernel to its last wait.
+
+    Its first kernels come before any wait: the host's longest pause among as many launches as it makes shows where the
+    formatter began.
+    """
     if not waits:
         return {}
     items = study.program.items
-    chain = items["chain"].to_numpy(np.int64)
-    mine = np.flatnonzero((chain == chain[waits[0]]) & (items["step"] == items["step"].iloc[waits[0]]).to_numpy(bool))
+    mine = np.flatnonzero((items.chain == items.chain[waits[0]]) & (items.step == items.step[waits[0]]))
     first = int(np.searchsorted(mine, waits[0]))
-    launched = items["stream"].to_numpy(np.int64)[mine[:first]] >= 0
-    launches = np.flatnonzero(launched)[-FORMATTER_LAUNCHES - 2 :]
-    began = launches[np.argmax(items["pre"].to_numpy()[mine[launches]])] if len(launches) else first
+    launches = np.flatnonzero(items.stream[mine[:first]] >= 0)[-FORMATTER_LAUNCHES - 2 :]
+    began = launches[np.argmax(items.pre[mine[launches]])] if len(launches) else first
     inside = mine[began : int(np.searchsorted(mine, waits[-1])) + 1].tolist()
-    return {int(item): Edit(pre=0.0, own=0.0, free=True, gone=True) for item in inside}
+    return {item: Edit(pre=0.0, own=0.0, free=True, gone=True) for item in inside}
 
 
-def gathered(study: Study, hit: Hit) -> Question:
+def gathered_copies(study: Study, hit: Hit) -> Question:
     """One copy a step instead of many: the last, with the bytes of all. What the host did from one copy to the next
-    goes with it, where it launched nothing else."""
+    goes too, where it launched nothing else."""
     found: Question = {}
-    items = study.program.items
-    launches = (items["stream"] >= 0).to_numpy(bool)
-    chain, work = items["chain"].to_numpy(np.int64), (items["pre"] + items["own"]).to_numpy()
-    for _, copies in study.copies(hit).sort_values("launch").groupby("step"):
-        last = copies.iloc[-1]
-        for place, following in itertools.pairwise(copies["item"].tolist()):
+    program = study.program.items
+    launches, chain, work = program.stream >= 0, program.chain, program.pre + program.own
+    every, items = study.copies(hit)
+    order = np.argsort(every.launch, kind="stable")
+    every, items = every.take(order), items[order]
+    for step in np.unique(every.step):
+        copies, mine = every.take(every.step == step), items[every.step == step].tolist()
+        for place, following in itertools.pairwise(mine):
             between = np.flatnonzero(chain[place:following] == chain[place])[1:] + place
             between = between[:0] if launches[between].any() else between
             left = _share(STACKED, float(work[between].sum() + work[place]))
-            found |= {int(item): Edit(pre=left, own=left, free=True) for item in between}
+            found |= {item: Edit(pre=left, own=left, free=True) for item in between.tolist()}
             found[place] = Edit(pre=left, own=left, free=True, gone=True)
-        found |= {item: Edit(own=0.0, free=True) for item in study.completing(copies.iloc[:-1]) if item not in found}
-        if len(copies) > 1 and last["direction"] in HOST_COPIES:
-            whole = study.rate(str(last["direction"])).ns(int(copies["bytes"].sum()))
-            found[int(last["item"])] = Edit(pre=left, dur=whole)
+        waits = study.completing(copies.take(np.arange(len(copies) - 1)))
+        found |= {item: Edit(own=0.0, free=True) for item in waits if item not in found}
+        if len(copies) > 1 and copies.direction[-1] in HOST_COPIES:
+            whole = study.rate(str(copies.direction[-1])).ns(int(copies.bytes.sum()))
+            found[mine[-1]] = Edit(pre=left, dur=whole)
     return found
 
 
@@ -197,11 +235,11 @@ def _share(of: float, whole: float) -> float:
     return round(of / max(whole, of), 3)
 
 
-def on_device(study: Study, hit: Hit) -> Question:
-    """Neither the copies nor their waits."""
-    copies = study.copies(hit)
+def without_copies(study: Study, hit: Hit) -> Question:
+    """Neither the copies nor their waits: the data stay on the device."""
+    copies, items = study.copies(hit)
     found = {item: Edit(own=0.0, free=True) for item in (*study.waits(hit), *study.completing(copies))}
-    return found | {int(item): Edit(own=0.0, free=True, gone=True) for item in copies["item"]}
+    return found | {item: Edit(own=0.0, free=True, gone=True) for item in items.tolist()}
 
 
 def without_allocation(study: Study, hit: Hit) -> Question:
@@ -212,7 +250,7 @@ def without_allocation(study: Study, hit: Hit) -> Question:
 def as_graphs(study: Study, hit: Hit) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph."""
     launching, items = study.timeline.launching, study.program.items
-    work, chain = (items["pre"] + items["own"]).to_numpy(), items["chain"].to_numpy(np.int64)
+    work, chain = items.pre + items.own, items.chain
     found: Question = {}
     shares: dict[float, Edit] = {}
     for graph in launching.graphs or () if launching else ():
@@ -226,26 +264,25 @@ def as_graphs(study: Study, hit: Hit) -> Question:
     return found
 
 
-def overlapped(study: Study, hit: Hit) -> Question:
+def overlapped_collectives(study: Study, hit: Hit) -> Question:
     """The collectives that a finding speaks of run beside compute: those that reduce gradients beside the backward that
     makes them, others beside what follows them, until the step ends."""
-    table, places, one = study.timeline.collectives, study.timeline.places, hit.finding
-    mine = [places[place].site == one.site and places[place].at == one.at for place in table["place"]]
-    own = table[np.array(mine, dtype=bool) & (table["launch"] >= 0).to_numpy(bool)]
-    item = study.program.item_of[own["launch"].to_numpy(np.int64)]
-    size = {int(number): float(count) for number, count in zip(item, own["bytes"], strict=True) if number >= 0}
+    table, places, finding = study.timeline.tables.collectives, study.timeline.places, hit.finding
+    mine = [places[place].site == finding.site and places[place].at == finding.at for place in table.place.tolist()]
+    own = table.take(np.array(mine, dtype=bool))
+    item = study.program.items_of(own.launch)
+    size = {number: float(count) for number, count in zip(item.tolist(), own.bytes, strict=True) if number >= 0}
     gradients = over_backward(study.timeline, study.program, size)
     if gradients or not size:
         return gradients
-    marks = np.flatnonzero(study.program.items["mark"].to_numpy(bool)).tolist()
+    marks = np.flatnonzero(study.program.items.mark).tolist()
     return {number: Edit(early=True) for number in size} | {number: Edit(joins=True) for number in marks}
 
 
 def asynchronous_launches(study: Study, hit: Hit) -> Question:
     """Every launch returns at once."""
     items = study.program.items
-    launches = (items["blocks"] & ~items["pageable"]).to_numpy(bool)
-    return {int(item): Edit(free=True) for item in np.flatnonzero(launches)}
+    return {item: Edit(free=True) for item in np.flatnonzero(items.blocks & ~items.pageable).tolist()}
 
 
 def nothing(study: Study, hit: Hit) -> Question:
@@ -253,25 +290,25 @@ def nothing(study: Study, hit: Hit) -> Question:
     return {}
 
 
-Ask = Callable[[Study, Hit], Question]
+Intervene = Callable[[Study, Hit], Question]
 
-BY_FAMILY: dict[Intervention, Ask] = {
+BY_FAMILY: dict[Intervention, Intervene] = {
     "remove the wait": without_wait,
     "remove the host work": without_host_work,
-    "change the copy": asynchronous,
+    "change the copy": asynchronous_copies,
     "none": nothing,
 }
 
-BY_RULE: dict[str, Ask] = {
-    "SYN101": asynchronous,
+BY_RULE: dict[str, Intervene] = {
+    "SYN101": asynchronous_copies,
     "SYN102": without_read,
     "SYN106": without_allocation,
     "SYN108": asynchronous_launches,
-    "CPY203": gathered,
-    "CPY204": on_device,
-    "OVL301": prefetched,
-    "OVL302": overlapped,
-    "OVL304": on_two_streams,
+    "CPY203": gathered_copies,
+    "CPY204": without_copies,
+    "OVL301": prefetched_copies,
+    "OVL302": overlapped_collectives,
+    "OVL304": copies_on_two_streams,
     "LCH501": as_graphs,
 }
 """Where a rule's fix is more than its family's intervention."""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from syncscope.estimate.edits import Smooth
+from syncscope.estimate.items import Items
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
 LONGEST = 32
@@ -49,7 +49,7 @@ Step = list["Run | int"]
 """What happens in a step: stretches, and the numbers of items that stand by themselves."""
 
 
-def find_runs(items: pd.DataFrame, apart: Bools, changes: Sequence[Smooth], scales: Floats) -> list[Step]:
+def find_runs(items: Items, apart: Bools, changes: Sequence[Smooth], scales: Floats) -> list[Step]:
     """The steps. ``apart`` (n,) are the items that stand by themselves; ``scales`` are those of the host's work."""
     first = _begins(items, apart)
     starts = np.flatnonzero(first)
@@ -60,12 +60,11 @@ def find_runs(items: pd.DataFrame, apart: Bools, changes: Sequence[Smooth], scal
         edited[change.items] = True
     changed = np.logical_or.reduceat(edited & ~apart, starts)
     found = _changed(items, starts, last, np.flatnonzero(changed), changes, scales)
-    launched = (items["stream"] >= 0).to_numpy(np.int64)
-    most = np.maximum.reduceat(items["stream"].to_numpy(np.int64), starts)
-    count = np.add.reduceat(launched, starts)
-    alone = np.logical_or.reduceat(items["alone"].to_numpy(bool), starts)
-    chain, of_step = items["chain"].to_numpy(np.int64)[starts], items["step"].to_numpy()[starts].tolist()
-    steps: list[Step] = [[] for _ in range(int(items["step"].max()) + 1)]
+    most = np.maximum.reduceat(items.stream, starts)
+    count = np.add.reduceat((items.stream >= 0).astype(np.int64), starts)
+    alone = np.logical_or.reduceat(items.alone, starts)
+    chain, of_step = items.chain[starts], items.step[starts].tolist()
+    steps: list[Step] = [[] for _ in range(int(items.step.max()) + 1)]
     for number, (item, step) in enumerate(zip(starts.tolist(), of_step, strict=True)):
         if apart[item]:
             steps[step].append(item)
@@ -83,7 +82,7 @@ _Sums = tuple[Floats, Floats, Floats]
 
 
 def _changed(
-    items: pd.DataFrame, starts: Ints, last: Ints, runs: Ints, changes: Sequence[Smooth], scales: Floats
+    items: Items, starts: Ints, last: Ints, runs: Ints, changes: Sequence[Smooth], scales: Floats
 ) -> dict[int, _Sums]:
     """Work, activities and what is behind, (columns,) each, of the ``runs`` that a question changes."""
     found: dict[int, _Sums] = {}
@@ -105,18 +104,18 @@ def _changed(
 class _Parts:
     """Some stretches, one behind the other, as each question has them; times (items, questions)."""
 
-    def __init__(self, items: pd.DataFrame, rows: Ints, starts: Ints, changes: Sequence[Smooth]) -> None:
+    def __init__(self, items: Items, rows: Ints, starts: Ints, changes: Sequence[Smooth]) -> None:
         """Stretches of the ``rows`` of items, ascending, that begin at ``starts`` among them."""
         self._starts, self._last = starts, np.append(starts[1:], len(rows)) - 1
         shape = (len(rows), max(len(changes), 1))
-        named = {name: items[name].to_numpy()[rows][:, None] for name in ("pre", "own", "gap", "lat", "dur")}
+        named = {name: getattr(items, name)[rows][:, None] for name in ("pre", "own", "gap", "lat", "dur")}
         shares = {"pre": np.ones(shape), "own": np.ones(shape), "gap": np.full(shape, np.inf)}
         for column, change in enumerate(changes):
             place = np.minimum(np.searchsorted(rows, change.items), len(rows) - 1)
             here = rows[place] == change.items
             for name, share in shares.items():
                 share[place[here], column] = getattr(change, name)[here]
-        self._launched = (items["stream"] >= 0).to_numpy()[rows][:, None]
+        self._launched = (items.stream >= 0)[rows][:, None]
         self._work = named["pre"] * shares["pre"] + named["own"] * shares["own"]
         self._busy = np.where(self._launched, named["dur"] + np.minimum(named["gap"], shares["gap"]), 0.0)
         self._tail = named["lat"] + named["dur"]
@@ -133,19 +132,23 @@ class _Parts:
         return hosts[self._last] - hosts_before, busy[self._last] - busy_before, behind
 
 
-def _begins(items: pd.DataFrame, apart: Bools) -> Bools:
+def _begins(items: Items, apart: Bools) -> Bools:
     """Which items begin a stretch: those apart and what follows them, those that outlast others and what follows them,
     another chain, stream or sharing, a new step."""
-    long = (items["dur"] > OUTLASTS * items.groupby("stream")["dur"].transform("mean")).to_numpy(bool)
-    stream = items["stream"].where(items["stream"] >= 0).bfill().fillna(-1).to_numpy(np.int64)
-    launched = (items["stream"] >= 0).to_numpy(bool)
-    alone = items["alone"].where(launched).bfill().fillna(False).to_numpy(bool)
-    columns = (items["chain"].to_numpy(np.int64), items["step"].to_numpy(np.int64), stream, alone)
+    group = items.stream + 1
+    mean = np.bincount(group, weights=items.dur) / np.maximum(np.bincount(group), 1)
+    long = items.dur > OUTLASTS * mean[group]
+    # What launches nothing belongs to the launch that comes next.
+    number = np.arange(len(items))
+    launches = np.where(items.stream >= 0, number, len(items))
+    coming = np.minimum.accumulate(launches[::-1])[::-1]
+    stream, alone = np.append(items.stream, -1)[coming], np.append(items.alone, False)[coming]
+    columns = (items.chain, items.step, stream, alone)
     first = apart | long
     first[1:] |= first[:-1].copy()
     first[0] = True
     for column in columns:
         first[1:] |= column[1:] != column[:-1]
-    since = np.arange(len(first)) - np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))
+    since = number - np.maximum.accumulate(np.where(first, number, 0))
     found: Bools = first | (since % LONGEST == 0)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from syncscope.estimate.machine import HOST, Replayed, Stretch
+from syncscope.estimate.replay import HOST, Replayed, Stretch
 from syncscope.schema.findings import Sketch, SketchLane
 from syncscope.timeline.intervals import Floats
 

@@ -117,7 +117,7 @@ def test_without_dask_it_is_named(ranks: Path) -> None:
 
 
 def test_processes_are_started_only_for_enough_to_read(ranks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("syncscope.analysis.engine.cores", lambda: 4)
+    monkeypatch.setattr("syncscope.trace.workers.available_cores", lambda: 4)
     one = str(ranks / "rank0.json")
     assert study._processes([one] * 7) == 1
     assert study._processes([one] * 8) == 4

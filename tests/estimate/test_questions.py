@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from syncscope import rules
-from syncscope.estimate.costs import Costs
 from syncscope.estimate.edits import Edit, Question
-from syncscope.estimate.machine import CROWDED, Scenario, replay
+from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
 from syncscope.estimate.questions import BY_FAMILY, BY_RULE, PEERS, STACKED, Study, question
+from syncscope.estimate.replay import CROWDED, Scenario, replay
 from syncscope.rules.rule import Hit
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -200,7 +200,7 @@ def test_memory_is_neither_asked_for_nor_given_back() -> None:
         builder.call("cudaFree", at + 140, 495)
 
     one = study(each_step(draw))
-    kinds = one.timeline.waits["kind"].tolist()
+    kinds = one.timeline.tables.waits.kind.tolist()
     assert set(kinds) == {"alloc", "free"}
     changes = asked(one, "SYN106", waits=frozenset(range(len(kinds))))
     assert saved_us(one, changes) == pytest.approx(1000 - 501, abs=5)

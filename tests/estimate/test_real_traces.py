@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from syncscope.analysis.analyze import analyze
-from syncscope.estimate.costs import MEASURED
-from syncscope.estimate.machine import Scenario, replay
+from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
+from syncscope.estimate.replay import Scenario, replay
 from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
 from syncscope.trace import load

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from syncscope.estimate.machine import HOST, Replayed, Stretch
+from syncscope.estimate.replay import HOST, Replayed, Stretch
 from syncscope.estimate.sketch import BINS, sketches
 
 

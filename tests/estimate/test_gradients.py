@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syncscope.estimate.costs import Costs
 from syncscope.estimate.edits import Question
-from syncscope.estimate.machine import Scenario, replay
-from syncscope.estimate.overlap import BUCKET, MOST_PIECES, PIECES, over_backward
+from syncscope.estimate.gradients import BUCKET, MOST_PIECES, PIECES, over_backward
+from syncscope.estimate.items import COLLECTIVE
+from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import Program, compile_program
+from syncscope.estimate.replay import Scenario, replay
 from syncscope.timeline import Timeline
 from tests.builders import TID, TraceBuilder
 
@@ -37,7 +38,7 @@ def training(*reduces: float, between: float = 0, autograd: int = TID + 1) -> tu
 
 
 def asked(timeline: Timeline, program: Program, size: float = -1) -> Question:
-    items = np.flatnonzero((program.items["engine"] == 2).to_numpy(bool))
+    items = np.flatnonzero(program.items.engine == COLLECTIVE)
     return over_backward(timeline, program, dict.fromkeys(items.tolist(), size))
 
 

@@ -9,8 +9,9 @@ import pytest
 import syncscope
 from syncscope import rules
 from syncscope.analysis.analyze import analyze_timelines
-from syncscope.estimate import Estimate, prepare, worth
-from syncscope.estimate.estimate import NO_CALLS, NO_DEVICE, NO_STEPS, OUTSIDE, RANGE, UNLIKE, UNTRIED
+from syncscope.estimate import Estimate, estimate_savings, prepare
+from syncscope.estimate.prepare import NO_CALLS, NO_DEVICE, NO_STEPS
+from syncscope.estimate.savings import OUTSIDE, RANGE, UNLIKE, UNTRIED
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
@@ -35,7 +36,7 @@ def waiting(bare: bool = True, steps: int = 4) -> TraceBuilder:
 
 def estimated(builder: TraceBuilder, bare_ms: float | None = None) -> Estimate:
     timeline = Timeline(builder.trace())
-    return worth(prepare(timeline, rules.hits(timeline)[0], bare_ms))
+    return estimate_savings(prepare(timeline, rules.hits(timeline)[0], bare_ms))
 
 
 def one(found: Estimate, code: str) -> Finding:
@@ -128,7 +129,7 @@ def test_a_wait_that_is_worth_next_to_nothing_is_no_error() -> None:
 
 
 def test_nothing_is_replayed_where_nothing_was_found() -> None:
-    assert worth(prepare(Timeline(waiting().trace()), [])).replay is None
+    assert estimate_savings(prepare(Timeline(waiting().trace()), [])).replay is None
 
 
 def test_all_together_is_asked_of_the_selected_rules_alone() -> None:

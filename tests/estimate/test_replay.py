@@ -7,10 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from syncscope.estimate.costs import MEASURED
 from syncscope.estimate.edits import Edit
-from syncscope.estimate.machine import Scenario, _Machine, replay
+from syncscope.estimate.items import TO_DEVICE
+from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import QUEUE, Program, compile_program
+from syncscope.estimate.replay import Scenario, _Machine, replay
 from syncscope.timeline import Timeline
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, simulate, trace
 
@@ -24,7 +25,7 @@ def program(steps: list[list[Op]]) -> Program:
 
 
 def waits(compiled: Program) -> list[int]:
-    return np.flatnonzero(compiled.items["wait"].to_numpy(bool)).tolist()
+    return np.flatnonzero(compiled.items.wait).tolist()
 
 
 def ends_us(compiled: Program, *questions: dict[int, Edit]) -> list[list[float]]:
@@ -70,7 +71,7 @@ def test_kernels_of_two_streams_do_not_share_the_device_for_free() -> None:
 def test_a_copy_of_its_own_stream_starts_a_step_early() -> None:
     steps: list[list[Op]] = [[Launch(100, 7, "HtoD"), Launch(300), Work(5)]] * 6
     compiled = program(steps)
-    copies = np.flatnonzero((compiled.items["engine"] == 0).to_numpy(bool))
+    copies = np.flatnonzero(compiled.items.engine == TO_DEVICE)
     ends = ends_us(compiled, {}, {int(item): Edit(early=True) for item in copies})
     assert np.diff(ends[0])[-1] == pytest.approx(402)
     assert np.diff(ends[1])[-1] == pytest.approx(301)

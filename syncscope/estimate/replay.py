@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
+from syncscope.estimate.dependencies import NOW, Target
 from syncscope.estimate.edits import Change, Changes, Question
+from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items
 from syncscope.estimate.program import QUEUE, Program
 from syncscope.estimate.runs import Run, find_runs
-from syncscope.estimate.targets import NOW, Target
 from syncscope.timeline.intervals import Bools, Floats
 
 LEAST_LEFT = 0.25
@@ -30,9 +30,6 @@ HOLDS_ENGINE = 20_000
 
 HOST = -1
 """In place of a stream: the host, blocked."""
-
-TO_DEVICE, COLLECTIVE = 0, 2
-"""The engines of copies to the device and of collectives."""
 
 CROWDED = 0.75
 """Share of a collective's time by which the compute beside it takes longer: 0.5 to 1, measured on two H200 that NVLink
@@ -110,7 +107,7 @@ def replay(
 
 
 class _Item(NamedTuple):
-    """What a replay reads of an item, as in ``program.ITEMS``, with the profiler's share taken off ``pre`` and ``own``
+    """What a replay reads of an item, as in ``Items``, with the profiler's share taken off ``pre`` and ``own``
     where it is to be."""
 
     pre: float
@@ -156,7 +153,7 @@ class _Machine:
         self, program: Program, questions: Sequence[Question], scenarios: Floats, taxed: bool, lone: Sequence[bool]
     ) -> None:
         """``scenarios`` (scenarios, 4): host, pageable, paced, crowded."""
-        items = host_work(program.items) if taxed else program.items
+        items = without_profiler(program.items) if taxed else program.items
         self._scale = np.tile(scenarios[:, 0], len(questions))
         self._pageable = np.tile(scenarios[:, 1], len(questions))
         self._paced = np.tile(scenarios[:, 2] > 0, len(questions))
@@ -166,10 +163,12 @@ class _Machine:
         self._which = np.tile(np.arange(len(scenarios)), len(questions))
         self._changes = Changes(questions, self._scale)
         self._targets, self._remembered = program.targets, program.targets.remembered(self._changes.targets)
-        self._item = [_Item(*row) for row in zip(*(items[name].tolist() for name in _Item._fields), strict=True)]
+        self._item = [
+            _Item(*row) for row in zip(*(getattr(items, name).tolist() for name in _Item._fields), strict=True)
+        ]
         self._steps = find_runs(items, self._apart(items), self._changes.smooth, scenarios[:, 0])
-        self._shared = items.loc[items["alone"], "stream"].nunique() > 1
-        self._contended = [*(_one_by_one(items[items["engine"] == side]) for side in (0, 1)), False]
+        self._shared = len(np.unique(items.stream[items.alone])) > 1
+        self._contended = [*(_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
         self._host, self._stream = [zero] * program.chains, [zero] * len(program.streams)
         self._held = [zero] * len(program.streams)
@@ -186,13 +185,12 @@ class _Machine:
         self.watching = False
         self.seen: list[Stretch] = []
 
-    def _apart(self, items: pd.DataFrame) -> Bools:
+    def _apart(self, items: Items) -> Bools:
         """Items that no stretch may hold."""
-        special = items["mark"] | items["wait"] | items["blocks"] | items["follows"] | (items["chain"] < 0)
-        special |= items["loading"] > 0
-        special |= (items["engine"] == COLLECTIVE) & (self._lone is not None)
-        special |= (items["engine"] >= 0) & (items["dur"] >= HOLDS_ENGINE)
-        found: Bools = special.to_numpy(bool, copy=True)
+        found: Bools = items.mark | items.wait | items.blocks | items.follows | (items.chain < 0)
+        found |= items.loading > 0
+        found |= (items.engine == COLLECTIVE) & (self._lone is not None)
+        found |= (items.engine >= 0) & (items.dur >= HOLDS_ENGINE)
         found[sorted({*self._changes.items, *self._targets.holds, *self._remembered})] = True
         return found
 
@@ -371,16 +369,17 @@ class _Machine:
         return times[0] if len(times) == 1 else np.maximum.reduce(times)
 
 
-def _one_by_one(copies: pd.DataFrame) -> bool:
-    """Whether copies of several streams share one engine: there are some, and each began when those launched before
-    it were done."""
-    starts, ends = copies["starts"].to_numpy(), copies["ends"].to_numpy()
+def _one_by_one(items: Items, engine: int) -> bool:
+    """Whether copies of several streams share an engine: there are some, and each began when those launched before it
+    were done."""
+    mine = items.engine == engine
+    starts, ends = items.starts[mine], items.ends[mine]
     sooner = starts[1:] < np.maximum.accumulate(ends)[:-1]
-    return bool(copies["stream"].nunique() > 1 and not sooner.any())
+    return len(np.unique(items.stream[mine])) > 1 and not sooner.any()
 
 
-def host_work(items: pd.DataFrame) -> pd.DataFrame:
+def without_profiler(items: Items) -> Items:
     """The items without the profiler's share of the host's work: it comes off what lies before the call first."""
-    pre, own, tax = (items[name].to_numpy() for name in ("pre", "own", "tax"))
-    less = np.minimum(tax, (1 - LEAST_LEFT) * pre)
-    return items.assign(pre=pre - less, own=np.maximum(own - (tax - less), LEAST_LEFT * own))
+    less = np.minimum(items.tax, (1 - LEAST_LEFT) * items.pre)
+    own = np.maximum(items.own - (items.tax - less), LEAST_LEFT * items.own)
+    return replace(items, pre=items.pre - less, own=own)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncscope.estimate.machine import COLLECTIVE, Scenario, replay
+from syncscope.estimate.items import COLLECTIVE
 from syncscope.estimate.program import Program
+from syncscope.estimate.replay import Scenario, replay
 from syncscope.timeline.intervals import Floats
 
 MISFIT = 0.03
@@ -99,7 +100,7 @@ def _step_ns(program: Program, scenarios: list[Scenario], order: list[int], skip
 def _grid(program: Program, host: float, copies: float) -> tuple[Floats, Floats]:
     """Scales of the host's work, ``host`` apart, and of the time of pageable copies, where there are any."""
     hosts = np.linspace(LEAST, MOST, round((MOST - LEAST) / host) + 1)
-    many = round(2 * PAGEABLE_MOST / copies) + 1 if program.items["pageable"].any() else 1
+    many = round(2 * PAGEABLE_MOST / copies) + 1 if program.items.pageable.any() else 1
     return hosts, 1 + np.linspace(-PAGEABLE_MOST, PAGEABLE_MOST, many) if many > 1 else np.ones(1)
 
 
@@ -133,10 +134,10 @@ def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
 def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:
     """The likely scenario, and for each thing in doubt what else it may be: two more."""
     found = [likely, likely._replace(host=least), likely._replace(host=most)]
-    if program.items["pageable"].any():
+    if program.items.pageable.any():
         found += [likely._replace(pageable=likely.pageable + doubt) for doubt in (-PAGEABLE, PAGEABLE)]
-    if (program.items["engine"] == COLLECTIVE).any():
+    if (program.items.engine == COLLECTIVE).any():
         found += [likely._replace(crowded=likely.crowded + doubt) for doubt in (-CROWDING, CROWDING)]
-    if program.workers is None and (program.items["loading"] > 0).any():
+    if program.workers is None and (program.items.loading > 0).any():
         found += [likely._replace(paced=0.0)] * 2
     return tuple(found)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
-from syncscope.estimate.chains import lead
+from syncscope.estimate.dependencies import Target
 from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.host import leading_thread
+from syncscope.estimate.items import Items
 from syncscope.estimate.program import Program
-from syncscope.estimate.targets import Target
 from syncscope.timeline import Timeline
-from syncscope.timeline.intervals import Floats, Ints
+from syncscope.timeline.intervals import Ints
 
 BUCKET = 25e6
 """Bytes that are reduced at once, as DistributedDataParallel does by default."""
@@ -34,7 +34,7 @@ def over_backward(timeline: Timeline, program: Program, collectives: dict[int, f
     items = program.items
     found: Question = {}
     every = np.array(sorted(collectives), dtype=np.int64)
-    step = items["step"].to_numpy(np.int64)[every]
+    step = items.step[every]
     for number in np.unique(step):
         mine = every[step == number]
         backward = _backward(timeline, items, mine)
@@ -44,29 +44,26 @@ def over_backward(timeline: Timeline, program: Program, collectives: dict[int, f
     return found
 
 
-def _backward(timeline: Timeline, items: pd.DataFrame, mine: Ints) -> Ints:
+def _backward(timeline: Timeline, items: Items, mine: Ints) -> Ints:
     """Items of the backward that the collectives of one step follow, on one stream."""
-    tid = np.append(timeline.calls["tid"].to_numpy(np.int64), -1)[items["call"].to_numpy(np.int64)]
-    step, dur = items["step"].to_numpy(np.int64), items["dur"].to_numpy()
-    kernel = (items["kernel"] & (items["call"] >= 0)).to_numpy(bool)
-    computed: Ints = np.flatnonzero(kernel & (step == step[mine[0]]))
+    tid = np.append(timeline.tables.calls.tid, -1)[items.call]
+    dur, streams = items.dur, items.stream
+    computed: Ints = np.flatnonzero(items.kernel & (items.call >= 0) & (items.step == items.step[mine[0]]))
     computed = computed[computed < mine[-1]]
-    beside = tid[computed] != lead(timeline)
+    beside = tid[computed] != leading_thread(timeline)
     backward: Ints = computed[beside]
     if not len(backward):
         return backward
     between = computed[~beside & (computed > backward[-1])]
     if dur[between].sum() > OTHERS * dur[backward].sum():
         return backward[:0]
-    streams = items["stream"].to_numpy(np.int64)
-    busiest = pd.Series(dur[backward]).groupby(streams[backward]).sum().idxmax()
+    busiest = np.argmax(np.bincount(streams[backward], weights=dur[backward]))
     one: Ints = backward[streams[backward] == busiest]
     return one
 
 
-def _spread(items: pd.DataFrame, mine: Ints, size: dict[int, float], backward: Ints) -> Question:
-    dur: Floats = items["dur"].to_numpy()
-    stream = int(items["stream"].iloc[backward[0]])
+def _spread(items: Items, mine: Ints, size: dict[int, float], backward: Ints) -> Question:
+    dur, stream = items.dur, int(items.stream[backward[0]])
     done, whole = np.cumsum(dur[backward]), float(dur[mine].sum())
     found, before = {}, 0.0
     for item in mine.tolist():

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from syncscope.estimate.costs import Costs
-from syncscope.estimate.machine import Scenario, replay
+from syncscope.estimate.fit import LEAST, MISFIT, USUAL, WARM, Fit, fit, steady
+from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import Program, compile_program
-from syncscope.estimate.scale import LEAST, MISFIT, USUAL, WARM, Fit, fit, steady
+from syncscope.estimate.replay import Scenario, replay
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, trace
@@ -95,7 +95,7 @@ def test_steady_state_begins_with_the_steps_before_and_counts_whole_rounds() -> 
 
 
 def test_huge_steps_are_replayed_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("syncscope.estimate.scale.MOST_ITEMS", 10)
+    monkeypatch.setattr("syncscope.estimate.fit.MOST_ITEMS", 10)
     assert steady(program(HOST_BOUND, 4)) == ([2, 3, 0, 1, 2, 3], 2)
 
 
