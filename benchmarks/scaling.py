@@ -32,7 +32,7 @@ trace = load(sys.argv[1], workers=1)
 times.append(time.process_time())
 timeline = Timeline(trace)
 hits, _ = rules.hits(timeline)
-timeline.info
+timeline.info()
 times.append(time.process_time())
 estimate_savings(prepare(timeline, hits, None))
 times.append(time.process_time())

@@ -142,7 +142,7 @@ def predict(pair: Pair, *files: Path) -> Predicted:
     timelines = [Timeline(load(file)) for file in files]
     prepared = [prepare(one, [hit for hit in rules.hits(one)[0] if pair.answers(hit.finding)]) for one in timelines]
     told = estimate_savings(prepared[0], [peer for one in prepared if (peer := one.peer)])
-    info = timelines[0].info
+    info = timelines[0].info()
     overlap = info.overlap
     whys = [finding.saving_null_why for finding in told.findings if finding.saving_null_why]
     stalls = [finding.stall_ms_per_step for finding in told.findings if finding.stall_ms_per_step is not None]

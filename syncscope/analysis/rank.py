@@ -132,7 +132,7 @@ def find_report(
     hits, not_checked = rules.hits(timeline)
     prepared = prepare(timeline, [hit for hit in hits if hit.finding.rule in codes], bare_ms)
     others = tuple(hit.finding for hit in hits if hit.finding.rule not in codes)
-    info = timeline.info
+    info = timeline.info()
     if hta:
         from syncscope.hta import analyses  # nothing else needs it
 

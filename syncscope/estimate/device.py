@@ -91,7 +91,7 @@ def _items(timeline: Timeline, host: HostPart) -> Ints:
     of_row = np.full(len(timeline.tables.activities) + 1, -1, dtype=np.int64)
     for rows, table in ((host.call, of_call), (host.orphan, of_row)):
         table[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
-    found: Ints = np.maximum(of_call[timeline.launch], of_row[:-1])
+    found: Ints = np.maximum(of_call[timeline.tables.activities.launch], of_row[:-1])
     return found
 
 

@@ -41,7 +41,7 @@ def find_host_part(timeline: Timeline) -> HostPart:
     steps, calls, device = timeline.tables.steps, timeline.tables.calls, timeline.tables.activities
     base, last = int(steps.ts.min()), int(steps.end.max())
     inside = np.flatnonzero((calls.ts >= base) & (calls.ts < last))
-    orphans = np.flatnonzero((timeline.launch < 0) & (device.ts >= base) & (device.ts < last))
+    orphans = np.flatnonzero((device.launch < 0) & (device.ts >= base) & (device.ts < last))
     begin = np.concatenate([calls.ts[inside], steps.end, device.ts[orphans]]) - base
     end = np.concatenate([calls.end[inside], steps.end, device.ts[orphans]]) - base
     none = np.full(len(steps) + len(orphans), -1, dtype=np.int64)

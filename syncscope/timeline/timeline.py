@@ -208,7 +208,6 @@ class Timeline:
         """What the program calls a thread."""
         return self.trace.thread_names.get(tid)
 
-    @cached_property
     def info(self) -> TraceInfo:
         """The trace in the report."""
         trace, recording = self.trace, self.trace.recording

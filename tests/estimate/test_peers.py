@@ -58,7 +58,7 @@ def compiled(timeline: Timeline) -> tuple[Program, SharedCollectives]:
 
 def peer(timeline: Timeline, *findings: str) -> Peer:
     collectives = find_shared_collectives(timeline).with_lengths()
-    return Peer(rank=timeline.info.rank or 0, findings=findings, collectives=collectives)
+    return Peer(rank=timeline.info().rank or 0, findings=findings, collectives=collectives)
 
 
 def later_us(one: Timeline, *others: Timeline) -> list[float]:

@@ -158,7 +158,7 @@ def test_a_thousand_collectives_a_step_leave_a_short_table():
     builder = TraceBuilder(rank=0, world_size=2).recording(0, 50_000)
     for i in range(1000):
         builder.launch(ALL_REDUCE, call=(40 * i, 2), runs=(40 * i + 5, 20), stream=13)
-    meetings = Timeline(builder.trace()).info.meetings
+    meetings = Timeline(builder.trace()).info().meetings
     assert meetings is not None
     assert len(meetings.collectives) == 8
     assert sum(one.ms for one in meetings.collectives) == pytest.approx(20.0)

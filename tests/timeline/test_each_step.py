@@ -6,7 +6,7 @@ from tests.builders import TraceBuilder
 
 
 def each_step(trace: TraceBuilder) -> EachStep:
-    found = Timeline(trace.trace()).info.each_step
+    found = Timeline(trace.trace()).info().each_step
     assert found is not None
     return found
 
@@ -50,4 +50,4 @@ def test_what_cannot_be_seen_is_missing_not_zero() -> None:
     assert blind.blocked_ms is None and blind.copy_exposed_ms is not None
     idle = each_step(TraceBuilder().steps(0, 100).stream_sync(10, 20))
     assert idle.blocked_ms is not None and idle.copy_exposed_ms is None
-    assert Timeline(TraceBuilder().kernel("gemm", 10, 20).trace()).info.each_step is None
+    assert Timeline(TraceBuilder().kernel("gemm", 10, 20).trace()).info().each_step is None

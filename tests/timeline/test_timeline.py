@@ -45,7 +45,7 @@ def test_without_device_activity_there_is_no_overlap():
 
 
 def test_steps_are_timed_under_the_profiler_and_bare():
-    info = Timeline(TraceBuilder().recording(0, 100, 220, bare_us=[60, 80]).stream_sync(10, 5).trace()).info
+    info = Timeline(TraceBuilder().recording(0, 100, 220, bare_us=[60, 80]).stream_sync(10, 5).trace()).info()
     assert info.steps.count == 2
     assert info.steps.profiled_ms == pytest.approx(0.110)
     assert info.steps.bare_ms == pytest.approx(0.070)
@@ -53,13 +53,13 @@ def test_steps_are_timed_under_the_profiler_and_bare():
 
 
 def test_a_foreign_trace_has_no_bare_time():
-    assert Timeline(TraceBuilder().step(0, 100).stream_sync(10, 5).trace()).info.steps.bare_ms is None
+    assert Timeline(TraceBuilder().step(0, 100).stream_sync(10, 5).trace()).info().steps.bare_ms is None
 
 
 def test_coverage_counts_waits_inside_steps_and_those_with_an_exact_line():
     builder = TraceBuilder().recording(0, 500).stream_sync(10, 10).stream_sync(100, 10).warning(140, STEP)
     builder.stream_sync(600, 10).warning(640, STEP)
-    coverage = Timeline(builder.trace()).info.coverage
+    coverage = Timeline(builder.trace()).info().coverage
     assert (coverage.waits, coverage.with_line) == (2, 1)
 
 
@@ -72,7 +72,7 @@ def test_has_says_what_the_trace_holds():
 
 def test_notes_of_the_recording_reach_the_report():
     builder = TraceBuilder().recording(0, 100, notes=("The window ended early.",)).stream_sync(10, 5)
-    assert "The window ended early." in Timeline(builder.trace()).info.warnings
+    assert "The window ended early." in Timeline(builder.trace()).info().warnings
 
 
 class TestOpsOfAWindowWithoutOps:
@@ -147,4 +147,4 @@ def test_an_expression_names_its_op_only_where_there_is_no_doubt(expression: str
 def test_a_device_listed_under_another_number_has_the_name_that_all_have(listed, name):
     builder = TraceBuilder().launch("gemm", call=(5, 5), runs=(12, 50), device=3)
     builder.top["deviceProperties"] = [{"id": number, "name": name} for number, name in listed.items()]
-    assert Timeline(builder.trace()).info.device == name
+    assert Timeline(builder.trace()).info().device == name

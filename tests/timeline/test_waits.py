@@ -46,7 +46,7 @@ def test_allocation_calls_are_kept_apart_from_waits_and_out_of_coverage():
     builder = TraceBuilder().step(0, 100).call("cudaMalloc", 10, 5).call("cudaFree", 20, 5).stream_sync(40, 5)
     view = timeline(builder.call("cudaHostAlloc", 50, 5).call("cudaFreeHost", 60, 5))
     assert view.waits["kind"].tolist() == ["alloc", "free", "stream", "alloc", "free"]
-    assert view.info.coverage.waits == 1
+    assert view.info().coverage.waits == 1
 
 
 def test_a_stream_wait_completes_the_copy_of_its_own_op_only():
