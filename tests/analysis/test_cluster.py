@@ -19,6 +19,7 @@ from syncscope.analysis.analyze import choose_engine, find_traces
 from syncscope.analysis.engine import EngineError
 from syncscope.analysis.local import Local
 from syncscope.analysis.rank import Job
+from syncscope.estimate import peers_to_compare
 from syncscope.rules import RULES
 
 distributed = pytest.importorskip("distributed")
@@ -99,6 +100,7 @@ def test_a_cluster_gives_the_report_of_one_machine(tmp_path: Path, monkeypatch: 
     told: list[tuple[int, int]] = []
     with dask(tmp_path / "elsewhere", 1, "--no-nanny") as cluster:
         there = choose_engine(scheduler=cluster.address)
+        assert peers_to_compare(Local().analyze(files, JOB).peers), "the second phase is needed"
         assert there.analyze(files, JOB, lambda path, done, total: told.append((done, total))) == Local().analyze(
             files, JOB
         )

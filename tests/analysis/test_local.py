@@ -10,12 +10,15 @@ import pytest
 
 from benchmarks.ranks import RECORDED, write_rank
 from syncscope.analysis import local
-from syncscope.analysis.analyze import analyze, choose_engine, find_traces
+from syncscope.analysis.analyze import analyze, analyze_timelines, choose_engine, find_traces
 from syncscope.analysis.local import DIED, Local
-from syncscope.analysis.rank import Job, Results
+from syncscope.analysis.rank import NOTHING_KEPT, Job, Results
 from syncscope.rules import RULES
-from tests.analysis import dying
+from syncscope.timeline import Timeline
+from syncscope.trace import load
+from tests.analysis import counting, dying
 from tests.cli import traces
+from tests.estimate.test_peers import drawn
 
 JOB = Job(codes=frozenset(rule.code for rule in RULES), max_bars=500)
 
@@ -66,6 +69,34 @@ def test_there_are_no_more_processes_than_processors(run: Path, monkeypatch: pyt
     monkeypatch.setattr(local, "available_cores", lambda: 1)
     monkeypatch.setattr(local, "_Pool", None)  # one process needs no pool
     assert len(Local(64).analyze(find_traces([run]), JOB).report.traces) == 5
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ranks_that_differ_are_compared_and_each_trace_is_loaded_once(
+    jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "analyze_rank", counting.analyze_rank)
+    monkeypatch.setattr(local, "compare_rank", counting.compare_rank)
+    ranks = [drawn(0, 100, bare=True), drawn(1, 160, reads=False, bare=True)]
+    files = [str(builder.write(tmp_path / f"rank{number}.json")) for number, builder in enumerate(ranks)]
+    results = Local(jobs).analyze(files, msgspec.structs.replace(JOB, several=True))
+    assert sorted((tmp_path / counting.LOADS).read_text().split()) == ["rank0.json", "rank1.json"]
+    (read,) = [finding for finding in results.report.findings if finding.rule == "SYN102"]
+    (alone,) = [finding for finding in analyze(files[0]).findings if finding.rule == "SYN102"]
+    assert read.saving_ms_per_step == pytest.approx(0.06, abs=0.02)
+    assert alone.saving_ms_per_step is not None and alone.saving_ms_per_step > 0.15
+    assert results.report.findings == analyze_timelines(Timeline(load(file)) for file in files).findings
+    assert len(results.pictures) == 2
+
+
+def test_nothing_is_kept_of_more_ranks_than_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "MOST_PEERS", 2)
+    ranks = local._Ranks()
+    for number in range(2):
+        ranks.keep(number, (b"results", b"kept"))
+    assert ranks.in_order() == [(b"results", b"kept")] * 2
+    ranks.keep(2, (b"results", b"kept"))
+    assert ranks.in_order() == [(b"results", NOTHING_KEPT)] * 3
 
 
 def fail(*_: object) -> None:

@@ -6,7 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from syncscope import rules
 from syncscope.analysis.analyze import analyze, analyze_timelines
+from syncscope.estimate import Prepared, estimate_savings, prepare
 from syncscope.estimate.edits import Edit
 from syncscope.estimate.items import COLLECTIVE
 from syncscope.estimate.peers import (
@@ -128,6 +130,22 @@ def test_nothing_changed_changes_nothing():
 def test_without_waits_a_collective_lasts_from_when_the_last_rank_came():
     program = without_late_peers(with_peers(*compiled(rank(0, 100)), [peer(rank(1, 60))])[0])
     assert (program.items.dur[program.items.engine == COLLECTIVE] / 1000).tolist() == pytest.approx([60] * STEPS)
+
+
+def test_what_was_prepared_travels_as_bytes():
+    timelines = [rank(0, 100, 140, bare=True), rank(1, 160, reads=False, bare=True)]
+    ranks = [prepare(timeline, rules.hits(timeline)[0]) for timeline in timelines]
+    peers = [one.peer for one in ranks if one.peer]
+    for one in ranks:
+        again = Prepared.from_bytes(one.to_bytes())
+        assert again.peer == one.peer
+        assert again.program is not None and one.program is not None
+        assert {name: column.dtype for name, column in vars(again.program.items).items()} == {
+            name: column.dtype for name, column in vars(one.program.items).items()
+        }
+        assert estimate_savings(again, peers) == estimate_savings(one, peers)
+    with pytest.raises(msgspec.DecodeError):
+        Prepared.from_bytes(b"something else")
 
 
 def test_a_folder_of_ranks_says_the_same_as_their_timelines(tmp_path):
