@@ -126,11 +126,11 @@ def analyze_timelines(
 ) -> Report:
     """``analyze`` of traces already read. Takes one at a time, so an iterator need not hold them all."""
     wanted = frozenset(rule.code for rule in rules.select(select, ignore))
-    found = [find_report(timeline, wanted, bare_ms) for timeline in timelines]
-    reports = [estimate_report(report, prepared) for report, prepared in found]
-    known = [peer for report, (_, prepared) in zip(reports, found, strict=True) for peer in find_peer(report, prepared)]
+    pairs = [find_report(timeline, wanted, bare_ms) for timeline in timelines]
+    reports = [estimate_report(report, prepared) for report, prepared in pairs]
+    known = [peer for report, (_, prepared) in zip(reports, pairs, strict=True) for peer in find_peer(report, prepared)]
     if peers := peers_to_compare(known):
-        reports = [estimate_report(report, prepared, peers) for report, prepared in found]
+        reports = [estimate_report(report, prepared, peers) for report, prepared in pairs]
     return _finished(merge(reports), wanted, policy)
 
 

@@ -87,7 +87,12 @@ def _run_in_turn(tasks: Sequence[Task], paths: Sequence[str], keep: Keep, progre
 
 
 class _Pool:
-    """Processes that run one task for each path."""
+    """Processes that run one task for each path.
+
+    loky 3.7 was tried in its place: a killed worker fails every task that is not done, as here, so what follows is
+    needed all the same; a pool takes 1.9 s to start instead of 0.8, and 0.04 from the second on; Ctrl-C waits for the
+    tasks under way.
+    """
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs

@@ -110,8 +110,8 @@ def _analyze(path: str, job: Job, shown: str | None) -> Rank:
     report, kept = EMPTY_REPORT, NOTHING_KEPT
     peers: tuple[Peer, ...] = ()
     if job.report:
-        found, prepared = find_report(timeline, job.codes, job.bare_ms, job.hta)
-        report = estimate_report(found, prepared)
+        report, prepared = find_report(timeline, job.codes, job.bare_ms, job.hta)
+        report = estimate_report(report, prepared)
         peers = find_peer(report, prepared)
         kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
     pictures = [lanes(timeline, max_items=job.max_bars)] if job.max_bars else []

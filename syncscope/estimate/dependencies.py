@@ -65,12 +65,12 @@ class Targets:
     """What an activity may not begin before, besides its own stream."""
 
     def remembered(self, others: Iterable[Target] = ()) -> Dependencies:
-        """By the item that they name: targets that something asks for later, and ``others``."""
+        """The targets that something waits for later, and ``others``, by the item that they name."""
         every = (*self.waits.values(), *self.holds.values(), tuple(others))
-        found: Dependencies = {}
+        by_item: Dependencies = {}
         for target in dict.fromkeys(target for targets in every for target in targets if target.item != NOW):
-            found[target.item] = (*found.get(target.item, ()), target)
-        return found
+            by_item[target.item] = (*by_item.get(target.item, ()), target)
+        return by_item
 
 
 class Streams:
@@ -94,15 +94,15 @@ class Streams:
 
     def last_until(self, time: float, before: int) -> Target | None:
         """The activity launched before an item that ended last until ``time``, if it ended just then."""
-        best, found = time - LONGEST_RETURN, None
+        best, last = time - LONGEST_RETURN, None
         for stream in self.all:
             rows = self._rows[stream][: np.searchsorted(self._rows[stream], before)][-RECENT:]
             ends = self._ends[rows]
             fits = np.flatnonzero((ends <= time + JUST) & (ends > best))
             if len(fits):
                 slot = fits[np.argmax(ends[fits])]
-                best, found = float(ends[slot]), Target(stream, int(rows[slot]))
-        return found
+                best, last = float(ends[slot]), Target(stream, int(rows[slot]))
+        return last
 
     def latest(self, targets: list[Target], before: int, until: float) -> Target | None:
         """Of several targets the one that was done last, of those done by ``until``; ``None`` for nothing."""
@@ -141,8 +141,10 @@ def find_events(role: Roles, host: HostPart, device: DevicePart) -> Events:
 
 
 def carry_over(targets: Targets, step: Ints) -> Targets:
-    """The targets with those of the first step that nothing in it shows, because what they wait for lies before it.
-    Where the steps are of equal build, the second tells: what it waits for of its own step or of the one before."""
+    """The targets, and those of the first step that nothing in it shows because they lie before it.
+
+    Where the steps are of equal build, the second step shows them: what it waits for of its own or of the step before.
+    """
     counts = np.bincount(step)
     if len(counts) < 2 or counts[0] != counts[1] or counts[0] != counts[-1]:
         return targets
@@ -257,18 +259,18 @@ def _named_streams(timeline: Timeline, host: HostPart) -> dict[int, int]:
 def find_stream_waits(timeline: Timeline, host: HostPart, device: DevicePart) -> Dependencies:
     """For each activity that another stream's event held (or might have), what it waited for.
 
-    The device's record of a wait tells. Without one the thread's next launch is on the stream that waits, and the
+    The device's record of a wait says so. Without one the thread's next launch is on the stream that waits, and the
     event the latest one of another stream that was over when it began. Of several waits in a row either the streams
     that wait differ, or those they wait for.
     """
     role, stream = find_roles(timeline, host), device.stream
-    events, streams, noted = find_events(role, host, device), Streams(device), _noted(timeline, host)
+    events, streams, noted = find_events(role, host, device), Streams(device), _recorded_waits(timeline, host)
     chain, starts = host.chain, device.starts
     waiting = role == "stream-wait-event"
     holds: Dependencies = {}
     for number in np.unique(chain[waiting]):
         mine = np.flatnonzero((chain == number) & ((stream >= 0) | waiting))
-        for waits, launches in _in_rows(mine, stream):
+        for waits, launches in _waits_in_a_row(mine, stream):
             for held in _first_each(launches, stream)[: len(waits)]:
                 began, on = float(starts[held]), int(stream[held])
                 if len(waits) == 1:
@@ -294,7 +296,7 @@ def held_until(holds: Dependencies, device: DevicePart) -> Floats:
     return held
 
 
-def _in_rows(items: Ints, stream: Ints) -> Iterator[tuple[list[int], Ints]]:
+def _waits_in_a_row(items: Ints, stream: Ints) -> Iterator[tuple[list[int], Ints]]:
     """Each row of waits among ``items`` (waits and launches of a thread), with the launches up to the next wait."""
     launch = stream[items] >= 0
     begins = np.flatnonzero(~launch & np.concatenate([[True], launch[:-1]]))
@@ -305,14 +307,14 @@ def _in_rows(items: Ints, stream: Ints) -> Iterator[tuple[list[int], Ints]]:
 
 def _first_each(items: Ints, stream: Ints) -> list[int]:
     """The first launch on each stream, in order; calls that launch nothing are passed over."""
-    found: dict[int, int] = {}
+    first: dict[int, int] = {}
     for item in items.tolist():
         if stream[item] >= 0:
-            found.setdefault(int(stream[item]), item)
-    return list(found.values())
+            first.setdefault(int(stream[item]), item)
+    return list(first.values())
 
 
-def _noted(timeline: Timeline, host: HostPart) -> dict[int, Target]:
+def _recorded_waits(timeline: Timeline, host: HostPart) -> dict[int, Target]:
     """What the trace's own records say of waits for events: by item the recording call."""
     sync = timeline.trace.sync
     names = ("correlation", "wait_on_event_correlation", "wait_on_stream", "device")

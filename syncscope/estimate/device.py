@@ -41,7 +41,7 @@ def number_streams(device: Activities) -> tuple[Ints, dict[tuple[int, int], int]
     number = np.empty(len(keys), dtype=np.int64)
     number[order] = np.arange(len(keys))
     pairs = (divmod(int(key), MOST_STREAMS) for key in keys[order])
-    return number[codes], {(where, stream - 1): found for found, (where, stream) in enumerate(pairs)}
+    return number[codes], {(where, stream - 1): n for n, (where, stream) in enumerate(pairs)}
 
 
 def find_device_part(timeline: Timeline, host: HostPart) -> DevicePart:
@@ -59,9 +59,9 @@ def find_device_part(timeline: Timeline, host: HostPart) -> DevicePart:
     first, items = rows[begins], item[rows[begins]]
 
     def spread(values: Ints | Floats | Bools, missing: float) -> np.ndarray:
-        found = np.full(len(host), missing, dtype=values.dtype)
-        found[items] = values
-        return found
+        column = np.full(len(host), missing, dtype=values.dtype)
+        column[items] = values
+        return column
 
     def any_of(mask: Bools) -> Bools:
         return spread(np.logical_or.reduceat(mask[rows], begins) if len(begins) else mask[:0], False)
@@ -91,8 +91,8 @@ def _items(timeline: Timeline, host: HostPart) -> Ints:
     of_row = np.full(len(timeline.tables.activities) + 1, -1, dtype=np.int64)
     for rows, table in ((host.call, of_call), (host.orphan, of_row)):
         table[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
-    found: Ints = np.maximum(of_call[timeline.tables.activities.launch], of_row[:-1])
-    return found
+    item: Ints = np.maximum(of_call[timeline.tables.activities.launch], of_row[:-1])
+    return item
 
 
 def _alone(kernel: Bools, device: Ints, stream: Ints, starts: Floats, ends: Floats) -> Bools:
@@ -112,8 +112,8 @@ def _blocking(timeline: Timeline, host: HostPart, stream: Ints, starts: Floats, 
     role = find_roles(timeline, host)
     launched = (stream >= 0) & np.isin(role, LAUNCHES)
     staged = pageable_copy & (host.end > starts)
-    result: Bools = launched & ((role == "copy-sync") | staged | timeline.launch_blocking)
-    return result
+    blocks: Bools = launched & ((role == "copy-sync") | staged | timeline.launch_blocking)
+    return blocks
 
 
 def find_timing(host: HostPart, device: DevicePart, held: Floats) -> Timing:
@@ -142,17 +142,17 @@ def find_timing(host: HostPart, device: DevicePart, held: Floats) -> Timing:
 
 def at_once(starts: Floats, ends: Floats) -> Bools:
     """Which activities began just when others ended."""
-    found: Bools = (starts >= ends - EARLY) & (starts <= ends + JUST)
-    return found
+    soon: Bools = (starts >= ends - EARLY) & (starts <= ends + JUST)
+    return soon
 
 
 def _end_before(stream: Ints, ends: Floats) -> Floats:
     """The end of the activity before each in its stream, −inf none."""
-    found = np.full(len(stream), -np.inf)
+    before = np.full(len(stream), -np.inf)
     for number in range(int(stream.max(initial=-1)) + 1):
         rows = np.flatnonzero(stream == number)
-        found[rows[1:]] = np.maximum.accumulate(ends[rows])[:-1]
-    return found
+        before[rows[1:]] = np.maximum.accumulate(ends[rows])[:-1]
+    return before
 
 
 def _held_by_others(device: DevicePart) -> Floats:
@@ -170,7 +170,7 @@ def _held_by_others(device: DevicePart) -> Floats:
 
 def _medians(values: Floats, known: Bools, kind: Ints, default: float) -> Floats:
     """The median of what is known of each kind, else of all that is known."""
-    found = np.full(len(values), float(np.median(values[known])) if known.any() else default)
+    medians = np.full(len(values), float(np.median(values[known])) if known.any() else default)
     for number in np.unique(kind[known]):
-        found[kind == number] = np.median(values[known & (kind == number)])
-    return found
+        medians[kind == number] = np.median(values[known & (kind == number)])
+    return medians

@@ -16,7 +16,7 @@ BUCKET = 25e6
 """Bytes that are reduced at once, as DistributedDataParallel does by default."""
 
 PIECES = 8
-"""Pieces of a collective whose size the trace does not tell."""
+"""Pieces of a collective whose size the trace does not say."""
 
 MOST_PIECES = 16
 
@@ -32,7 +32,7 @@ def over_backward(timeline: Timeline, program: Program, collectives: dict[int, f
     recorded, so gradients are taken to come evenly, and each collective to need no more than its share.
     """
     items = program.items
-    found: Question = {}
+    pieces: Question = {}
     every = np.array(sorted(collectives), dtype=np.int64)
     step = items.step[every]
     for number in np.unique(step):
@@ -40,8 +40,8 @@ def over_backward(timeline: Timeline, program: Program, collectives: dict[int, f
         backward = _backward(timeline, items, mine)
         if not len(backward):
             return {}
-        found |= _spread(items, mine, collectives, backward)
-    return found
+        pieces |= _spread(items, mine, collectives, backward)
+    return pieces
 
 
 def _backward(timeline: Timeline, items: Items, mine: Ints) -> Ints:
@@ -65,19 +65,19 @@ def _backward(timeline: Timeline, items: Items, mine: Ints) -> Ints:
 def _spread(items: Items, mine: Ints, size: dict[int, float], backward: Ints) -> Question:
     dur, stream = items.dur, int(items.stream[backward[0]])
     done, whole = np.cumsum(dur[backward]), float(dur[mine].sum())
-    found, before = {}, 0.0
+    question, before = {}, 0.0
     for item in mine.tolist():
         many = _pieces(size[item], alone=len(mine) == 1)
         shares = (before + dur[item] * np.arange(1, many + 1) / many) / max(whole, 1.0)
         # Nothing that the host launches later holds it.
         last = int(np.searchsorted(backward, item)) - 1
         rows = np.minimum(np.searchsorted(done, shares * done[-1] * (1 - 1e-9)), max(last, 0))
-        found[item] = Edit(pieces=tuple(Target(stream, int(backward[row])) for row in rows))
+        question[item] = Edit(pieces=tuple(Target(stream, int(backward[row])) for row in rows))
         before += float(dur[item])
-    return found
+    return question
 
 
 def _pieces(size: float, alone: bool) -> int:
-    """How many a collective is cut into: its bytes tell, else one of many is small already."""
+    """How many a collective is cut into: its bytes say so, else one of many is small already."""
     many = round(size / BUCKET) if size > 0 else PIECES if alone else 1
     return min(max(many, 1), MOST_PIECES)

@@ -32,8 +32,8 @@ LEAST_LOADING = 0.02
 def find_roles(timeline: Timeline, host: HostPart) -> npt.NDArray[np.object_]:
     """The role of each item's call (n,), ``""`` for none."""
     role = np.append(timeline.tables.calls.role, "")
-    found: npt.NDArray[np.object_] = role[host.call]
-    return found
+    roles: npt.NDArray[np.object_] = role[host.call]
+    return roles
 
 
 def find_host_part(timeline: Timeline) -> HostPart:
@@ -77,9 +77,9 @@ def _chains(tid: Ints, begin: Floats, end: Floats, mark: Bools) -> Ints:
     number = 0
     for other in np.unique(tid[(tid != lead) & (tid >= 0)]):
         mine, theirs = tid == other, (tid == lead) & ~mark
-        together = _during(begin[mine], begin[theirs], end[theirs]) + _during(begin[theirs], begin[mine], end[mine])
-        number += together > 0
-        chain[mine] = number if together else 0
+        overlaps = _during(begin[mine], begin[theirs], end[theirs]) + _during(begin[theirs], begin[mine], end[mine])
+        number += overlaps > 0
+        chain[mine] = number if overlaps else 0
     return chain
 
 

@@ -81,7 +81,7 @@ class Timing:
 class Items(Timing, DevicePart, HostPart):
     """All that a replay needs to know of each item."""
 
-    tax: Floats
+    profiler: Floats
     """The profiler's share of ``pre`` and ``own``, ns."""
     wait: Bools
     """The host waits here for ``Program.targets.waits``."""

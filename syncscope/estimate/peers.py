@@ -1,4 +1,4 @@
-"""When the other ranks came to a collective, as far as their traces tell.
+"""When the other ranks came to a collective, as far as their traces show.
 
 All ranks are done with a collective at one moment, whatever their clocks say, so of two ranks the one that was in it
 for a shorter time came later, by the difference.

@@ -1,11 +1,12 @@
-"""The first phase of an estimate: what a trace's findings ask of the replay, kept without the trace.
+"""The first phase of an estimate: the program of a trace and what each fix would change about it.
 
 ``Prepared`` holds all that the second phase (``savings.estimate_savings``) needs, and travels between processes as
-bytes: msgpack of its fields, with the raw bytes of each array. Nothing in it could run.
+bytes: msgpack of its fields with the raw bytes of each array, compressed. Nothing in it could run.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
@@ -32,7 +34,7 @@ NO_DEVICE = "the trace holds no device activity to replay"
 
 @dataclass(frozen=True)
 class Prepared:
-    """A trace with the questions that its findings ask."""
+    """What estimating the savings of a trace's findings needs, without the trace."""
 
     findings: tuple[Finding, ...]
     rank: int | None
@@ -45,7 +47,7 @@ class Prepared:
     bare_ms: float | None = None
     """Mean length of a step with no profiler, where the user gives it."""
     replay: Replay | None = None
-    """``None`` where nothing was found, so nothing is replayed."""
+    """``None`` where there are no findings, so nothing is replayed."""
 
     @property
     def peer(self) -> Peer | None:
@@ -59,18 +61,19 @@ class Prepared:
         """The form in which it travels between processes."""
         questions = tuple(_pack_question(question) for question in self.questions)
         fields = {**vars(self), "questions": questions}
-        return msgspec.msgpack.encode(_Packed(**fields), enc_hook=_pack_array)
+        data = msgspec.msgpack.encode(_Packed(**fields), enc_hook=_pack_array)
+        return isal_zlib.compress(data, 1)
 
     @staticmethod
     def from_bytes(data: bytes) -> Prepared:
-        """The same again. Raises ``msgspec.DecodeError`` for anything else."""
-        packed = msgspec.msgpack.decode(data, type=_Packed, dec_hook=_unpack_array)
+        """The same again. Raises ``zlib.error`` or ``msgspec.DecodeError`` for anything else."""
+        packed = msgspec.msgpack.decode(zlib.decompress(data), type=_Packed, dec_hook=_unpack_array)
         fields = {name: getattr(packed, name) for name in packed.__struct_fields__}
         return Prepared(**{**fields, "questions": tuple(_unpack_question(one) for one in packed.questions)})
 
 
 def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = None) -> Prepared:
-    """What to ask of a trace, to find what fixing each of ``hits`` would save.
+    """Compile the program of a trace, and find what fixing each of ``hits`` would change about it.
 
     ``bare_ms`` is the mean length of a step with no profiler; it counts before the recording's own.
     """

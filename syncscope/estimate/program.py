@@ -52,9 +52,9 @@ class Program:
     def _item_of_call(self) -> Ints:
         """For each row of ``Timeline.calls`` up to the last one inside the steps its item, −1 outside the steps."""
         call = self.items.call
-        found = np.full(int(call.max(initial=-1)) + 1, -1, dtype=np.int64)
-        found[call[call >= 0]] = np.flatnonzero(call >= 0)
-        return found
+        item = np.full(int(call.max(initial=-1)) + 1, -1, dtype=np.int64)
+        item[call[call >= 0]] = np.flatnonzero(call >= 0)
+        return item
 
     def items_of(self, calls: Ints) -> Ints:
         """The item of each row of ``Timeline.calls`` (n,), −1 outside the steps and for no call (−1)."""
@@ -81,7 +81,7 @@ def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
     columns = vars(host) | vars(device) | vars(timing) | {"own": _without_full_queue(host, device, waits.own)}
     items = Items(
         **columns,
-        tax=profiler_cost(timeline, host, device, costs),
+        profiler=profiler_cost(timeline, host, device, costs),
         wait=wait, back=waits.back, loading=loading.length, period=loading.period, later=np.full(len(host), np.nan),
     )  # fmt: skip
     host_ns, device_ns = float(host.end[host.mark].max()), float(np.nanmax(device.ends))

@@ -96,8 +96,8 @@ class Study:
 
     def items(self, calls: Iterable[int] | Ints) -> list[int]:
         """The items of rows of ``Timeline.calls``, those inside the steps, ascending."""
-        found = self.program.items_of(np.array(list(calls), dtype=np.int64))
-        return sorted(found[found >= 0].tolist())
+        items = self.program.items_of(np.array(list(calls), dtype=np.int64))
+        return sorted(items[items >= 0].tolist())
 
     def waits(self, hit: Hit) -> list[int]:
         """The items of the waits that a finding speaks of."""
@@ -133,26 +133,26 @@ def without_wait(study: Study, hit: Hit) -> Question:
 def without_read(study: Study, hit: Hit) -> Question:
     """Neither the wait nor the small copy that it reads."""
     copies, items = study.copies(hit)
-    found = {item: Edit(free=True) for item in study.waits(hit)}
-    return found | {item: Edit(own=0.0, gone=True, free=True) for item in items[copies.bytes <= SMALL_READ].tolist()}
+    edits = {item: Edit(free=True) for item in study.waits(hit)}
+    return edits | {item: Edit(own=0.0, gone=True, free=True) for item in items[copies.bytes <= SMALL_READ].tolist()}
 
 
 def asynchronous_copies(study: Study, hit: Hit) -> Question:
     """Copies from and to pinned memory that the host does not wait for."""
     copies, items = study.copies(hit)
-    found = {item: Edit(free=True) for item in (*study.waits(hit), *study.completing(copies))}
+    edits = {item: Edit(free=True) for item in (*study.waits(hit), *study.completing(copies))}
     for item, direction, memory, size in zip(
         items.tolist(), copies.direction, copies.memory, copies.bytes.tolist(), strict=True
     ):
         faster = study.rate(direction).ns(size) if memory == "pageable" and direction in HOST_COPIES else np.inf
-        found[item] = Edit(free=True, dur=faster)
-    return found
+        edits[item] = Edit(free=True, dur=faster)
+    return edits
 
 
 def prefetched_copies(study: Study, hit: Hit) -> Question:
     """Asynchronous copies on a stream of their own, to the device a step early."""
-    found = asynchronous_copies(study, hit)
-    return found | {item: found[item].also(Edit(early=True)) for item in study.copies(hit)[1].tolist()}
+    edits = asynchronous_copies(study, hit)
+    return edits | {item: edits[item].combine(Edit(early=True)) for item in study.copies(hit)[1].tolist()}
 
 
 def copies_on_two_streams(study: Study, hit: Hit) -> Question:
@@ -163,14 +163,14 @@ def copies_on_two_streams(study: Study, hit: Hit) -> Question:
 def without_host_work(study: Study, hit: Hit) -> Question:
     """Nothing of what a print or a pinning does, except for the copy to the device."""
     pins, prints = study.timeline.tables.pins, study.timeline.prints
-    found: Question = {}
+    edits: Question = {}
     if not hit.waits:
         pinned = np.isin(pins.copy, sorted(hit.copies))
-        found = _without_spans(study, pins.ts[pinned].astype(float), pins.end[pinned].astype(float))
+        edits = _without_spans(study, pins.ts[pinned].astype(float), pins.end[pinned].astype(float))
     for number in np.unique(prints[sorted(hit.waits)]) if hit.waits else ():
         waits = np.flatnonzero(prints == number)
-        found |= _without_print(study, study.items(study.timeline.tables.waits.call[waits]))
-    return found
+        edits |= _without_print(study, study.items(study.timeline.tables.waits.call[waits]))
+    return edits
 
 
 def _without_spans(study: Study, begin: Floats, end: Floats) -> Question:
@@ -178,14 +178,14 @@ def _without_spans(study: Study, begin: Floats, end: Floats) -> Question:
     base = int(study.timeline.tables.steps.ts.min())
     items = study.program.items
     starts = items.begin - items.pre
-    found: Question = {}
+    edits: Question = {}
     for first, last in zip((begin - base).tolist(), (end - base).tolist(), strict=True):
         for item in np.flatnonzero((starts < last) & (items.end > first) & (items.chain == 0)).tolist():
             pre, inside = items.pre[item], first <= items.begin[item] and items.end[item] <= last
             cut = max(0.0, min(items.begin[item], last) - max(starts[item], first))
             left = float(1 - cut / pre) if pre > 0 else 1.0
-            found[item] = Edit(pre=left, own=0.0, free=True, gone=True) if inside else Edit(pre=left)
-    return found
+            edits[item] = Edit(pre=left, own=0.0, free=True, gone=True) if inside else Edit(pre=left)
+    return edits
 
 
 def _without_print(study: Study, waits: list[int]) -> Question:
@@ -208,7 +208,7 @@ def _without_print(study: Study, waits: list[int]) -> Question:
 def gathered_copies(study: Study, hit: Hit) -> Question:
     """One copy a step instead of many: the last, with the bytes of all. What the host did from one copy to the next
     goes too, where it launched nothing else."""
-    found: Question = {}
+    edits: Question = {}
     program = study.program.items
     launches, chain, work = program.stream >= 0, program.chain, program.pre + program.own
     every, items = study.copies(hit)
@@ -220,14 +220,14 @@ def gathered_copies(study: Study, hit: Hit) -> Question:
             between = np.flatnonzero(chain[place:following] == chain[place])[1:] + place
             between = between[:0] if launches[between].any() else between
             left = _share(STACKED, float(work[between].sum() + work[place]))
-            found |= {item: Edit(pre=left, own=left, free=True) for item in between.tolist()}
-            found[place] = Edit(pre=left, own=left, free=True, gone=True)
+            edits |= {item: Edit(pre=left, own=left, free=True) for item in between.tolist()}
+            edits[place] = Edit(pre=left, own=left, free=True, gone=True)
         waits = study.completing(copies.take(np.arange(len(copies) - 1)))
-        found |= {item: Edit(own=0.0, free=True) for item in waits if item not in found}
+        edits |= {item: Edit(own=0.0, free=True) for item in waits if item not in edits}
         if len(copies) > 1 and copies.direction[-1] in HOST_COPIES:
             whole = study.rate(str(copies.direction[-1])).ns(int(copies.bytes.sum()))
-            found[mine[-1]] = Edit(pre=left, dur=whole)
-    return found
+            edits[mine[-1]] = Edit(pre=left, dur=whole)
+    return edits
 
 
 def _share(of: float, whole: float) -> float:
@@ -238,8 +238,8 @@ def _share(of: float, whole: float) -> float:
 def without_copies(study: Study, hit: Hit) -> Question:
     """Neither the copies nor their waits: the data stay on the device."""
     copies, items = study.copies(hit)
-    found = {item: Edit(own=0.0, free=True) for item in (*study.waits(hit), *study.completing(copies))}
-    return found | {item: Edit(own=0.0, free=True, gone=True) for item in items.tolist()}
+    edits = {item: Edit(own=0.0, free=True) for item in (*study.waits(hit), *study.completing(copies))}
+    return edits | {item: Edit(own=0.0, free=True, gone=True) for item in items.tolist()}
 
 
 def without_allocation(study: Study, hit: Hit) -> Question:
@@ -251,7 +251,7 @@ def as_graphs(study: Study, hit: Hit) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph."""
     launching, items = study.timeline.launching, study.program.items
     work, chain = items.pre + items.own, items.chain
-    found: Question = {}
+    edits: Question = {}
     shares: dict[float, Edit] = {}
     for graph in launching.graphs or () if launching else ():
         launches = study.items(graph.tolist())
@@ -260,8 +260,8 @@ def as_graphs(study: Study, hit: Hit) -> Question:
                 share = _share(GRAPH_NODE, float(work[item]))
                 if share not in shares:
                     shares[share] = Edit(pre=share, own=share, gap=GRAPH_GAP)
-                found[item] = shares[share]
-    return found
+                edits[item] = shares[share]
+    return edits
 
 
 def overlapped_collectives(study: Study, hit: Hit) -> Question:

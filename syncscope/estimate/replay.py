@@ -31,7 +31,7 @@ HOLDS_ENGINE = 20_000
 HOST = -1
 """In place of a stream: the host, blocked."""
 
-CROWDED = 0.75
+SLOWDOWN = 0.75
 """Share of a collective's time by which the compute beside it takes longer: 0.5 to 1, measured on two H200 that NVLink
 joins, with compute that fills the device."""
 
@@ -40,7 +40,7 @@ BOTH_WAYS = 1.05
 is taken to lose nothing: in steps that copy as long as they compute, it cost under 0.3 % of the step."""
 
 
-class Stretch(NamedTuple):
+class Interval(NamedTuple):
     """Something that took time in the last step; times in ns since the first step began, (columns,)."""
 
     stream: int
@@ -52,15 +52,15 @@ class Stretch(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """What is taken for true where the trace cannot tell."""
+    """What is assumed where the trace does not say."""
 
     host: float = 1.0
     """By what the host's work, the profiler's share taken off, is multiplied."""
     pageable: float = 1.0
     """By what the time of copies from and to pageable memory is multiplied."""
-    paced: float = 0.0
+    worker_paced: float = 0.0
     """1 when batches come at the pace of worker processes, 0 when loading one is the host's own work."""
-    crowded: float = CROWDED
+    slowdown: float = SLOWDOWN
     """Share of a collective's time by which it lengthens the compute that it is moved beside."""
 
 
@@ -72,14 +72,14 @@ class Replayed:
     """When the host ended each step."""
     device: Floats
     """When the device was done with all that had been launched by then."""
-    last: tuple[Stretch, ...]
+    last: tuple[Interval, ...]
     """What took time in the last step; columns are questions, and within each the scenarios."""
 
     @property
     def ends(self) -> Floats:
         """When each step was over."""
-        found: Floats = np.maximum(self.host, self.device)
-        return found
+        ends: Floats = np.maximum(self.host, self.device)
+        return ends
 
 
 def replay(
@@ -88,22 +88,22 @@ def replay(
     scenarios: Sequence[Scenario],
     steps: Sequence[int] | None = None,
     *,
-    taxed: bool = True,
-    lone: Sequence[bool] = (),
+    profiled: bool = False,
+    on_one_rank: Sequence[bool] = (),
 ) -> Replayed:
     """Run ``steps`` (the recorded ones once), from an idle device.
 
-    The profiler's share is taken off the host's work first where ``taxed``. A question that is ``lone`` changes nothing
-    on the other ranks; with one, question 0 must change nothing.
+    The profiler's share is taken off the host's work first, unless ``profiled``. A question that is ``on_one_rank``
+    changes nothing on the other ranks; with such a question, question 0 must change nothing.
     """
     order = range(program.steps) if steps is None else steps
-    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), taxed, lone)
+    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), profiled, on_one_rank)
     for number, step in enumerate(order):
-        machine.watching = number == len(order) - 1
+        machine.recording = number == len(order) - 1
         machine.step(number, step)
     shape = (len(order), len(questions), len(scenarios))
     host, device = (np.array(times).reshape(shape) for times in (machine.hosts, machine.devices))
-    return Replayed(host, device, tuple(machine.seen))
+    return Replayed(host, device, tuple(machine.recorded))
 
 
 class _Item(NamedTuple):
@@ -142,23 +142,28 @@ class _Meeting(NamedTuple):
     """Nanoseconds from then to the end."""
 
     def end(self, start: Floats) -> Floats:
-        found: Floats = np.maximum(start + self.late, self.theirs) + self.length
-        return found
+        end: Floats = np.maximum(start + self.late, self.theirs) + self.length
+        return end
 
 
 class _Machine:
     """The state of one replay: for each chain, stream and engine the time until which it is taken."""
 
     def __init__(
-        self, program: Program, questions: Sequence[Question], scenarios: Floats, taxed: bool, lone: Sequence[bool]
+        self,
+        program: Program,
+        questions: Sequence[Question],
+        scenarios: Floats,
+        profiled: bool,
+        on_one_rank: Sequence[bool],
     ) -> None:
-        """``scenarios`` (scenarios, 4): host, pageable, paced, crowded."""
-        items = without_profiler(program.items) if taxed else program.items
+        """``scenarios`` (scenarios, 4): host, pageable, worker_paced, slowdown."""
+        items = program.items if profiled else without_profiler(program.items)
         self._scale = np.tile(scenarios[:, 0], len(questions))
         self._pageable = np.tile(scenarios[:, 1], len(questions))
-        self._paced = np.tile(scenarios[:, 2] > 0, len(questions))
-        self._crowded = np.tile(scenarios[:, 3], len(questions))
-        self._lone = np.repeat(np.array(lone, dtype=bool), len(scenarios)) if any(lone) else None
+        self._worker_paced = np.tile(scenarios[:, 2] > 0, len(questions))
+        self._slowdown = np.tile(scenarios[:, 3], len(questions))
+        self._on_one_rank = np.repeat(np.array(on_one_rank, dtype=bool), len(scenarios)) if any(on_one_rank) else None
         self._scenarios = len(scenarios)
         self._which = np.tile(np.arange(len(scenarios)), len(questions))
         self._changes = Changes(questions, self._scale)
@@ -166,7 +171,7 @@ class _Machine:
         self._item = [
             _Item(*row) for row in zip(*(getattr(items, name).tolist() for name in _Item._fields), strict=True)
         ]
-        self._steps = find_runs(items, self._apart(items), self._changes.smooth, scenarios[:, 0])
+        self._steps = find_runs(items, self._apart(items), self._changes.timing_changes, scenarios[:, 0])
         self._shared = len(np.unique(items.stream[items.alone])) > 1
         self._contended = [*(_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
@@ -182,27 +187,27 @@ class _Machine:
         self._batch: Floats | None = None
         self.hosts: list[Floats] = []
         self.devices: list[Floats] = []
-        self.watching = False
-        self.seen: list[Stretch] = []
+        self.recording = False
+        self.recorded: list[Interval] = []
 
     def _apart(self, items: Items) -> Bools:
         """Items that no stretch may hold."""
-        found: Bools = items.mark | items.wait | items.blocks | items.follows | (items.chain < 0)
-        found |= items.loading > 0
-        found |= (items.engine == COLLECTIVE) & (self._lone is not None)
-        found |= (items.engine >= 0) & (items.dur >= HOLDS_ENGINE)
-        found[sorted({*self._changes.items, *self._targets.holds, *self._remembered})] = True
-        return found
+        apart: Bools = items.mark | items.wait | items.blocks | items.follows | (items.chain < 0)
+        apart |= items.loading > 0
+        apart |= (items.engine == COLLECTIVE) & (self._on_one_rank is not None)
+        apart |= (items.engine >= 0) & (items.dur >= HOLDS_ENGINE)
+        apart[sorted({*self._changes.items, *self._targets.holds, *self._remembered})] = True
+        return apart
 
     def step(self, number: int, step: int) -> None:
         """Run a recorded step as the ``number``-th."""
         for part in self._steps[step]:
             if isinstance(part, Run):
-                self._run(part)
+                self._run_stretch(part)
             else:
-                self._one(part, number)
+                self._run_item(part, number)
 
-    def _run(self, run: Run) -> None:
+    def _run_stretch(self, run: Run) -> None:
         host = self._host[run.chain]
         work = run.work if run.changed else run.work * self._scale
         after = host + work
@@ -213,7 +218,7 @@ class _Machine:
             ready = np.maximum(ready, self._compute) if exclusive else ready
             end = self._stream[run.stream] = np.maximum(ready + run.busy, host + behind)
             self._compute = end if exclusive else self._compute
-            self._see(run.stream, np.maximum(ready, host), end, run.busy)
+            self._record(run.stream, np.maximum(ready, host), end, run.busy)
             after = self._queued(run.stream, run.launches, after, work)
         self._host[run.chain] = after
 
@@ -232,7 +237,7 @@ class _Machine:
         behind = min(full - done, launches - 1) / launches
         return np.maximum(host, end + behind * work)
 
-    def _one(self, number: int, step: int) -> None:
+    def _run_item(self, number: int, step: int) -> None:
         item, change = self._item[number], self._changes.of(number)
         if item.chain < 0:
             self._activity(number, step, self._never)
@@ -250,7 +255,7 @@ class _Machine:
         """When the host has its next batch and has done what else lies before an item's call."""
         loaded = host + item.loading * change.pre
         if self._batch is not None:
-            loaded = np.where(self._paced, np.maximum(host, self._batch + item.period), loaded)
+            loaded = np.where(self._worker_paced, np.maximum(host, self._batch + item.period), loaded)
         self._batch = loaded
         return loaded + max(item.pre - item.loading, 0.0) * change.pre
 
@@ -262,7 +267,7 @@ class _Machine:
             done = self._done(self._targets.waits[number])
             after = np.maximum(after, done + item.back)
             after = np.where(change.free, begin, after) if change.edited else after
-            self._see(HOST, begin, after)
+            self._record(HOST, begin, after)
             if change.joins is not None:
                 self._stream = [np.where(change.joins, np.maximum(end, done), end) for end in self._stream]
         elif item.stream >= 0:
@@ -270,7 +275,7 @@ class _Machine:
             if item.blocks:
                 blocked = np.maximum(after, end + item.back)
                 free = change.free | change.gone
-                self._see(HOST, begin, blocked, gone=free)
+                self._record(HOST, begin, blocked, gone=free)
                 after = np.where(free, after, blocked) if change.edited else blocked
             after = self._queued(item.stream, 1, after)
         return after
@@ -297,7 +302,7 @@ class _Machine:
             end = np.where(change.apart, own, end)
             # What follows on the stream needs what came in, but nothing of what goes out.
             passed = change.early & (item.engine != TO_DEVICE)
-            after = np.maximum(before, self._held[item.stream]) + dur * self._crowded if meeting else before
+            after = np.maximum(before, self._held[item.stream]) + dur * self._slowdown if meeting else before
             taken = np.where(change.apart, np.where(passed, after, np.maximum(before, own)), taken)
         if change.spread is not None and meeting is not None:
             end = np.where(change.spread, self._in_pieces(meeting, change, change.spread), end)
@@ -309,7 +314,7 @@ class _Machine:
             self._engine[copier] = np.where(change.gone, self._engine[copier], used) if change.edited else used
         self._compute = np.maximum(self._compute, taken) if exclusive else self._compute
         self._stream[item.stream] = taken
-        self._see(item.stream, end - dur, end, gone=change.gone)
+        self._record(item.stream, end - dur, end, gone=change.gone)
         return end
 
     def _apart_from(self, item: _Item, change: Change, step: int, launched: Floats) -> Floats:
@@ -323,15 +328,17 @@ class _Machine:
     def _meeting(self, item: _Item, start: Floats) -> _Meeting:
         """What a collective that could ``start`` waits for.
 
-        The other ranks gain what this one does, so it waits for them as it did. But a ``lone`` fix leaves them the time
+        The other ranks gain what this one does, so it waits for them as it did. A fix on one rank leaves them the time
         that they need from one collective to the next.
         """
         late = 0.0 if np.isnan(item.later) else max(item.later, 0.0)
-        if self._lone is None or np.isnan(item.later):
+        if self._on_one_rank is None or np.isnan(item.later):
             return _Meeting(self._never, late, item.dur - late)
         pace = (start + item.later - self._met)[: self._scenarios]
         theirs = self._met + np.tile(pace, len(start) // self._scenarios)
-        return _Meeting(np.where(self._lone, theirs, -np.inf), np.where(self._lone, 0.0, late), item.dur - late)
+        return _Meeting(
+            np.where(self._on_one_rank, theirs, -np.inf), np.where(self._on_one_rank, 0.0, late), item.dur - late
+        )
 
     def _in_pieces(self, meeting: _Meeting, change: Change, spread: Bools) -> Floats:
         """When the last piece of a collective is done. The compute that one runs beside takes longer for it."""
@@ -341,8 +348,8 @@ class _Machine:
             begin = np.maximum(done, np.maximum(ready + meeting.late, meeting.theirs))
             done = begin + piece
             beside = np.where(spread, np.clip(self._stream[target.stream] - begin, 0.0, piece), 0.0)
-            self._slowed = self._slowed + self._crowded * beside
-            self._stream[target.stream] = self._stream[target.stream] + self._crowded * beside
+            self._slowed = self._slowed + self._slowdown * beside
+            self._stream[target.stream] = self._stream[target.stream] + self._slowdown * beside
         self._engine[COLLECTIVE] = np.where(spread, done, self._engine[COLLECTIVE])
         return done
 
@@ -355,13 +362,13 @@ class _Machine:
         self.devices.append(done)
         self._begins.append(self._host[0])
 
-    def _see(
+    def _record(
         self, stream: int, begin: Floats, end: Floats, busy: Floats | float = np.inf, gone: Bools | None = None
     ) -> None:
         """Keep what takes time in the last step; nothing of it where it is ``gone``."""
-        if self.watching:
+        if self.recording:
             end = end if gone is None else np.where(gone, begin, end)
-            self.seen.append(Stretch(stream, begin, end, np.minimum(busy, end - begin)))
+            self.recorded.append(Interval(stream, begin, end, np.minimum(busy, end - begin)))
 
     def _done(self, targets: tuple[Target, ...]) -> Floats:
         """When everything that is waited for is done."""
@@ -380,6 +387,6 @@ def _one_by_one(items: Items, engine: int) -> bool:
 
 def without_profiler(items: Items) -> Items:
     """The items without the profiler's share of the host's work: it comes off what lies before the call first."""
-    less = np.minimum(items.tax, (1 - LEAST_LEFT) * items.pre)
-    own = np.maximum(items.own - (items.tax - less), LEAST_LEFT * items.own)
+    less = np.minimum(items.profiler, (1 - LEAST_LEFT) * items.pre)
+    own = np.maximum(items.own - (items.profiler - less), LEAST_LEFT * items.own)
     return replace(items, pre=items.pre - less, own=own)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncscope.estimate.edits import Smooth
+from syncscope.estimate.edits import TimingChange
 from syncscope.estimate.items import Items
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
@@ -49,7 +49,7 @@ Step = list["Run | int"]
 """What happens in a step: stretches, and the numbers of items that stand by themselves."""
 
 
-def find_runs(items: Items, apart: Bools, changes: Sequence[Smooth], scales: Floats) -> list[Step]:
+def find_runs(items: Items, apart: Bools, changes: Sequence[TimingChange], scales: Floats) -> list[Step]:
     """The steps. ``apart`` (n,) are the items that stand by themselves; ``scales`` are those of the host's work."""
     first = _begins(items, apart)
     starts = np.flatnonzero(first)
@@ -59,7 +59,7 @@ def find_runs(items: Items, apart: Bools, changes: Sequence[Smooth], scales: Flo
     for change in changes:
         edited[change.items] = True
     changed = np.logical_or.reduceat(edited & ~apart, starts)
-    found = _changed(items, starts, last, np.flatnonzero(changed), changes, scales)
+    edited_sums = _changed(items, starts, last, np.flatnonzero(changed), changes, scales)
     most = np.maximum.reduceat(items.stream, starts)
     count = np.add.reduceat((items.stream >= 0).astype(np.int64), starts)
     alone = np.logical_or.reduceat(items.alone, starts)
@@ -69,7 +69,11 @@ def find_runs(items: Items, apart: Bools, changes: Sequence[Smooth], scales: Flo
         if apart[item]:
             steps[step].append(item)
             continue
-        work, busy, behind = found.get(number) or (nothing[0][number, 0], nothing[1][number, 0], nothing[2][number, 0])
+        work, busy, behind = edited_sums.get(number) or (
+            nothing[0][number, 0],
+            nothing[1][number, 0],
+            nothing[2][number, 0],
+        )
         run = Run(
             int(chain[number]), int(most[number]), int(count[number]), bool(alone[number]), bool(changed[number]),
             work, busy, behind,
@@ -82,10 +86,10 @@ _Sums = tuple[Floats, Floats, Floats]
 
 
 def _changed(
-    items: Items, starts: Ints, last: Ints, runs: Ints, changes: Sequence[Smooth], scales: Floats
+    items: Items, starts: Ints, last: Ints, runs: Ints, changes: Sequence[TimingChange], scales: Floats
 ) -> dict[int, _Sums]:
     """Work, activities and what is behind, (columns,) each, of the ``runs`` that a question changes."""
-    found: dict[int, _Sums] = {}
+    sums: dict[int, _Sums] = {}
     for begin in range(0, len(runs), AT_ONCE):
         numbers = runs[begin : begin + AT_ONCE]
         lengths = last[numbers] - starts[numbers] + 1
@@ -97,14 +101,14 @@ def _changed(
             np.repeat(busy, len(scales), axis=1),
             behind.reshape(len(numbers), -1),
         )
-        found |= dict(zip(numbers.tolist(), zip(*across, strict=True), strict=True))
-    return found
+        sums |= dict(zip(numbers.tolist(), zip(*across, strict=True), strict=True))
+    return sums
 
 
 class _Parts:
     """Some stretches, one behind the other, as each question has them; times (items, questions)."""
 
-    def __init__(self, items: Items, rows: Ints, starts: Ints, changes: Sequence[Smooth]) -> None:
+    def __init__(self, items: Items, rows: Ints, starts: Ints, changes: Sequence[TimingChange]) -> None:
         """Stretches of the ``rows`` of items, ascending, that begin at ``starts`` among them."""
         self._starts, self._last = starts, np.append(starts[1:], len(rows)) - 1
         shape = (len(rows), max(len(changes), 1))
@@ -150,5 +154,5 @@ def _begins(items: Items, apart: Bools) -> Bools:
     for column in columns:
         first[1:] |= column[1:] != column[:-1]
     since = number - np.maximum.accumulate(np.where(first, number, 0))
-    found: Bools = first | (since % LONGEST == 0)
-    return found
+    begins: Bools = first | (since % LONGEST == 0)
+    return begins

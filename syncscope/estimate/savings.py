@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from syncscope.estimate.edits import Question, together
-from syncscope.estimate.fit import MISFIT, Fit, fit, steady
+from syncscope.estimate.edits import Question, combine
+from syncscope.estimate.fit import MISFIT, Fit, fit, steady_steps
 from syncscope.estimate.peers import Peer, with_peers, without_late_peers
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
@@ -62,7 +62,7 @@ class Estimate:
     together: Saving
     """Of all of them fixed together."""
     replay: Replay | None
-    """``None`` where nothing was found, so nothing replayed."""
+    """``None`` where there are no findings, so nothing was replayed."""
 
 
 def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate:
@@ -80,18 +80,18 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     if fitted.why:
         return _without_savings(prepared, Replay(misfit=misfit, null_why=fitted.why))
     pairs = list(zip(prepared.findings, prepared.questions, strict=True))
-    asked = [(finding, question) for finding, question in pairs if question]
-    lone = [known and not all(finding.fingerprint in other.findings for other in others) for finding, _ in asked]
-    savings = replay_savings(program, [question for _, question in asked], fitted, lone)
+    tried = [(finding, question) for finding, question in pairs if question]
+    on_one_rank = [known and not all(finding.fingerprint in other.findings for other in others) for finding, _ in tried]
+    savings = replay_savings(program, [question for _, question in tried], fitted, on_one_rank)
     before, *after = sketches(savings.replayed, program.streams)
     answers = iter(zip(savings.each, after, strict=False))
     findings = tuple(
-        _with_saving(finding, *next(answers), fitted, savings) if question else _without(finding, _unasked(finding))
+        _with_saving(finding, *next(answers), fitted, savings) if question else _without(finding, _why_untried(finding))
         for finding, question in pairs
     )
     scale = None if fitted.ranged else fitted.scenarios[0].host
-    told = msgspec.structs.replace(prepared.replay, misfit=misfit, host_scale=scale, before=before)
-    return Estimate(findings, savings.all if asked else Saving(), told)
+    replayed = msgspec.structs.replace(prepared.replay, misfit=misfit, host_scale=scale, before=before)
+    return Estimate(findings, savings.all if tried else Saving(), replayed)
 
 
 def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:
@@ -105,8 +105,8 @@ def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fi
     return (prompt, again) if again.scenarios else (program, fitted)
 
 
-def _unasked(finding: Finding) -> str:
-    """Why there was nothing to ask of the replay."""
+def _why_untried(finding: Finding) -> str:
+    """Why there is nothing to replay."""
     if finding.rule in UNTRIED:
         return UNTRIED[finding.rule]
     if finding.rule == "LCH501":
@@ -150,12 +150,16 @@ class Savings:
     """Question 0 changes nothing, the last everything."""
 
 
-def replay_savings(program: Program, questions: Sequence[Question], fit: Fit, lone: Sequence[bool] = ()) -> Savings:
-    """Replay in steady state: nothing changed, each question, and all of them. Those are ``lone`` whose fix changes
-    nothing on the other ranks; all together are, where one is."""
-    every = [{}, *questions, together(questions)]
-    order, warm = steady(program)
-    replayed = replay(program, every, fit.scenarios, order, lone=(False, *lone, any(lone)))
+def replay_savings(
+    program: Program, questions: Sequence[Question], fit: Fit, on_one_rank: Sequence[bool] = ()
+) -> Savings:
+    """Replay in steady state: nothing changed, each question, and all of them.
+
+    A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
+    """
+    every = [{}, *questions, combine(questions)]
+    order, warm = steady_steps(program)
+    replayed = replay(program, every, fit.scenarios, order, on_one_rank=(False, *on_one_rank, any(on_one_rank)))
     lengths = np.diff(replayed.ends[warm - 1 :], axis=0) * 1e-6
     # By recorded step: each is replayed as often as the others.
     by_step = lengths.reshape(-1, program.steps, *lengths.shape[1:]).mean(axis=0)

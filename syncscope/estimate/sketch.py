@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from syncscope.estimate.replay import HOST, Replayed, Stretch
+from syncscope.estimate.replay import HOST, Interval, Replayed
 from syncscope.schema.findings import Sketch, SketchLane
 from syncscope.timeline.intervals import Floats
 
@@ -28,7 +28,7 @@ def sketches(replayed: Replayed, names: Sequence[str]) -> list[Sketch]:
     lanes = _lanes(replayed.last, scenarios)
     busiest = sorted((stream for stream in lanes if stream != HOST), key=lambda s: -lanes[s].busy[:, 0].sum())
     drawn = [HOST, *sorted(busiest[:MOST_STREAMS])]
-    found = []
+    drawings = []
     for number in range(questions):
         many = max(1, min(round(float(length[number]) / bin_ns), BINS))
         edges = np.arange(many + 1, dtype=np.float64) * bin_ns
@@ -39,22 +39,22 @@ def sketches(replayed: Replayed, names: Sequence[str]) -> list[Sketch]:
             )
             for stream in drawn
         )
-        found.append(Sketch(step_ms=round(float(length[number]) * 1e-6, 6), lanes=shown))
-    return found
+        drawings.append(Sketch(step_ms=round(float(length[number]) * 1e-6, 6), lanes=shown))
+    return drawings
 
 
-def _lanes(stretches: Sequence[Stretch], scenarios: int) -> dict[int, Stretch]:
+def _lanes(stretches: Sequence[Interval], scenarios: int) -> dict[int, Interval]:
     """By stream all its stretches as one: times (stretches, questions), in the likely scenario."""
-    by_stream: dict[int, list[Stretch]] = {}
+    by_stream: dict[int, list[Interval]] = {}
     for stretch in stretches:
         by_stream.setdefault(stretch.stream, []).append(stretch)
     return {
-        stream: Stretch(stream, *(np.array([s[part] for s in mine])[:, ::scenarios] for part in (1, 2, 3)))
+        stream: Interval(stream, *(np.array([s[part] for s in mine])[:, ::scenarios] for part in (1, 2, 3)))
         for stream, mine in by_stream.items()
     }
 
 
-def _digits(lane: Stretch | None, number: int, edges: Floats) -> str:
+def _digits(lane: Interval | None, number: int, edges: Floats) -> str:
     """How busy each bin between ``edges`` (ns) is, in ninths."""
     if lane is None:
         return "0" * (len(edges) - 1)

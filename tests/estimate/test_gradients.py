@@ -42,9 +42,9 @@ def asked(timeline: Timeline, program: Program, size: float = -1) -> Question:
     return over_backward(timeline, program, dict.fromkeys(items.tolist(), size))
 
 
-def saved_us(program: Program, changes: Question, crowded: float) -> float:
+def saved_us(program: Program, changes: Question, slowdown: float) -> float:
     order = [number % STEPS for number in range(4 * STEPS)]
-    ends = replay(program, [{}, changes], [Scenario(crowded=crowded)], order, taxed=False).ends[:, :, 0]
+    ends = replay(program, [{}, changes], [Scenario(slowdown=slowdown)], order, profiled=True).ends[:, :, 0]
     before, after = (ends[-1] - ends[2 * STEPS - 1]) / (2 * STEPS)
     return float(before - after) / 1000
 

@@ -77,26 +77,28 @@ def program(name: str = "", wait: float = 600) -> Program:
     return found
 
 
-def step_us(compiled: Program, *, waits: bool, paced: float) -> float:
-    """Length of a step in steady state, with or without its wait."""
+def step_us(compiled: Program, *, waits: bool, worker_paced: float) -> float:
+    """Length of a step in steady_steps state, with or without its wait."""
     items = compiled.items
     question = {} if waits else {int(item): Edit(free=True) for item in np.flatnonzero(items.wait)}
-    ends = replay(compiled, [question], [Scenario(paced=paced)], [0, 1, 2, 3, 4] * 3, taxed=False).ends[:, 0, 0]
+    ends = replay(compiled, [question], [Scenario(worker_paced=worker_paced)], [0, 1, 2, 3, 4] * 3, profiled=True).ends[
+        :, 0, 0
+    ]
     return float(ends[-1] - ends[4]) / 10_000
 
 
 def test_workers_that_are_late_set_the_pace() -> None:
     compiled = program("_MultiProcessingDataLoaderIter")
     assert compiled.workers is True
-    assert step_us(compiled, waits=True, paced=1.0) == pytest.approx(1000, rel=0.01)
-    assert step_us(compiled, waits=False, paced=1.0) == pytest.approx(1000, rel=0.01)
+    assert step_us(compiled, waits=True, worker_paced=1.0) == pytest.approx(1000, rel=0.01)
+    assert step_us(compiled, waits=False, worker_paced=1.0) == pytest.approx(1000, rel=0.01)
 
 
 def test_without_workers_loading_is_work_like_any_other() -> None:
     compiled = program("_SingleProcessDataLoaderIter")
     assert compiled.workers is False
-    assert step_us(compiled, waits=True, paced=0.0) == pytest.approx(1000, rel=0.01)
-    assert step_us(compiled, waits=False, paced=0.0) < 750
+    assert step_us(compiled, waits=True, worker_paced=0.0) == pytest.approx(1000, rel=0.01)
+    assert step_us(compiled, waits=False, worker_paced=0.0) < 750
 
 
 def test_the_collector_does_not_say_which_it_was() -> None:

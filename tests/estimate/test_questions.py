@@ -10,7 +10,7 @@ from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
 from syncscope.estimate.questions import BY_FAMILY, BY_RULE, PEERS, STACKED, Study, question
-from syncscope.estimate.replay import CROWDED, Scenario, replay
+from syncscope.estimate.replay import SLOWDOWN, Scenario, replay
 from syncscope.rules.rule import Hit
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -39,9 +39,9 @@ def asked(one: Study, code: str, **rows: object) -> Question:
 
 
 def saved_us(one: Study, changes: Question) -> float:
-    """What a question saves a step in steady state, as traced."""
+    """What a question saves a step in steady_steps state, as traced."""
     order = [number % STEPS for number in range(4 * STEPS)]
-    ends = replay(one.program, [{}, changes], [Scenario()], order, taxed=False).ends[:, :, 0]
+    ends = replay(one.program, [{}, changes], [Scenario()], order, profiled=True).ends[:, :, 0]
     before, after = (ends[-1] - ends[2 * STEPS - 1]) / (2 * STEPS)
     return float(before - after) / 1000
 
@@ -243,7 +243,7 @@ def test_collectives_run_beside_what_follows_them() -> None:
         builder.launch("gemm", call=(here + 20, 5), runs=(at + 617, 397))
 
     one = study(each_step(draw), step=50)
-    assert saved_us(one, asked(one, "OVL302")) == pytest.approx(301 - CROWDED * 300, abs=5)
+    assert saved_us(one, asked(one, "OVL302")) == pytest.approx(301 - SLOWDOWN * 300, abs=5)
     assert one.assumptions == (PEERS,)
 
 
@@ -263,4 +263,4 @@ def test_every_rule_has_a_question() -> None:
 
 def test_edits_of_one_item_add_up() -> None:
     one, other = Edit(own=0.5, dur=10.0, joins=True), Edit(free=True, dur=7.0, joins=True)
-    assert one.also(other) == Edit(own=0.5, free=True, joins=True, dur=7.0)
+    assert one.combine(other) == Edit(own=0.5, free=True, joins=True, dur=7.0)

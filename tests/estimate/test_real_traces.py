@@ -33,7 +33,7 @@ def report(case: str) -> Report:
 def test_the_unchanged_replay_is_the_trace(file: Path) -> None:
     compiled = program(file)
     assert compiled is not None
-    replayed = replay(compiled, [{}], [Scenario()], taxed=False)
+    replayed = replay(compiled, [{}], [Scenario()], profiled=True)
     assert replayed.host[-1, 0, 0] == pytest.approx(compiled.host_ns, rel=0.005)
     assert replayed.device[-1, 0, 0] == pytest.approx(compiled.device_ns, rel=0.005)
 

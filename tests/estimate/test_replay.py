@@ -30,7 +30,7 @@ def waits(compiled: Program) -> list[int]:
 
 def ends_us(compiled: Program, *questions: dict[int, Edit]) -> list[list[float]]:
     """Ends of the steps for each question, as they were traced."""
-    ends = replay(compiled, questions, [Scenario()], taxed=False).ends[:, :, 0] / 1000
+    ends = replay(compiled, questions, [Scenario()], profiled=True).ends[:, :, 0] / 1000
     return ends.T.tolist()
 
 
@@ -80,7 +80,7 @@ def test_a_copy_of_its_own_stream_starts_a_step_early() -> None:
 def test_a_full_queue_holds_the_host() -> None:
     steps: list[list[Op]] = [[Launch(50)] * 400] * 4
     compiled = program(steps)
-    replayed = replay(compiled, [{}], [Scenario()], [0, 1, 2, 3] * 2, taxed=False)
+    replayed = replay(compiled, [{}], [Scenario()], [0, 1, 2, 3] * 2, profiled=True)
     behind = (replayed.device - replayed.host)[-1, 0, 0] / 51_000
     assert QUEUE - 130 <= behind <= QUEUE + 130
 
@@ -135,12 +135,12 @@ def test_stretches_are_what_their_items_are_one_by_one(loop: list[Op], many: int
     some = st.dictionaries(st.integers(0, len(compiled.items) - 1), edits)
     questions = [{}, data.draw(some), data.draw(some)]
     scenarios = [Scenario(), Scenario(host=0.7), Scenario(host=1.1, pageable=1.2)]
-    together = replay(compiled, questions, scenarios, taxed=False)
+    joined = replay(compiled, questions, scenarios, profiled=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_Machine, "_apart", lambda _, items: np.ones(len(items), dtype=bool))
-        apart = replay(compiled, questions, scenarios, taxed=False)
-    np.testing.assert_allclose(together.host, apart.host)
-    np.testing.assert_allclose(together.device, apart.device)
+        apart = replay(compiled, questions, scenarios, profiled=True)
+    np.testing.assert_allclose(joined.host, apart.host)
+    np.testing.assert_allclose(joined.device, apart.device)
 
 
 @given(loops, st.integers(2, 4))
