@@ -13,7 +13,7 @@ from syncscope.timeline.intervals import Bools, Floats, Ints
 
 @dataclass(frozen=True)
 class Edit:
-    """What is different about one item. Nothing makes a step longer."""
+    """What a fix changes about one item. Nothing makes a step longer."""
 
     pre: float = 1.0
     """Share of the host's work before the call that stays."""
@@ -39,7 +39,7 @@ class Edit:
 
     @property
     def only_timing(self) -> bool:
-        """Whether nothing about a launch changes but the host's work and the gap before its activity."""
+        """Whether only the host's work and the gap before the activity change about a launch."""
         return not (self.gone or self.early or self.beside or self.pieces) and self.dur == np.inf
 
     def combine(self, other: Edit) -> Edit:
@@ -52,7 +52,7 @@ class Edit:
 
 
 Question = dict[int, Edit]
-"""What is different, by item."""
+"""What fixing a finding changes: the edit of each item that it changes."""
 
 
 def combine(questions: Iterable[Question]) -> Question:

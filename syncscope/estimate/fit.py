@@ -1,4 +1,4 @@
-"""Does the program fit its trace, and by what is the host's work to be scaled for it to fit the bare step?"""
+"""Whether a program fits its trace, and by how much its host work must be scaled to fit the bare step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MISFIT = 0.03
 """Share of the step by which a replay may miss it."""
 
 LEAST, MOST = 0.6, 1.05
-"""Between these the host's work may be scaled."""
+"""Factors between which the host's work may be scaled."""
 
 USUAL, SPREAD = 0.95, 0.1
 """The scale where the step's length does not show it, and how far from it the true one may lie."""
@@ -29,7 +29,7 @@ PAGEABLE_MOST = 0.2
 """Share by which it may differ from the trace's before the model does not fit."""
 
 SLOWDOWN_DOUBT = 0.25
-"""Share of a collective's time by which that may differ by which compute beside it takes longer."""
+"""How far ``SLOWDOWN`` may be off, as a share of the collective's time."""
 
 NOISE = 0.005
 """Share of the step by which two windows of steps differ, at least."""
@@ -54,7 +54,7 @@ class Fit:
     misfit: float
     """Share by which its replay misses the traced steps."""
     scenarios: tuple[Scenario, ...] = ()
-    """The likely one, then pairs of what else may be true. Empty when the model does not fit."""
+    """The likely one, then pairs of alternatives. Empty when the model does not fit."""
     why: str | None = None
     """Why it does not."""
     ranged: bool = False
@@ -110,8 +110,10 @@ def _worker_paced(program: Program) -> float:
 
 
 def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats]) -> Fit:
-    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters; ``off_at``
-    returns the share by which it misses in some scenarios."""
+    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters.
+
+    ``off_at`` returns the share by which the replay misses the bare step in each of some scenarios.
+    """
     worker_paced = _worker_paced(program)
     hosts, copies = _grid(program, COARSE_HOST, COARSE_COPIES)
     coarse = [Scenario(host, copy, worker_paced) for copy in copies for host in hosts]
@@ -132,7 +134,7 @@ def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
 
 
 def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:
-    """The likely scenario, and for each thing in doubt what else it may be: two more."""
+    """The likely scenario, and two alternatives for each thing that is in doubt."""
     scenarios = [likely, likely._replace(host=least), likely._replace(host=most)]
     if program.items.pageable.any():
         scenarios += [likely._replace(pageable=likely.pageable + doubt) for doubt in (-PAGEABLE, PAGEABLE)]

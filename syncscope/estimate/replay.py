@@ -1,4 +1,4 @@
-"""Runs a program again, as it was or changed in many ways at once.
+"""Run a program again, as it was or changed in many ways at once.
 
 Everything happens as early as what it needs allows: the host goes from call to call; an activity begins when it is
 launched, the one before it in its stream is done, and so is what else it waits for; a wait returns when its targets
@@ -29,7 +29,7 @@ HOLDS_ENGINE = 20_000
 """Nanoseconds from which on a copy keeps copies of other streams waiting."""
 
 HOST = -1
-"""In place of a stream: the host, blocked."""
+"""Stands in place of a stream for the host being blocked."""
 
 SLOWDOWN = 0.75
 """Share of a collective's time by which the compute beside it takes longer: 0.5 to 1, measured on two H200 that NVLink
@@ -44,20 +44,20 @@ class Interval(NamedTuple):
     """Something that took time in the last step; times in ns since the first step began, (columns,)."""
 
     stream: int
-    """Or ``HOST``."""
+    """Number of the stream, or ``HOST``."""
     begin: Floats
     end: Floats
     busy: Floats
-    """Of it really taken: between activities there are gaps."""
+    """How much of it was really taken: there are gaps between activities."""
 
 
 class Scenario(NamedTuple):
     """What is assumed where the trace does not say."""
 
     host: float = 1.0
-    """By what the host's work, the profiler's share taken off, is multiplied."""
+    """Factor on the host's work, after the profiler's share is taken off."""
     pageable: float = 1.0
-    """By what the time of copies from and to pageable memory is multiplied."""
+    """Factor on the time of copies from and to pageable memory."""
     worker_paced: float = 0.0
     """1 when batches come at the pace of worker processes, 0 when loading one is the host's own work."""
     slowdown: float = SLOWDOWN
@@ -107,8 +107,7 @@ def replay(
 
 
 class _Item(NamedTuple):
-    """What a replay reads of an item, as in ``Items``, with the profiler's share taken off ``pre`` and ``own``
-    where it is to be."""
+    """What a replay reads of an item, as in ``Items``."""
 
     pre: float
     own: float
@@ -135,11 +134,11 @@ class _Meeting(NamedTuple):
     """What one collective waits for, (columns,) or the same for all."""
 
     theirs: Floats
-    """When the last of the other ranks comes, where that has nothing to do with this one; −inf where it has."""
+    """When the last of the other ranks comes, where that does not depend on this rank; −inf where it does."""
     late: Floats | float
-    """Nanoseconds after this rank that the last comes, where it has."""
+    """How much later than this rank the last one comes, ns, where that depends on this rank."""
     length: float
-    """Nanoseconds from then to the end."""
+    """From then to the end, ns."""
 
     def end(self, start: Floats) -> Floats:
         end: Floats = np.maximum(start + self.late, self.theirs) + self.length
@@ -147,7 +146,7 @@ class _Meeting(NamedTuple):
 
 
 class _Machine:
-    """The state of one replay: for each chain, stream and engine the time until which it is taken."""
+    """The state of one replay: until when each chain, stream and engine is taken."""
 
     def __init__(
         self,
@@ -191,7 +190,7 @@ class _Machine:
         self.recorded: list[Interval] = []
 
     def _apart(self, items: Items) -> Bools:
-        """Items that no stretch may hold."""
+        """Items that are no part of a stretch, since something about them is special."""
         apart: Bools = items.mark | items.wait | items.blocks | items.follows | (items.chain < 0)
         apart |= items.loading > 0
         apart |= (items.engine == COLLECTIVE) & (self._on_one_rank is not None)
@@ -233,7 +232,7 @@ class _Machine:
         done, end = queue[0]
         if done > full:
             return host
-        # Held was the launch that needed the place; the rest of the work came behind it.
+        # The launch that needed the place was held; the rest of the work came behind it.
         behind = min(full - done, launches - 1) / launches
         return np.maximum(host, end + behind * work)
 
@@ -386,7 +385,7 @@ def _one_by_one(items: Items, engine: int) -> bool:
 
 
 def without_profiler(items: Items) -> Items:
-    """The items without the profiler's share of the host's work: it comes off what lies before the call first."""
+    """The items without the profiler's share of the host's work. It comes off the work before the call first."""
     less = np.minimum(items.profiler, (1 - LEAST_LEFT) * items.pre)
     own = np.maximum(items.own - (items.profiler - less), LEAST_LEFT * items.own)
     return replace(items, pre=items.pre - less, own=own)

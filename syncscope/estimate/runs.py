@@ -1,4 +1,4 @@
-"""Stretches of a program that nothing changes and that hold no wait, worked out beforehand as one.
+"""Stretches of a program without waits, each summed up beforehand so that a replay takes it as one.
 
 A stretch of launches by one chain of host work on one stream does two things: it takes the host some work, and the
 stream is done at the later of two times, its earlier end plus all activities, or the launch that held it up most plus
@@ -20,7 +20,7 @@ LONGEST = 32
 """Items of a stretch at most: places in the launch queue are counted by stretches."""
 
 AT_ONCE = 1024
-"""Stretches that questions change, worked out at a time: their tables are as wide as there are questions."""
+"""How many changed stretches are summed up at a time: their tables are as wide as there are questions."""
 
 OUTLASTS = 16.0
 """Times the mean of its stream that an activity must last to stand between two stretches: a queue waits for it long."""

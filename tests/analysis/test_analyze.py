@@ -81,10 +81,10 @@ def test_of_many_traces_the_notable_ones_are_drawn(tmp_path: Path) -> None:
     assert {picture.path for picture in pictures} <= {info.path for info in report.traces}
 
 
-def test_progress_is_told_each_file_and_the_end(run: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    analyze(run, progress=lambda path, done, total: told.append((Path(path).name, done, total)))
-    assert told == [
+def test_progress_hears_of_each_file_and_of_the_end(run: Path) -> None:
+    calls: list[tuple[str, int, int]] = []
+    analyze(run, progress=lambda path, done, total: calls.append((Path(path).name, done, total)))
+    assert calls == [
         ("rank0.json.gz", 0, 3),
         ("rank1.json.gz", 1, 3),
         ("rank10.json.gz", 2, 3),

@@ -97,15 +97,15 @@ def test_a_cluster_gives_the_report_of_one_machine(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)  # the workers are elsewhere
     (tmp_path / "elsewhere").mkdir()
     files = find_traces(["run"])
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     with dask(tmp_path / "elsewhere", 1, "--no-nanny") as cluster:
         there = choose_engine(scheduler=cluster.address)
         assert peers_to_compare(Local().analyze(files, JOB).peers), "the second phase is needed"
-        assert there.analyze(files, JOB, lambda path, done, total: told.append((done, total))) == Local().analyze(
+        assert there.analyze(files, JOB, lambda path, done, total: calls.append((done, total))) == Local().analyze(
             files, JOB
         )
-        assert told == [(done, 4) for done in range(1, 5)]
-        # What fails on the workers however often it is tried is told of every rank.
+        assert calls == [(done, 4) for done in range(1, 5)]
+        # What fails on the workers however often it is tried is calls of every rank.
         (entry,) = there.analyze(files[:1], msgspec.structs.replace(JOB, version="0.0.1")).report.unread
         assert entry.why.startswith("failed on the cluster: RuntimeError: asked by syncscope 0.0.1, and this is ")
 

@@ -56,13 +56,13 @@ def test_a_trace_that_kills_its_process_is_the_only_one_lost(run: Path, monkeypa
     files = find_traces([run])
     killer = run / "killer.json"
     traces.clean(rank=9).write(killer)
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     found = Local(2).analyze(
-        [files[0], str(killer), *files[1:]], JOB, lambda path, done, total: told.append((done, total))
+        [files[0], str(killer), *files[1:]], JOB, lambda path, done, total: calls.append((done, total))
     )
     assert found.report.traces == Local(1).analyze(files, JOB).report.traces
     assert (found.report.unread[0].path, found.report.unread[0].why) == (str(killer), DIED)
-    assert told == [(done, 7) for done in range(1, 8)]
+    assert calls == [(done, 7) for done in range(1, 8)]
 
 
 def test_there_are_no_more_processes_than_processors(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""When the other ranks come to a collective, and what a fix on one rank alone is then worth."""
+"""When the other ranks come to a collective, and what a fix on one rank alone then saves."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_fix_on_one_rank_alone_gains_what_the_others_waited_for_it():
     assert saved_us(late, on_one_rank=False) == pytest.approx(210, abs=6)
 
 
-def test_a_fix_on_one_rank_alone_is_worth_nothing_while_that_rank_waits_for_the_others():
+def test_a_fix_on_one_rank_alone_saves_nothing_while_that_rank_waits_for_the_others():
     early, _ = with_peers(*compiled(rank(0, 160)), [peer(rank(1, 100, reads=False))])
     assert saved_us(early, on_one_rank=True) == pytest.approx(0, abs=1)
 

@@ -39,7 +39,7 @@ def ask(compiled: Program, fit: Fit = FIT) -> Savings:
 
 @given(loops)
 @usually
-def test_no_saving_is_negative_or_more_than_the_step_and_all_are_worth_at_least_each(loop: list[Op]) -> None:
+def test_no_saving_is_negative_or_more_than_the_step_and_all_save_at_least_what_each_saves(loop: list[Op]) -> None:
     found = ask(program(loop))
     for saving in (*found.each, found.all):
         assert saving.ms is not None and saving.low is not None and saving.high is not None
@@ -94,6 +94,6 @@ def test_steps_that_differ_widen_the_bounds() -> None:
     assert widths[1] > 2 * widths[0]
 
 
-def test_where_the_bare_step_is_a_guess_only_bounds_are_told() -> None:
+def test_where_the_bare_step_is_a_guess_there_are_only_bounds() -> None:
     found = ask(program([Work(50), Launch(300), Wait()]), Fit(0.0, SCENARIOS, ranged=True))
     assert found.all.ms is None and found.all.high is not None
