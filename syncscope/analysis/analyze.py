@@ -13,7 +13,7 @@ from syncscope import rules
 from syncscope.analysis.engine import Engine, Progress
 from syncscope.analysis.local import Local
 from syncscope.analysis.merge import merge
-from syncscope.analysis.rank import Job, estimate_report, find_peer, find_report
+from syncscope.analysis.rank import Job, estimate_report, find_peer, make_report
 from syncscope.estimate import peers_to_compare
 from syncscope.report import perfetto
 from syncscope.report.notable import notable
@@ -126,7 +126,8 @@ def analyze_timelines(
 ) -> Report:
     """``analyze`` of traces already read. Takes one at a time, so an iterator need not hold them all."""
     wanted = frozenset(rule.code for rule in rules.select(select, ignore))
-    pairs = [find_report(timeline, wanted, bare_ms) for timeline in timelines]
+    job = Job(codes=wanted, bare_ms=bare_ms)
+    pairs = [make_report(timeline, *rules.hits(timeline), job) for timeline in timelines]
     reports = [estimate_report(report, prepared) for report, prepared in pairs]
     known = [peer for report, (_, prepared) in zip(reports, pairs, strict=True) for peer in find_peer(report, prepared)]
     if peers := peers_to_compare(known):

@@ -16,8 +16,9 @@ from syncscope import __version__, rules
 from syncscope.analysis.merge import merge
 from syncscope.estimate import MOST_PEERS, Peer, Prepared, estimate_savings, prepare
 from syncscope.report.picture.lanes import Lanes, lanes
+from syncscope.rules import Hit
 from syncscope.schema.ranks import Unread
-from syncscope.schema.report import Report, Tool
+from syncscope.schema.report import NotChecked, Report, Tool
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, remote
 from syncscope.trace.source import Reading
@@ -107,10 +108,11 @@ def _or_unread(path: str, several: bool, work: Callable[[], Rank]) -> Rank:
 
 def _analyze(path: str, job: Job, shown: str | None) -> Rank:
     timeline = Timeline(load(path, **msgspec.structs.asdict(job.reading)))
+    hits, not_checked = rules.hits(timeline)
     report, kept = EMPTY_REPORT, NOTHING_KEPT
     peers: tuple[Peer, ...] = ()
     if job.report:
-        report, prepared = find_report(timeline, job.codes, job.bare_ms, job.hta)
+        report, prepared = make_report(timeline, hits, not_checked, job)
         report = estimate_report(report, prepared)
         peers = find_peer(report, prepared)
         kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
@@ -122,18 +124,17 @@ def _analyze(path: str, job: Job, shown: str | None) -> Rank:
     return msgspec.json.encode(Results(report=report, pictures=tuple(pictures), peers=peers)), kept
 
 
-def find_report(
-    timeline: Timeline, codes: frozenset[str], bare_ms: float | None, hta: bool = False
+def make_report(
+    timeline: Timeline, hits: Sequence[Hit], not_checked: Sequence[NotChecked], job: Job
 ) -> tuple[Report, Prepared]:
     """The report on one trace, still without savings, and what estimating them needs.
 
-    The findings of the rules with these codes are prepared; they come first in the report.
+    The findings whose savings are wanted come first in the report.
     """
-    hits, not_checked = rules.hits(timeline)
-    prepared = prepare(timeline, [hit for hit in hits if hit.finding.rule in codes], bare_ms)
-    others = tuple(hit.finding for hit in hits if hit.finding.rule not in codes)
+    prepared = prepare(timeline, [hit for hit in hits if hit.finding.rule in job.codes], job.bare_ms)
+    others = tuple(hit.finding for hit in hits if hit.finding.rule not in job.codes)
     info = timeline.info()
-    if hta:
+    if job.hta:
         from syncscope.hta import analyses  # nothing else needs it
 
         info = msgspec.structs.replace(info, hta=analyses(timeline.trace))

@@ -24,7 +24,7 @@ OTHERS = 0.1
 """Share of backward's time which others may compute between it and the collectives that reduce its gradients."""
 
 
-def over_backward(timeline: Timeline, program: Program, collectives: dict[int, float]) -> Question:
+def spread_over_backward(timeline: Timeline, program: Program, collectives: dict[int, float]) -> Question:
     """Some collectives, item by item with their bytes (−1 unknown), in pieces spread over the backward before them;
     nothing where what is before them is no backward.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from syncscope.estimate.edits import Edit, Question
-from syncscope.estimate.gradients import over_backward
+from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.program import Program
 from syncscope.rules import RULES
 from syncscope.rules.rule import Hit, Intervention
@@ -120,24 +120,24 @@ def question(study: Study, hit: Hit) -> Question:
     """What fixing a finding changes; nothing where there is nothing to try, or nothing of it inside the steps."""
     code = hit.finding.rule
     families = {rule.code: BY_FAMILY[rule.intervention] for rule in RULES}
-    return (families | BY_RULE).get(code, nothing)(study, hit)
+    return (families | BY_RULE).get(code, change_nothing)(study, hit)
 
 
-def without_wait(study: Study, hit: Hit) -> Question:
+def remove_wait(study: Study, hit: Hit) -> Question:
     """The host does not wait. What it launches after waiting for a stream or an event waits for that on the device."""
     waits = study.timeline.tables.waits.take(sorted(hit.waits))
     read = {item: Edit(free=True) for item in study.items(waits.call[waits.copy >= 0])}
     return read | {item: Edit(free=True, joins=True) for item in study.items(waits.call[waits.copy < 0])}
 
 
-def without_read(study: Study, hit: Hit) -> Question:
+def remove_read(study: Study, hit: Hit) -> Question:
     """Neither the wait nor the small copy that it reads."""
     copies, items = study.copies(hit)
     edits = {item: Edit(free=True) for item in study.waits(hit)}
     return edits | {item: Edit(own=0.0, gone=True, free=True) for item in items[copies.bytes <= SMALL_READ].tolist()}
 
 
-def asynchronous_copies(study: Study, hit: Hit) -> Question:
+def copy_asynchronously(study: Study, hit: Hit) -> Question:
     """Copies from and to pinned memory that the host does not wait for."""
     copies, items = study.copies(hit)
     edits = {item: Edit(free=True) for item in (*study.waits(hit), *study.completing(copies))}
@@ -149,31 +149,31 @@ def asynchronous_copies(study: Study, hit: Hit) -> Question:
     return edits
 
 
-def prefetched_copies(study: Study, hit: Hit) -> Question:
+def prefetch(study: Study, hit: Hit) -> Question:
     """Asynchronous copies on a stream of their own, to the device a step early."""
-    edits = asynchronous_copies(study, hit)
+    edits = copy_asynchronously(study, hit)
     return edits | {item: edits[item].combine(Edit(early=True)) for item in study.copies(hit)[1].tolist()}
 
 
-def copies_on_two_streams(study: Study, hit: Hit) -> Question:
+def separate_directions(study: Study, hit: Hit) -> Question:
     """Copies in one direction have another stream than those in the other."""
     return {item: Edit(beside=True) for item in study.copies(hit)[1].tolist()}
 
 
-def without_host_work(study: Study, hit: Hit) -> Question:
+def remove_host_work(study: Study, hit: Hit) -> Question:
     """Nothing of what a print or a pinning does, except for the copy to the device."""
     pins, prints = study.timeline.tables.pins, study.timeline.prints
     edits: Question = {}
     if not hit.waits:
         pinned = np.isin(pins.copy, sorted(hit.copies))
-        edits = _without_spans(study, pins.ts[pinned].astype(float), pins.end[pinned].astype(float))
+        edits = _remove_spans(study, pins.ts[pinned].astype(float), pins.end[pinned].astype(float))
     for number in np.unique(prints[sorted(hit.waits)]) if hit.waits else ():
         waits = np.flatnonzero(prints == number)
-        edits |= _without_print(study, study.items(study.timeline.tables.waits.call[waits]))
+        edits |= _remove_print(study, study.items(study.timeline.tables.waits.call[waits]))
     return edits
 
 
-def _without_spans(study: Study, begin: Floats, end: Floats) -> Question:
+def _remove_spans(study: Study, begin: Floats, end: Floats) -> Question:
     """No host work, call or activity inside some spans of time (ns since the trace's base)."""
     base = int(study.timeline.tables.steps.ts.min())
     items = study.program.items
@@ -188,7 +188,7 @@ def _without_spans(study: Study, begin: Floats, end: Floats) -> Question:
     return edits
 
 
-def _without_print(study: Study, waits: list[int]) -> Question:
+def _remove_print(study: Study, waits: list[int]) -> Question:
     """Nothing from the formatter's first kernel to its last wait.
 
     Its first kernels come before any wait: the host's longest pause among as many launches as it makes shows where the
@@ -205,7 +205,7 @@ def _without_print(study: Study, waits: list[int]) -> Question:
     return {item: Edit(pre=0.0, own=0.0, free=True, gone=True) for item in inside}
 
 
-def gathered_copies(study: Study, hit: Hit) -> Question:
+def gather_copies(study: Study, hit: Hit) -> Question:
     """One copy a step instead of many: the last, with the bytes of all. What the host did from one copy to the next
     goes too, where it launched nothing else."""
     edits: Question = {}
@@ -235,19 +235,19 @@ def _share(of: float, whole: float) -> float:
     return round(of / max(whole, of), 3)
 
 
-def without_copies(study: Study, hit: Hit) -> Question:
+def keep_on_device(study: Study, hit: Hit) -> Question:
     """Neither the copies nor their waits: the data stay on the device."""
     copies, items = study.copies(hit)
     edits = {item: Edit(own=0.0, free=True) for item in (*study.waits(hit), *study.completing(copies))}
     return edits | {item: Edit(own=0.0, free=True, gone=True) for item in items.tolist()}
 
 
-def without_allocation(study: Study, hit: Hit) -> Question:
+def remove_allocation(study: Study, hit: Hit) -> Question:
     """The calls are not made, so nothing waits in them."""
     return {item: Edit(own=0.0, free=True) for item in study.waits(hit)}
 
 
-def as_graphs(study: Study, hit: Hit) -> Question:
+def replay_graphs(study: Study, hit: Hit) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph."""
     launching, items = study.timeline.launching, study.program.items
     work, chain = items.pre + items.own, items.chain
@@ -264,7 +264,7 @@ def as_graphs(study: Study, hit: Hit) -> Question:
     return edits
 
 
-def overlapped_collectives(study: Study, hit: Hit) -> Question:
+def overlap_collectives(study: Study, hit: Hit) -> Question:
     """The collectives that a finding speaks of run beside compute: those that reduce gradients beside the backward that
     makes them, others beside what follows them, until the step ends."""
     table, places, finding = study.timeline.tables.collectives, study.timeline.places, hit.finding
@@ -272,20 +272,20 @@ def overlapped_collectives(study: Study, hit: Hit) -> Question:
     own = table.take(np.array(mine, dtype=bool))
     item = study.program.items_of(own.launch)
     size = {number: float(count) for number, count in zip(item.tolist(), own.bytes, strict=True) if number >= 0}
-    gradients = over_backward(study.timeline, study.program, size)
+    gradients = spread_over_backward(study.timeline, study.program, size)
     if gradients or not size:
         return gradients
     marks = np.flatnonzero(study.program.items.mark).tolist()
     return {number: Edit(early=True) for number in size} | {number: Edit(joins=True) for number in marks}
 
 
-def asynchronous_launches(study: Study, hit: Hit) -> Question:
+def launch_asynchronously(study: Study, hit: Hit) -> Question:
     """Every launch returns at once."""
     items = study.program.items
     return {item: Edit(free=True) for item in np.flatnonzero(items.blocks & ~items.pageable).tolist()}
 
 
-def nothing(study: Study, hit: Hit) -> Question:
+def change_nothing(study: Study, hit: Hit) -> Question:
     """No change of the step stands for the fix."""
     return {}
 
@@ -293,22 +293,22 @@ def nothing(study: Study, hit: Hit) -> Question:
 Intervene = Callable[[Study, Hit], Question]
 
 BY_FAMILY: dict[Intervention, Intervene] = {
-    "remove the wait": without_wait,
-    "remove the host work": without_host_work,
-    "change the copy": asynchronous_copies,
-    "none": nothing,
+    "remove the wait": remove_wait,
+    "remove the host work": remove_host_work,
+    "change the copy": copy_asynchronously,
+    "none": change_nothing,
 }
 
 BY_RULE: dict[str, Intervene] = {
-    "SYN101": asynchronous_copies,
-    "SYN102": without_read,
-    "SYN106": without_allocation,
-    "SYN108": asynchronous_launches,
-    "CPY203": gathered_copies,
-    "CPY204": without_copies,
-    "OVL301": prefetched_copies,
-    "OVL302": overlapped_collectives,
-    "OVL304": copies_on_two_streams,
-    "LCH501": as_graphs,
+    "SYN101": copy_asynchronously,
+    "SYN102": remove_read,
+    "SYN106": remove_allocation,
+    "SYN108": launch_asynchronously,
+    "CPY203": gather_copies,
+    "CPY204": keep_on_device,
+    "OVL301": prefetch,
+    "OVL302": overlap_collectives,
+    "OVL304": separate_directions,
+    "LCH501": replay_graphs,
 }
 """Where a rule's fix is more than its family's intervention."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syncscope.estimate.edits import Question
-from syncscope.estimate.gradients import BUCKET, MOST_PIECES, PIECES, over_backward
+from syncscope.estimate.gradients import BUCKET, MOST_PIECES, PIECES, spread_over_backward
 from syncscope.estimate.items import COLLECTIVE
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import Program, compile_program
@@ -39,7 +39,7 @@ def training(*reduces: float, between: float = 0, autograd: int = TID + 1) -> tu
 
 def spread(timeline: Timeline, program: Program, size: float = -1) -> Question:
     items = np.flatnonzero(program.items.engine == COLLECTIVE)
-    return over_backward(timeline, program, dict.fromkeys(items.tolist(), size))
+    return spread_over_backward(timeline, program, dict.fromkeys(items.tolist(), size))
 
 
 def saved_us(program: Program, changes: Question, slowdown: float) -> float:
