@@ -1,4 +1,4 @@
-"""Gradients reduced while backward goes on: which of a finding's collectives could begin when."""
+"""When collectives that reduce gradients could begin if they ran beside the backward that makes the gradients."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ OTHERS = 0.1
 
 
 def spread_over_backward(timeline: Timeline, program: Program, collectives: dict[int, float]) -> Question:
-    """Some collectives, item by item with their bytes (−1 unknown), in pieces spread over the backward before them;
-    nothing where what is before them is no backward.
+    """Some collectives cut into pieces that run beside the backward before them; nothing where there is no backward.
 
-    Backward's kernels are those that another thread than the steps' launches. What of them makes which gradient is not
-    recorded, so gradients are taken to come evenly, and each collective to need no more than its share.
+    ``collectives`` are items with their bytes (−1 unknown). Backward's kernels are those that another thread than the
+    steps' launches. Which of them makes which gradient is not recorded, so gradients are taken to come evenly, and each
+    collective to need no more than its share.
     """
     items = program.items
     pieces: Question = {}
@@ -78,6 +78,6 @@ def _spread(items: Items, mine: Ints, size: dict[int, float], backward: Ints) ->
 
 
 def _pieces(size: float, alone: bool) -> int:
-    """How many a collective is cut into: its bytes say so, else one of many is small already."""
+    """How many pieces a collective has: by its bytes, else 1 for one of many, which is small already."""
     many = round(size / BUCKET) if size > 0 else PIECES if alone else 1
     return min(max(many, 1), MOST_PIECES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -76,27 +76,27 @@ def pinned_rate(timeline: Timeline, direction: str) -> Rate:
 
 @dataclass(frozen=True)
 class Study:
-    """One trace and its program, and what questions about it share."""
+    """One trace with its program, and what the interventions in it share."""
 
     timeline: Timeline
     program: Program
     _rates: dict[str, Rate] = field(default_factory=dict)
 
     def rate(self, direction: str) -> Rate:
-        """Of pinned copies in a direction (``HtoD``, ``DtoH``)."""
+        """The rate of pinned copies in a direction (``HtoD``, ``DtoH``)."""
         if direction not in self._rates:
             self._rates[direction] = pinned_rate(self.timeline, direction)
         return self._rates[direction]
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the questions so far took for granted."""
+        """What the interventions tried so far take for granted."""
         peers = (PEERS,) if len(self.timeline.tables.collectives) else ()
         return tuple(dict.fromkeys(rate.assumed for rate in self._rates.values() if rate.assumed)) + peers
 
-    def items(self, calls: Iterable[int] | Ints) -> list[int]:
+    def items(self, calls: Ints) -> list[int]:
         """The items of rows of ``Timeline.calls``, those inside the steps, ascending."""
-        items = self.program.items_of(np.array(list(calls), dtype=np.int64))
+        items = self.program.items_of(calls)
         return sorted(items[items >= 0].tolist())
 
     def waits(self, hit: Hit) -> list[int]:
@@ -254,7 +254,7 @@ def replay_graphs(study: Study, hit: Hit) -> Question:
     edits: Question = {}
     shares: dict[float, Edit] = {}
     for graph in launching.graphs or () if launching else ():
-        launches = study.items(graph.tolist())
+        launches = study.items(graph)
         for item in range(launches[0] + 1, launches[-1] + 1) if launches else ():
             if chain[item] == chain[launches[0]]:
                 share = _share(GRAPH_NODE, float(work[item]))
