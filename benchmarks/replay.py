@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from syncscope.estimate.answers import answer
-from syncscope.estimate.costs import MEASURED
 from syncscope.estimate.edits import Edit, Question
-from syncscope.estimate.machine import Scenario
+from syncscope.estimate.fit import fit
+from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
-from syncscope.estimate.scale import fit
+from syncscope.estimate.replay import Scenario
+from syncscope.estimate.savings import replay_savings
 from syncscope.timeline import Timeline
 from syncscope.trace import Trace, load
 
@@ -59,9 +59,9 @@ def _tiled(table: pd.DataFrame, times: int, length: int, names: int) -> pd.DataF
 def shares(program: Program, many: int) -> list[Question]:
     """``many`` questions that share out the waits, or the launches where there are fewer waits than questions."""
     items = program.items
-    chosen = np.flatnonzero(items["wait"].to_numpy(bool))
+    chosen = np.flatnonzero(items.wait)
     if len(chosen) < many:
-        chosen = np.flatnonzero((items["stream"] >= 0).to_numpy(bool))
+        chosen = np.flatnonzero(items.stream >= 0)
     return [{int(item): Edit(free=True, gone=True) for item in part} for part in np.array_split(chosen, many)]
 
 
@@ -77,7 +77,7 @@ def main(path: Path, calls: int = 100_000, many: int = 30) -> None:
     found = fit(program, bare.steps_ns if bare else ())
     found = replace(found, scenarios=found.scenarios or SCENARIOS)
     fitted = time.perf_counter()
-    answer(program, shares(program, many), found)
+    replay_savings(program, shares(program, many), found)
     end = time.perf_counter()
     parts = (("compile", compiled - begin), ("fit", fitted - compiled), (f"{many} questions", end - fitted))
     print("  " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts) + f"; in all {end - begin:.2f} s")

@@ -24,7 +24,7 @@ MOST = 1.1
 CODE = """
 import json, sys, time
 from syncscope import rules
-from syncscope.estimate import prepare, worth
+from syncscope.estimate import estimate_savings, prepare
 from syncscope.timeline import Timeline
 from syncscope.trace.reader import load
 
@@ -35,7 +35,7 @@ timeline = Timeline(trace)
 hits, _ = rules.find(timeline)
 timeline.info()
 times.append(time.process_time())
-worth(prepare(timeline, hits, None))
+estimate_savings(prepare(timeline, hits, None))
 times.append(time.process_time())
 print(json.dumps([after - before for before, after in zip(times, times[1:])]))
 """

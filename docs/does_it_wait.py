@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from fixtures.operations.listing import RECORDINGS, Operation, operations
-from syncscope.rules import check
+from syncscope.rules import find
 from syncscope.timeline import Timeline
 from syncscope.timeline.copies import HOST_COPIES
 from syncscope.timeline.tables import Waits
@@ -93,7 +93,8 @@ class RecordedRun:
         self._first = recording.steps.first
         calls = self._timeline.tables.calls
         self._calls = calls.take(np.isin(calls.role.astype(str), SHOWN))
-        self._findings = [f for f in check(self._timeline)[0] if f.count and f.rule.startswith(("SYN", "CPY"))]
+        findings = [hit.finding for hit in find(self._timeline)[0]]
+        self._findings = [f for f in findings if f.count and f.rule.startswith(("SYN", "CPY"))]
 
     def rows(self) -> list[Row]:
         """One row an operation, in the order of the program."""

@@ -95,8 +95,7 @@ def write_reports(folder: Path) -> Report | None:
 
     The rank that finishes last does it. The others return ``None``.
     """
-    from syncscope.analysis.analyze import examine, find_traces
-    from syncscope.analysis.engine import engine
+    from syncscope.analysis.analyze import analyze_files, choose_engine, find_traces
     from syncscope.policy import ConfigError, apply, load_policy
     from syncscope.report import html
     from syncscope.trace.writing import write_atomically
@@ -105,7 +104,7 @@ def write_reports(folder: Path) -> Report | None:
     traces = sorted(folder.glob("trace*.json.gz"))
     if len(traces) < ranks:
         return None
-    report, pictures = examine(find_traces(traces), engine(), pictures=True)
+    report, pictures = analyze_files(find_traces(traces), choose_engine(), pictures=True)
     try:
         report = apply(report, load_policy(Path.cwd()))
     except ConfigError as error:  # a recording gets its report despite a mistake in a comment

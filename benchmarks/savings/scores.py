@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.savings.catalogue import Pair, pairs
 from syncscope import rules
-from syncscope.estimate import prepare, worth
+from syncscope.estimate import estimate_savings, prepare
 from syncscope.timeline import Timeline
 from syncscope.trace import load
 
@@ -140,17 +140,18 @@ def predict(pair: Pair, *files: Path) -> Predicted:
     """What the replay of the version before the fix, one trace a rank, says that the fix is worth to the first rank:
     the findings that it answers, fixed together."""
     timelines = [Timeline(load(file)) for file in files]
-    asked = [prepare(one, [hit for hit in rules.find(one)[0] if pair.answers(hit.finding)]) for one in timelines]
-    told, info = worth(asked[0], [peer for one in asked if (peer := one.peer)]), timelines[0].info()
+    prepared = [prepare(one, [hit for hit in rules.find(one)[0] if pair.answers(hit.finding)]) for one in timelines]
+    told = estimate_savings(prepared[0], [peer for one in prepared if (peer := one.peer)])
+    info = timelines[0].info()
     overlap = info.overlap
     whys = [finding.saving_null_why for finding in told.findings if finding.saving_null_why]
     stalls = [finding.stall_ms_per_step for finding in told.findings if finding.stall_ms_per_step is not None]
     return Predicted(
         rules=tuple(sorted({finding.rule for finding in told.findings})),
-        saving=told.every.ms,
-        low=told.every.low,
-        high=told.every.high,
-        why="" if told.every.ms is not None else next(iter(whys), "no finding"),
+        saving=told.together.ms,
+        low=told.together.low,
+        high=told.together.high,
+        why="" if told.together.ms is not None else next(iter(whys), "no finding"),
         blocked=sum(stalls) if stalls else None,
         idle=overlap.idle_ms if overlap else None,
         busy=overlap.device_busy_ms if overlap else None,

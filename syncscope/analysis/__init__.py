@@ -1,1 +1,1 @@
-"""From trace files to one report: each rank read and studied, on one machine or many, and all of them merged."""
+"""From trace files to one report: each rank is read and estimated, on one machine or many, and all are merged."""

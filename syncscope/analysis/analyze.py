@@ -1,4 +1,4 @@
-"""From trace files to one report: find, study, judge."""
+"""From trace files to one report: the public functions of the analysis."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import msgspec
 
 from syncscope import policy as policies
 from syncscope import rules
-from syncscope.analysis.engine import Engine, Progress, engine
+from syncscope.analysis.engine import Engine, Progress
+from syncscope.analysis.local import Local
 from syncscope.analysis.merge import merge
-from syncscope.analysis.rank import Job, judge
-from syncscope.estimate import telling
+from syncscope.analysis.rank import Job, estimate_report, find_peer, make_report
+from syncscope.estimate import peers_to_compare
 from syncscope.report import perfetto
 from syncscope.report.notable import notable
 from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, lanes
@@ -28,12 +29,13 @@ from syncscope.trace.remote import shown
 from syncscope.trace.source import MAX_BYTES, Reading
 
 __all__ = [
-    "Progress", "analyze", "analyze_timelines", "annotated", "examine", "find_traces", "lanes_beside", "load",
+    "Progress", "analyze", "analyze_files", "analyze_timelines", "annotated", "choose_engine", "find_traces",
+    "lanes_beside", "load",
 ]  # fmt: skip
 
 DEFAULT_READING = Reading()
 MOST_PICTURES = 8
-"""Traces drawn: of more, the notable ones."""
+"""Traces drawn at most; of more, the notable ones."""
 
 
 def analyze(
@@ -61,20 +63,29 @@ def analyze(
     ``max_bytes`` and ``cache`` are those of ``load``.
 
     Of several traces those that cannot be read are listed in ``Report.unread``. Raises ``TraceError`` when none can
-    be, ``ValueError`` for an unknown rule, ``engine.EngineError`` for a cluster that is not there, and ``MissingExtra``
+    be, ``ValueError`` for an unknown rule, ``EngineError`` for a cluster that is not there, and ``MissingExtra``
     (an ``ImportError``) for ``hta`` without the extra.
     """
-    return examine(
+    return analyze_files(
         find_traces(paths),
-        engine(jobs, scheduler),
+        choose_engine(jobs, scheduler),
         select=select, ignore=ignore, policy=policy, bare_ms=bare_ms, hta=hta, progress=progress,
         reading=Reading(max_bytes=max_bytes, cache=cache),
     )[0]  # fmt: skip
 
 
-def examine(
+def choose_engine(jobs: int = 1, scheduler: str | None = None) -> Engine:
+    """This machine, with so many processes, or the dask cluster whose scheduler has the address."""
+    if scheduler is None:
+        return Local(jobs)
+    from syncscope.analysis.cluster import Cluster
+
+    return Cluster(scheduler)
+
+
+def analyze_files(
     files: Sequence[str],
-    where: Engine,
+    engine: Engine,
     *,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
@@ -91,21 +102,18 @@ def examine(
         require_hta()
     at_once = pictures and len(files) <= MOST_PICTURES
     bars = MOST_ITEMS // len(files) if at_once else 0
-    job = Job(codes=wanted, bare_ms=bare_ms, hta=hta, bars=bars, reading=reading, forgiving=len(files) > 1)
-    studied = where.study(files, job, progress)
-    report = studied.report
-    if peers := telling(studied.peers):  # once more, knowing when the others came
-        again = msgspec.structs.replace(job, peers=peers, bars=0, hta=False)
-        report = _with_hta_of(report, where.study(files, again).report)
+    job = Job(codes=wanted, bare_ms=bare_ms, hta=hta, max_bars=bars, reading=reading, several=len(files) > 1)
+    results = engine.analyze(files, job, progress)
+    report = results.report
     if not report.traces:
         raise TraceError(report.unread[0].path, report.unread[0].why)
     report = _finished(report, wanted, policy)
     if not pictures or at_once:
-        return report, studied.pictures
+        return report, results.pictures
     paths = {report.traces[number].path for number in notable(report, MOST_PICTURES)}
     drawn = [file for file in files if shown(file) in paths]
-    picture = Job(judge=False, bars=MOST_ITEMS // MOST_PICTURES, reading=reading, forgiving=True)
-    return report, where.study(drawn, picture).pictures
+    picture = Job(report=False, max_bars=MOST_ITEMS // MOST_PICTURES, reading=reading, several=True)
+    return report, engine.analyze(drawn, picture).pictures
 
 
 def analyze_timelines(
@@ -118,18 +126,13 @@ def analyze_timelines(
 ) -> Report:
     """``analyze`` of traces already read. Takes one at a time, so an iterator need not hold them all."""
     wanted = frozenset(rule.code for rule in rules.select(select, ignore))
-    judged = [judge(timeline, wanted, bare_ms) for timeline in timelines]
-    reports, known = zip(*(one.told() for one in judged), strict=True) if judged else ((), ())
-    if peers := telling([peer for one in known for peer in one]):
-        reports = tuple(one.report(peers) for one in judged)
+    job = Job(codes=wanted, bare_ms=bare_ms)
+    pairs = [make_report(timeline, *rules.find(timeline), job) for timeline in timelines]
+    reports = [estimate_report(report, prepared) for report, prepared in pairs]
+    known = [peer for report, (_, prepared) in zip(reports, pairs, strict=True) for peer in find_peer(report, prepared)]
+    if peers := peers_to_compare(known):
+        reports = [estimate_report(report, prepared, peers) for report, prepared in pairs]
     return _finished(merge(reports), wanted, policy)
-
-
-def _with_hta_of(first: Report, second: Report) -> Report:
-    """The second study, with HTA's tables from the first, which do not depend on other ranks."""
-    tables = {info.path: info.hta for info in first.traces}
-    traces = tuple(msgspec.structs.replace(info, hta=tables.get(info.path)) for info in second.traces)
-    return msgspec.structs.replace(second, traces=traces)
 
 
 def _finished(report: Report, codes: frozenset[str], policy: policies.Policy | None) -> Report:

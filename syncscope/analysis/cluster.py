@@ -1,20 +1,30 @@
-"""Beyond one machine: one task a rank on the workers of a dask cluster, joined on them in a tree.
+"""Beyond one machine: one task a rank on the workers of a dask cluster, merged on them in a tree.
 
 The workers need the same syncscope, and the traces under the same paths. What a worker had done when it died is done
-again elsewhere; a rank that fails however often it is tried is told as one that could not be read.
+again elsewhere. A rank that fails however often it is tried is reported as one that could not be read.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from syncscope.analysis.engine import EngineError, Progress
-from syncscope.analysis.rank import Job, Studied, join, joined, study, unread
+from syncscope.analysis.rank import (
+    Job,
+    Results,
+    analyze_rank,
+    compare_rank,
+    merge_encoded,
+    merge_results,
+    results_of,
+    unread,
+)
+from syncscope.estimate import peers_to_compare
 from syncscope.trace import remote
 from syncscope.trace.extras import require
 
@@ -29,7 +39,7 @@ FAILED = ("error", "cancelled")
 """States that a task does not leave."""
 
 TOGETHER = 16
-"""Results joined by one task."""
+"""Results merged by one task."""
 
 REACHED_S = 20
 """Seconds in which the scheduler must answer."""
@@ -41,13 +51,15 @@ class Cluster:
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def study(self, paths: Sequence[str], job: Job, progress: Progress | None = None) -> Studied:
+    def analyze(self, paths: Sequence[str], job: Job, progress: Progress | None = None) -> Results:
         """Raises :class:`EngineError` where there is no cluster, or it goes away, and :class:`.MissingExtra`."""
         require("cluster")
         from distributed import Client
 
-        alone = msgspec.structs.replace(job.reading, workers=1)  # the workers are the cluster's
-        asked = msgspec.json.encode(msgspec.structs.replace(job, reading=alone))
+        # The workers are the cluster's.
+        encoded = msgspec.json.encode(
+            msgspec.structs.replace(job, reading=msgspec.structs.replace(job.reading, workers=1))
+        )
         try:
             client = Client(self._address, timeout=REACHED_S, set_as_default=False)
         except (OSError, ValueError) as error:  # distributed's own errors of connections are OSErrors
@@ -57,24 +69,36 @@ class Cluster:
                 client.wait_for_workers(1, timeout=REACHED_S)
             except TimeoutError:
                 raise EngineError(f"{self._address}: the dask cluster has no workers") from None
-            parts = _read(client, paths, asked, progress)
-            return joined([_joined(client, parts)])
+
+            def read(number: int) -> Future:
+                path = paths[number]
+                return _submit(client, analyze_rank, _anywhere(path), encoded, remote.shown(path))
+
+            ranks = _run(client, paths, read, progress)
+            results = _merged(client, ranks)
+            if peers := peers_to_compare(results.peers):
+                known = msgspec.json.encode(peers)
+                again = _run(client, paths, lambda number: _submit(client, compare_rank, ranks[number], known))
+                results = _merged(client, again)
+            return results
 
 
-def _read(client: Client, paths: Sequence[str], job: bytes, progress: Progress | None) -> list[Any]:
-    """The ``Studied`` of each trace, in order: futures, whose results stay on the workers, and bytes for those ranks
-    that nothing came of."""
+def _run(
+    client: Client, paths: Sequence[str], submit: Callable[[int], Future], progress: Progress | None = None
+) -> list[Any]:
+    """The ``Rank`` of each trace, in order: futures, whose results stay on the workers, and where a task failed what
+    says so."""
     from distributed import KilledWorker, as_completed
 
-    tasks = [_submit(client, path, job) for path in paths]
+    tasks = [submit(n) for n in range(len(paths))]
     number = {task.key: n for n, task in enumerate(tasks)}
-    parts: list[Any] = list(tasks)
+    ranks: list[Any] = list(tasks)
     killed: list[int] = []
 
     def settle(n: int, task: Future) -> None:
         # One that was finished may be under way again: the worker that held its result has died.
         if task.status in FAILED:
-            parts[n] = msgspec.json.encode(unread(paths[n], f"failed on the cluster: {_why(task)}"))
+            ranks[n] = unread(paths[n], f"failed on the cluster: {_why(task)}")
 
     for done, task in enumerate(as_completed(tasks, loop=client.loop), 1):
         n = number[task.key]
@@ -85,28 +109,27 @@ def _read(client: Client, paths: Sequence[str], job: bytes, progress: Progress |
             progress(paths[n], done, len(paths))
     # What waited on a worker that died is blamed with what killed it. Alone, only that dies again.
     for n in sorted(killed) if len(killed) > 1 else ():
-        parts[n] = again = _submit(client, paths[n], job)
+        ranks[n] = again = submit(n)
         again.exception()  # waits for it
         settle(n, again)
-    return parts
+    return ranks
 
 
-def _submit(client: Client, path: str, job: bytes) -> Future:
-    key = f"syncscope-rank-{uuid.uuid4().hex}"
-    return client.submit(study, _anywhere(path), job, remote.shown(path), retries=RETRIES, key=key)
+def _submit(client: Client, function: Callable[..., Any], *arguments: Any) -> Future:
+    key = f"syncscope-{function.__name__}-{uuid.uuid4().hex}"
+    return client.submit(function, *arguments, retries=RETRIES, key=key)
 
 
-def _joined(client: Client, parts: list[Any]) -> bytes:
+def _merged(client: Client, ranks: Sequence[Any]) -> Results:
+    """The results of all ranks, merged on the workers in a tree. What was kept of each stays where it is."""
+    parts = [_submit(client, results_of, rank) for rank in ranks]
     while len(parts) > 1:
         groups = [parts[at : at + TOGETHER] for at in range(0, len(parts), TOGETHER)]
-        parts = [client.submit(join, group, retries=RETRIES, pure=False) for group in groups]
-    (root,) = parts
-    if isinstance(root, bytes):
-        return root
+        parts = [_submit(client, merge_encoded, group) for group in groups]
     try:
-        return bytes(root.result())
+        return merge_results([bytes(parts[0].result())])
     except Exception as error:  # whatever a worker raised, or that all are gone
-        raise EngineError(f"the ranks could not be joined on the cluster: {_line(error)}") from None
+        raise EngineError(f"the ranks could not be merged on the cluster: {_line(error)}") from None
 
 
 def _anywhere(path: str) -> str:

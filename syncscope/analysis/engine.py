@@ -1,11 +1,11 @@
-"""Where ranks are studied. Every engine gives the same for the same traces, in their order."""
+"""What every engine gives: the same results for the same traces, in their order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from syncscope.analysis.rank import Job, Studied
+from syncscope.analysis.rank import Job, Results
 
 Progress = Callable[[str, int, int], None]
 """Called with a trace (the one about to be read, or of several at once the one just read), how many are done and how
@@ -13,20 +13,10 @@ many there are; and once at the end."""
 
 
 class EngineError(RuntimeError):
-    """Ranks cannot be studied there; ``str()`` is one line."""
+    """Ranks cannot be analysed there; ``str()`` is one line."""
 
 
 class Engine(Protocol):
-    def study(self, paths: Sequence[str], job: Job, progress: Progress | None = None) -> Studied:
-        """All of the traces, joined in their order. Those that cannot be read are in ``Report.unread``."""
-
-
-def engine(jobs: int = 1, scheduler: str | None = None) -> Engine:
-    """This machine, with so many processes, or the dask cluster whose scheduler has the address."""
-    if scheduler is not None:
-        from syncscope.analysis.cluster import Cluster
-
-        return Cluster(scheduler)
-    from syncscope.analysis.local import Local
-
-    return Local(jobs)
+    def analyze(self, paths: Sequence[str], job: Job, progress: Progress | None = None) -> Results:
+        """Both phases of every trace, merged in the order of ``paths``. Traces that cannot be read are in
+        ``Report.unread``."""

@@ -1,158 +1,189 @@
-"""One rank: its trace read, judged and drawn. What every engine runs, wherever it does.
+"""One rank: its trace read, its findings estimated, its picture drawn. Every engine runs this, wherever it does.
 
-What goes from one process to another is JSON of these structures: nothing that could run.
+There are two phases. ``analyze_rank`` reads a trace, and keeps what an estimate needs where the trace may be one rank
+of several. ``compare_rank`` estimates again, knowing the other ranks, from what was kept: it reads no trace.
+
+What goes from one process to another is JSON of these structures and ``Prepared.to_bytes``: nothing that could run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from syncscope import __version__, rules
 from syncscope.analysis.merge import merge
-from syncscope.estimate import MOST_PEERS, Peer, Prepared, prepare, worth
+from syncscope.estimate import MOST_PEERS, Peer, Prepared, estimate_savings, prepare
 from syncscope.report.picture.lanes import Lanes, lanes
-from syncscope.schema.findings import Finding
-from syncscope.schema.hta import HTA
+from syncscope.rules import Hit
 from syncscope.schema.ranks import Unread
-from syncscope.schema.report import NotChecked, Report, Tool, TraceInfo
+from syncscope.schema.report import NotChecked, Report, Tool
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, remote
 from syncscope.trace.source import Reading
 
 TOOL = Tool(name="syncscope", version=__version__)
+EMPTY_REPORT = Report(tool=TOOL, traces=(), findings=())
+
+NOTHING_KEPT = b""
+
+Rank = tuple[bytes, bytes]
+"""What became of one rank: ``Results`` of it alone as JSON, and ``Prepared.to_bytes`` or ``NOTHING_KEPT``."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of each rank."""
+    """What to do with each rank."""
 
     codes: frozenset[str] = frozenset()
-    """Rules whose savings are told."""
+    """Rules whose savings are estimated."""
     bare_ms: float | None = None
     hta: bool = False
-    """Whether HTA's tables are wanted."""
-    judge: bool = True
-    """Whether there is to be a report; without one, only a picture."""
-    peers: tuple[Peer, ...] = ()
-    """The ranks of the run, where what a finding is worth depends on them."""
-    bars: int = 0
-    """Of its picture, 0 for none."""
+    """Whether to add HTA's tables."""
+    report: bool = True
+    """Whether to make a report; without one there is only a picture."""
+    max_bars: int = 0
+    """Bars of its picture at most, 0 for no picture."""
     reading: Reading = Reading()
-    forgiving: bool = False
-    """Whether a rank at which we fail ourselves counts as one that cannot be read; else the error is raised."""
+    several: bool = False
+    """Whether there are other traces: then an internal error counts as a trace that cannot be read, where it would be
+    raised otherwise, and what comparing ranks needs is kept."""
     version: str = __version__
 
 
-class Studied(msgspec.Struct, frozen=True, kw_only=True):
+class Results(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one rank, or of several."""
 
     report: Report
     pictures: tuple[Lanes, ...] = ()
     peers: tuple[Peer, ...] = ()
-    """What the ranks need to know of each other; of too many to compare, the first ones and one more."""
+    """What the ranks need to know of each other; where there are too many to compare, the first ones and one more."""
 
 
-def study(path: str, job: bytes, shown: str | None = None) -> bytes:
-    """The ``Studied`` of one trace, for the ``Job``, both as JSON. One that cannot be read is in ``Report.unread``.
+def analyze_rank(path: str, job: bytes, shown: str | None = None) -> Rank:
+    """The first phase, for the ``Job`` as JSON. A trace that cannot be read is in ``Report.unread``.
 
     ``shown`` is what the trace is called where that is not the path it is read from. Raises ``RuntimeError`` where
     client and worker are of different versions.
     """
-    asked = msgspec.json.decode(job, type=Job)
-    if asked.version != __version__:
-        raise RuntimeError(f"asked by syncscope {asked.version}, and this is {__version__}")
+    wanted = msgspec.json.decode(job, type=Job)
+    if wanted.version != __version__:
+        raise RuntimeError(f"asked by syncscope {wanted.version}, and this is {__version__}")
+    return _or_unread(shown or path, wanted.several, lambda: _analyze(path, wanted, shown))
+
+
+def compare_rank(rank: Rank, peers: bytes) -> Rank:
+    """The second phase: the same rank, its savings estimated anew among ``peers`` (``Peer`` as JSON)."""
+    results, kept = rank
+    if kept == NOTHING_KEPT:
+        return rank
+    first = msgspec.json.decode(results, type=Results)
+
+    def compare() -> Rank:
+        others = msgspec.json.decode(peers, type=tuple[Peer, ...])
+        report = estimate_report(first.report, Prepared.from_bytes(kept), others)
+        return msgspec.json.encode(msgspec.structs.replace(first, report=report)), NOTHING_KEPT
+
+    return _or_unread(first.report.traces[0].path, True, compare)
+
+
+def results_of(rank: Rank) -> bytes:
+    """What became of a rank, without what was kept."""
+    return rank[0]
+
+
+def _or_unread(path: str, several: bool, work: Callable[[], Rank]) -> Rank:
+    """What ``work`` returns. Where it fails, the trace counts as one that could not be read."""
     try:
-        found = _study(path, asked, shown)
+        return work()
     except TraceError as error:
-        found = unread(shown or error.path, error.reason)
+        return unread(path, error.reason)
     except MemoryError:
-        found = unread(shown or path, "does not fit into memory")
+        return unread(path, "does not fit into memory")
     except Exception as error:
-        if not asked.forgiving:
+        if not several:
             raise
-        found = unread(shown or path, f"internal error: {type(error).__name__}: {error}")
-    return msgspec.json.encode(found)
+        return unread(path, f"internal error: {type(error).__name__}: {error}")
 
 
-def _study(path: str, job: Job, shown: str | None) -> Studied:
+def _analyze(path: str, job: Job, shown: str | None) -> Rank:
     timeline = Timeline(load(path, **msgspec.structs.asdict(job.reading)))
-    report, peers = judge(timeline, job.codes, job.bare_ms, job.hta).told(job.peers) if job.judge else (nothing(), ())
-    pictures = [lanes(timeline, max_items=job.bars)] if job.bars else []
-    if shown is not None and shown != timeline.trace.path:
-        report = msgspec.structs.replace(
-            report, traces=tuple(msgspec.structs.replace(info, path=shown) for info in report.traces)
-        )
-        pictures = [msgspec.structs.replace(picture, path=shown) for picture in pictures]
-    return Studied(report=report, pictures=tuple(pictures), peers=peers)
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A trace with its findings, before what they are worth is told."""
-
-    info: TraceInfo
-    asked: Prepared
-    others: tuple[Finding, ...]
-    """Findings whose savings are not asked for."""
-    not_checked: tuple[NotChecked, ...]
-
-    def report(self, peers: Sequence[Peer] = ()) -> Report:
-        """The report on it, knowing the ranks of its run or not."""
-        told = worth(self.asked, peers)
-        return Report(
-            tool=TOOL,
-            traces=(msgspec.structs.replace(self.info, replay=told.replay),),
-            findings=(*told.findings, *self.others),
-            saving_all_ms_per_step=told.every.ms,
-            saving_all_low_ms_per_step=told.every.low,
-            saving_all_high_ms_per_step=told.every.high,
-            not_checked=self.not_checked,
-        )
-
-    def told(self, peers: Sequence[Peer] = ()) -> tuple[Report, tuple[Peer, ...]]:
-        """``report``, and what the others need to know of this rank."""
-        report, peer = self.report(peers), self.asked.peer
-        replay = report.traces[0].replay
-        fits = replay is None or replay.null_why is None
-        return report, (msgspec.structs.replace(peer, fits=fits),) if peer else ()
-
-
-def judge(timeline: Timeline, codes: frozenset[str], bare_ms: float | None, hta: bool = False) -> Judged:
-    """What there is to say of a trace. Savings are told of the rules with these codes alone, and of them together."""
     hits, not_checked = rules.find(timeline)
-    asked = prepare(timeline, [hit for hit in hits if hit.finding.rule in codes], bare_ms)
-    others = tuple(hit.finding for hit in hits if hit.finding.rule not in codes)
-    info = msgspec.structs.replace(timeline.info(), hta=_hta(timeline) if hta else None)
-    return Judged(info, asked, others, tuple(not_checked))
+    report, kept = EMPTY_REPORT, NOTHING_KEPT
+    peers: tuple[Peer, ...] = ()
+    if job.report:
+        report, prepared = make_report(timeline, hits, not_checked, job)
+        report = estimate_report(report, prepared)
+        peers = find_peer(report, prepared)
+        kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
+    pictures = [lanes(timeline, max_items=job.max_bars)] if job.max_bars else []
+    if shown is not None and shown != timeline.trace.path:
+        traces = tuple(msgspec.structs.replace(info, path=shown) for info in report.traces)
+        report = msgspec.structs.replace(report, traces=traces)
+        pictures = [msgspec.structs.replace(picture, path=shown) for picture in pictures]
+    return msgspec.json.encode(Results(report=report, pictures=tuple(pictures), peers=peers)), kept
 
 
-def _hta(timeline: Timeline) -> HTA:
-    from syncscope.hta import run_analyses  # nothing else needs it
+def make_report(
+    timeline: Timeline, hits: Sequence[Hit], not_checked: Sequence[NotChecked], job: Job
+) -> tuple[Report, Prepared]:
+    """The report on one trace, still without savings, and what estimating them needs.
 
-    return run_analyses(timeline.trace)
+    The findings whose savings are wanted come first in the report.
+    """
+    prepared = prepare(timeline, [hit for hit in hits if hit.finding.rule in job.codes], job.bare_ms)
+    others = tuple(hit.finding for hit in hits if hit.finding.rule not in job.codes)
+    info = timeline.info()
+    if job.hta:
+        from syncscope.hta import run_analyses  # nothing else needs it
+
+        info = msgspec.structs.replace(info, hta=run_analyses(timeline.trace))
+    findings = (*prepared.findings, *others)
+    return Report(tool=TOOL, traces=(info,), findings=findings, not_checked=tuple(not_checked)), prepared
 
 
-def nothing() -> Report:
-    return Report(tool=TOOL, traces=(), findings=())
+def estimate_report(report: Report, prepared: Prepared, peers: Sequence[Peer] = ()) -> Report:
+    """The report on one trace with its savings, knowing the ranks of its run or not."""
+    estimate = estimate_savings(prepared, peers)
+    (info,) = report.traces
+    return msgspec.structs.replace(
+        report,
+        traces=(msgspec.structs.replace(info, replay=estimate.replay),),
+        findings=(*estimate.findings, *report.findings[len(prepared.findings) :]),
+        saving_all_ms_per_step=estimate.together.ms,
+        saving_all_low_ms_per_step=estimate.together.low,
+        saving_all_high_ms_per_step=estimate.together.high,
+    )
 
 
-def unread(path: str, why: str) -> Studied:
+def find_peer(report: Report, prepared: Prepared) -> tuple[Peer, ...]:
+    """What the other ranks need to know of this one, whose ``report`` has its savings; nothing where it meets none."""
+    replay, peer = report.traces[0].replay, prepared.peer
+    fits = replay is None or replay.null_why is None
+    return (msgspec.structs.replace(peer, fits=fits),) if peer else ()
+
+
+def unread(path: str, why: str) -> Rank:
     """A rank that could not be read."""
+    return msgspec.json.encode(Results(report=unread_report(path, why))), NOTHING_KEPT
+
+
+def unread_report(path: str, why: str) -> Report:
+    """The report on a trace that could not be read."""
     entry = Unread(path=remote.shown(path).encode(errors="replace").decode(), why=why)
-    return Studied(report=msgspec.structs.replace(nothing(), unread=(entry,)))
+    return msgspec.structs.replace(EMPTY_REPORT, unread=(entry,))
 
 
-def join(parts: Iterable[bytes]) -> bytes:
-    """Several ``Studied`` as one, all as JSON: the same in whatever grouping they are joined."""
-    return msgspec.json.encode(joined(parts))
+def merge_encoded(parts: Iterable[bytes]) -> bytes:
+    """Several ``Results`` as one, all as JSON: the same in whatever grouping they are merged."""
+    return msgspec.json.encode(merge_results(parts))
 
 
-def joined(parts: Iterable[bytes]) -> Studied:
-    studied = [msgspec.json.decode(part, type=Studied) for part in parts]
-    return Studied(
-        report=merge(one.report for one in studied),
-        pictures=tuple(picture for one in studied for picture in one.pictures),
-        peers=tuple(peer for one in studied for peer in one.peers)[: MOST_PEERS + 1],
+def merge_results(parts: Iterable[bytes]) -> Results:
+    """Several ``Results``, as JSON, as one."""
+    results = [msgspec.json.decode(part, type=Results) for part in parts]
+    return Results(
+        report=merge(one.report for one in results),
+        pictures=tuple(picture for one in results for picture in one.pictures),
+        peers=tuple(peer for one in results for peer in one.peers)[: MOST_PEERS + 1],
     )

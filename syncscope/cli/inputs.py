@@ -47,17 +47,16 @@ def analyze_traces(
 
     Raises ``CommandError`` for an output that would overwrite an input or one of ``untouched``.
     """
-    from syncscope.analysis.analyze import examine, find_traces
-    from syncscope.analysis.engine import engine as local_engine
+    from syncscope.analysis.analyze import analyze_files, choose_engine, find_traces
     from syncscope.trace.source import Reading
 
     files = find_traces(paths)
     wanted = targets(output, [*paths, *files, *untouched])
     select_codes(select, ignore)
     with progress(files) as bar:
-        report, pictures = examine(
+        report, pictures = analyze_files(
             files,
-            engine or local_engine(_processes(files)),
+            engine or choose_engine(_processes(files)),
             select=select,
             ignore=ignore,
             policy=policy,
@@ -72,7 +71,7 @@ def analyze_traces(
 
 def select_engine(jobs: int | None, name: str, scheduler: str | None) -> Engine | None:
     """The engine that the options name, ``None`` for the default. Raises ``CommandError`` where options contradict."""
-    from syncscope.analysis.engine import engine
+    from syncscope.analysis.analyze import choose_engine
     from syncscope.trace.extras import MissingExtra, require
 
     if name == "dask":
@@ -84,10 +83,10 @@ def select_engine(jobs: int | None, name: str, scheduler: str | None) -> Engine 
             require("cluster")
         except MissingExtra as error:
             raise CommandError(f"--engine dask: {error}", USAGE) from None
-        return engine(scheduler=scheduler)
+        return choose_engine(scheduler=scheduler)
     if scheduler is not None:
         raise CommandError("--scheduler needs --engine dask", USAGE)
-    return None if jobs is None else engine(jobs)
+    return None if jobs is None else choose_engine(jobs)
 
 
 def reading_options(max_size: str | None, cache: bool) -> Reading:

@@ -1,8 +1,12 @@
-"""What fixing a finding is really worth: the recorded steps replayed without it."""
+"""What fixing each finding would save: the recorded steps, replayed without it.
+
+``prepare`` takes a timeline and keeps what a replay needs. ``estimate_savings`` replays it.
+"""
 
 from __future__ import annotations
 
-from syncscope.estimate.estimate import Estimate, Prepared, prepare, worth
-from syncscope.estimate.peers import MOST_PEERS, Peer, telling
+from syncscope.estimate.peers import MOST_PEERS, Peer, peers_to_compare
+from syncscope.estimate.prepare import Prepared, prepare
+from syncscope.estimate.savings import Estimate, estimate_savings
 
-__all__ = ["MOST_PEERS", "Estimate", "Peer", "Prepared", "prepare", "telling", "worth"]
+__all__ = ["MOST_PEERS", "Estimate", "Peer", "Prepared", "estimate_savings", "peers_to_compare", "prepare"]

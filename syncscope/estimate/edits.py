@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncscope.estimate.targets import Target
+from syncscope.estimate.dependencies import Target
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
 class Edit:
-    """What is different about one item. Nothing makes a step longer."""
+    """What a fix changes about one item. Nothing makes a step longer."""
 
     pre: float = 1.0
     """Share of the host's work before the call that stays."""
@@ -38,12 +38,12 @@ class Edit:
     """The collective runs in as many equal pieces, beside its stream, each when its target is done."""
 
     @property
-    def smooth(self) -> bool:
-        """Whether nothing about a launch changes but the host's work and the gap before its activity."""
+    def only_timing(self) -> bool:
+        """Whether only the host's work and the gap before the activity change about a launch."""
         return not (self.gone or self.early or self.beside or self.pieces) and self.dur == np.inf
 
-    def also(self, other: Edit) -> Edit:
-        """Both."""
+    def combine(self, other: Edit) -> Edit:
+        """Both edits of one item."""
         return Edit(
             min(self.pre, other.pre), min(self.own, other.own), self.free or other.free, self.joins and other.joins,
             self.gone or other.gone, min(self.dur, other.dur), min(self.gap, other.gap), self.early or other.early,
@@ -52,16 +52,16 @@ class Edit:
 
 
 Question = dict[int, Edit]
-"""What is different, by item."""
+"""What fixing a finding changes: the edit of each item that it changes."""
 
 
-def together(questions: Iterable[Question]) -> Question:
+def combine(questions: Iterable[Question]) -> Question:
     """Everything that several questions change, changed at once."""
-    found: Question = {}
+    combined: Question = {}
     for question in questions:
         for item, edit in question.items():
-            found[item] = found[item].also(edit) if item in found else edit
-    return found
+            combined[item] = combined[item].combine(edit) if item in combined else edit
+    return combined
 
 
 class Change:
@@ -96,7 +96,7 @@ def _where_any(column: Bools) -> Bools | None:
 
 
 @dataclass(frozen=True)
-class Smooth:
+class TimingChange:
     """What one question leaves of the host's work and of gaps, each (items,)."""
 
     items: Ints
@@ -115,24 +115,24 @@ class Changes:
         # Most items are changed in one of a few ways: each way is spread out over the columns once.
         self._ways: dict[tuple[tuple[int, Edit], ...], Change] = {}
         self._of: dict[int, Change] = {}
-        self.items = frozenset(item for question in questions for item, e in question.items() if not e.smooth)
+        self.items = frozenset(item for question in questions for item, e in question.items() if not e.only_timing)
         """Items of which some question changes more than the host's work and the gap."""
-        self.smooth = tuple(_smooth(question) for question in questions)
+        self.timing_changes = tuple(_timing_change(question) for question in questions)
         self.targets = frozenset(target for question in questions for e in question.values() for target in e.pieces)
 
     def of(self, item: int) -> Change:
-        found = self._of.get(item)
-        if found is None:
+        change = self._of.get(item)
+        if change is None:
             way = tuple((number, question[item]) for number, question in enumerate(self._questions) if item in question)
             if way not in self._ways:
                 self._ways[way] = Change(way, len(self._questions), self._scale)
-            found = self._of[item] = self._ways[way]
-        return found
+            change = self._of[item] = self._ways[way]
+        return change
 
 
-def _smooth(question: Question) -> Smooth:
-    kept = {item: edit for item, edit in question.items() if edit.smooth}
-    return Smooth(
+def _timing_change(question: Question) -> TimingChange:
+    kept = {item: edit for item, edit in question.items() if edit.only_timing}
+    return TimingChange(
         np.fromiter(kept, np.int64, len(kept)),
         *(np.array([getattr(edit, name) for edit in kept.values()], np.float64) for name in ("pre", "own", "gap")),
     )

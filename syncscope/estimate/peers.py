@@ -1,4 +1,4 @@
-"""When the other ranks came to a collective, as far as their traces tell.
+"""When the other ranks came to a collective, as far as their traces show.
 
 All ranks are done with a collective at one moment, whatever their clocks say, so of two ranks the one that was in it
 for a shorter time came later, by the difference.
@@ -6,22 +6,24 @@ for a shorter time came later, by the difference.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
-import pandas as pd
 
 from syncscope.estimate.program import Program
 from syncscope.timeline import Timeline
 from syncscope.timeline.collectives import POINT_TO_POINT
-
-SAME = ["step", "what", "order", "many", "bytes"]
-"""What ranks share of a collective: the number of its step, its kind, and its place among so many of that kind."""
+from syncscope.timeline.intervals import Ints
 
 MOST_PEERS = 64
 """Ranks that are compared at most."""
+
+
+Identity = tuple[int, str, int, int, int]
+"""What ranks share of a collective: the number of its step, its kind (name and group), its place among the collectives
+of that kind in the step, how many of those there are, and its bytes."""
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,61 +31,97 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
 
     rank: int
     findings: tuple[str, ...]
-    """Fingerprints of those whose savings are told."""
-    met: tuple[tuple[int, str, int, int, int, int], ...]
-    """``SAME`` and the length in ns of each collective in its steps."""
+    """Fingerprints of the findings whose savings are estimated."""
+    collectives: tuple[tuple[Identity, int], ...]
+    """The collectives in its steps, each with its length in ns."""
     fits: bool = True
     """Whether the model fits its trace by itself."""
 
 
-def telling(peers: Sequence[Peer]) -> tuple[Peer, ...]:
-    """The ranks, where one has a finding that another has not, or does not fit by itself; else nothing, for they gain
-    alike."""
-    differ = len({frozenset(peer.findings) for peer in peers}) > 1 or not all(peer.fits for peer in peers)
-    return tuple(peers) if differ and len({peer.rank for peer in peers}) == len(peers) <= MOST_PEERS else ()
+def peers_to_compare(peers: Sequence[Peer]) -> tuple[Peer, ...]:
+    """The ranks, where one has a finding that another has not, or one does not fit by itself.
 
-
-def find_met(timeline: Timeline) -> pd.DataFrame:
-    """The collectives inside the steps: ``SAME``, ``dur`` (ns) and ``launch``, as in ``Timeline.collectives``."""
-    table = timeline.collectives
-    table = table[(table["launch"] >= 0).to_numpy(bool) & (table["step"] >= 0).to_numpy(bool)]
-    table = table[~table["name"].isin(POINT_TO_POINT).to_numpy(bool)].sort_values("launch_ts", kind="stable")
-    numbers = timeline.steps["number"].to_numpy(np.int64)
-    found: pd.DataFrame = pd.DataFrame({
-        "step": numbers[table["step"].to_numpy(np.int64)],
-        "what": (table["name"] + " " + table["group"]).to_numpy(), "bytes": table["bytes"].to_numpy(np.int64),
-        "dur": table["dur"].to_numpy(np.int64), "launch": table["launch"].to_numpy(np.int64),
-    })  # fmt: skip
-    kinds = found.groupby(["step", "what"])
-    return found.assign(order=kinds.cumcount(), many=kinds["dur"].transform("size"))
-
-
-def with_peers(program: Program, met: pd.DataFrame, others: Sequence[Peer]) -> tuple[Program, bool]:
-    """The program with ``later`` of each collective that some ``others`` have too, and whether there are any.
-
-    ``met`` are its own. Ranks that did not do the same in a step are not compared in it.
+    Otherwise nothing: ranks with the same findings gain alike. Nothing either for one rank alone, for two traces of
+    the same rank, and for more ranks than ``MOST_PEERS``.
     """
-    shortest = np.full(len(met), np.inf)
+    if not 1 < len({peer.rank for peer in peers}) == len(peers) <= MOST_PEERS:
+        return ()
+    differ = len({frozenset(peer.findings) for peer in peers}) > 1 or not all(peer.fits for peer in peers)
+    return tuple(peers) if differ else ()
+
+
+@dataclass(frozen=True)
+class SharedCollectives:
+    """A rank's collectives inside the steps that all ranks take part in, in order of launch; one element each."""
+
+    step: Ints
+    """Number of the step."""
+    kind: tuple[str, ...]
+    """Name and process group."""
+    order: Ints
+    """Place among the collectives of one kind in the step."""
+    many: Ints
+    """How many of the kind there are in the step."""
+    bytes: Ints
+    dur: Ints
+    """Length, ns."""
+    launch: Ints
+    """Row in ``Timeline.calls``."""
+
+    def __len__(self) -> int:
+        return len(self.dur)
+
+    def identities(self) -> Iterator[Identity]:
+        columns = (self.step, self.kind, self.order, self.many, self.bytes)
+        return zip(*(c if isinstance(c, tuple) else c.tolist() for c in columns), strict=True)
+
+    def with_lengths(self) -> tuple[tuple[Identity, int], ...]:
+        """As in ``Peer.collectives``."""
+        return tuple(zip(self.identities(), self.dur.tolist(), strict=True))
+
+
+def find_shared_collectives(timeline: Timeline) -> SharedCollectives:
+    """The collectives inside the steps, without those that only two ranks take part in."""
+    table = timeline.tables.collectives
+    table = table.take((table.launch >= 0) & (table.step >= 0) & ~np.isin(table.name, POINT_TO_POINT))
+    table = table.take(np.argsort(table.launch_ts, kind="stable"))
+    step = timeline.tables.steps.number[table.step]
+    kind = tuple(f"{name} {group}" for name, group in zip(table.name, table.group, strict=True))
+    order, many = _counted(list(zip(step.tolist(), kind, strict=True)))
+    return SharedCollectives(step, kind, order, many, table.bytes, table.dur, table.launch)
+
+
+def _counted(keys: list[tuple[int, str]]) -> tuple[Ints, Ints]:
+    """For each key how many equal ones come before it, and how many there are in all."""
+    counts: dict[tuple[int, str], int] = {}
+    before = []
+    for key in keys:
+        before.append(counts.get(key, 0))
+        counts[key] = before[-1] + 1
+    return np.array(before, dtype=np.int64), np.array([counts[key] for key in keys], dtype=np.int64)
+
+
+def with_peers(program: Program, mine: SharedCollectives, others: Sequence[Peer]) -> tuple[Program, bool]:
+    """The program with ``later`` of each of its collectives that some ``others`` have too, and whether there are any.
+
+    Ranks that did not do the same in a step are not compared in it.
+    """
+    shortest = np.full(len(mine), np.inf)
+    identities = list(mine.identities())
     for other in others:
-        theirs = pd.DataFrame(list(other.met), columns=[*SAME, "dur"]).astype({"what": object})
-        theirs = theirs.astype(dict.fromkeys(("step", "order", "many", "bytes"), "int64"))
-        found = met[SAME].astype({"what": object}).merge(theirs, how="left", on=SAME)["dur"]
-        shortest = np.minimum(shortest, found.fillna(np.inf).to_numpy(dtype=float))
-    item = program.item_of[met["launch"].to_numpy(np.int64)]
+        theirs = dict(other.collectives)
+        shortest = np.minimum(shortest, np.array([theirs.get(one, np.inf) for one in identities], dtype=np.float64))
+    item = program.items_of(mine.launch)
     known = np.isfinite(shortest) & (item >= 0)
     if not known.any():
         return program, False
     later = np.full(len(program.items), np.nan)
-    later[item[known]] = (met["dur"].to_numpy() - shortest)[known]
-    return replace(program, items=program.items.assign(later=later)), True
+    later[item[known]] = (mine.dur - shortest)[known]
+    return replace(program, items=replace(program.items, later=later)), True
 
 
-def without_waits(program: Program) -> Program:
+def without_late_peers(program: Program) -> Program:
     """The program when no other rank comes later to a collective than this one does."""
-    later = program.items["later"]
-    return replace(
-        program,
-        items=program.items.assign(
-            dur=program.items["dur"] - later.clip(lower=0).fillna(0.0), later=later.clip(upper=0)
-        ),
-    )
+    items = program.items
+    waited = np.nan_to_num(np.maximum(items.later, 0.0))
+    return replace(program, items=replace(items, dur=items.dur - waited, later=np.minimum(items.later, 0.0)))

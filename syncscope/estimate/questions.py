@@ -1,23 +1,22 @@
-"""What fixing a finding changes: the rule's intervention as edits of the program."""
+"""What fixing a finding changes about the program: one function for each intervention."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
 
 from syncscope.estimate.edits import Edit, Question
-from syncscope.estimate.overlap import over_backward
+from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.program import Program
-from syncscope.estimate.rates import Rate, pinned_rate
 from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.timeline import Timeline
 from syncscope.timeline.copies import HOST_COPIES
-from syncscope.timeline.intervals import Floats
+from syncscope.timeline.intervals import Floats, Ints
+from syncscope.timeline.tables import Copies
 
 FORMATTER_LAUNCHES = 7
 """Kernels that the printing of a tensor launches before its first wait, at most."""
@@ -34,51 +33,87 @@ GRAPH_NODE = 150.0
 GRAPH_GAP = 250.0
 """Nanoseconds between two nodes of a graph on the device, its beginning and end shared out among them."""
 
+MEASURED_RATES = {"H200": 55.0}
+"""GB/s between pinned memory and a device, either way, by a part of its name."""
+
+USUAL_RATE = 25.0
+"""GB/s where nothing was measured: what PCIe 4.0 carries."""
+
+COPY_START = 1_500.0
+"""Nanoseconds that a copy takes however small it is."""
+
+LARGE_COPY = 1_000_000
+"""Bytes from which on a copy shows the rate of its link."""
+
 PEERS = "the other ranks gain what this one does, so a collective lasts as long as it did"
 
 
 @dataclass(frozen=True)
+class Rate:
+    """How fast copies from or to pinned memory are."""
+
+    bytes_per_ns: float
+    assumed: str | None
+    """What was taken for granted where the trace shows no such copy; ``None`` where it does."""
+
+    def ns(self, size: int) -> float:
+        """How long a copy of ``size`` bytes takes, to a tenth of a microsecond."""
+        return round(COPY_START + size / self.bytes_per_ns, -2)
+
+
+def pinned_rate(timeline: Timeline, direction: str) -> Rate:
+    """The rate of a direction (``HtoD``, ``DtoH``): from the trace where it holds such copies, else as measured."""
+    copies = timeline.tables.copies
+    shown = (copies.direction == direction) & (copies.memory == "pinned") & (copies.bytes >= LARGE_COPY)
+    if shown.any():
+        rates = copies.bytes[shown] / np.maximum(copies.dur[shown] - COPY_START, 1.0)
+        return Rate(float(np.median(rates)), None)
+    name = timeline.info().device or ""
+    known = next((rate for part, rate in MEASURED_RATES.items() if part in name), None)
+    what = f"pinned copies are taken to run at {known or USUAL_RATE:.0f} GB/s"
+    return Rate(known or USUAL_RATE, f"{what}, as measured on {name}" if known else f"{what}: the trace has none")
+
+
+@dataclass(frozen=True)
 class Study:
-    """One trace, and what questions about it share."""
+    """One trace with its program, and what the interventions in it share."""
 
     timeline: Timeline
     program: Program
     _rates: dict[str, Rate] = field(default_factory=dict)
 
     def rate(self, direction: str) -> Rate:
-        """Of pinned copies in a direction (``HtoD``, ``DtoH``)."""
+        """The rate of pinned copies in a direction (``HtoD``, ``DtoH``)."""
         if direction not in self._rates:
             self._rates[direction] = pinned_rate(self.timeline, direction)
         return self._rates[direction]
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What questions took for granted so far."""
-        peers = (PEERS,) if len(self.timeline.collectives) else ()
+        """What the interventions tried so far take for granted."""
+        peers = (PEERS,) if len(self.timeline.tables.collectives) else ()
         return tuple(dict.fromkeys(rate.assumed for rate in self._rates.values() if rate.assumed)) + peers
 
-    def items(self, calls: Iterable[int]) -> list[int]:
-        """Items of rows of ``Timeline.calls``, those inside the steps."""
-        return self.program.rows(np.array(sorted(calls), dtype=np.int64))
+    def items(self, calls: Ints) -> list[int]:
+        """The items of rows of ``Timeline.calls``, those inside the steps, ascending."""
+        items = self.program.items_of(calls)
+        return sorted(items[items >= 0].tolist())
 
     def waits(self, hit: Hit) -> list[int]:
-        """Items of the waits that a finding speaks of."""
-        return self.items(int(call) for call in self.timeline.waits.loc[sorted(hit.waits), "call"])
+        """The items of the waits that a finding speaks of."""
+        return self.items(self.timeline.tables.waits.call[sorted(hit.waits)])
 
-    def copies(self, hit: Hit) -> pd.DataFrame:
-        """The copies that a finding speaks of, those of its waits too, with the ``item`` that launched each."""
-        waits = self.timeline.waits.loc[sorted(hit.waits), "copy"]
-        rows = sorted({*hit.copies, *(int(row) for row in waits if row >= 0)})
-        found = self.timeline.copies.loc[rows]
-        found = found[(found["launch"] >= 0).to_numpy(bool)]
-        found = found.assign(item=self.program.item_of[found["launch"].to_numpy(np.int64)])
-        inside: pd.DataFrame = found[(found["item"] >= 0).to_numpy(bool)]
-        return inside
+    def copies(self, hit: Hit) -> tuple[Copies, Ints]:
+        """The copies that a finding speaks of, those of its waits too, and the item that launched each; only those
+        launched inside the steps."""
+        waits = self.timeline.tables.waits.copy[sorted(hit.waits)]
+        copies = self.timeline.tables.copies.take(sorted({*hit.copies, *waits[waits >= 0].tolist()}))
+        item = self.program.items_of(copies.launch)
+        return copies.take(item >= 0), item[item >= 0]
 
-    def completing(self, copies: pd.DataFrame) -> list[int]:
-        """Items of the waits that complete some copies."""
-        rows = copies["wait"][copies["wait"] >= 0]
-        return self.items(int(call) for call in self.timeline.waits.loc[rows, "call"])
+    def completing(self, copies: Copies) -> list[int]:
+        """The items of the waits that complete some copies."""
+        return self.items(self.timeline.tables.waits.call[copies.wait[copies.wait >= 0]])
 
 
 def question(study: Study, hit: Hit) -> Question:
@@ -87,108 +122,111 @@ def question(study: Study, hit: Hit) -> Question:
     return {} if isinstance(intervention, NoQuestion) else QUESTIONS[intervention](study, hit)
 
 
-def without_wait(study: Study, hit: Hit) -> Question:
-    """The host goes on. What it launches after waiting for a stream or an event then waits for that on the device."""
-    waits = study.timeline.waits.loc[sorted(hit.waits)]
-    read = {item: Edit(free=True) for item in study.items(waits["call"][waits["copy"] >= 0])}
-    return read | {item: Edit(free=True, joins=True) for item in study.items(waits["call"][waits["copy"] < 0])}
+def remove_wait(study: Study, hit: Hit) -> Question:
+    """The host does not wait. What it launches after waiting for a stream or an event waits for that on the device."""
+    waits = study.timeline.tables.waits.take(sorted(hit.waits))
+    read = {item: Edit(free=True) for item in study.items(waits.call[waits.copy >= 0])}
+    return read | {item: Edit(free=True, joins=True) for item in study.items(waits.call[waits.copy < 0])}
 
 
-def without_read(study: Study, hit: Hit) -> Question:
+def remove_read(study: Study, hit: Hit) -> Question:
     """Neither the wait nor the small copy that it reads."""
-    copies = study.copies(hit)
-    small = copies[(copies["bytes"] <= SMALL_READ).to_numpy(bool)]
-    found = {item: Edit(free=True) for item in study.waits(hit)}
-    return found | {int(item): Edit(own=0.0, gone=True, free=True) for item in small["item"]}
+    copies, items = study.copies(hit)
+    edits = {item: Edit(free=True) for item in study.waits(hit)}
+    return edits | {item: Edit(own=0.0, gone=True, free=True) for item in items[copies.bytes <= SMALL_READ].tolist()}
 
 
-def asynchronous(study: Study, hit: Hit) -> Question:
+def copy_asynchronously(study: Study, hit: Hit) -> Question:
     """Copies from and to pinned memory that the host does not wait for."""
-    copies = study.copies(hit)
-    found = {item: Edit(free=True) for item in (*study.waits(hit), *study.completing(copies))}
+    copies, items = study.copies(hit)
+    edits = {item: Edit(free=True) for item in (*study.waits(hit), *study.completing(copies))}
     for item, direction, memory, size in zip(
-        copies["item"], copies["direction"], copies["memory"], copies["bytes"], strict=True
+        items.tolist(), copies.direction, copies.memory, copies.bytes.tolist(), strict=True
     ):
         faster = study.rate(direction).ns(size) if memory == "pageable" and direction in HOST_COPIES else np.inf
-        found[int(item)] = Edit(free=True, dur=faster)
-    return found
+        edits[item] = Edit(free=True, dur=faster)
+    return edits
 
 
-def prefetched(study: Study, hit: Hit) -> Question:
+def prefetch(study: Study, hit: Hit) -> Question:
     """Asynchronous copies on a stream of their own, to the device a step early."""
-    found = asynchronous(study, hit)
-    return found | {int(item): found[int(item)].also(Edit(early=True)) for item in study.copies(hit)["item"]}
+    edits = copy_asynchronously(study, hit)
+    return edits | {item: edits[item].combine(Edit(early=True)) for item in study.copies(hit)[1].tolist()}
 
 
-def on_two_streams(study: Study, hit: Hit) -> Question:
+def separate_directions(study: Study, hit: Hit) -> Question:
     """Copies in one direction have another stream than those in the other."""
-    return {int(item): Edit(beside=True) for item in study.copies(hit)["item"]}
+    return {item: Edit(beside=True) for item in study.copies(hit)[1].tolist()}
 
 
-def without_host_work(study: Study, hit: Hit) -> Question:
-    """Everything that a print or a pinning does, its copy to the device left out."""
-    pins = study.timeline.pins
-    mine = pins[pins["copy"].isin(hit.copies).to_numpy(bool)] if not hit.waits else pins[:0]
-    found = _without_spans(study, mine["ts"].to_numpy(float), mine["end"].to_numpy(float))
-    prints = study.timeline.prints[np.array(sorted(hit.waits), dtype=np.int64)] if hit.waits else np.empty(0)
-    for number in np.unique(prints):
-        waits = np.flatnonzero(study.timeline.prints == number)
-        found |= _without_print(study, study.items(study.timeline.waits.loc[waits, "call"]))
-    return found
+def remove_host_work(study: Study, hit: Hit) -> Question:
+    """Nothing of what a print or a pinning does, except for the copy to the device."""
+    pins, prints = study.timeline.tables.pins, study.timeline.prints
+    edits: Question = {}
+    if not hit.waits:
+        pinned = np.isin(pins.copy, sorted(hit.copies))
+        edits = _remove_spans(study, pins.ts[pinned].astype(float), pins.end[pinned].astype(float))
+    for number in np.unique(prints[sorted(hit.waits)]) if hit.waits else ():
+        waits = np.flatnonzero(prints == number)
+        edits |= _remove_print(study, study.items(study.timeline.tables.waits.call[waits]))
+    return edits
 
 
-def _without_spans(study: Study, begin: Floats, end: Floats) -> Question:
+def _remove_spans(study: Study, begin: Floats, end: Floats) -> Question:
     """No host work, call or activity inside some spans of time (ns since the trace's base)."""
-    base = int(study.timeline.steps["ts"].min())
+    base = int(study.timeline.tables.steps.ts.min())
     items = study.program.items
-    starts, ends = items["begin"].to_numpy() - items["pre"].to_numpy(), items["end"].to_numpy()
-    begins = items["begin"].to_numpy()
-    found: Question = {}
-    for first, last in zip(begin - base, end - base, strict=True):
-        for item in np.flatnonzero((starts < last) & (ends > first) & (items["chain"] == 0).to_numpy(bool)).tolist():
-            pre, inside = items["pre"].iloc[item], first <= begins[item] and ends[item] <= last
-            cut = max(0.0, min(begins[item], last) - max(starts[item], first))
-            left = 1 - cut / pre if pre > 0 else 1.0
-            found[item] = Edit(pre=left, own=0.0, free=True, gone=True) if inside else Edit(pre=left)
-    return found
+    starts = items.begin - items.pre
+    edits: Question = {}
+    for first, last in zip((begin - base).tolist(), (end - base).tolist(), strict=True):
+        for item in np.flatnonzero((starts < last) & (items.end > first) & (items.chain == 0)).tolist():
+            pre, inside = items.pre[item], first <= items.begin[item] and items.end[item] <= last
+            cut = max(0.0, min(items.begin[item], last) - max(starts[item], first))
+            left = float(1 - cut / pre) if pre > 0 else 1.0
+            edits[item] = Edit(pre=left, own=0.0, free=True, gone=True) if inside else Edit(pre=left)
+    return edits
 
 
-def _without_print(study: Study, waits: list[int]) -> Question:
-    """From the formatter's first kernel to its last wait. Its first kernels come before any wait: the host's longest
-    pause among as many launches as it makes shows where it began."""
+def _remove_print(study: Study, waits: list[int]) -> Question:
+    """Nothing from the formatter's first kernel to its last wait.
+
+    Its first kernels come before any wait: the host's longest pause among as many launches as it makes shows where the
+    formatter began.
+    """
     if not waits:
         return {}
     items = study.program.items
-    chain = items["chain"].to_numpy(np.int64)
-    mine = np.flatnonzero((chain == chain[waits[0]]) & (items["step"] == items["step"].iloc[waits[0]]).to_numpy(bool))
+    mine = np.flatnonzero((items.chain == items.chain[waits[0]]) & (items.step == items.step[waits[0]]))
     first = int(np.searchsorted(mine, waits[0]))
-    launched = items["stream"].to_numpy(np.int64)[mine[:first]] >= 0
-    launches = np.flatnonzero(launched)[-FORMATTER_LAUNCHES - 2 :]
-    began = launches[np.argmax(items["pre"].to_numpy()[mine[launches]])] if len(launches) else first
+    launches = np.flatnonzero(items.stream[mine[:first]] >= 0)[-FORMATTER_LAUNCHES - 2 :]
+    began = launches[np.argmax(items.pre[mine[launches]])] if len(launches) else first
     inside = mine[began : int(np.searchsorted(mine, waits[-1])) + 1].tolist()
-    return {int(item): Edit(pre=0.0, own=0.0, free=True, gone=True) for item in inside}
+    return {item: Edit(pre=0.0, own=0.0, free=True, gone=True) for item in inside}
 
 
-def gathered(study: Study, hit: Hit) -> Question:
+def gather_copies(study: Study, hit: Hit) -> Question:
     """One copy a step instead of many: the last, with the bytes of all. What the host did from one copy to the next
-    goes with it, where it launched nothing else."""
-    found: Question = {}
-    items = study.program.items
-    launches = (items["stream"] >= 0).to_numpy(bool)
-    chain, work = items["chain"].to_numpy(np.int64), (items["pre"] + items["own"]).to_numpy()
-    for _, copies in study.copies(hit).sort_values("launch").groupby("step"):
-        last = copies.iloc[-1]
-        for place, following in itertools.pairwise(copies["item"].tolist()):
+    goes too, where it launched nothing else."""
+    edits: Question = {}
+    program = study.program.items
+    launches, chain, work = program.stream >= 0, program.chain, program.pre + program.own
+    every, items = study.copies(hit)
+    order = np.argsort(every.launch, kind="stable")
+    every, items = every.take(order), items[order]
+    for step in np.unique(every.step):
+        copies, mine = every.take(every.step == step), items[every.step == step].tolist()
+        for place, following in itertools.pairwise(mine):
             between = np.flatnonzero(chain[place:following] == chain[place])[1:] + place
             between = between[:0] if launches[between].any() else between
             left = _share(STACKED, float(work[between].sum() + work[place]))
-            found |= {int(item): Edit(pre=left, own=left, free=True) for item in between}
-            found[place] = Edit(pre=left, own=left, free=True, gone=True)
-        found |= {item: Edit(own=0.0, free=True) for item in study.completing(copies.iloc[:-1]) if item not in found}
-        if len(copies) > 1 and last["direction"] in HOST_COPIES:
-            whole = study.rate(str(last["direction"])).ns(int(copies["bytes"].sum()))
-            found[int(last["item"])] = Edit(pre=left, dur=whole)
-    return found
+            edits |= {item: Edit(pre=left, own=left, free=True) for item in between.tolist()}
+            edits[place] = Edit(pre=left, own=left, free=True, gone=True)
+        waits = study.completing(copies.take(np.arange(len(copies) - 1)))
+        edits |= {item: Edit(own=0.0, free=True) for item in waits if item not in edits}
+        if len(copies) > 1 and copies.direction[-1] in HOST_COPIES:
+            whole = study.rate(str(copies.direction[-1])).ns(int(copies.bytes.sum()))
+            edits[mine[-1]] = Edit(pre=left, dur=whole)
+    return edits
 
 
 def _share(of: float, whole: float) -> float:
@@ -196,71 +234,70 @@ def _share(of: float, whole: float) -> float:
     return round(of / max(whole, of), 3)
 
 
-def on_device(study: Study, hit: Hit) -> Question:
-    """Neither the copies nor their waits."""
-    copies = study.copies(hit)
-    found = {item: Edit(own=0.0, free=True) for item in (*study.waits(hit), *study.completing(copies))}
-    return found | {int(item): Edit(own=0.0, free=True, gone=True) for item in copies["item"]}
+def keep_on_device(study: Study, hit: Hit) -> Question:
+    """Neither the copies nor their waits: the data stay on the device."""
+    copies, items = study.copies(hit)
+    edits = {item: Edit(own=0.0, free=True) for item in (*study.waits(hit), *study.completing(copies))}
+    return edits | {item: Edit(own=0.0, free=True, gone=True) for item in items.tolist()}
 
 
-def without_allocation(study: Study, hit: Hit) -> Question:
+def remove_allocation(study: Study, hit: Hit) -> Question:
     """The calls are not made, so nothing waits in them."""
     return {item: Edit(own=0.0, free=True) for item in study.waits(hit)}
 
 
-def as_graphs(study: Study, hit: Hit) -> Question:
+def replay_graphs(study: Study, hit: Hit) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph."""
     launching, items = study.timeline.launching, study.program.items
-    work, chain = (items["pre"] + items["own"]).to_numpy(), items["chain"].to_numpy(np.int64)
-    found: Question = {}
+    work, chain = items.pre + items.own, items.chain
+    edits: Question = {}
     shares: dict[float, Edit] = {}
     for graph in launching.graphs or () if launching else ():
-        launches = study.items(graph.tolist())
+        launches = study.items(graph)
         for item in range(launches[0] + 1, launches[-1] + 1) if launches else ():
             if chain[item] == chain[launches[0]]:
                 share = _share(GRAPH_NODE, float(work[item]))
                 if share not in shares:
                     shares[share] = Edit(pre=share, own=share, gap=GRAPH_GAP)
-                found[item] = shares[share]
-    return found
+                edits[item] = shares[share]
+    return edits
 
 
-def overlapped(study: Study, hit: Hit) -> Question:
+def overlap_collectives(study: Study, hit: Hit) -> Question:
     """The collectives that a finding speaks of run beside compute: those that reduce gradients beside the backward that
     makes them, others beside what follows them, until the step ends."""
-    table, places, one = study.timeline.collectives, study.timeline.places, hit.finding
-    mine = [places[place].site == one.site and places[place].at == one.at for place in table["place"]]
-    own = table[np.array(mine, dtype=bool) & (table["launch"] >= 0).to_numpy(bool)]
-    item = study.program.item_of[own["launch"].to_numpy(np.int64)]
-    size = {int(number): float(count) for number, count in zip(item, own["bytes"], strict=True) if number >= 0}
-    gradients = over_backward(study.timeline, study.program, size)
+    table, places, finding = study.timeline.tables.collectives, study.timeline.places, hit.finding
+    mine = [places[place].site == finding.site and places[place].at == finding.at for place in table.place.tolist()]
+    own = table.take(np.array(mine, dtype=bool))
+    item = study.program.items_of(own.launch)
+    size = {number: float(count) for number, count in zip(item.tolist(), own.bytes, strict=True) if number >= 0}
+    gradients = spread_over_backward(study.timeline, study.program, size)
     if gradients or not size:
         return gradients
-    marks = np.flatnonzero(study.program.items["mark"].to_numpy(bool)).tolist()
+    marks = np.flatnonzero(study.program.items.mark).tolist()
     return {number: Edit(early=True) for number in size} | {number: Edit(joins=True) for number in marks}
 
 
-def asynchronous_launches(study: Study, hit: Hit) -> Question:
+def launch_asynchronously(study: Study, hit: Hit) -> Question:
     """Every launch returns at once."""
     items = study.program.items
-    launches = (items["blocks"] & ~items["pageable"]).to_numpy(bool)
-    return {int(item): Edit(free=True) for item in np.flatnonzero(launches)}
+    return {item: Edit(free=True) for item in np.flatnonzero(items.blocks & ~items.pageable).tolist()}
 
 
-Ask = Callable[[Study, Hit], Question]
+Intervene = Callable[[Study, Hit], Question]
 
-QUESTIONS: dict[Intervention, Ask] = {
-    Intervention.REMOVE_WAIT: without_wait,
-    Intervention.REMOVE_READ: without_read,
-    Intervention.REMOVE_HOST_WORK: without_host_work,
-    Intervention.REMOVE_ALLOCATION: without_allocation,
-    Intervention.COPY_ASYNCHRONOUSLY: asynchronous,
-    Intervention.PREFETCH: prefetched,
-    Intervention.SEPARATE_DIRECTIONS: on_two_streams,
-    Intervention.GATHER_COPIES: gathered,
-    Intervention.KEEP_ON_DEVICE: on_device,
-    Intervention.OVERLAP_COLLECTIVES: overlapped,
-    Intervention.LAUNCH_ASYNCHRONOUSLY: asynchronous_launches,
-    Intervention.REPLAY_GRAPHS: as_graphs,
+QUESTIONS: dict[Intervention, Intervene] = {
+    Intervention.REMOVE_WAIT: remove_wait,
+    Intervention.REMOVE_READ: remove_read,
+    Intervention.REMOVE_HOST_WORK: remove_host_work,
+    Intervention.REMOVE_ALLOCATION: remove_allocation,
+    Intervention.COPY_ASYNCHRONOUSLY: copy_asynchronously,
+    Intervention.PREFETCH: prefetch,
+    Intervention.SEPARATE_DIRECTIONS: separate_directions,
+    Intervention.GATHER_COPIES: gather_copies,
+    Intervention.KEEP_ON_DEVICE: keep_on_device,
+    Intervention.OVERLAP_COLLECTIVES: overlap_collectives,
+    Intervention.LAUNCH_ASYNCHRONOUSLY: launch_asynchronously,
+    Intervention.REPLAY_GRAPHS: replay_graphs,
 }
 """What each intervention changes."""

@@ -1,4 +1,4 @@
-"""Stretches of a program that nothing changes and that hold no wait, worked out beforehand as one.
+"""Stretches of a program without waits, each summed up beforehand so that a replay takes it as one.
 
 A stretch of launches by one chain of host work on one stream does two things: it takes the host some work, and the
 stream is done at the later of two times, its earlier end plus all activities, or the launch that held it up most plus
@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from syncscope.estimate.edits import Smooth
+from syncscope.estimate.edits import TimingChange
+from syncscope.estimate.items import Items
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
 LONGEST = 32
 """Items of a stretch at most: places in the launch queue are counted by stretches."""
 
 AT_ONCE = 1024
-"""Stretches that questions change, worked out at a time: their tables are as wide as there are questions."""
+"""How many changed stretches are summed up at a time: their tables are as wide as there are questions."""
 
 OUTLASTS = 16.0
 """Times the mean of its stream that an activity must last to stand between two stretches: a queue waits for it long."""
@@ -49,7 +49,7 @@ Step = list["Run | int"]
 """What happens in a step: stretches, and the numbers of items that stand by themselves."""
 
 
-def find_runs(items: pd.DataFrame, apart: Bools, changes: Sequence[Smooth], scales: Floats) -> list[Step]:
+def find_runs(items: Items, apart: Bools, changes: Sequence[TimingChange], scales: Floats) -> list[Step]:
     """The steps. ``apart`` (n,) are the items that stand by themselves; ``scales`` are those of the host's work."""
     first = _begins(items, apart)
     starts = np.flatnonzero(first)
@@ -59,18 +59,21 @@ def find_runs(items: pd.DataFrame, apart: Bools, changes: Sequence[Smooth], scal
     for change in changes:
         edited[change.items] = True
     changed = np.logical_or.reduceat(edited & ~apart, starts)
-    found = _changed(items, starts, last, np.flatnonzero(changed), changes, scales)
-    launched = (items["stream"] >= 0).to_numpy(np.int64)
-    most = np.maximum.reduceat(items["stream"].to_numpy(np.int64), starts)
-    count = np.add.reduceat(launched, starts)
-    alone = np.logical_or.reduceat(items["alone"].to_numpy(bool), starts)
-    chain, of_step = items["chain"].to_numpy(np.int64)[starts], items["step"].to_numpy()[starts].tolist()
-    steps: list[Step] = [[] for _ in range(int(items["step"].max()) + 1)]
+    edited_sums = _changed(items, starts, last, np.flatnonzero(changed), changes, scales)
+    most = np.maximum.reduceat(items.stream, starts)
+    count = np.add.reduceat((items.stream >= 0).astype(np.int64), starts)
+    alone = np.logical_or.reduceat(items.alone, starts)
+    chain, of_step = items.chain[starts], items.step[starts].tolist()
+    steps: list[Step] = [[] for _ in range(int(items.step.max()) + 1)]
     for number, (item, step) in enumerate(zip(starts.tolist(), of_step, strict=True)):
         if apart[item]:
             steps[step].append(item)
             continue
-        work, busy, behind = found.get(number) or (nothing[0][number, 0], nothing[1][number, 0], nothing[2][number, 0])
+        work, busy, behind = edited_sums.get(number) or (
+            nothing[0][number, 0],
+            nothing[1][number, 0],
+            nothing[2][number, 0],
+        )
         run = Run(
             int(chain[number]), int(most[number]), int(count[number]), bool(alone[number]), bool(changed[number]),
             work, busy, behind,
@@ -83,10 +86,10 @@ _Sums = tuple[Floats, Floats, Floats]
 
 
 def _changed(
-    items: pd.DataFrame, starts: Ints, last: Ints, runs: Ints, changes: Sequence[Smooth], scales: Floats
+    items: Items, starts: Ints, last: Ints, runs: Ints, changes: Sequence[TimingChange], scales: Floats
 ) -> dict[int, _Sums]:
     """Work, activities and what is behind, (columns,) each, of the ``runs`` that a question changes."""
-    found: dict[int, _Sums] = {}
+    sums: dict[int, _Sums] = {}
     for begin in range(0, len(runs), AT_ONCE):
         numbers = runs[begin : begin + AT_ONCE]
         lengths = last[numbers] - starts[numbers] + 1
@@ -98,25 +101,25 @@ def _changed(
             np.repeat(busy, len(scales), axis=1),
             behind.reshape(len(numbers), -1),
         )
-        found |= dict(zip(numbers.tolist(), zip(*across, strict=True), strict=True))
-    return found
+        sums |= dict(zip(numbers.tolist(), zip(*across, strict=True), strict=True))
+    return sums
 
 
 class _Parts:
     """Some stretches, one behind the other, as each question has them; times (items, questions)."""
 
-    def __init__(self, items: pd.DataFrame, rows: Ints, starts: Ints, changes: Sequence[Smooth]) -> None:
+    def __init__(self, items: Items, rows: Ints, starts: Ints, changes: Sequence[TimingChange]) -> None:
         """Stretches of the ``rows`` of items, ascending, that begin at ``starts`` among them."""
         self._starts, self._last = starts, np.append(starts[1:], len(rows)) - 1
         shape = (len(rows), max(len(changes), 1))
-        named = {name: items[name].to_numpy()[rows][:, None] for name in ("pre", "own", "gap", "lat", "dur")}
+        named = {name: getattr(items, name)[rows][:, None] for name in ("pre", "own", "gap", "lat", "dur")}
         shares = {"pre": np.ones(shape), "own": np.ones(shape), "gap": np.full(shape, np.inf)}
         for column, change in enumerate(changes):
             place = np.minimum(np.searchsorted(rows, change.items), len(rows) - 1)
             here = rows[place] == change.items
             for name, share in shares.items():
                 share[place[here], column] = getattr(change, name)[here]
-        self._launched = (items["stream"] >= 0).to_numpy()[rows][:, None]
+        self._launched = (items.stream >= 0)[rows][:, None]
         self._work = named["pre"] * shares["pre"] + named["own"] * shares["own"]
         self._busy = np.where(self._launched, named["dur"] + np.minimum(named["gap"], shares["gap"]), 0.0)
         self._tail = named["lat"] + named["dur"]
@@ -133,19 +136,23 @@ class _Parts:
         return hosts[self._last] - hosts_before, busy[self._last] - busy_before, behind
 
 
-def _begins(items: pd.DataFrame, apart: Bools) -> Bools:
+def _begins(items: Items, apart: Bools) -> Bools:
     """Which items begin a stretch: those apart and what follows them, those that outlast others and what follows them,
     another chain, stream or sharing, a new step."""
-    long = (items["dur"] > OUTLASTS * items.groupby("stream")["dur"].transform("mean")).to_numpy(bool)
-    stream = items["stream"].where(items["stream"] >= 0).bfill().fillna(-1).to_numpy(np.int64)
-    launched = (items["stream"] >= 0).to_numpy(bool)
-    alone = items["alone"].where(launched).bfill().fillna(False).to_numpy(bool)
-    columns = (items["chain"].to_numpy(np.int64), items["step"].to_numpy(np.int64), stream, alone)
+    group = items.stream + 1
+    mean = np.bincount(group, weights=items.dur) / np.maximum(np.bincount(group), 1)
+    long = items.dur > OUTLASTS * mean[group]
+    # What launches nothing belongs to the launch that comes next.
+    number = np.arange(len(items))
+    launches = np.where(items.stream >= 0, number, len(items))
+    coming = np.minimum.accumulate(launches[::-1])[::-1]
+    stream, alone = np.append(items.stream, -1)[coming], np.append(items.alone, False)[coming]
+    columns = (items.chain, items.step, stream, alone)
     first = apart | long
     first[1:] |= first[:-1].copy()
     first[0] = True
     for column in columns:
         first[1:] |= column[1:] != column[:-1]
-    since = np.arange(len(first)) - np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))
-    found: Bools = first | (since % LONGEST == 0)
-    return found
+    since = number - np.maximum.accumulate(np.where(first, number, 0))
+    begins: Bools = first | (since % LONGEST == 0)
+    return begins

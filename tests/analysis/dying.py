@@ -1,4 +1,4 @@
-"""A ``study`` that a trace can kill, as one does that is too large."""
+"""An ``analyze_rank`` that a trace can kill, as one does that is too large."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import signal
 from syncscope.analysis import rank
 
 
-def study(path: str, job: bytes, shown: str | None = None) -> bytes:
+def analyze_rank(path: str, job: bytes, shown: str | None = None) -> rank.Rank:
     if "killer" in path:
         os.kill(os.getpid(), signal.SIGKILL)
-    return rank.study(path, job, shown)
+    return rank.analyze_rank(path, job, shown)

@@ -7,8 +7,7 @@ import pytest
 
 import syncscope
 from syncscope.analysis import analyze as analysis
-from syncscope.analysis.analyze import analyze, analyze_timelines, examine, find_traces
-from syncscope.analysis.engine import engine
+from syncscope.analysis.analyze import analyze, analyze_files, analyze_timelines, choose_engine, find_traces
 from syncscope.policy import Expectation, Policy
 from syncscope.timeline import Timeline
 from tests.cli import traces
@@ -75,17 +74,17 @@ def test_an_expectation_that_matches_nothing_is_not_stale_where_a_trace_was_not_
 def test_of_many_traces_the_notable_ones_are_drawn(tmp_path: Path) -> None:
     for rank in range(12):
         (traces.waiting if rank == 9 else traces.clean)(rank=rank).write(tmp_path / f"rank{rank}.json")
-    report, pictures = examine(find_traces([tmp_path]), engine(), pictures=True)
+    report, pictures = analyze_files(find_traces([tmp_path]), choose_engine(), pictures=True)
     assert len(report.traces) == 12
     assert len(pictures) == 8
     assert {0, 9} <= {picture.rank for picture in pictures}
     assert {picture.path for picture in pictures} <= {info.path for info in report.traces}
 
 
-def test_progress_is_told_each_file_and_the_end(run: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    analyze(run, progress=lambda path, done, total: told.append((Path(path).name, done, total)))
-    assert told == [
+def test_progress_hears_of_each_file_and_of_the_end(run: Path) -> None:
+    calls: list[tuple[str, int, int]] = []
+    analyze(run, progress=lambda path, done, total: calls.append((Path(path).name, done, total)))
+    assert calls == [
         ("rank0.json.gz", 0, 3),
         ("rank1.json.gz", 1, 3),
         ("rank10.json.gz", 2, 3),

@@ -15,10 +15,11 @@ import msgspec
 import pytest
 
 from fixtures.ranks import RECORDED, write_rank
-from syncscope.analysis.analyze import find_traces
-from syncscope.analysis.engine import EngineError, engine
+from syncscope.analysis.analyze import choose_engine, find_traces
+from syncscope.analysis.engine import EngineError
 from syncscope.analysis.local import Local
 from syncscope.analysis.rank import Job
+from syncscope.estimate import peers_to_compare
 from syncscope.rules import RULES
 
 distributed = pytest.importorskip("distributed")
@@ -31,7 +32,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-JOB = Job(codes=frozenset(rule.code for rule in RULES), bars=200, forgiving=True)
+JOB = Job(codes=frozenset(rule.code for rule in RULES), max_bars=200, several=True)
 STARTS_S = 120
 
 
@@ -96,15 +97,16 @@ def test_a_cluster_gives_the_report_of_one_machine(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)  # the workers are elsewhere
     (tmp_path / "elsewhere").mkdir()
     files = find_traces(["run"])
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     with dask(tmp_path / "elsewhere", 1, "--no-nanny") as cluster:
-        there = engine(scheduler=cluster.address)
-        assert there.study(files, JOB, lambda path, done, total: told.append((done, total))) == Local().study(
+        there = choose_engine(scheduler=cluster.address)
+        assert peers_to_compare(Local().analyze(files, JOB).peers), "the second phase is needed"
+        assert there.analyze(files, JOB, lambda path, done, total: calls.append((done, total))) == Local().analyze(
             files, JOB
         )
-        assert told == [(done, 4) for done in range(1, 5)]
-        # What fails on the workers however often it is tried is told of every rank.
-        (entry,) = there.study(files[:1], msgspec.structs.replace(JOB, version="0.0.1")).report.unread
+        assert calls == [(done, 4) for done in range(1, 5)]
+        # What fails on the workers however often it is tried is calls of every rank.
+        (entry,) = there.analyze(files[:1], msgspec.structs.replace(JOB, version="0.0.1")).report.unread
         assert entry.why.startswith("failed on the cluster: RuntimeError: asked by syncscope 0.0.1, and this is ")
 
 
@@ -119,16 +121,16 @@ def test_what_a_killed_worker_had_done_is_done_again(tmp_path: Path) -> None:
                 cluster.workers[0].send_signal(signal.SIGKILL)
                 cluster.workers[0].wait()
 
-        found = engine(scheduler=cluster.address).study(files, JOB, kill)
+        found = choose_engine(scheduler=cluster.address).analyze(files, JOB, kill)
         assert cluster.workers[0].poll() is not None and cluster.workers[1].poll() is None
-    assert found == Local().study(files, JOB)
+    assert found == Local().analyze(files, JOB)
     assert len(found.report.traces) == 14
     assert [Path(entry.path).name for entry in found.report.unread] == ["rank1.json"]
 
 
 KILLER = """
 import os
-from syncscope.engine import rank
+from syncscope.analysis import rank
 from syncscope.trace import load
 rank.load = lambda path, **how: os._exit(9) if "killer" in path else load(path, **how)
 """
@@ -144,8 +146,8 @@ def test_a_rank_that_kills_every_worker_is_the_only_one_lost(tmp_path: Path) -> 
     preload = tmp_path / "preload.py"
     preload.write_text(KILLER)
     with dask(tmp_path, 1, "--preload", str(preload), DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1") as cluster:
-        found = engine(scheduler=cluster.address).study([files[0], str(killer), *files[1:]], JOB)
-    whole = Local().study(files, JOB)
+        found = choose_engine(scheduler=cluster.address).analyze([files[0], str(killer), *files[1:]], JOB)
+    whole = Local().analyze(files, JOB)
     assert (found.report.traces, found.report.findings) == (whole.report.traces, whole.report.findings)
     lost, empty = found.report.unread
     assert lost.path == str(killer) and lost.why.startswith("failed on the cluster: KilledWorker: ")
@@ -157,9 +159,9 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(cluster, "REACHED_S", 0.2)
     with pytest.raises(EngineError, match=r"^tcp://127\.0\.0\.1:9: no dask scheduler answers: .+$"):
-        engine(scheduler="tcp://127.0.0.1:9").study(["a.json"], JOB)
+        choose_engine(scheduler="tcp://127.0.0.1:9").analyze(["a.json"], JOB)
 
 
 def test_an_address_that_is_none_is_one_line() -> None:
     with pytest.raises(EngineError, match="no dask scheduler answers"):
-        engine(scheduler="nowhere://x").study(["a.json"], JOB)
+        choose_engine(scheduler="nowhere://x").analyze(["a.json"], JOB)

@@ -131,7 +131,7 @@ def test_an_internal_error_is_one_line_and_neither_clean_nor_a_finding(folder: P
         "import sys; sys.argv = ['syncscope', 'check', 'waiting.json.gz']\n"
         "import syncscope.analysis.rank as r\n"
         "def fail(*_): raise KeyError('oh')\n"
-        "r.judge = fail\n"
+        "r.make_report = fail\n"
         "from syncscope.cli import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -84,9 +84,9 @@ def simulate(steps: Sequence[Sequence[Op]], without: Collection[str] = ()) -> Si
 
 def _launch(state: Simulated, op: Launch | Blocking) -> None:
     begin, blocks = state.host, isinstance(op, Blocking)
-    asked = begin if blocks else begin + CALL
+    launched = begin if blocks else begin + CALL
     free = state.streams.get(op.stream)
-    start = asked + LATENCY if free is None else max(asked + LATENCY, free + GAP)
+    start = launched + LATENCY if free is None else max(launched + LATENCY, free + GAP)
     end = state.streams[op.stream] = start + op.length
     state.host = max(begin + CALL, end + 1) if blocks else begin + CALL
     call, runs = (begin, state.host - begin), (start, op.length)

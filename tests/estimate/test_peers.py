@@ -1,18 +1,29 @@
-"""When the other ranks come to a collective, and what a fix on one rank alone is then worth."""
+"""When the other ranks come to a collective, and what a fix on one rank alone then saves."""
 
 from __future__ import annotations
 
+import zlib
+
 import msgspec
 import numpy as np
-import pandas as pd
 import pytest
 
+from syncscope import rules
 from syncscope.analysis.analyze import analyze, analyze_timelines
-from syncscope.estimate.costs import Costs
+from syncscope.estimate import Prepared, estimate_savings, prepare
 from syncscope.estimate.edits import Edit
-from syncscope.estimate.machine import Scenario, replay
-from syncscope.estimate.peers import SAME, Peer, find_met, telling, with_peers, without_waits
+from syncscope.estimate.items import COLLECTIVE
+from syncscope.estimate.peers import (
+    Peer,
+    SharedCollectives,
+    find_shared_collectives,
+    peers_to_compare,
+    with_peers,
+    without_late_peers,
+)
+from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import Program, compile_program
+from syncscope.estimate.replay import Scenario, replay
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.rules.scenes import line
@@ -43,21 +54,20 @@ def drawn(number: int, *lengths: float, reads: bool = True, bare: bool = False) 
     return builder
 
 
-def compiled(timeline: Timeline) -> tuple[Program, pd.DataFrame]:
+def compiled(timeline: Timeline) -> tuple[Program, SharedCollectives]:
     program = compile_program(timeline, Costs(*[0.0] * 6))
     assert program is not None
-    return program, find_met(timeline)
+    return program, find_shared_collectives(timeline)
 
 
 def peer(timeline: Timeline, *findings: str) -> Peer:
-    met = find_met(timeline)
-    rows = tuple(zip(*(met[name].tolist() for name in (*SAME, "dur")), strict=True))
-    return Peer(rank=timeline.info().rank or 0, findings=findings, met=rows)
+    collectives = find_shared_collectives(timeline).with_lengths()
+    return Peer(rank=timeline.info().rank or 0, findings=findings, collectives=collectives)
 
 
 def later_us(one: Timeline, *others: Timeline) -> list[float]:
-    told, known = with_peers(*compiled(one), [peer(other) for other in others])
-    found = told.items["later"][told.items["engine"] == 2].to_numpy() / 1000
+    program, known = with_peers(*compiled(one), [peer(other) for other in others])
+    found = program.items.later[program.items.engine == COLLECTIVE] / 1000
     assert known == np.isfinite(found).any()
     return found.tolist()
 
@@ -77,25 +87,27 @@ def test_alone_nothing_is_known():
 
 def test_a_step_in_which_ranks_did_not_do_the_same_is_not_compared():
     other = peer(rank(1, 60))
-    more = tuple((*row[:3], 2, *row[4:]) if row[0] == 2 else row for row in other.met)
-    later = with_peers(*compiled(rank(0, 100)), [msgspec.structs.replace(other, met=more)])[0].items["later"].dropna()
-    assert len(later) == STEPS - 1
+    more = tuple(((*one[:3], 2, one[4]) if one[0] == 2 else one, length) for one, length in other.collectives)
+    program, _ = with_peers(*compiled(rank(0, 100)), [msgspec.structs.replace(other, collectives=more)])
+    assert np.isfinite(program.items.later).sum() == STEPS - 1
 
 
-def test_ranks_tell_of_each_other_where_they_do_not_have_the_same_findings():
+def test_ranks_are_compared_where_they_do_not_have_the_same_findings():
     first, second = peer(rank(0, 100), "read"), peer(rank(1, 60))
-    assert telling([first, second]) == (first, second)
-    assert telling([first, msgspec.structs.replace(second, findings=("read",))]) == ()
-    assert telling([first, msgspec.structs.replace(second, rank=0)]) == ()
-    assert telling([first]) == ()
+    assert peers_to_compare([first, second]) == (first, second)
+    assert peers_to_compare([first, msgspec.structs.replace(second, findings=("read",))]) == ()
+    assert peers_to_compare([first, msgspec.structs.replace(second, rank=0)]) == ()
+    assert peers_to_compare([first]) == ()
     unfit = msgspec.structs.replace(second, findings=("read",), fits=False)
-    assert telling([first, unfit]) == (first, unfit)
+    assert peers_to_compare([first, unfit]) == (first, unfit)
 
 
-def saved_us(program: Program, *, lone: bool) -> float:
-    reads = {int(item): Edit(free=True) for item in np.flatnonzero(program.items["wait"].to_numpy(bool))[::2]}
+def saved_us(program: Program, *, on_one_rank: bool) -> float:
+    reads = {int(item): Edit(free=True) for item in np.flatnonzero(program.items.wait)[::2]}
     order = [number % STEPS for number in range(4 * STEPS)]
-    ends = replay(program, [{}, reads], [Scenario()], order, taxed=False, lone=(False, lone)).ends[:, :, 0]
+    ends = replay(program, [{}, reads], [Scenario()], order, profiled=True, on_one_rank=(False, on_one_rank)).ends[
+        :, :, 0
+    ]
     before, after = (ends[-1] - ends[2 * STEPS - 1]) / (2 * STEPS)
     return float(before - after) / 1000
 
@@ -103,25 +115,43 @@ def saved_us(program: Program, *, lone: bool) -> float:
 def test_a_fix_on_one_rank_alone_gains_what_the_others_waited_for_it():
     """The other rank came 60 µs sooner: it needs 940 µs from one collective to the next."""
     late, _ = with_peers(*compiled(rank(0, 100)), [peer(rank(1, 160, reads=False))])
-    assert saved_us(late, lone=True) == pytest.approx(60, abs=1)
-    assert saved_us(late, lone=False) == pytest.approx(210, abs=6)
+    assert saved_us(late, on_one_rank=True) == pytest.approx(60, abs=1)
+    assert saved_us(late, on_one_rank=False) == pytest.approx(210, abs=6)
 
 
-def test_a_fix_on_one_rank_alone_is_worth_nothing_while_that_rank_waits_for_the_others():
+def test_a_fix_on_one_rank_alone_saves_nothing_while_that_rank_waits_for_the_others():
     early, _ = with_peers(*compiled(rank(0, 160)), [peer(rank(1, 100, reads=False))])
-    assert saved_us(early, lone=True) == pytest.approx(0, abs=1)
+    assert saved_us(early, on_one_rank=True) == pytest.approx(0, abs=1)
 
 
 def test_nothing_changed_changes_nothing():
     program, _ = with_peers(*compiled(rank(0, 100, 140, 160)), [peer(rank(1, 120))])
-    replayed = replay(program, [{}, {}], [Scenario()], taxed=False, lone=(False, True)).ends[:, :, 0] / 1000
+    replayed = replay(program, [{}, {}], [Scenario()], profiled=True, on_one_rank=(False, True)).ends[:, :, 0] / 1000
     assert replayed[:, 0].tolist() == pytest.approx([1000.0 * step for step in range(1, STEPS + 1)], abs=1)
     assert replayed[:, 1].tolist() == pytest.approx(replayed[:, 0].tolist())
 
 
 def test_without_waits_a_collective_lasts_from_when_the_last_rank_came():
-    program = without_waits(with_peers(*compiled(rank(0, 100)), [peer(rank(1, 60))])[0])
-    assert (program.items["dur"][program.items["engine"] == 2] / 1000).tolist() == pytest.approx([60] * STEPS)
+    program = without_late_peers(with_peers(*compiled(rank(0, 100)), [peer(rank(1, 60))])[0])
+    assert (program.items.dur[program.items.engine == COLLECTIVE] / 1000).tolist() == pytest.approx([60] * STEPS)
+
+
+def test_what_was_prepared_travels_as_bytes():
+    timelines = [rank(0, 100, 140, bare=True), rank(1, 160, reads=False, bare=True)]
+    ranks = [prepare(timeline, rules.find(timeline)[0]) for timeline in timelines]
+    peers = [one.peer for one in ranks if one.peer]
+    for one in ranks:
+        again = Prepared.from_bytes(one.to_bytes())
+        assert again.peer == one.peer
+        assert again.program is not None and one.program is not None
+        assert {name: column.dtype for name, column in vars(again.program.items).items()} == {
+            name: column.dtype for name, column in vars(one.program.items).items()
+        }
+        assert estimate_savings(again, peers) == estimate_savings(one, peers)
+    with pytest.raises(zlib.error):
+        Prepared.from_bytes(b"something else")
+    with pytest.raises(msgspec.DecodeError):
+        Prepared.from_bytes(zlib.compress(b"something else"))
 
 
 def test_a_folder_of_ranks_says_the_same_as_their_timelines(tmp_path):
@@ -134,11 +164,11 @@ def test_a_folder_of_ranks_says_the_same_as_their_timelines(tmp_path):
 
 
 def test_a_report_on_several_ranks_knows_whose_finding_it_is():
-    def worth(*ranks: Timeline) -> list[float | None]:
+    def savings(*ranks: Timeline) -> list[float | None]:
         found = analyze_timelines(ranks).findings
         return [finding.saving_ms_per_step for finding in found if finding.rule == "SYN102"]
 
-    (alone,) = worth(rank(0, 100, bare=True), rank(1, 160, reads=False, bare=True))
-    both = worth(rank(0, 100, bare=True), rank(1, 160, bare=True))
+    (alone,) = savings(rank(0, 100, bare=True), rank(1, 160, reads=False, bare=True))
+    both = savings(rank(0, 100, bare=True), rank(1, 160, bare=True))
     assert alone == pytest.approx(0.06, abs=0.02)
     assert len(both) == 2 and min(filter(None, both)) > 0.15

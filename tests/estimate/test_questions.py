@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from syncscope import rules
-from syncscope.estimate.costs import Costs
 from syncscope.estimate.edits import Edit, Question
-from syncscope.estimate.machine import CROWDED, Scenario, replay
+from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
 from syncscope.estimate.questions import PEERS, QUESTIONS, STACKED, Study, question
+from syncscope.estimate.replay import SLOWDOWN, Scenario, replay
 from syncscope.rules import Hit
 from syncscope.rules.base.question import Intervention
 from syncscope.timeline import Timeline
@@ -40,9 +40,9 @@ def asked(one: Study, code: str, **rows: object) -> Question:
 
 
 def saved_us(one: Study, changes: Question) -> float:
-    """What a question saves a step in steady state, as traced."""
+    """What a question saves a step in steady_steps state, as traced."""
     order = [number % STEPS for number in range(4 * STEPS)]
-    ends = replay(one.program, [{}, changes], [Scenario()], order, taxed=False).ends[:, :, 0]
+    ends = replay(one.program, [{}, changes], [Scenario()], order, profiled=True).ends[:, :, 0]
     before, after = (ends[-1] - ends[2 * STEPS - 1]) / (2 * STEPS)
     return float(before - after) / 1000
 
@@ -201,7 +201,7 @@ def test_memory_is_neither_asked_for_nor_given_back() -> None:
         builder.call("cudaFree", at + 140, 495)
 
     one = study(each_step(draw))
-    kinds = one.timeline.waits["kind"].tolist()
+    kinds = one.timeline.tables.waits.kind.tolist()
     assert set(kinds) == {"alloc", "free"}
     changes = asked(one, "SYN106", waits=frozenset(range(len(kinds))))
     assert saved_us(one, changes) == pytest.approx(1000 - 501, abs=5)
@@ -244,7 +244,7 @@ def test_collectives_run_beside_what_follows_them() -> None:
         builder.launch("gemm", call=(here + 20, 5), runs=(at + 617, 397))
 
     one = study(each_step(draw), step=50)
-    assert saved_us(one, asked(one, "OVL302")) == pytest.approx(301 - CROWDED * 300, abs=5)
+    assert saved_us(one, asked(one, "OVL302")) == pytest.approx(301 - SLOWDOWN * 300, abs=5)
     assert one.assumptions == (PEERS,)
 
 
@@ -263,4 +263,4 @@ def test_every_intervention_has_a_question_and_is_some_rules() -> None:
 
 def test_edits_of_one_item_add_up() -> None:
     one, other = Edit(own=0.5, dur=10.0, joins=True), Edit(free=True, dur=7.0, joins=True)
-    assert one.also(other) == Edit(own=0.5, free=True, joins=True, dur=7.0)
+    assert one.combine(other) == Edit(own=0.5, free=True, joins=True, dur=7.0)

@@ -22,9 +22,7 @@ from syncscope.rules.cross_stream_race import CrossStreamRace
 from syncscope.rules.overwrite_in_flight import OverwriteInFlight
 from syncscope.rules.read_before_arrival import ReadBeforeArrival
 from syncscope.schema.findings import SEVERITIES
-from syncscope.schema.recording import (
-    HazardRule,
-)
+from syncscope.schema.recording import CROSS_STREAM_RACE, OVERWRITE_IN_FLIGHT, READ_BEFORE_ARRIVAL, HazardRule
 
 EACH = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 

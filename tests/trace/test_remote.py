@@ -12,7 +12,7 @@ import pytest
 
 import syncscope
 from fixtures.ranks import RECORDED
-from syncscope.analysis.rank import unread
+from syncscope.analysis.rank import unread_report
 from syncscope.trace import TraceError, load
 from syncscope.trace.files import find_traces
 from syncscope.trace.remote import is_url, on_disk, shown
@@ -94,7 +94,7 @@ def test_secrets_of_a_url_are_not_shown() -> None:
     assert shown("s3://bucket/run/a.json") == "s3://bucket/run/a.json"
     assert shown("run/a?b@c.json") == "run/a?b@c.json"
     assert "secret" not in str(TraceError("ftp://me:secret@host/a.json", "is empty"))
-    assert unread("ftp://me:secret@host/a.json", "is empty").report.unread[0].path == "ftp://host/a.json"
+    assert unread_report("ftp://me:secret@host/a.json", "is empty").unread[0].path == "ftp://host/a.json"
 
 
 def test_a_file_url_is_the_file(tmp_path: Path) -> None:

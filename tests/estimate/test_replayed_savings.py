@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from syncscope.estimate.answers import DRIFT, Answers, answer
-from syncscope.estimate.costs import MEASURED
 from syncscope.estimate.edits import Edit
-from syncscope.estimate.machine import Scenario
+from syncscope.estimate.fit import Fit
+from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
-from syncscope.estimate.scale import Fit
+from syncscope.estimate.replay import Scenario
+from syncscope.estimate.savings import DRIFT, Savings, replay_savings
 from syncscope.timeline import Timeline
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, trace
-from tests.estimate.test_machine import loops, usually
+from tests.estimate.test_replay import loops, usually
 
 SCENARIOS = (Scenario(0.9), Scenario(0.7), Scenario(1.0))
 FIT = Fit(0.0, SCENARIOS)
@@ -29,17 +29,17 @@ def program(loop: list[Op], steps: int = 3) -> Program:
 def each_wait(compiled: Program) -> list[dict[int, Edit]]:
     """One question a wait or blocking copy of the step."""
     items = compiled.items
-    waits = np.flatnonzero((items["wait"] | items["blocks"]).to_numpy(bool))
+    waits = np.flatnonzero(items.wait | items.blocks)
     return [{int(item): Edit(free=True)} for item in waits]
 
 
-def ask(compiled: Program, fit: Fit = FIT) -> Answers:
-    return answer(compiled, each_wait(compiled), fit)
+def ask(compiled: Program, fit: Fit = FIT) -> Savings:
+    return replay_savings(compiled, each_wait(compiled), fit)
 
 
 @given(loops)
 @usually
-def test_no_saving_is_negative_or_more_than_the_step_and_all_are_worth_at_least_each(loop: list[Op]) -> None:
+def test_no_saving_is_negative_or_more_than_the_step_and_all_save_at_least_what_each_saves(loop: list[Op]) -> None:
     found = ask(program(loop))
     for saving in (*found.each, found.all):
         assert saving.ms is not None and saving.low is not None and saving.high is not None
@@ -61,7 +61,7 @@ def test_all_waits_removed_leave_no_less_than_the_device_is_busy(loop: list[Op])
 
 
 def test_what_changes_nothing_saves_nothing() -> None:
-    (saving,) = answer(program([Work(50), Launch(100), Wait()]), [{0: Edit()}], Fit(0.0, SCENARIOS)).each
+    (saving,) = replay_savings(program([Work(50), Launch(100), Wait()]), [{0: Edit()}], Fit(0.0, SCENARIOS)).each
     assert (saving.ms, saving.low) == (0.0, 0.0)
 
 
@@ -94,6 +94,6 @@ def test_steps_that_differ_widen_the_bounds() -> None:
     assert widths[1] > 2 * widths[0]
 
 
-def test_where_the_bare_step_is_a_guess_only_bounds_are_told() -> None:
+def test_where_the_bare_step_is_a_guess_there_are_only_bounds() -> None:
     found = ask(program([Work(50), Launch(300), Wait()]), Fit(0.0, SCENARIOS, ranged=True))
     assert found.all.ms is None and found.all.high is not None

@@ -1,4 +1,4 @@
-"""Does the program fit its trace, and by what is the host's work to be scaled for it to fit the bare step?"""
+"""Whether a program fits its trace, and by how much its host work must be scaled to fit the bare step."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from syncscope.estimate.machine import COLLECTIVE, Scenario, replay
+from syncscope.estimate.items import COLLECTIVE
 from syncscope.estimate.program import Program
+from syncscope.estimate.replay import Scenario, replay
 from syncscope.timeline.intervals import Floats
 
 MISFIT = 0.03
 """Share of the step by which a replay may miss it."""
 
 LEAST, MOST = 0.6, 1.05
-"""Between these the host's work may be scaled."""
+"""Factors between which the host's work may be scaled."""
 
 USUAL, SPREAD = 0.95, 0.1
-"""The scale where the step's length does not tell, and how far from it one must be ready to go."""
+"""The scale where the step's length does not show it, and how far from it the true one may lie."""
 
 PAGEABLE = 0.1
 """Share by which the time of pageable copies differs from one window, and one process, to the next: it depends on where
@@ -27,8 +28,8 @@ the pages lie."""
 PAGEABLE_MOST = 0.2
 """Share by which it may differ from the trace's before the model does not fit."""
 
-CROWDING = 0.25
-"""Share of a collective's time by which that may differ by which compute beside it takes longer."""
+SLOWDOWN_DOUBT = 0.25
+"""How far ``SLOWDOWN`` may be off, as a share of the collective's time."""
 
 NOISE = 0.005
 """Share of the step by which two windows of steps differ, at least."""
@@ -53,14 +54,14 @@ class Fit:
     misfit: float
     """Share by which its replay misses the traced steps."""
     scenarios: tuple[Scenario, ...] = ()
-    """The likely one, then pairs of what else may be true. Empty when the model does not fit."""
+    """The likely one, then pairs of alternatives. Empty when the model does not fit."""
     why: str | None = None
     """Why it does not."""
     ranged: bool = False
     """No bare step is known: the likely scenario is a guess."""
 
 
-def steady(program: Program) -> tuple[list[int], int]:
+def steady_steps(program: Program) -> tuple[list[int], int]:
     """Which recorded steps to replay, and how many of them only fill the queues: ``WARM``, then whole rounds; fewer
     where steps are huge."""
     steps = program.steps
@@ -72,16 +73,16 @@ def steady(program: Program) -> tuple[list[int], int]:
 def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None, bare: Program | None = None) -> Fit:
     """Compare with the trace and with the bare steps: their lengths, idle device to idle device, or only ``bare_ms``,
     the mean of many. ``bare`` is what runs in those, where it is not just the same."""
-    traced = replay(program, [{}], [Scenario()], taxed=False)
+    traced = replay(program, [{}], [Scenario()], profiled=True)
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)
     if abs(misfit) > MISFIT:
         return Fit(misfit, why=f"the model does not fit this trace: its replay misses the traced step by {misfit:+.1%}")
     bare = bare or program
     if bare_ms is None and not bare_ns:
-        return Fit(misfit, _around(bare, Scenario(USUAL, paced=_paced(bare)), LEAST, 1.0), ranged=True)
+        return Fit(misfit, _around(bare, Scenario(USUAL, worker_paced=_worker_paced(bare)), LEAST, 1.0), ranged=True)
     if bare_ms is not None:
-        wanted, (order, skipped) = bare_ms * 1e6, steady(bare)
+        wanted, (order, skipped) = bare_ms * 1e6, steady_steps(bare)
     else:
         wanted, skipped = sum(bare_ns) / len(bare_ns), 0
         order = [number % bare.steps for number in range(len(bare_ns))]
@@ -92,28 +93,30 @@ def _step_ns(program: Program, scenarios: list[Scenario], order: list[int], skip
     """Mean length of a step in each scenario, without the first ``skipped``."""
     ends = replay(program, [{}], scenarios, order).ends[:, 0]
     begin = ends[skipped - 1] if skipped else 0.0
-    found: Floats = (ends[-1] - begin) / (len(order) - skipped)
-    return found
+    length: Floats = (ends[-1] - begin) / (len(order) - skipped)
+    return length
 
 
 def _grid(program: Program, host: float, copies: float) -> tuple[Floats, Floats]:
     """Scales of the host's work, ``host`` apart, and of the time of pageable copies, where there are any."""
     hosts = np.linspace(LEAST, MOST, round((MOST - LEAST) / host) + 1)
-    many = round(2 * PAGEABLE_MOST / copies) + 1 if program.items["pageable"].any() else 1
+    many = round(2 * PAGEABLE_MOST / copies) + 1 if program.items.pageable.any() else 1
     return hosts, 1 + np.linspace(-PAGEABLE_MOST, PAGEABLE_MOST, many) if many > 1 else np.ones(1)
 
 
-def _paced(program: Program) -> float:
-    """A loader has workers where nothing says that it has none."""
+def _worker_paced(program: Program) -> float:
+    """1 unless the loader is known to have no workers."""
     return float(program.workers is not False)
 
 
 def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats]) -> Fit:
-    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters; ``off_at``
-    tells by what share it misses in some scenarios."""
-    paced = _paced(program)
+    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters.
+
+    ``off_at`` returns the share by which the replay misses the bare step in each of some scenarios.
+    """
+    worker_paced = _worker_paced(program)
     hosts, copies = _grid(program, COARSE_HOST, COARSE_COPIES)
-    coarse = [Scenario(host, copy, paced) for copy in copies for host in hosts]
+    coarse = [Scenario(host, copy, worker_paced) for copy in copies for host in hosts]
     off = off_at(coarse).reshape(len(copies), len(hosts))
     # A step's length is made of sums and maxima of what is scaled, so between two scales it is close to straight.
     fine, fine_copies = _grid(program, COARSE_HOST / FINER, COARSE_COPIES / FINER)
@@ -126,17 +129,17 @@ def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
         why = f"with the host's work scaled by {LEAST} to {MOST}, it misses the bare step by {missed:+.1%} or more"
         return Fit(misfit, why=f"the model does not fit this trace: {why}")
     likely = fine[doubt[at_copy] <= doubt[at_copy, at_host] + 4]
-    best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), paced)
+    best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), worker_paced)
     return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max())))
 
 
 def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:
-    """The likely scenario, and for each thing in doubt what else it may be: two more."""
-    found = [likely, likely._replace(host=least), likely._replace(host=most)]
-    if program.items["pageable"].any():
-        found += [likely._replace(pageable=likely.pageable + doubt) for doubt in (-PAGEABLE, PAGEABLE)]
-    if (program.items["engine"] == COLLECTIVE).any():
-        found += [likely._replace(crowded=likely.crowded + doubt) for doubt in (-CROWDING, CROWDING)]
-    if program.workers is None and (program.items["loading"] > 0).any():
-        found += [likely._replace(paced=0.0)] * 2
-    return tuple(found)
+    """The likely scenario, and two alternatives for each thing that is in doubt."""
+    scenarios = [likely, likely._replace(host=least), likely._replace(host=most)]
+    if program.items.pageable.any():
+        scenarios += [likely._replace(pageable=likely.pageable + doubt) for doubt in (-PAGEABLE, PAGEABLE)]
+    if (program.items.engine == COLLECTIVE).any():
+        scenarios += [likely._replace(slowdown=likely.slowdown + doubt) for doubt in (-SLOWDOWN_DOUBT, SLOWDOWN_DOUBT)]
+    if program.workers is None and (program.items.loading > 0).any():
+        scenarios += [likely._replace(worker_paced=0.0)] * 2
+    return tuple(scenarios)

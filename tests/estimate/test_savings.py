@@ -9,8 +9,9 @@ import pytest
 import syncscope
 from syncscope import rules
 from syncscope.analysis.analyze import analyze_timelines
-from syncscope.estimate import Estimate, prepare, worth
-from syncscope.estimate.estimate import NO_CALLS, NO_DEVICE, NO_STEPS, OUTSIDE, RANGE, UNLIKE
+from syncscope.estimate import Estimate, estimate_savings, prepare
+from syncscope.estimate.prepare import NO_CALLS, NO_DEVICE, NO_STEPS
+from syncscope.estimate.savings import OUTSIDE, RANGE, UNLIKE
 from syncscope.rules.device_starved import DeviceStarved
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
@@ -36,7 +37,7 @@ def waiting(bare: bool = True, steps: int = 4) -> TraceBuilder:
 
 def estimated(builder: TraceBuilder, bare_ms: float | None = None) -> Estimate:
     timeline = Timeline(builder.trace())
-    return worth(prepare(timeline, rules.find(timeline)[0], bare_ms))
+    return estimate_savings(prepare(timeline, rules.find(timeline)[0], bare_ms))
 
 
 def one(found: Estimate, code: str) -> Finding:
@@ -47,7 +48,7 @@ def report(builder: TraceBuilder, **options: object) -> Report:
     return analyze_timelines([Timeline(builder.trace())], **options)  # type: ignore[arg-type]
 
 
-def test_a_finding_is_told_what_it_blocks_and_what_it_is_worth() -> None:
+def test_a_finding_says_what_it_blocks_and_what_fixing_it_saves() -> None:
     found = one(estimated(waiting()), "SYN105")
     assert found.stall_ms_per_step == pytest.approx(0.806, abs=0.001)
     assert found.saving_ms_per_step is not None and 0.45 < found.saving_ms_per_step < 0.61
@@ -66,7 +67,7 @@ def test_the_step_before_and_after_is_drawn() -> None:
     assert len(after.lanes[1].busy) < len(before.lanes[1].busy) == 60
 
 
-def test_without_a_bare_step_a_range_and_the_reason_are_told() -> None:
+def test_without_a_bare_step_a_finding_has_a_range_and_says_why() -> None:
     found = one(estimated(waiting(bare=False)), "SYN105")
     assert found.saving_ms_per_step is None
     assert found.saving_high_ms_per_step is not None and found.saving_high_ms_per_step > 0
@@ -117,7 +118,7 @@ def test_launches_that_differ_from_step_to_step_say_that_no_graph_can_be_made() 
     assert found.saving_null_why == UNLIKE
 
 
-def test_a_wait_that_is_worth_next_to_nothing_is_no_error() -> None:
+def test_a_wait_that_costs_next_to_nothing_is_no_error() -> None:
     loop: list[Op] = [Work(20), Launch(5000), Launch(5000), Work(20), Wait()]
     builder = trace([loop] * 4, [10_060] * 4)
     for mark in simulate([loop] * 4).marks[1:]:
@@ -129,10 +130,10 @@ def test_a_wait_that_is_worth_next_to_nothing_is_no_error() -> None:
 
 
 def test_nothing_is_replayed_where_nothing_was_found() -> None:
-    assert worth(prepare(Timeline(waiting().trace()), [])).replay is None
+    assert estimate_savings(prepare(Timeline(waiting().trace()), [])).replay is None
 
 
-def test_all_together_is_asked_of_the_selected_rules_alone() -> None:
+def test_the_saving_of_all_together_is_that_of_the_selected_rules() -> None:
     trace_file = FIXTURES / "pageable_blocking" / "trace.json.gz"
     whole, part = syncscope.analyze(trace_file), syncscope.analyze(trace_file, select=["SYN101"])
     assert part.saving_all_ms_per_step == part.findings[0].saving_ms_per_step

@@ -1,4 +1,4 @@
-"""Runs a program again, as it was or changed in many ways at once.
+"""Run a program again, as it was or changed in many ways at once.
 
 Everything happens as early as what it needs allows: the host goes from call to call; an activity begins when it is
 launched, the one before it in its stream is done, and so is what else it waits for; a wait returns when its targets
@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
+from syncscope.estimate.dependencies import NOW, Target
 from syncscope.estimate.edits import Change, Changes, Question
+from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items
 from syncscope.estimate.program import QUEUE, Program
 from syncscope.estimate.runs import Run, find_runs
-from syncscope.estimate.targets import NOW, Target
 from syncscope.timeline.intervals import Bools, Floats
 
 LEAST_LEFT = 0.25
@@ -29,12 +29,9 @@ HOLDS_ENGINE = 20_000
 """Nanoseconds from which on a copy keeps copies of other streams waiting."""
 
 HOST = -1
-"""In place of a stream: the host, blocked."""
+"""Stands in place of a stream for the host being blocked."""
 
-TO_DEVICE, COLLECTIVE = 0, 2
-"""The engines of copies to the device and of collectives."""
-
-CROWDED = 0.75
+SLOWDOWN = 0.75
 """Share of a collective's time by which the compute beside it takes longer: 0.5 to 1, measured on two H200 that NVLink
 joins, with compute that fills the device."""
 
@@ -43,27 +40,27 @@ BOTH_WAYS = 1.05
 is taken to lose nothing: in steps that copy as long as they compute, it cost under 0.3 % of the step."""
 
 
-class Stretch(NamedTuple):
+class Interval(NamedTuple):
     """Something that took time in the last step; times in ns since the first step began, (columns,)."""
 
     stream: int
-    """Or ``HOST``."""
+    """Number of the stream, or ``HOST``."""
     begin: Floats
     end: Floats
     busy: Floats
-    """Of it really taken: between activities there are gaps."""
+    """How much of it was really taken: there are gaps between activities."""
 
 
 class Scenario(NamedTuple):
-    """What is taken for true where the trace cannot tell."""
+    """What is assumed where the trace does not say."""
 
     host: float = 1.0
-    """By what the host's work, the profiler's share taken off, is multiplied."""
+    """Factor on the host's work, after the profiler's share is taken off."""
     pageable: float = 1.0
-    """By what the time of copies from and to pageable memory is multiplied."""
-    paced: float = 0.0
+    """Factor on the time of copies from and to pageable memory."""
+    worker_paced: float = 0.0
     """1 when batches come at the pace of worker processes, 0 when loading one is the host's own work."""
-    crowded: float = CROWDED
+    slowdown: float = SLOWDOWN
     """Share of a collective's time by which it lengthens the compute that it is moved beside."""
 
 
@@ -75,14 +72,14 @@ class Replayed:
     """When the host ended each step."""
     device: Floats
     """When the device was done with all that had been launched by then."""
-    last: tuple[Stretch, ...]
+    last: tuple[Interval, ...]
     """What took time in the last step; columns are questions, and within each the scenarios."""
 
     @property
     def ends(self) -> Floats:
         """When each step was over."""
-        found: Floats = np.maximum(self.host, self.device)
-        return found
+        ends: Floats = np.maximum(self.host, self.device)
+        return ends
 
 
 def replay(
@@ -91,27 +88,26 @@ def replay(
     scenarios: Sequence[Scenario],
     steps: Sequence[int] | None = None,
     *,
-    taxed: bool = True,
-    lone: Sequence[bool] = (),
+    profiled: bool = False,
+    on_one_rank: Sequence[bool] = (),
 ) -> Replayed:
     """Run ``steps`` (the recorded ones once), from an idle device.
 
-    The profiler's share is taken off the host's work first where ``taxed``. A question that is ``lone`` changes nothing
-    on the other ranks; with one, question 0 must change nothing.
+    The profiler's share is taken off the host's work first, unless ``profiled``. A question that is ``on_one_rank``
+    changes nothing on the other ranks; with such a question, question 0 must change nothing.
     """
     order = range(program.steps) if steps is None else steps
-    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), taxed, lone)
+    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), profiled, on_one_rank)
     for number, step in enumerate(order):
-        machine.watching = number == len(order) - 1
+        machine.recording = number == len(order) - 1
         machine.step(number, step)
     shape = (len(order), len(questions), len(scenarios))
     host, device = (np.array(times).reshape(shape) for times in (machine.hosts, machine.devices))
-    return Replayed(host, device, tuple(machine.seen))
+    return Replayed(host, device, tuple(machine.recorded))
 
 
 class _Item(NamedTuple):
-    """What a replay reads of an item, as in ``program.ITEMS``, with the profiler's share taken off ``pre`` and ``own``
-    where it is to be."""
+    """What a replay reads of an item, as in ``Items``."""
 
     pre: float
     own: float
@@ -138,38 +134,45 @@ class _Meeting(NamedTuple):
     """What one collective waits for, (columns,) or the same for all."""
 
     theirs: Floats
-    """When the last of the other ranks comes, where that has nothing to do with this one; −inf where it has."""
+    """When the last of the other ranks comes, where that does not depend on this rank; −inf where it does."""
     late: Floats | float
-    """Nanoseconds after this rank that the last comes, where it has."""
+    """How much later than this rank the last one comes, ns, where that depends on this rank."""
     length: float
-    """Nanoseconds from then to the end."""
+    """From then to the end, ns."""
 
     def end(self, start: Floats) -> Floats:
-        found: Floats = np.maximum(start + self.late, self.theirs) + self.length
-        return found
+        end: Floats = np.maximum(start + self.late, self.theirs) + self.length
+        return end
 
 
 class _Machine:
-    """The state of one replay: for each chain, stream and engine the time until which it is taken."""
+    """The state of one replay: until when each chain, stream and engine is taken."""
 
     def __init__(
-        self, program: Program, questions: Sequence[Question], scenarios: Floats, taxed: bool, lone: Sequence[bool]
+        self,
+        program: Program,
+        questions: Sequence[Question],
+        scenarios: Floats,
+        profiled: bool,
+        on_one_rank: Sequence[bool],
     ) -> None:
-        """``scenarios`` (scenarios, 4): host, pageable, paced, crowded."""
-        items = host_work(program.items) if taxed else program.items
+        """``scenarios`` (scenarios, 4): host, pageable, worker_paced, slowdown."""
+        items = program.items if profiled else without_profiler(program.items)
         self._scale = np.tile(scenarios[:, 0], len(questions))
         self._pageable = np.tile(scenarios[:, 1], len(questions))
-        self._paced = np.tile(scenarios[:, 2] > 0, len(questions))
-        self._crowded = np.tile(scenarios[:, 3], len(questions))
-        self._lone = np.repeat(np.array(lone, dtype=bool), len(scenarios)) if any(lone) else None
+        self._worker_paced = np.tile(scenarios[:, 2] > 0, len(questions))
+        self._slowdown = np.tile(scenarios[:, 3], len(questions))
+        self._on_one_rank = np.repeat(np.array(on_one_rank, dtype=bool), len(scenarios)) if any(on_one_rank) else None
         self._scenarios = len(scenarios)
         self._which = np.tile(np.arange(len(scenarios)), len(questions))
         self._changes = Changes(questions, self._scale)
         self._targets, self._remembered = program.targets, program.targets.remembered(self._changes.targets)
-        self._item = [_Item(*row) for row in zip(*(items[name].tolist() for name in _Item._fields), strict=True)]
-        self._steps = find_runs(items, self._apart(items), self._changes.smooth, scenarios[:, 0])
-        self._shared = items.loc[items["alone"], "stream"].nunique() > 1
-        self._contended = [*(_one_by_one(items[items["engine"] == side]) for side in (0, 1)), False]
+        self._item = [
+            _Item(*row) for row in zip(*(getattr(items, name).tolist() for name in _Item._fields), strict=True)
+        ]
+        self._steps = find_runs(items, self._apart(items), self._changes.timing_changes, scenarios[:, 0])
+        self._shared = len(np.unique(items.stream[items.alone])) > 1
+        self._contended = [*(_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
         self._host, self._stream = [zero] * program.chains, [zero] * len(program.streams)
         self._held = [zero] * len(program.streams)
@@ -183,28 +186,27 @@ class _Machine:
         self._batch: Floats | None = None
         self.hosts: list[Floats] = []
         self.devices: list[Floats] = []
-        self.watching = False
-        self.seen: list[Stretch] = []
+        self.recording = False
+        self.recorded: list[Interval] = []
 
-    def _apart(self, items: pd.DataFrame) -> Bools:
-        """Items that no stretch may hold."""
-        special = items["mark"] | items["wait"] | items["blocks"] | items["follows"] | (items["chain"] < 0)
-        special |= items["loading"] > 0
-        special |= (items["engine"] == COLLECTIVE) & (self._lone is not None)
-        special |= (items["engine"] >= 0) & (items["dur"] >= HOLDS_ENGINE)
-        found: Bools = special.to_numpy(bool, copy=True)
-        found[sorted({*self._changes.items, *self._targets.holds, *self._remembered})] = True
-        return found
+    def _apart(self, items: Items) -> Bools:
+        """Items that are no part of a stretch, since something about them is special."""
+        apart: Bools = items.mark | items.wait | items.blocks | items.follows | (items.chain < 0)
+        apart |= items.loading > 0
+        apart |= (items.engine == COLLECTIVE) & (self._on_one_rank is not None)
+        apart |= (items.engine >= 0) & (items.dur >= HOLDS_ENGINE)
+        apart[sorted({*self._changes.items, *self._targets.holds, *self._remembered})] = True
+        return apart
 
     def step(self, number: int, step: int) -> None:
         """Run a recorded step as the ``number``-th."""
         for part in self._steps[step]:
             if isinstance(part, Run):
-                self._run(part)
+                self._run_stretch(part)
             else:
-                self._one(part, number)
+                self._run_item(part, number)
 
-    def _run(self, run: Run) -> None:
+    def _run_stretch(self, run: Run) -> None:
         host = self._host[run.chain]
         work = run.work if run.changed else run.work * self._scale
         after = host + work
@@ -215,7 +217,7 @@ class _Machine:
             ready = np.maximum(ready, self._compute) if exclusive else ready
             end = self._stream[run.stream] = np.maximum(ready + run.busy, host + behind)
             self._compute = end if exclusive else self._compute
-            self._see(run.stream, np.maximum(ready, host), end, run.busy)
+            self._record(run.stream, np.maximum(ready, host), end, run.busy)
             after = self._queued(run.stream, run.launches, after, work)
         self._host[run.chain] = after
 
@@ -230,11 +232,11 @@ class _Machine:
         done, end = queue[0]
         if done > full:
             return host
-        # Held was the launch that needed the place; the rest of the work came behind it.
+        # The launch that needed the place was held; the rest of the work came behind it.
         behind = min(full - done, launches - 1) / launches
         return np.maximum(host, end + behind * work)
 
-    def _one(self, number: int, step: int) -> None:
+    def _run_item(self, number: int, step: int) -> None:
         item, change = self._item[number], self._changes.of(number)
         if item.chain < 0:
             self._activity(number, step, self._never)
@@ -252,7 +254,7 @@ class _Machine:
         """When the host has its next batch and has done what else lies before an item's call."""
         loaded = host + item.loading * change.pre
         if self._batch is not None:
-            loaded = np.where(self._paced, np.maximum(host, self._batch + item.period), loaded)
+            loaded = np.where(self._worker_paced, np.maximum(host, self._batch + item.period), loaded)
         self._batch = loaded
         return loaded + max(item.pre - item.loading, 0.0) * change.pre
 
@@ -264,7 +266,7 @@ class _Machine:
             done = self._done(self._targets.waits[number])
             after = np.maximum(after, done + item.back)
             after = np.where(change.free, begin, after) if change.edited else after
-            self._see(HOST, begin, after)
+            self._record(HOST, begin, after)
             if change.joins is not None:
                 self._stream = [np.where(change.joins, np.maximum(end, done), end) for end in self._stream]
         elif item.stream >= 0:
@@ -272,7 +274,7 @@ class _Machine:
             if item.blocks:
                 blocked = np.maximum(after, end + item.back)
                 free = change.free | change.gone
-                self._see(HOST, begin, blocked, gone=free)
+                self._record(HOST, begin, blocked, gone=free)
                 after = np.where(free, after, blocked) if change.edited else blocked
             after = self._queued(item.stream, 1, after)
         return after
@@ -299,7 +301,7 @@ class _Machine:
             end = np.where(change.apart, own, end)
             # What follows on the stream needs what came in, but nothing of what goes out.
             passed = change.early & (item.engine != TO_DEVICE)
-            after = np.maximum(before, self._held[item.stream]) + dur * self._crowded if meeting else before
+            after = np.maximum(before, self._held[item.stream]) + dur * self._slowdown if meeting else before
             taken = np.where(change.apart, np.where(passed, after, np.maximum(before, own)), taken)
         if change.spread is not None and meeting is not None:
             end = np.where(change.spread, self._in_pieces(meeting, change, change.spread), end)
@@ -311,7 +313,7 @@ class _Machine:
             self._engine[copier] = np.where(change.gone, self._engine[copier], used) if change.edited else used
         self._compute = np.maximum(self._compute, taken) if exclusive else self._compute
         self._stream[item.stream] = taken
-        self._see(item.stream, end - dur, end, gone=change.gone)
+        self._record(item.stream, end - dur, end, gone=change.gone)
         return end
 
     def _apart_from(self, item: _Item, change: Change, step: int, launched: Floats) -> Floats:
@@ -325,15 +327,17 @@ class _Machine:
     def _meeting(self, item: _Item, start: Floats) -> _Meeting:
         """What a collective that could ``start`` waits for.
 
-        The other ranks gain what this one does, so it waits for them as it did. But a ``lone`` fix leaves them the time
+        The other ranks gain what this one does, so it waits for them as it did. A fix on one rank leaves them the time
         that they need from one collective to the next.
         """
         late = 0.0 if np.isnan(item.later) else max(item.later, 0.0)
-        if self._lone is None or np.isnan(item.later):
+        if self._on_one_rank is None or np.isnan(item.later):
             return _Meeting(self._never, late, item.dur - late)
         pace = (start + item.later - self._met)[: self._scenarios]
         theirs = self._met + np.tile(pace, len(start) // self._scenarios)
-        return _Meeting(np.where(self._lone, theirs, -np.inf), np.where(self._lone, 0.0, late), item.dur - late)
+        return _Meeting(
+            np.where(self._on_one_rank, theirs, -np.inf), np.where(self._on_one_rank, 0.0, late), item.dur - late
+        )
 
     def _in_pieces(self, meeting: _Meeting, change: Change, spread: Bools) -> Floats:
         """When the last piece of a collective is done. The compute that one runs beside takes longer for it."""
@@ -343,8 +347,8 @@ class _Machine:
             begin = np.maximum(done, np.maximum(ready + meeting.late, meeting.theirs))
             done = begin + piece
             beside = np.where(spread, np.clip(self._stream[target.stream] - begin, 0.0, piece), 0.0)
-            self._slowed = self._slowed + self._crowded * beside
-            self._stream[target.stream] = self._stream[target.stream] + self._crowded * beside
+            self._slowed = self._slowed + self._slowdown * beside
+            self._stream[target.stream] = self._stream[target.stream] + self._slowdown * beside
         self._engine[COLLECTIVE] = np.where(spread, done, self._engine[COLLECTIVE])
         return done
 
@@ -357,13 +361,13 @@ class _Machine:
         self.devices.append(done)
         self._begins.append(self._host[0])
 
-    def _see(
+    def _record(
         self, stream: int, begin: Floats, end: Floats, busy: Floats | float = np.inf, gone: Bools | None = None
     ) -> None:
         """Keep what takes time in the last step; nothing of it where it is ``gone``."""
-        if self.watching:
+        if self.recording:
             end = end if gone is None else np.where(gone, begin, end)
-            self.seen.append(Stretch(stream, begin, end, np.minimum(busy, end - begin)))
+            self.recorded.append(Interval(stream, begin, end, np.minimum(busy, end - begin)))
 
     def _done(self, targets: tuple[Target, ...]) -> Floats:
         """When everything that is waited for is done."""
@@ -371,16 +375,17 @@ class _Machine:
         return times[0] if len(times) == 1 else np.maximum.reduce(times)
 
 
-def _one_by_one(copies: pd.DataFrame) -> bool:
-    """Whether copies of several streams share one engine: there are some, and each began when those launched before
-    it were done."""
-    starts, ends = copies["starts"].to_numpy(), copies["ends"].to_numpy()
+def _one_by_one(items: Items, engine: int) -> bool:
+    """Whether copies of several streams share an engine: there are some, and each began when those launched before it
+    were done."""
+    mine = items.engine == engine
+    starts, ends = items.starts[mine], items.ends[mine]
     sooner = starts[1:] < np.maximum.accumulate(ends)[:-1]
-    return bool(copies["stream"].nunique() > 1 and not sooner.any())
+    return len(np.unique(items.stream[mine])) > 1 and not sooner.any()
 
 
-def host_work(items: pd.DataFrame) -> pd.DataFrame:
-    """The items without the profiler's share of the host's work: it comes off what lies before the call first."""
-    pre, own, tax = (items[name].to_numpy() for name in ("pre", "own", "tax"))
-    less = np.minimum(tax, (1 - LEAST_LEFT) * pre)
-    return items.assign(pre=pre - less, own=np.maximum(own - (tax - less), LEAST_LEFT * own))
+def without_profiler(items: Items) -> Items:
+    """The items without the profiler's share of the host's work. It comes off the work before the call first."""
+    less = np.minimum(items.profiler, (1 - LEAST_LEFT) * items.pre)
+    own = np.maximum(items.own - (items.profiler - less), LEAST_LEFT * items.own)
+    return replace(items, pre=items.pre - less, own=own)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from syncscope.estimate.costs import Costs
-from syncscope.estimate.machine import Scenario, replay
+from syncscope.estimate.fit import LEAST, MISFIT, USUAL, WARM, Fit, fit, steady_steps
+from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import Program, compile_program
-from syncscope.estimate.scale import LEAST, MISFIT, USUAL, WARM, Fit, fit, steady
+from syncscope.estimate.replay import Scenario, replay
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, trace
@@ -89,14 +89,14 @@ def test_the_time_of_pageable_copies_is_fitted_too() -> None:
 
 
 def test_steady_state_begins_with_the_steps_before_and_counts_whole_rounds() -> None:
-    assert steady(program(HOST_BOUND, 4)) == ([2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3], WARM)
-    order, warm = steady(program(HOST_BOUND, 9))
+    assert steady_steps(program(HOST_BOUND, 4)) == ([2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3], WARM)
+    order, warm = steady_steps(program(HOST_BOUND, 9))
     assert len(order) == WARM + 9 and warm == WARM
 
 
 def test_huge_steps_are_replayed_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("syncscope.estimate.scale.MOST_ITEMS", 10)
-    assert steady(program(HOST_BOUND, 4)) == ([2, 3, 0, 1, 2, 3], 2)
+    monkeypatch.setattr("syncscope.estimate.fit.MOST_ITEMS", 10)
+    assert steady_steps(program(HOST_BOUND, 4)) == ([2, 3, 0, 1, 2, 3], 2)
 
 
 def test_a_loader_of_unknown_kind_is_looked_at_both_ways() -> None:
@@ -107,4 +107,4 @@ def test_a_loader_of_unknown_kind_is_looked_at_both_ways() -> None:
     compiled = compile_program(Timeline(builder.recording(*range(0, 4001, 1000), drained=4000).trace()), FREE)
     assert compiled is not None and compiled.workers is None
     found: Fit = fit(compiled, (1_000_000,) * 4)
-    assert [scenario.paced for scenario in found.scenarios] == [1.0, 1.0, 1.0, 0.0, 0.0]
+    assert [scenario.worker_paced for scenario in found.scenarios] == [1.0, 1.0, 1.0, 0.0, 0.0]

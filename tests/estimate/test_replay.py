@@ -7,10 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from syncscope.estimate.costs import MEASURED
 from syncscope.estimate.edits import Edit
-from syncscope.estimate.machine import Scenario, _Machine, replay
+from syncscope.estimate.items import TO_DEVICE
+from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import QUEUE, Program, compile_program
+from syncscope.estimate.replay import Scenario, _Machine, replay
 from syncscope.timeline import Timeline
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, simulate, trace
 
@@ -24,12 +25,12 @@ def program(steps: list[list[Op]]) -> Program:
 
 
 def waits(compiled: Program) -> list[int]:
-    return np.flatnonzero(compiled.items["wait"].to_numpy(bool)).tolist()
+    return np.flatnonzero(compiled.items.wait).tolist()
 
 
 def ends_us(compiled: Program, *questions: dict[int, Edit]) -> list[list[float]]:
     """Ends of the steps for each question, as they were traced."""
-    ends = replay(compiled, questions, [Scenario()], taxed=False).ends[:, :, 0] / 1000
+    ends = replay(compiled, questions, [Scenario()], profiled=True).ends[:, :, 0] / 1000
     return ends.T.tolist()
 
 
@@ -70,7 +71,7 @@ def test_kernels_of_two_streams_do_not_share_the_device_for_free() -> None:
 def test_a_copy_of_its_own_stream_starts_a_step_early() -> None:
     steps: list[list[Op]] = [[Launch(100, 7, "HtoD"), Launch(300), Work(5)]] * 6
     compiled = program(steps)
-    copies = np.flatnonzero((compiled.items["engine"] == 0).to_numpy(bool))
+    copies = np.flatnonzero(compiled.items.engine == TO_DEVICE)
     ends = ends_us(compiled, {}, {int(item): Edit(early=True) for item in copies})
     assert np.diff(ends[0])[-1] == pytest.approx(402)
     assert np.diff(ends[1])[-1] == pytest.approx(301)
@@ -79,7 +80,7 @@ def test_a_copy_of_its_own_stream_starts_a_step_early() -> None:
 def test_a_full_queue_holds_the_host() -> None:
     steps: list[list[Op]] = [[Launch(50)] * 400] * 4
     compiled = program(steps)
-    replayed = replay(compiled, [{}], [Scenario()], [0, 1, 2, 3] * 2, taxed=False)
+    replayed = replay(compiled, [{}], [Scenario()], [0, 1, 2, 3] * 2, profiled=True)
     behind = (replayed.device - replayed.host)[-1, 0, 0] / 51_000
     assert QUEUE - 130 <= behind <= QUEUE + 130
 
@@ -134,12 +135,12 @@ def test_stretches_are_what_their_items_are_one_by_one(loop: list[Op], many: int
     some = st.dictionaries(st.integers(0, len(compiled.items) - 1), edits)
     questions = [{}, data.draw(some), data.draw(some)]
     scenarios = [Scenario(), Scenario(host=0.7), Scenario(host=1.1, pageable=1.2)]
-    together = replay(compiled, questions, scenarios, taxed=False)
+    joined = replay(compiled, questions, scenarios, profiled=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_Machine, "_apart", lambda _, items: np.ones(len(items), dtype=bool))
-        apart = replay(compiled, questions, scenarios, taxed=False)
-    np.testing.assert_allclose(together.host, apart.host)
-    np.testing.assert_allclose(together.device, apart.device)
+        apart = replay(compiled, questions, scenarios, profiled=True)
+    np.testing.assert_allclose(joined.host, apart.host)
+    np.testing.assert_allclose(joined.device, apart.device)
 
 
 @given(loops, st.integers(2, 4))

@@ -1,0 +1,155 @@
+"""The host's part of a program: which threads act as one, how much work lies before and inside each call, and what of
+it is waiting for the next batch.
+
+Worker processes make batches at a pace. A step that saves time elsewhere then only waits longer for the next batch,
+which comes a period after the last. Without workers the thread loads by itself, and that is work like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from syncscope.estimate.items import HostPart
+from syncscope.timeline import Timeline
+from syncscope.timeline.intervals import Bools, Floats, Ints
+
+LONG_CALL = 20_000
+"""Nanoseconds from which on a call shows whether another thread was working meanwhile."""
+
+RECORDED_LOAD = "DataLoader"
+"""The entry point that the collector records when the program gets its next batch."""
+
+WITH_WORKERS, WITHOUT_WORKERS = "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"
+"""What the profiler's annotations call a loader with workers and one without."""
+
+LEAST_LOADING = 0.02
+"""Share of the step below which waiting for a batch is ignored."""
+
+
+def find_roles(timeline: Timeline, host: HostPart) -> npt.NDArray[np.object_]:
+    """The role of each item's call (n,), ``""`` for none."""
+    role = np.append(timeline.tables.calls.role, "")
+    roles: npt.NDArray[np.object_] = role[host.call]
+    return roles
+
+
+def find_host_part(timeline: Timeline) -> HostPart:
+    """Calls inside the steps, the steps' ends and activities without a launch, in order of time."""
+    steps, calls, device = timeline.tables.steps, timeline.tables.calls, timeline.tables.activities
+    base, last = int(steps.ts.min()), int(steps.end.max())
+    inside = np.flatnonzero((calls.ts >= base) & (calls.ts < last))
+    orphans = np.flatnonzero((device.launch < 0) & (device.ts >= base) & (device.ts < last))
+    begin = np.concatenate([calls.ts[inside], steps.end, device.ts[orphans]]) - base
+    end = np.concatenate([calls.end[inside], steps.end, device.ts[orphans]]) - base
+    none = np.full(len(steps) + len(orphans), -1, dtype=np.int64)
+    tid = np.concatenate([calls.tid[inside], np.full(len(steps), leading_thread(timeline)), np.full(len(orphans), -1)])
+    mark = np.zeros(len(begin), dtype=bool)
+    mark[len(inside) : len(inside) + len(steps)] = True
+    order = np.lexsort((~mark, begin))
+    begin, end, mark, tid = begin[order].astype(float), end[order].astype(float), mark[order], tid[order]
+    chain = _chains(tid, begin, end, mark)
+    pre, own, follows = _work(chain, begin, end)
+    return HostPart(
+        call=np.concatenate([inside, none])[order],
+        orphan=np.concatenate([np.full(len(inside) + len(steps), -1), orphans])[order],
+        step=np.minimum(np.cumsum(mark) - mark, len(steps) - 1),
+        mark=mark, chain=chain, follows=follows, begin=begin, end=end, pre=pre, own=own,
+    )  # fmt: skip
+
+
+def leading_thread(timeline: Timeline) -> int:
+    """The thread of the steps, else the one with the most calls."""
+    tids, stepping = timeline.tables.calls.tid, int(timeline.tables.steps.tid[0])
+    if (tids == stepping).any():
+        return stepping
+    threads, counts = np.unique(tids, return_counts=True)
+    return int(threads[np.argmax(counts)])
+
+
+def _chains(tid: Ints, begin: Floats, end: Floats, mark: Bools) -> Ints:
+    """The chain of each item. A thread that never calls while a call of the leading one lasts, nor the other way
+    round, takes turns with it: main thread and autograd thread are one chain."""
+    lead = int(tid[mark][0])
+    chain = np.where(tid == lead, 0, -1)
+    number = 0
+    for other in np.unique(tid[(tid != lead) & (tid >= 0)]):
+        mine, theirs = tid == other, (tid == lead) & ~mark
+        overlaps = _during(begin[mine], begin[theirs], end[theirs]) + _during(begin[theirs], begin[mine], end[mine])
+        number += overlaps > 0
+        chain[mine] = number if overlaps else 0
+    return chain
+
+
+def _during(times: Floats, begin: Floats, end: Floats) -> int:
+    """How many of ``times`` lie inside one of the long intervals."""
+    long = end - begin >= LONG_CALL
+    upto, from_ = np.searchsorted(times, end[long], side="left"), np.searchsorted(times, begin[long], side="right")
+    return int((upto - from_).sum())
+
+
+def _work(chain: Ints, begin: Floats, end: Floats) -> tuple[Floats, Floats, Bools]:
+    """Host work before and inside each item, and whether it follows chain 0 rather than its own."""
+    pre, own, follows = np.zeros(len(begin)), np.zeros(len(begin)), np.zeros(len(begin), dtype=bool)
+    lead = np.flatnonzero(chain == 0)
+    lead_reach = np.maximum.accumulate(end[lead]) if len(lead) else end[lead]
+    for number in range(int(chain.max(initial=0)) + 1):
+        rows = np.flatnonzero(chain == number)
+        reach = np.concatenate([[0.0], np.maximum.accumulate(end[rows])[:-1]])
+        if number:
+            # A thread beside the leading one was set off by it, unless its own work lasted longer.
+            before = np.searchsorted(begin[lead], begin[rows], side="left")
+            theirs = np.concatenate([[0.0], lead_reach])[before]
+            follows[rows] = (theirs > reach) & (theirs <= begin[rows])
+            reach = np.where(follows[rows], theirs, reach)
+        pre[rows] = np.maximum(begin[rows] - reach, 0)
+        own[rows] = np.maximum(end[rows] - np.maximum(begin[rows], reach), 0)
+    return pre, own, follows
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How each item's host work waited for a batch (n,), ns."""
+
+    length: Floats
+    """What of the host's work before the call went into getting a batch; 0 none."""
+    period: Floats
+    """From the batch before to this one."""
+    workers: bool | None
+    """Whether worker processes made the batches; ``None`` where the trace does not say."""
+
+
+def find_loading(timeline: Timeline, host: HostPart) -> Loading:
+    """The batches that chain 0 got inside the steps."""
+    begin, end, names = _batches(timeline)
+    length, period = np.zeros(len(host)), np.zeros(len(host))
+    step = float(timeline.tables.steps.dur.mean())
+    rows = np.flatnonzero(host.chain == 0)
+    called, pre = host.begin[rows], host.pre[rows]
+    order = np.argsort(end, kind="stable")
+    begin, end = begin[order], end[order]
+    slot = np.searchsorted(called, end, side="left")
+    for number, (first, last, at) in enumerate(zip(begin, end, slot, strict=True)):
+        inside = last - max(first, called[at] - pre[at]) if at < len(rows) else 0.0
+        # The first batch has none before it; it takes the usual time.
+        apart = last - end[number - 1] if number else float(np.median(np.diff(end))) if len(end) > 1 else 0.0
+        if inside >= LEAST_LOADING * step and apart > 0:
+            length[rows[at]], period[rows[at]] = inside, apart
+    return Loading(length, period, any(WITH_WORKERS in name for name in names) if names else None)
+
+
+def _batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
+    """When the steps' thread got its batches (ns since the first step began), and the annotations of loaders.
+
+    The collector's own record counts before the annotations, where there is one.
+    """
+    steps, loads = timeline.tables.steps, timeline.tables.loads
+    base, last = int(steps.ts.min()), int(steps.end.max())
+    recorded = loads.name == RECORDED_LOAD
+    noted = np.array([WITH_WORKERS in str(n) or WITHOUT_WORKERS in str(n) for n in loads.name], dtype=bool)
+    mine = (recorded if recorded.any() else noted) & (loads.end > base) & (loads.end <= last)
+    mine &= loads.tid == leading_thread(timeline)
+    names = set(map(str, loads.name[noted]))
+    return (loads.ts[mine] - base).astype(float), (loads.end[mine] - base).astype(float), names

@@ -1,0 +1,149 @@
+"""The first phase of an estimate: the program of a trace and what each fix would change about it.
+
+``Prepared`` holds all that the second phase (``savings.estimate_savings``) needs, and travels between processes as
+bytes: msgpack of its fields with the raw bytes of each array, compressed. Nothing in it could run.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from isal import isal_zlib
+
+from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
+from syncscope.estimate.profiler_cost import MEASURED
+from syncscope.estimate.program import Program, compile_program
+from syncscope.estimate.questions import Study, question
+from syncscope.rules import Hit
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import Replay
+from syncscope.timeline import Timeline
+from syncscope.timeline.intervals import Ints
+
+NO_STEPS = "the trace has no steps to replay"
+NO_CALLS = "the trace holds no runtime calls to replay"
+NO_DEVICE = "the trace holds no device activity to replay"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What estimating the savings of a trace's findings needs, without the trace."""
+
+    findings: tuple[Finding, ...]
+    rank: int | None
+    collectives: SharedCollectives
+    questions: tuple[Question, ...] = ()
+    """One for each finding; empty where there is nothing to try."""
+    program: Program | None = None
+    bare_ns: tuple[int, ...] = ()
+    """Lengths of the recorded bare steps."""
+    bare_ms: float | None = None
+    """Mean length of a step with no profiler, where the user gives it."""
+    replay: Replay | None = None
+    """``None`` where there are no findings, so nothing is replayed."""
+
+    @property
+    def peer(self) -> Peer | None:
+        """What other ranks need to know of this one, if it has a rank and meets them."""
+        if self.rank is None or not len(self.collectives):
+            return None
+        findings = tuple(finding.fingerprint for finding in self.findings)
+        return Peer(rank=self.rank, findings=findings, collectives=self.collectives.with_lengths())
+
+    def to_bytes(self) -> bytes:
+        """The form in which it travels between processes."""
+        questions = tuple(_pack_question(question) for question in self.questions)
+        fields = {**vars(self), "questions": questions}
+        data = msgspec.msgpack.encode(_Packed(**fields), enc_hook=_pack_array)
+        return isal_zlib.compress(data, 1)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Prepared:
+        """The same again. Raises ``zlib.error`` or ``msgspec.DecodeError`` for anything else."""
+        packed = msgspec.msgpack.decode(zlib.decompress(data), type=_Packed, dec_hook=_unpack_array)
+        fields = {name: getattr(packed, name) for name in packed.__struct_fields__}
+        return Prepared(**{**fields, "questions": tuple(_unpack_question(one) for one in packed.questions)})
+
+
+def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = None) -> Prepared:
+    """Compile the program of a trace, and find what fixing each of ``hits`` would change about it.
+
+    ``bare_ms`` is the mean length of a step with no profiler; it counts before the recording's own.
+    """
+    findings = tuple(hit.finding for hit in hits)
+    prepared = Prepared(findings, timeline.trace.rank, find_shared_collectives(timeline))
+    if not hits:
+        return prepared
+    program = compile_program(timeline, MEASURED)
+    if program is None:
+        return replace(prepared, replay=Replay(null_why=_missing(timeline)))
+    bare = timeline.trace.recording.bare if timeline.trace.recording else None
+    study = Study(timeline, program)
+    questions = tuple(question(study, hit) for hit in hits)
+    return replace(
+        prepared,
+        questions=questions,
+        program=program,
+        bare_ns=tuple(bare.steps_ns) if bare else (),
+        bare_ms=bare_ms,
+        replay=Replay(assumptions=study.assumptions),
+    )
+
+
+def _missing(timeline: Timeline) -> str:
+    if not len(timeline.tables.calls):
+        return NO_CALLS
+    return NO_DEVICE if timeline.device is None else NO_STEPS
+
+
+class _PackedQuestion(msgspec.Struct, frozen=True):
+    """A question changes many items in few ways: each way once, and its number for each item."""
+
+    items: Ints
+    way: Ints
+    ways: tuple[Edit, ...]
+
+
+class _Packed(msgspec.Struct, frozen=True):
+    """``Prepared`` with packed questions."""
+
+    findings: tuple[Finding, ...]
+    rank: int | None
+    collectives: SharedCollectives
+    questions: tuple[_PackedQuestion, ...]
+    program: Program | None
+    bare_ns: tuple[int, ...]
+    bare_ms: float | None
+    replay: Replay | None
+
+
+def _pack_question(question: Question) -> _PackedQuestion:
+    numbers = {edit: number for number, edit in enumerate(dict.fromkeys(question.values()))}
+    way = np.fromiter((numbers[edit] for edit in question.values()), np.int64, len(question))
+    return _PackedQuestion(np.fromiter(question, np.int64, len(question)), way, tuple(numbers))
+
+
+def _unpack_question(packed: _PackedQuestion) -> Question:
+    return {item: packed.ways[way] for item, way in zip(packed.items.tolist(), packed.way.tolist(), strict=True)}
+
+
+def _pack_array(array: Any) -> tuple[str, bytes]:
+    """The type and bytes of a column; whole numbers in as few bytes as hold all of them."""
+    if not isinstance(array, np.ndarray):
+        raise NotImplementedError(f"{type(array).__name__} does not travel")
+    if array.dtype == np.int64 and len(array):
+        array = array.astype(np.promote_types(np.min_scalar_type(array.min()), np.min_scalar_type(array.max())))
+    return array.dtype.str, array.tobytes()
+
+
+def _unpack_array(kind: type, packed: Any) -> npt.NDArray[Any]:
+    dtype, data = packed
+    array = np.frombuffer(data, dtype=np.dtype(dtype))
+    return array.astype(np.int64) if array.dtype.kind in "iu" else array

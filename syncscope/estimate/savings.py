@@ -1,0 +1,240 @@
+"""The second phase of an estimate: the program replayed without what each finding is about.
+
+It needs no trace, only what the first phase kept (``prepare.Prepared``), so it can be repeated when the other ranks are
+known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from syncscope.estimate.edits import Question, combine
+from syncscope.estimate.fit import MISFIT, Fit, fit, steady_steps
+from syncscope.estimate.peers import Peer, with_peers, without_late_peers
+from syncscope.estimate.prepare import Prepared
+from syncscope.estimate.program import Program
+from syncscope.estimate.replay import HOST, Interval, Replayed, replay
+from syncscope.rules import BY_CODE
+from syncscope.rules.base.question import Intervention, NoQuestion
+from syncscope.schema.findings import Finding, Sketch, SketchLane
+from syncscope.schema.report import Replay
+from syncscope.timeline.intervals import Floats
+
+LITTLE = 0.01
+"""Share of the step below which a finding saves so little that it is no error."""
+
+BINS = 60
+"""Bins of the step before; the step after has bins of the same length, fewer of them."""
+
+MOST_STREAMS = 3
+"""Streams drawn, the busiest."""
+
+DRIFT = 0.01
+"""Share of the step by which the same program differs from one time it is measured to the next."""
+
+UNLIKE = "no stretch of the launches is the same in every step, so nothing can be replayed as a graph"
+OUTSIDE = "it happens only outside the recorded steps"
+UNKNOWN = "the recorded steps hold no calls that its fix would change"
+RANGE = "no bare step time is known (record it, or give --bare-ms): how far the profiler slows the host is a guess"
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Milliseconds a step."""
+
+    ms: float | None = None
+    """``None`` where only the bounds are known."""
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a trace's findings would save."""
+
+    findings: tuple[Finding, ...]
+    together: Saving
+    """Of all of them fixed together."""
+    replay: Replay | None
+    """``None`` where there are no findings, so nothing was replayed."""
+
+
+def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate:
+    """The findings of a trace, each with what its fix would save, and what all fixes together would save.
+
+    ``peers`` are the ranks of its run, itself among them or not; none where they make no difference. A saving that
+    cannot be estimated is ``None``, and the finding says why.
+    """
+    if prepared.program is None or prepared.replay is None:
+        return _without_savings(prepared, prepared.replay)
+    others = [peer for peer in peers if peer.rank != prepared.rank] if prepared.rank is not None else []
+    program, known = with_peers(prepared.program, prepared.collectives, others)
+    program, fitted = _fit(prepared, program, known)
+    misfit = round(fitted.misfit, 6)
+    if fitted.why:
+        return _without_savings(prepared, Replay(misfit=misfit, null_why=fitted.why))
+    pairs = list(zip(prepared.findings, prepared.questions, strict=True))
+    tried = [(finding, question) for finding, question in pairs if question]
+    on_one_rank = [known and not all(finding.fingerprint in other.findings for other in others) for finding, _ in tried]
+    savings = replay_savings(program, [question for _, question in tried], fitted, on_one_rank)
+    before, *after = draw_steps(savings.replayed, program.streams)
+    answers = iter(zip(savings.each, after, strict=False))
+    findings = tuple(
+        _with_saving(finding, *next(answers), fitted, savings) if question else _without(finding, _why_untried(finding))
+        for finding, question in pairs
+    )
+    scale = None if fitted.ranged else fitted.scenarios[0].host
+    replayed = msgspec.structs.replace(prepared.replay, misfit=misfit, host_scale=scale, before=before)
+    return Estimate(findings, savings.all if tried else Saving(), replayed)
+
+
+def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:
+    """The program as it runs bare, and how it fits. Where it does not, and the other ranks' traces show how long this
+    one waited for them, it may have been their profilers that it waited for."""
+    fitted = fit(program, prepared.bare_ns, prepared.bare_ms)
+    if fitted.scenarios or not known or abs(fitted.misfit) > MISFIT:
+        return program, fitted
+    prompt = without_late_peers(program)
+    again = fit(program, prepared.bare_ns, prepared.bare_ms, prompt)
+    return (prompt, again) if again.scenarios else (program, fitted)
+
+
+def _why_untried(finding: Finding) -> str:
+    """Why there is nothing to replay."""
+    question = BY_CODE[finding.rule].question
+    if isinstance(question, NoQuestion):
+        return question.why
+    if question is Intervention.REPLAY_GRAPHS:
+        return UNLIKE
+    return UNKNOWN if finding.count else OUTSIDE
+
+
+def _without_savings(prepared: Prepared, replay: Replay | None) -> Estimate:
+    why = replay.null_why if replay else None
+    return Estimate(tuple(_without(finding, why) for finding in prepared.findings), Saving(), replay)
+
+
+def _without(finding: Finding, why: str | None) -> Finding:
+    return msgspec.structs.replace(finding, saving_null_why=why)
+
+
+def _with_saving(finding: Finding, saving: Saving, after: Sketch, fitted: Fit, savings: Savings) -> Finding:
+    likely = saving.high if saving.ms is None else saving.ms
+    little = likely is not None and likely < LITTLE * savings.step_ms
+    return msgspec.structs.replace(
+        finding,
+        severity="warning" if little and finding.severity == "error" else finding.severity,
+        saving_ms_per_step=saving.ms,
+        saving_low_ms_per_step=saving.low,
+        saving_high_ms_per_step=saving.high,
+        saving_null_why=RANGE if fitted.ranged else None,
+        after=None if little else after,
+    )
+
+
+@dataclass(frozen=True)
+class Savings:
+    """What each of some questions saves."""
+
+    each: tuple[Saving, ...]
+    """In the order of the questions."""
+    all: Saving
+    step_ms: float
+    """The step as it is, in steady state."""
+    replayed: Replayed
+    """Question 0 changes nothing, the last everything."""
+
+
+def replay_savings(
+    program: Program, questions: Sequence[Question], fit: Fit, on_one_rank: Sequence[bool] = ()
+) -> Savings:
+    """Replay in steady state: nothing changed, each question, and all of them.
+
+    A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
+    """
+    every = [{}, *questions, combine(questions)]
+    order, warm = steady_steps(program)
+    replayed = replay(program, every, fit.scenarios, order, on_one_rank=(False, *on_one_rank, any(on_one_rank)))
+    lengths = np.diff(replayed.ends[warm - 1 :], axis=0) * 1e-6
+    # By recorded step: each is replayed as often as the others.
+    by_step = lengths.reshape(-1, program.steps, *lengths.shape[1:]).mean(axis=0)
+    saved = by_step[:, :1] - by_step
+    step = float(by_step[:, 0, 0].mean())
+    bounds = np.array([_saving(saved[:, number], step) for number in range(1, len(every))])
+    # Nobody who fixes all need save less than by fixing one.
+    bounds[-1] = bounds.max(axis=0)
+    savings = [
+        Saving(None if fit.ranged else round(float(ms), 6), round(float(low), 6), round(float(high), 6))
+        for ms, low, high in np.clip(bounds, 0.0, step)
+    ]
+    return Savings(tuple(savings[:-1]), savings[-1], step, replayed)
+
+
+def _saving(saved: Floats, step: float) -> tuple[float, float, float]:
+    """Likely, least and greatest, from savings by step and scenario (steps, scenarios); the first is the likely one.
+
+    What is in doubt has nothing to do with each other: the steps, each pair of scenarios, and two windows of steps.
+    """
+    means, steps = saved.mean(axis=0), len(saved)
+    likely = float(means[0])
+    spread = 2 * float(saved[:, 0].std(ddof=1)) / steps**0.5 if steps > 1 else 0.0
+    pairs = means[1:].reshape(-1, 2) - likely
+    below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)
+    always = spread**2 + (DRIFT * step) ** 2
+    return likely, likely - (always + (below**2).sum()) ** 0.5, likely + (always + (above**2).sum()) ** 0.5
+
+
+def draw_steps(replayed: Replayed, names: Sequence[str]) -> list[Sketch]:
+    """A small picture of the last step for each question, in order; ``names`` are those of the streams.
+
+    It shows, bin by bin, how busy the host's waits and each stream are.
+    """
+    questions, scenarios = replayed.host.shape[1:]
+    ends = replayed.ends[:, :, 0]
+    # The last step of the host and the last of the device need not be at the same time: the host may run ahead.
+    host, device = replayed.host[-2, :, 0], replayed.device[-2, :, 0]
+    length = ends[-1] - ends[-2]
+    bin_ns = max(float(length[0]) / BINS, 1.0)
+    lanes = _lanes(replayed.last, scenarios)
+    busiest = sorted((stream for stream in lanes if stream != HOST), key=lambda s: -lanes[s].busy[:, 0].sum())
+    drawn = [HOST, *sorted(busiest[:MOST_STREAMS])]
+    drawings = []
+    for number in range(questions):
+        many = max(1, min(round(float(length[number]) / bin_ns), BINS))
+        edges = np.arange(many + 1, dtype=np.float64) * bin_ns
+        shown = tuple(
+            SketchLane(
+                label="host blocked" if stream == HOST else names[stream],
+                busy=_digits(lanes.get(stream), number, edges + (host if stream == HOST else device)[number]),
+            )
+            for stream in drawn
+        )
+        drawings.append(Sketch(step_ms=round(float(length[number]) * 1e-6, 6), lanes=shown))
+    return drawings
+
+
+def _lanes(stretches: Sequence[Interval], scenarios: int) -> dict[int, Interval]:
+    """By stream all its stretches as one: times (stretches, questions), in the likely scenario."""
+    by_stream: dict[int, list[Interval]] = {}
+    for stretch in stretches:
+        by_stream.setdefault(stretch.stream, []).append(stretch)
+    return {
+        stream: Interval(stream, *(np.array([s[part] for s in mine])[:, ::scenarios] for part in (1, 2, 3)))
+        for stream, mine in by_stream.items()
+    }
+
+
+def _digits(lane: Interval | None, number: int, edges: Floats) -> str:
+    """How busy each bin between ``edges`` (ns) is, in ninths."""
+    if lane is None:
+        return "0" * (len(edges) - 1)
+    # Stretches of a lane follow one another: what was taken by a time grows along each of them, and not in between.
+    times = np.maximum.accumulate(np.stack([lane.begin[:, number], lane.end[:, number]], axis=1).ravel())
+    taken = np.repeat(np.cumsum(lane.busy[:, number]), 2)
+    taken[::2] -= lane.busy[:, number]
+    share = np.diff(np.interp(edges, times, taken)) / np.diff(edges)
+    return "".join(str(round(9 * min(1.0, max(0.0, one)))) for one in share.tolist())
