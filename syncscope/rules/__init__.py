@@ -105,8 +105,8 @@ def hits(timeline: Timeline, rules: Sequence[Rule] = RULES) -> tuple[list[Hit], 
         case.hits += rule.run(case)
     codes = {rule.code for rule in rules}
     linked = [
-        replace(hit, finding=msgspec.structs.replace(hit.finding, related=others))
-        for hit, others in related(case.hits)
+        replace(hit, finding=msgspec.structs.replace(hit.finding, related=others, number=number))
+        for number, (hit, others) in enumerate(related(case.hits))
         if hit.finding.rule in codes
     ]
     return linked, [entry for entry in blind if entry.rule in codes]

@@ -37,6 +37,10 @@ class Hit:
     """Rows in ``Timeline.waits``."""
     copies: frozenset[int] = frozenset()
     """Rows in ``Timeline.copies``."""
+    waits_outside: frozenset[int] = frozenset()
+    """Rows in ``Timeline.waits`` outside the steps, which the finding's figures leave out."""
+    copies_outside: frozenset[int] = frozenset()
+    """Rows in ``Timeline.copies`` outside the steps, which the finding's figures leave out."""
 
 
 @dataclass
@@ -102,6 +106,8 @@ class Rule(ABC):
                 group.finding(self.code, self.name, self.severity_of(group), self.message(group), self.fix(group)),
                 frozenset(int(row) for row in group.rows["wait"] if row >= 0),
                 frozenset(int(row) for row in group.rows["copy"] if row >= 0),
+                frozenset(int(row) for row in group.outside["wait"] if row >= 0),
+                frozenset(int(row) for row in group.outside["copy"] if row >= 0),
             )
             for group in groups(case.timeline, occurrences)
             if self.worth(group)

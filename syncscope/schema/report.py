@@ -178,7 +178,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_json(self, *, indent: int = 2) -> str:
         """The JSON report."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=indent).decode()
+        findings = tuple(msgspec.structs.replace(finding, number=msgspec.UNSET) for finding in self.findings)
+        whole = msgspec.structs.replace(self, findings=findings)
+        return msgspec.json.format(msgspec.json.encode(whole), indent=indent).decode()
 
     @classmethod
     def from_json(cls, data: str | bytes) -> Report:
