@@ -13,7 +13,8 @@ import msgspec
 from syncscope import __version__, rules
 from syncscope.analysis.merge import merge
 from syncscope.estimate import MOST_PEERS, Peer, Prepared, prepare, worth
-from syncscope.report.picture.lanes import Lanes, lanes
+from syncscope.report.picture.lanes import Lanes, draw_lanes
+from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.schema.hta import HTA
 from syncscope.schema.ranks import Unread
@@ -78,8 +79,10 @@ def study(path: str, job: bytes, shown: str | None = None) -> bytes:
 
 def _study(path: str, job: Job, shown: str | None) -> Studied:
     timeline = Timeline(load(path, **msgspec.structs.asdict(job.reading)))
-    report, peers = judge(timeline, job.codes, job.bare_ms, job.hta).told(job.peers) if job.judge else (nothing(), ())
-    pictures = [lanes(timeline, max_items=job.bars)] if job.bars else []
+    judged = judge(timeline, job.codes, job.bare_ms, job.hta) if job.judge else None
+    report, peers = judged.told(job.peers) if judged else (nothing(), ())
+    hits = judged.hits if judged else rules.hits(timeline)[0] if job.bars else ()
+    pictures = [draw_lanes(timeline, hits, job.bars)] if job.bars else []
     if shown is not None and shown != timeline.trace.path:
         report = msgspec.structs.replace(
             report, traces=tuple(msgspec.structs.replace(info, path=shown) for info in report.traces)
@@ -93,6 +96,8 @@ class Judged:
     """A trace with its findings, before what they are worth is told."""
 
     info: TraceInfo
+    hits: tuple[Hit, ...]
+    """What all rules found."""
     asked: Prepared
     others: tuple[Finding, ...]
     """Findings whose savings are not asked for."""
@@ -125,7 +130,7 @@ def judge(timeline: Timeline, codes: frozenset[str], bare_ms: float | None, hta:
     asked = prepare(timeline, [hit for hit in hits if hit.finding.rule in codes], bare_ms)
     others = tuple(hit.finding for hit in hits if hit.finding.rule not in codes)
     info = msgspec.structs.replace(timeline.info(), hta=_hta(timeline) if hta else None)
-    return Judged(info, asked, others, tuple(not_checked))
+    return Judged(info, tuple(hits), asked, others, tuple(not_checked))
 
 
 def _hta(timeline: Timeline) -> HTA:

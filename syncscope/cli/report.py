@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +12,7 @@ from syncscope.cli.options import BareMs, Cache, Config, MaxSize, Output
 from syncscope.cli.saved import is_report, read_report
 
 if TYPE_CHECKING:
-    from syncscope.cli.output import Target
-    from syncscope.report.picture.lanes import Lanes
+    from syncscope.cli.output import Content, Target
     from syncscope.schema.report import Report
     from syncscope.trace.source import Reading
 
@@ -68,7 +67,7 @@ def report(
         marked = destinations(
             perfetto, traces_beside(found, file.parent) if perfetto else {}, [source, *_paths(wanted)]
         )
-        deliver(wanted, Content(found, _pictures(found, file.parent, how) if needs_picture(wanted) else ()))
+        deliver(wanted, _drawn(found, file.parent, how) if needs_picture(wanted) else Content(found))
         annotate(found, marked, how.max_bytes)
         return
     traces = by_name(find_traces([source])) if perfetto else {}
@@ -84,7 +83,8 @@ def _paths(wanted: Iterable[Target]) -> list[Path]:
     return [target.path for target in wanted]
 
 
-def _pictures(saved: Report, folder: Path, how: Reading) -> Sequence[Lanes]:
-    from syncscope.analysis.analyze import lanes_beside
+def _drawn(saved: Report, folder: Path, how: Reading) -> Content:
+    from syncscope.analysis.analyze import draw_beside
+    from syncscope.cli.output import Content
 
-    return lanes_beside(saved, folder, how)
+    return Content(*draw_beside(saved, folder, how))

@@ -7,7 +7,8 @@ from pathlib import PurePath
 
 import msgspec
 
-from syncscope.report.picture.lanes import Lanes, Spot
+from syncscope.report.picture.lanes import Lanes
+from syncscope.report.picture.spots import Spot
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
@@ -63,8 +64,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
     lanes: int | None
     """Index of its lanes in the page's data, ``None`` when they were not made."""
-    spots: tuple[tuple[int | None, int | None], ...]
-    """For each of the lanes' spots the findings (indices in the report) that its waits and its copies belong to."""
+    owners: tuple[int | None, ...]
+    """For each of the lanes' spots the finding (index in the report) that its waits or copies belong to, if any."""
     first: dict[int, int]
     """Where its findings (indices in the report) first occur, in the lanes' time."""
 
@@ -76,7 +77,8 @@ def views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
     out = []
     for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
         at = by_path.get(info.path)
-        wait_ms = lanes[at].wait_ms_per_step if at is not None else _blocked_ms(info)
+        mine = {place: finding for place, finding in enumerate(report.findings) if finding.trace == number}
+        wait_ms = lanes[at].blocked_ms_per_step if at is not None else _blocked_ms(info)
         view = View(
             label=label,
             rank=info.rank,
@@ -85,8 +87,8 @@ def views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
             figures=figures(info, wait_ms),
             parts=parts(info.overlap),
             lanes=at,
-            spots=spot_findings(report, number, lanes[at].spots if at is not None else ()),
-            first=_first(report, number, lanes[at].start_ns) if at is not None else {},
+            owners=_owners(mine, lanes[at].spots) if at is not None else (),
+            first=_first(mine, lanes[at].start_ns) if at is not None else {},
         )
         out.append(view)
     return tuple(out)
@@ -98,43 +100,20 @@ def _blocked_ms(info: TraceInfo) -> float | None:
     return sum(blocked) / len(blocked) if blocked else None
 
 
-def _first(report: Report, trace: int, start_ns: int) -> dict[int, int]:
-    """What has no moment of its own has that of another finding at its line."""
-    mine = {number: finding for number, finding in enumerate(report.findings) if finding.trace == trace}
-    known = {f.site: f.first_ns for f in reversed(mine.values()) if f.site is not None and f.first_ns is not None}
+def _first(findings: dict[int, Finding], start_ns: int) -> dict[int, int]:
+    """When each finding first occurs. One without a moment of its own has that of another finding at its line."""
+    known = {f.site: f.first_ns for f in reversed(findings.values()) if f.site is not None and f.first_ns is not None}
     found = {
-        number: known.get(one.site) if one.first_ns is None and one.site is not None else one.first_ns
-        for number, one in mine.items()
+        place: known.get(one.site) if one.first_ns is None and one.site is not None else one.first_ns
+        for place, one in findings.items()
     }
-    return {number: first_ns - start_ns for number, first_ns in found.items() if first_ns is not None}
+    return {place: first_ns - start_ns for place, first_ns in found.items() if first_ns is not None}
 
 
-def spot_findings(report: Report, trace: int, spots: Sequence[Spot]) -> tuple[tuple[int | None, int | None], ...]:
-    """Which findings the waits and the copies of each spot belong to: those at its line and expression, and of
-    several, those at its innermost frame and of its operation."""
-    mine = [(number, f) for number, f in enumerate(report.findings) if f.trace == trace]
-    return tuple((_best(mine, spot, ("SYN", "CPY")), _best(mine, spot, ("CPY", "OVL", "SYN", "HAZ"))) for spot in spots)
-
-
-def _best(findings: list[tuple[int, Finding]], spot: Spot, families: tuple[str, ...]) -> int | None:
-    ranked = [
-        (_distance(finding, spot), families.index(finding.rule[:3]), number)
-        for number, finding in findings
-        if finding.rule[:3] in families and _same_site(finding, spot)
-    ]
-    return min(ranked)[2] if ranked else None
-
-
-def _same_site(finding: Finding, spot: Spot) -> bool:
-    site = finding.site
-    if site is None or spot.file is None:
-        return site is None and spot.file is None and spot.op is not None and finding.op == spot.op
-    return (site.file, site.line, site.expression) == (spot.file, spot.line, spot.expression)
-
-
-def _distance(finding: Finding, spot: Spot) -> tuple[bool, bool]:
-    at = (finding.at.file, finding.at.line) if finding.at else (None, None)
-    return at != (spot.at_file, spot.at_line), finding.op != spot.op
+def _owners(findings: dict[int, Finding], spots: Sequence[Spot]) -> tuple[int | None, ...]:
+    """For each spot the first of its findings that is in the report; a selection of rules leaves some out."""
+    index = {finding.number: place for place, finding in findings.items()}
+    return tuple(next((index[number] for number in spot.findings if number in index), None) for spot in spots)
 
 
 def trace_labels(traces: Sequence[TraceInfo]) -> list[str]:

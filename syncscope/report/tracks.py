@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
-import pandas as pd
 
-from syncscope import rules
-from syncscope.report.picture.rows import waited_for
+from syncscope.report.picture.rows import find_awaited
 from syncscope.report.wording import where, worth
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from syncscope.timeline.idle import CAUSES
-from syncscope.timeline.overlap import compute_unions, union_of
+from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.overlap import compute_unions
 
 Args = dict[str, str | int | float]
 
@@ -43,26 +43,19 @@ class Track:
     """In order of ``ts``; none overlaps the one before it."""
 
 
-def tracks(timeline: Timeline, findings: Sequence[Finding]) -> list[Track]:
-    """The tracks of one trace. ``findings`` are those of its report, with savings and status."""
+def make_tracks(timeline: Timeline, findings: Sequence[Finding], hits: Sequence[Hit]) -> list[Track]:
+    """The tracks of one trace. ``findings`` are those of its report, with their numbers; ``hits`` is what all rules
+    found in it."""
     found = [Track("steps", _steps(timeline))]
-    hits, _ = rules.hits(timeline)
-    hit_of: dict[object, list[Hit]] = {}
-    for hit in hits:
-        hit_of.setdefault(_key(hit.finding), []).append(hit)
-    waited = waited_for(timeline)
+    hit_of = {hit.finding.number: hit for hit in hits}
+    awaited = find_awaited(timeline)
     for finding in findings:
-        same = hit_of.get(_key(finding))
-        rows = list(_occurrences(timeline, finding, same.pop(0) if same else Hit(finding), waited))
+        hit = hit_of.get(finding.number) if finding.number is not msgspec.UNSET else None
+        rows = list(_occurrences(timeline, finding, hit or Hit(finding), awaited))
         found += [Track(_label(finding), slices) for slices in _side_by_side(rows)]
     found.append(Track("idle: why", _idle(timeline)))
     found += _exposed(timeline)
     return [track for track in found if track.slices]
-
-
-def _key(finding: Finding) -> tuple[object, ...]:
-    """What of a finding neither estimate nor policy changes."""
-    return finding.rule, finding.fingerprint, finding.site, finding.at, finding.first_ns, finding.op
 
 
 def _label(finding: Finding) -> str:
@@ -77,7 +70,7 @@ def _worth(finding: Finding) -> list[str]:
 def _args(finding: Finding) -> Args:
     """What holds for every occurrence; a figure that is missing is left out."""
     site = finding.site
-    told = {
+    args = {
         "rule": f"{finding.rule} {finding.name}",
         "line": where(site) if site else None,
         "expression": site.expression if site else None,
@@ -95,21 +88,22 @@ def _args(finding: Finding) -> Args:
         "message": finding.message,
         "fix": finding.fix,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in args.items() if value is not None}
 
 
-def _occurrences(timeline: Timeline, finding: Finding, hit: Hit, waited: np.ndarray) -> Iterator[Slice]:
+def _occurrences(timeline: Timeline, finding: Finding, hit: Hit, awaited: Ints) -> Iterator[Slice]:
     """The waits of a finding on the host, else its copies on the device, else all that the trace's figures speak of."""
     args, name = _args(finding), (finding.site.expression if finding.site else None) or finding.op or finding.name
-    waits, copies = timeline.waits, timeline.copies
     if hit.waits:
-        rows = waits.loc[sorted(hit.waits), ["begin", "end", "copy"]]
-        size = np.append(copies["bytes"].to_numpy(np.int64), -1)[rows["copy"].to_numpy(np.int64)]
-        for row, begin, end, nbytes in zip(rows.index, rows["begin"], rows["end"], size, strict=True):
-            yield Slice(int(begin), int(end), name, _sized(args, int(nbytes)), int(waited[row]))
+        waits = timeline.tables.waits.take(sorted(hit.waits))
+        size = np.append(timeline.tables.copies.bytes, -1)[waits.copy]
+        columns = (waits.begin.tolist(), waits.end.tolist(), size.tolist(), awaited[waits.row].tolist())
+        for begin, end, nbytes, row in zip(*columns, strict=True):
+            yield Slice(begin, end, name, _sized(args, nbytes), row)
     elif hit.copies:
-        for begin, end, nbytes in copies.loc[sorted(hit.copies), ["ts", "end", "bytes"]].itertuples(index=False):
-            yield Slice(int(begin), int(end), name, _sized(args, int(nbytes)))
+        copies = timeline.tables.copies.take(sorted(hit.copies))
+        for begin, end, nbytes in zip(copies.ts.tolist(), copies.end.tolist(), copies.bytes.tolist(), strict=True):
+            yield Slice(begin, end, name, _sized(args, nbytes))
     elif timeline.span is not None:
         yield Slice(*timeline.span, name, args)
 
@@ -131,32 +125,30 @@ def _side_by_side(slices: list[Slice]) -> list[list[Slice]]:
 
 
 def _steps(timeline: Timeline) -> list[Slice]:
-    columns = timeline.steps[["ts", "end", "number"]].itertuples(index=False)
-    return [Slice(int(ts), int(end), f"step {number}", {"number": int(number)}) for ts, end, number in columns]
+    steps = timeline.tables.steps
+    columns = zip(steps.ts.tolist(), steps.end.tolist(), steps.number.tolist(), strict=True)
+    return [Slice(ts, end, f"step {number}", {"number": number}) for ts, end, number in columns]
 
 
 def _idle(timeline: Timeline) -> list[Slice]:
+    bubbles = timeline.tables.bubbles
     found = []
-    for row in timeline.idle[["ts", "end", "cause", *CAUSES]].itertuples(index=False, name=None):
-        ts, end, cause, *parts = row
+    columns = (bubbles.ts.tolist(), bubbles.end.tolist(), bubbles.cause, bubbles.by_cause.tolist())
+    for ts, end, cause, parts in zip(*columns, strict=True):
         args: Args = {f"{name} ms": ns * 1e-6 for name, ns in zip(CAUSES, parts, strict=True) if ns}
-        found.append(Slice(int(ts), int(end), str(cause), {"cause": str(cause), **args}))
+        found.append(Slice(ts, end, str(cause), {"cause": str(cause), **args}))
     return found
 
 
 def _exposed(timeline: Timeline) -> Iterator[Track]:
     """The pieces that ``Overlap`` counts: copies inside the device are none."""
-    device = timeline.trace.device
-    copy = ((device["kind"] == "memcpy") & (device["direction"] != "DtoD")).to_numpy(bool)
-    collective = (device["collective"] != "").to_numpy(bool)
-    compute = compute_unions(device)
-    for what, moving in (("copy", copy), ("collective", collective)):
-        for number, stream in _streams(device[moving]):
-            mine = moving & (device["device"] == number).to_numpy(bool) & (device["stream"] == stream).to_numpy(bool)
-            pieces = zip(*union_of(device, mine).without(compute[number]), strict=True)
-            slices = [Slice(int(ts), int(end), f"exposed {what}", {}) for ts, end in pieces]
+    activities = timeline.tables.activities
+    copies = activities.take((activities.kind == "memcpy") & (activities.direction != "DtoD"))
+    collectives = activities.take(activities.collective != "")
+    compute = compute_unions(timeline.trace.device)
+    for what, moving in (("copy", copies), ("collective", collectives)):
+        for number, stream in sorted(set(zip(moving.device.tolist(), moving.stream.tolist(), strict=True))):
+            mine = moving.take((moving.device == number) & (moving.stream == stream))
+            ts, end = Union(mine.ts, mine.end).without(compute[number])
+            slices = [Slice(*piece, f"exposed {what}", {}) for piece in zip(ts.tolist(), end.tolist(), strict=True)]
             yield Track(f"exposed {what} · device {number} stream {stream}", slices)
-
-
-def _streams(rows: pd.DataFrame) -> list[tuple[int, int]]:
-    return sorted({(int(number), int(stream)) for number, stream in zip(rows["device"], rows["stream"], strict=True)})

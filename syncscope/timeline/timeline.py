@@ -193,6 +193,17 @@ class Timeline:
         return overlap(self.trace.device[self._on_device], self.span, causes, len(self.steps))
 
     @cached_property
+    def blocked_ms_per_step(self) -> float | None:
+        """Milliseconds a step (in all where the trace has no steps) in which some thread is blocked; ``None`` without
+        runtime calls."""
+        if "runtime" not in self.has:
+            return None
+        steps = self.steps
+        if not len(steps):
+            steps = pd.DataFrame({"ts": [self.calls["ts"].min()], "end": [self.calls["end"].max()]})
+        return float(blocked(steps, self.waits, self.copies).mean()) * 1e-6
+
+    @cached_property
     def step_figures(self) -> Steps:
         """How many steps there are and how long they take, bare and profiled."""
         bare = self.trace.recording.bare if self.trace.recording else None

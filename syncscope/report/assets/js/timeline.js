@@ -219,9 +219,7 @@ class Timeline {
 
   /** Index in the report of the finding that a wait or a copy belongs to, or null. */
   findingOf(item) {
-    if (item.spot === null) return null;
-    const [wait, copy] = this.data.page.views[this.view].spots[item.spot];
-    return item.kind === "wait" ? wait : copy;
+    return item.spot === null ? null : this.data.page.views[this.view].owners[item.spot];
   }
 
   /** What stands in a bar. */
