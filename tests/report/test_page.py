@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from syncscope.report import page
-from syncscope.report.picture.lanes import Spot
+from syncscope.report.picture.spots import Spot
 from syncscope.rules import RULES
 from syncscope.schema.report import EachStep, Overlap, Report
 from tests.report.sample import finding, lanes, report, trace_info
@@ -92,42 +92,33 @@ def test_traces_without_ranks_go_by_file_name() -> None:
     assert [view.label for view in views] == ["x.json", "y.json"]
 
 
-def spot(line: int | None, expression: str | None = None, op: str = "aten::item") -> Spot:
-    return Spot(
-        file=None if line is None else "train.py",
-        line=line,
-        expression=expression,
-        at_file=None if line is None else "<site-packages>/lib/metrics.py",
-        at_line=None if line is None else 88,
-        op=op,
+def owners(made: Report, *spots: tuple[int, ...], trace: int = 0) -> list[int | None]:
+    picture = msgspec.structs.replace(
+        lanes(made.traces[trace].path),
+        spots=tuple(Spot(file="train.py", line=5, findings=numbers) for numbers in spots),
     )
+    return list(page.views(made, [picture])[trace].owners)
 
 
-def test_a_wait_and_a_copy_of_one_place_belong_to_their_own_findings() -> None:
-    found = (
-        finding("CPY201", "pageable-copy", 5, "x.to(d)", op="aten::copy_"),
-        finding("SYN101", "blocking-copy", 5, "x.to(d)", op="aten::copy_"),
-    )
-    assert page.spot_findings(report(found=found), 0, [spot(5, "x.to(d)", "aten::copy_")]) == ((1, 0),)
+def test_a_bar_belongs_to_the_first_of_its_findings_wherever_that_stands_in_the_report() -> None:
+    found = [finding("CPY201", "pageable-copy", 5, "x", number=4), finding("SYN101", "blocking-copy", 5, "x", number=2)]
+    assert owners(report(found=found), (2, 4), (4, 2), ()) == [1, 0, None]
 
 
-def test_expressions_of_one_line_are_told_apart() -> None:
-    found = (finding("SYN102", "scalar-read", 5, "a.item()"), finding("SYN102", "scalar-read", 5, "b.item()"))
-    assert page.spot_findings(report(found=found), 0, [spot(5, "b.item()")]) == ((1, 1),)
+def test_a_bar_whose_first_finding_was_not_selected_belongs_to_the_next() -> None:
+    found = [finding("CPY201", "pageable-copy", 5, "x", number=4)]
+    assert owners(report(found=found), (2, 4), (2,)) == [0, None]
 
 
-def test_without_lines_the_operation_decides() -> None:
-    found = (
-        finding("SYN109", "library-sync", None, None, op="aten::linalg_inv_ex"),
-        finding("SYN102", "scalar-read", None, None, op="aten::item"),
-    )
-    spots = [spot(None, op="aten::item"), spot(None, op="aten::other")]
-    assert page.spot_findings(report(found=found), 0, spots) == ((1, 1), (None, None))
+def test_numbers_are_those_of_the_findings_own_trace() -> None:
+    infos = [trace_info(f"rank{rank}.json", rank) for rank in range(2)]
+    found = [msgspec.structs.replace(finding("SYN102", "scalar-read", 5, "x", number=0), trace=t) for t in (1, 0)]
+    assert owners(report(infos, found), (0,), trace=0) == [1]
+    assert owners(report(infos, found), (0,), trace=1) == [0]
 
 
-def test_another_trace_s_findings_are_not_this_one_s() -> None:
-    found = (msgspec.structs.replace(finding("SYN102", "scalar-read", 5, "a.item()"), trace=1),)
-    assert page.spot_findings(report(found=found), 0, [spot(5, "a.item()")]) == ((None, None),)
+def test_a_finding_without_a_number_owns_no_bar() -> None:
+    assert owners(report(found=[finding("DST601", "straggling-sync", 5, "x")]), (0,), ()) == [None, None]
 
 
 def test_documentation_is_there_for_every_rule_spoken_of() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report.html import render
-from syncscope.report.picture.lanes import lanes as trace_lanes
+from syncscope.report.picture.lanes import draw_lanes
+from syncscope.rules import hits
 from syncscope.timeline import Timeline
 from syncscope.trace import load
 from tests.builders import TraceBuilder
@@ -184,7 +185,7 @@ def test_another_step_can_be_chosen(show: Show) -> None:
 def test_a_real_recording_shows_what_its_json_says(show: Show) -> None:
     timeline = Timeline(load(FIXTURE))
     found = analyze_timelines([timeline])
-    made = show(render(found, [trace_lanes(timeline)]))
+    made = show(render(found, [draw_lanes(timeline, hits(timeline)[0])]))
     page = made.page
     assert made.errors == []
     assert page.locator(".finding").count() == len(found.findings) > 3
@@ -213,7 +214,7 @@ def test_a_hundred_thousand_bars_open_and_move(show: Show) -> None:
             args = {**event["args"], "correlation": i + 1}
             builder.events.append({**event, "ts": event["ts"] + shift, "args": args})
     timeline = Timeline(builder.trace())
-    picture = trace_lanes(timeline)
+    picture = draw_lanes(timeline, hits(timeline)[0])
     assert picture.bars["ts"].count > 100_000
     made = show(render(analyze_timelines([timeline]), [picture]))
     page = made.page

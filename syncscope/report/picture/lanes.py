@@ -179,9 +179,8 @@ def _lane_numbers(rows: Rows) -> tuple[list[LaneKey], Ints]:
 def _combinations(*columns: Ints) -> tuple[Ints, Ints]:
     """For each row (n,) the number of its combination of values, in their order, and the first row of each."""
     table = pd.DataFrame(dict(enumerate(columns)))
-    number: Ints = table.groupby(list(table.columns), sort=True).ngroup().to_numpy(np.int64)
-    _, first = np.unique(number, return_index=True)
-    return number, first
+    number = np.asarray(table.groupby(list(table.columns), sort=True).ngroup(), dtype=np.int64)
+    return number, np.unique(number, return_index=True)[1].astype(np.int64)
 
 
 def _bars(rows: Rows, lane: Ints, timeline: Timeline, most: int) -> tuple[Bars, Ints]:
