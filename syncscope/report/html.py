@@ -19,7 +19,7 @@ from pathlib import PurePath
 import msgspec
 
 from syncscope.report.notable import reduced
-from syncscope.report.page import RuleDoc, View, rule_docs, views
+from syncscope.report.page import RuleDoc, View, document_rules, make_views
 from syncscope.report.picture.lanes import Lanes
 from syncscope.rules.examples import Example, example
 from syncscope.schema.report import Report
@@ -61,8 +61,8 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
     lanes = [one for one in lanes if one.path in shown]
     page = _Page(
         left_out=len(whole.traces) - len(report.traces),
-        views=views(report, lanes),
-        rules=rule_docs(report),
+        views=make_views(report, lanes),
+        rules=document_rules(report),
         examples=tuple(example(finding.rule, finding.fix) for finding in report.findings),
     )
     plotly, script = _asset("vendor/plotly-basic.min.js"), "\n".join(_asset(f"js/{name}") for name in SCRIPTS)

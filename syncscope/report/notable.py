@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from syncscope.report.wording import alike
+from syncscope.report.finding_phrases import group_alike
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import RankBetween, WaitsFor
 from syncscope.schema.report import NotChecked, Report
@@ -64,7 +64,7 @@ def _by_interest(report: Report) -> Iterator[int]:
     for finding in report.findings:
         if finding.rule == STRAGGLING:
             yield finding.trace
-    for group in alike(report.findings):
+    for group in group_alike(report.findings):
         yield group[0].trace
     if report.between_ranks is not None:
         rows = report.between_ranks.ranks

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePath
 
 import msgspec
 
+from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
+from syncscope.report.trace_phrases import label_by_file, label_cause
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
 
-WORTH_SAYING = 0.05
+LEAST_HEADLINE = 0.05
 """Below this share of a step, idle or exposed time is no headline."""
 
-WORTH_A_PIECE = 0.01
+LEAST_PIECE = 0.01
 """Causes of idle time below this share of a step are drawn as one."""
 
 BECAUSE = {
@@ -70,10 +71,10 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Where its findings (indices in the report) first occur, in the lanes' time."""
 
 
-def views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
+def make_views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
     """One view a trace, in the report's order."""
     by_path = {one.path: i for i, one in enumerate(lanes)}
-    labels = trace_labels(report.traces)
+    labels = label_by_file(report.traces)
     out = []
     for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
         at = by_path.get(info.path)
@@ -82,10 +83,10 @@ def views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
         view = View(
             label=label,
             rank=info.rank,
-            verdict=verdict(info),
-            details=details(report, number, wait_ms),
-            figures=figures(info, wait_ms),
-            parts=parts(info.overlap),
+            verdict=write_verdict(info),
+            details=write_details(report, number, wait_ms),
+            figures=make_figures(info, wait_ms),
+            parts=split_step(info.overlap),
             lanes=at,
             owners=_owners(mine, lanes[at].spots) if at is not None else (),
             first=_first(mine, lanes[at].start_ns) if at is not None else {},
@@ -116,16 +117,7 @@ def _owners(findings: dict[int, Finding], spots: Sequence[Spot]) -> tuple[int | 
     return tuple(next((index[number] for number in spot.findings if number in index), None) for spot in spots)
 
 
-def trace_labels(traces: Sequence[TraceInfo]) -> list[str]:
-    """Ranks where they tell the traces apart, else the files' names, else their paths."""
-    ranks = [info.rank for info in traces]
-    if None not in ranks and len(set(ranks)) == len(ranks):
-        return [f"rank {rank}" for rank in ranks]
-    names = [PurePath(info.path).name for info in traces]
-    return names if len(set(names)) == len(names) else [info.path for info in traces]
-
-
-def verdict(info: TraceInfo) -> str:
+def write_verdict(info: TraceInfo) -> str:
     """The first sentence of the page: the largest thing that is wrong with the step, or that nothing is."""
     overlap = info.overlap
     whole = "each step" if info.steps.count else "the trace"
@@ -138,20 +130,20 @@ def verdict(info: TraceInfo) -> str:
         (overlap.comm_exposed_ms, f"Collectives hold up the device for {{}} of {whole}."),
     ]
     worst, sentence = max(losses, key=lambda loss: loss[0])
-    if total <= 0 or worst / total < WORTH_SAYING:
+    if total <= 0 or worst / total < LEAST_HEADLINE:
         return f"The device is busy for {percent(overlap.device_busy_ms, total)} of {whole}."
     return sentence.format(percent(worst, total))
 
 
-def details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...]:
+def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...]:
     """The sentences under the first one: the cause of the idle time, where the host waits, what fixing is worth."""
     out = []
     info = report.traces[trace]
     overlap = info.overlap
     total = overlap.device_busy_ms + overlap.idle_ms if overlap else 0.0
-    if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > WORTH_SAYING * total:
+    if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > LEAST_HEADLINE * total:
         cause, ms = max(overlap.idle_by_cause.items(), key=lambda pair: pair[1])
-        out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {BECAUSE.get(cause, cause_label(cause))}.")
+        out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {BECAUSE.get(cause, label_cause(cause))}.")
     step = "a step" if info.steps.count else "in all"
     mine = [f for f in report.findings if f.status == "unexpected" and f.trace == trace]
     if wait_ms is not None and wait_ms > 0:
@@ -167,7 +159,7 @@ def details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...
     return tuple(out)
 
 
-def figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:
+def make_figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:
     """The row of numbers under the sentence."""
     steps, overlap = info.steps, info.overlap
     total = overlap.device_busy_ms + overlap.idle_ms if overlap else None
@@ -193,7 +185,7 @@ def _step(steps: Steps) -> Figure:
     return Figure(label="Step", ms=steps.bare_ms, note=f"{milliseconds(steps.profiled_ms)} under the profiler")
 
 
-def parts(overlap: Overlap | None) -> tuple[Part, ...]:
+def split_step(overlap: Overlap | None) -> tuple[Part, ...]:
     """The step's bar. Hidden copies and collectives lie beside compute, so they are cut out of its piece."""
     if overlap is None:
         return ()
@@ -208,7 +200,7 @@ def parts(overlap: Overlap | None) -> tuple[Part, ...]:
         ("copy_exposed", "Copy, exposed", overlap.copy_exposed_ms),
         ("comm_exposed", "Collective, exposed", overlap.comm_exposed_ms),
         ("other", "Other device work", other),
-        *(("idle", label, ms) for label, ms in _idle(overlap, WORTH_A_PIECE * total)),
+        *(("idle", label, ms) for label, ms in _idle(overlap, LEAST_PIECE * total)),
     ]
     return tuple(
         Part(key=key, label=label, ms=ms, share=ms / total if total else None) for key, label, ms in pieces if ms > 1e-6
@@ -220,34 +212,8 @@ def _idle(overlap: Overlap, least: float) -> list[tuple[str, float]]:
     causes = sorted(overlap.idle_by_cause.items(), key=lambda pair: -pair[1])
     causes.append(("cause unknown", max(0.0, overlap.idle_ms - sum(overlap.idle_by_cause.values()))))
     small = [ms for _, ms in causes if 0 < ms < least]
-    pieces = [(f"Idle: {cause_label(cause)}", ms) for cause, ms in causes if ms >= least or len(small) == 1]
+    pieces = [(f"Idle: {label_cause(cause)}", ms) for cause, ms in causes if ms >= least or len(small) == 1]
     return pieces if len(small) < 2 else [*pieces, ("Idle: other causes", sum(small))]
-
-
-def cause_label(cause: str) -> str:
-    """A cause as words: identifiers come with underscores or hyphens."""
-    return cause.replace("_", " ")
-
-
-def milliseconds(ms: float) -> str:
-    """``1.63 ms``, ``163 ms``, ``12.4 µs``: three digits in the unit that suits."""
-    if ms < 0.1:
-        return f"{ms * 1000:.3g} µs"
-    return f"{ms:.0f} ms" if ms >= 1000 else f"{ms:.3g} ms"
-
-
-def between(low: float, high: float) -> str:
-    """``0.1 to 0.4 ms``: the unit once where it is the same."""
-    (start, unit), end = milliseconds(low).split(" "), milliseconds(high)
-    return f"{start} to {end}" if end.endswith(f" {unit}") else f"{milliseconds(low)} to {end}"
-
-
-def percent(part: float, whole: float | None) -> str:
-    """``27 %``; a dash when there is no whole."""
-    if not whole:
-        return "—"
-    value = 100 * part / whole
-    return "under 1 %" if 0 < value < 1 else f"{value:.0f} %"
 
 
 class RuleDoc(msgspec.Struct, frozen=True, kw_only=True):
@@ -260,7 +226,7 @@ class RuleDoc(msgspec.Struct, frozen=True, kw_only=True):
     doc: str
 
 
-def rule_docs(report: Report) -> tuple[RuleDoc, ...]:
+def document_rules(report: Report) -> tuple[RuleDoc, ...]:
     """Documentation of the rules that the report speaks of, in the order of their codes."""
     spoken_of = {f.rule for f in report.findings} | {entry.rule for entry in report.not_checked}
     return tuple(

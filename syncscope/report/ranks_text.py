@@ -11,9 +11,9 @@ from rich.text import Text
 
 from syncscope.report.escape import terminal
 from syncscope.report.notable import notable
-from syncscope.report.page import milliseconds
+from syncscope.report.numbers import count, milliseconds
 from syncscope.report.printed import line
-from syncscope.report.wording import count, labels
+from syncscope.report.trace_phrases import label_by_number
 from syncscope.schema.ranks import BetweenRanks, RankBetween, Unread
 from syncscope.schema.report import Report, TraceInfo
 
@@ -36,7 +36,7 @@ def render(report: Report, console: Console) -> None:
     builds = sorted({f"torch {terminal(info.torch)}" for info in traces if info.torch})
     title = " · ".join([count(len(traces), "trace"), *devices, *builds])
     line(console, Text(title, style="bold"), hang=2)
-    names, shown = labels(traces), notable(report, MOST_ROWS)
+    names, shown = label_by_number(traces), notable(report, MOST_ROWS)
     rows = [[names[number], *_cells(traces[number])] for number in shown]
     if len(shown) < len(traces):
         rows += [

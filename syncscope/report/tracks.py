@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from syncscope.report.finding_phrases import describe_saving, format_location
 from syncscope.report.picture.rows import find_awaited
-from syncscope.report.wording import where, worth
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
@@ -59,12 +59,10 @@ def make_tracks(timeline: Timeline, findings: Sequence[Finding], hits: Sequence[
 
 
 def _label(finding: Finding) -> str:
-    place = [where(finding.site)] if finding.site else []
-    return " · ".join([f"{finding.rule} {finding.name}", *place, *(f"{saving} a step" for saving in _worth(finding))])
-
-
-def _worth(finding: Finding) -> list[str]:
-    return worth(finding.saving_ms_per_step, finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)
+    place = [format_location(finding.site)] if finding.site else []
+    return " · ".join(
+        [f"{finding.rule} {finding.name}", *place, *(f"{saving} a step" for saving in describe_saving(finding))]
+    )
 
 
 def _args(finding: Finding) -> Args:
@@ -72,9 +70,9 @@ def _args(finding: Finding) -> Args:
     site = finding.site
     args = {
         "rule": f"{finding.rule} {finding.name}",
-        "line": where(site) if site else None,
+        "line": format_location(site) if site else None,
         "expression": site.expression if site else None,
-        "at": where(finding.at) if finding.at else None,
+        "at": format_location(finding.at) if finding.at else None,
         "op": finding.op,
         "times a step": finding.per_step,
         "blocked ms a step": finding.stall_ms_per_step,

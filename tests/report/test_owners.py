@@ -11,7 +11,7 @@ from syncscope.analysis.analyze import analyze_timelines, draw_beside, examine
 from syncscope.analysis.engine import Engine, engine
 from syncscope.analysis.local import Local
 from syncscope.policy import Expectation, Policy
-from syncscope.report.page import views
+from syncscope.report.page import make_views
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.pack import unpacked
 from syncscope.schema.findings import Finding
@@ -24,7 +24,7 @@ from tests.report.picture.test_spots import blocking_copy
 def owned(report: Report, pictures: tuple[Lanes, ...]) -> list[list[tuple[str, str, Finding | None]]]:
     """For each trace its waits and copies: the bar's kind, its name and the finding it leads to."""
     found = []
-    for view in views(report, pictures):
+    for view in make_views(report, pictures):
         assert view.lanes is not None
         picture = pictures[view.lanes]
         spot, name = unpacked(picture.bars["spot"]).tolist(), unpacked(picture.bars["name"]).tolist()
@@ -92,7 +92,7 @@ def test_each_ranks_bars_lead_to_its_own_findings(tmp_path: Path, where: Engine,
     report, pictures = examine(ranks(tmp_path, many), where, pictures=True)
     assert len(pictures) == min(many, 8)
     drawn = {picture.path for picture in pictures}
-    for info, view in zip(report.traces, views(report, pictures), strict=True):
+    for info, view in zip(report.traces, make_views(report, pictures), strict=True):
         if info.path in drawn:
             found = {report.findings[owner].rank for owner in view.owners if owner is not None}
             assert found == {info.rank}
