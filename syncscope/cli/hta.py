@@ -97,7 +97,7 @@ def _rendered(report: HTAReport, format: str) -> str:
         from syncscope.report.escape import json_text
 
         return json_text(report.to_json()) + "\n"
-    from syncscope.report.hta_text import to_text
+    from syncscope.report.text_hta import to_text
 
     return to_text(report)
 
@@ -108,6 +108,6 @@ def _print(report: HTAReport, format: str) -> None:
     if format == "json":
         write_stdout(_rendered(report, format))
         return
-    from syncscope.report.hta_text import show
+    from syncscope.report.text_hta import show
 
     show(report, stdout())

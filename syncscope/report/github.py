@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from syncscope.report.escape import command, command_property, terminal
-from syncscope.report.files import in_repository
+from syncscope.report.repository import in_repository
 from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
 from syncscope.report.trace_phrases import group_warnings, join_labels
 from syncscope.report.verdict_phrases import (

@@ -19,7 +19,7 @@ from pathlib import PurePath
 import msgspec
 
 from syncscope.report.notable import reduced
-from syncscope.report.page import RuleDoc, View, document_rules, make_views
+from syncscope.report.html_page import RuleDoc, View, document_rules, make_views
 from syncscope.report.picture.lanes import Lanes
 from syncscope.rules.examples import Example, example
 from syncscope.schema.report import Report

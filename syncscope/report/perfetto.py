@@ -13,7 +13,7 @@ from itertools import count
 import msgspec
 
 from syncscope.report.escape import terminal
-from syncscope.report.tracks import Slice, Track, make_tracks
+from syncscope.report.perfetto_tracks import Slice, Track, make_tracks
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from syncscope.report.escape import sarif, terminal
-from syncscope.report.files import as_uri, in_repository
+from syncscope.report.repository import as_uri, in_repository
 from syncscope.report.finding_phrases import describe_finding, group_alike
-from syncscope.report.rulebook import descriptors
+from syncscope.report.sarif_rules import descriptors
 from syncscope.report.trace_phrases import group_warnings
 from syncscope.report.verdict_phrases import describe_stale
 from syncscope.schema.findings import Finding, Frame, Site

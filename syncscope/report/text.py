@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from syncscope.report import ranks_text
+from syncscope.report import text_ranks
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import describe_cost, group_alike
-from syncscope.report.hta_text import show_hta
+from syncscope.report.text_hta import show_hta
 from syncscope.report.notable import notable
 from syncscope.report.numbers import count, milliseconds, size
-from syncscope.report.printed import line as _line
-from syncscope.report.printed import place as _place
+from syncscope.report.text_lines import line as _line
+from syncscope.report.text_lines import place as _place
 from syncscope.report.trace_phrases import group_warnings, join_labels, label_by_number, label_cause
 from syncscope.report.verdict_phrases import (
     describe_baseline,
@@ -84,8 +84,8 @@ def _traces(report: Report, console: Console) -> None:
     if len(traces) == 1:
         _one_trace(traces[0], console)
     else:
-        ranks_text.render(report, console)
-    ranks_text.unread(report.unread, console)
+        text_ranks.render(report, console)
+    text_ranks.unread(report.unread, console)
     for warning, where in group_warnings(traces):
         at = f" ({join_labels(where)})" if len(traces) > 1 else ""
         _line(console, Text.assemble(("warning: ", "yellow"), terminal(warning) + at), hang=9)

@@ -11,7 +11,7 @@ from syncscope.analysis.analyze import analyze_timelines, draw_beside, examine
 from syncscope.analysis.engine import Engine, engine
 from syncscope.analysis.local import Local
 from syncscope.policy import Expectation, Policy
-from syncscope.report.page import make_views
+from syncscope.report.html_page import make_views
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.pack import unpacked
 from syncscope.schema.findings import Finding

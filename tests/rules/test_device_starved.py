@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.report.page import BECAUSE
+from syncscope.report.html_page import BECAUSE
 from syncscope.rules import check
 from syncscope.rules.starvation import FIXES
 from syncscope.timeline import Timeline

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from syncscope.hta.report import HTAReport
 from syncscope.report.escape import terminal
-from syncscope.report.printed import line
+from syncscope.report.text_lines import line
 from syncscope.schema.hta import HTA, Cell, HTATable
 
 FILE_WIDTH = 120

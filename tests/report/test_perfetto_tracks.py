@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from syncscope import analyze
-from syncscope.report.tracks import Track, make_tracks
+from syncscope.report.perfetto_tracks import Track, make_tracks
 from syncscope.rules import Hit, hits
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline

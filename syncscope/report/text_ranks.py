@@ -12,7 +12,7 @@ from rich.text import Text
 from syncscope.report.escape import terminal
 from syncscope.report.notable import notable
 from syncscope.report.numbers import count, milliseconds
-from syncscope.report.printed import line
+from syncscope.report.text_lines import line
 from syncscope.report.trace_phrases import label_by_number
 from syncscope.schema.ranks import BetweenRanks, RankBetween, Unread
 from syncscope.schema.report import Report, TraceInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from syncscope.report import page
+from syncscope.report import html_page
 from syncscope.report.picture.spots import Spot
 from syncscope.rules import RULES
 from syncscope.schema.report import EachStep, Overlap, Report
@@ -27,26 +27,26 @@ def with_overlap(value: Overlap | None) -> Report:
 def test_the_parts_of_a_step_add_up_to_the_step() -> None:
     one = trace_info().overlap
     assert one is not None
-    assert sum(part.ms for part in page.split_step(one)) == pytest.approx(one.device_busy_ms + one.idle_ms)
+    assert sum(part.ms for part in html_page.split_step(one)) == pytest.approx(one.device_busy_ms + one.idle_ms)
 
 
 def test_hidden_copies_are_cut_out_of_compute_and_exposed_ones_stand_alone() -> None:
-    made = {p.key: p.ms for p in page.split_step(overlap(device_busy_ms=5, compute_ms=4, copy_ms=2, copy_exposed_ms=1))}
+    made = {p.key: p.ms for p in html_page.split_step(overlap(device_busy_ms=5, compute_ms=4, copy_ms=2, copy_exposed_ms=1))}
     assert made == {"compute": 3, "copy_hidden": 1, "copy_exposed": 1}
 
 
 def test_small_causes_of_idle_time_share_one_part() -> None:
-    made = page.split_step(overlap(device_busy_ms=90, compute_ms=90, idle_ms=10, idle_wait=9, idle_a=0.6, idle_b=0.4))
+    made = html_page.split_step(overlap(device_busy_ms=90, compute_ms=90, idle_ms=10, idle_wait=9, idle_a=0.6, idle_b=0.4))
     assert [(part.label, part.ms) for part in made[1:]] == [("Idle: wait", 9), ("Idle: other causes", 1.0)]
 
 
 def test_idle_time_without_a_cause_says_so() -> None:
-    made = page.split_step(overlap(device_busy_ms=5, compute_ms=5, idle_ms=5, idle_wait=3))
+    made = html_page.split_step(overlap(device_busy_ms=5, compute_ms=5, idle_ms=5, idle_wait=3))
     assert {part.label: part.ms for part in made}["Idle: cause unknown"] == pytest.approx(2)
 
 
 def test_a_trace_without_device_rows_has_no_parts_and_unknown_figures() -> None:
-    view = page.make_views(with_overlap(None), ())[0]
+    view = html_page.make_views(with_overlap(None), ())[0]
     assert view.parts == ()
     assert "no device activity" in view.verdict
     assert {figure.label: figure.ms for figure in view.figures}["Device idle"] is None
@@ -60,14 +60,14 @@ def test_the_verdict_names_the_largest_loss() -> None:
         (overlap(device_busy_ms=99, compute_ms=99, idle_ms=1), "busy for 99 %"),
     ]
     for value, words in cases:
-        assert words in page.make_views(with_overlap(value), ())[0].verdict
+        assert words in html_page.make_views(with_overlap(value), ())[0].verdict
 
 
 def test_the_host_s_wait_comes_from_the_lanes_else_from_the_steps() -> None:
-    with_lanes, without = page.make_views(report(), [lanes()])[0], page.make_views(report(), ())[0]
+    with_lanes, without = html_page.make_views(report(), [lanes()])[0], html_page.make_views(report(), ())[0]
     assert "blocked for 2.08 ms a step" in " ".join(with_lanes.details)
     known = EachStep(length_ms=(6.0, 6.0), blocked_ms=(1.0, 3.0), copy_exposed_ms=None)
-    each = page.make_views(report([msgspec.structs.replace(trace_info(), each_step=known)]), ())[0]
+    each = html_page.make_views(report([msgspec.structs.replace(trace_info(), each_step=known)]), ())[0]
     blocked = [
         figure.ms for view in (with_lanes, without, each) for figure in view.figures if figure.label == "Host blocked"
     ]
@@ -75,20 +75,20 @@ def test_the_host_s_wait_comes_from_the_lanes_else_from_the_steps() -> None:
 
 
 def test_a_trace_with_nothing_to_report_says_what_was_not_looked_at() -> None:
-    text = " ".join(page.make_views(report(found=()), ())[0].details)
+    text = " ".join(html_page.make_views(report(found=()), ())[0].details)
     assert "No unexpected findings." in text
     assert "1 rule could not be checked" in text
 
 
 def test_lanes_belong_to_the_trace_of_their_path() -> None:
     infos = [trace_info(f"out/rank{rank}.json", rank) for rank in range(3)]
-    views = page.make_views(report(infos), [lanes("out/rank2.json", 2), lanes("out/rank0.json", 0)])
+    views = html_page.make_views(report(infos), [lanes("out/rank2.json", 2), lanes("out/rank0.json", 0)])
     assert [view.lanes for view in views] == [1, None, 0]
     assert [view.label for view in views] == ["rank 0", "rank 1", "rank 2"]
 
 
 def test_traces_without_ranks_go_by_file_name() -> None:
-    views = page.make_views(report([trace_info("a/x.json"), trace_info("a/y.json")]), ())
+    views = html_page.make_views(report([trace_info("a/x.json"), trace_info("a/y.json")]), ())
     assert [view.label for view in views] == ["x.json", "y.json"]
 
 
@@ -97,7 +97,7 @@ def owners(made: Report, *spots: tuple[int, ...], trace: int = 0) -> list[int | 
         lanes(made.traces[trace].path),
         spots=tuple(Spot(file="train.py", line=5, findings=numbers) for numbers in spots),
     )
-    return list(page.make_views(made, [picture])[trace].owners)
+    return list(html_page.make_views(made, [picture])[trace].owners)
 
 
 def test_a_bar_belongs_to_the_first_of_its_findings_wherever_that_stands_in_the_report() -> None:
@@ -122,8 +122,8 @@ def test_a_finding_without_a_number_owns_no_bar() -> None:
 
 
 def test_documentation_is_there_for_every_rule_spoken_of() -> None:
-    docs = page.document_rules(report(found=[finding(rule.code, rule.name, 1, "x") for rule in RULES]))
+    docs = html_page.document_rules(report(found=[finding(rule.code, rule.name, 1, "x") for rule in RULES]))
     assert [doc.code for doc in docs] == sorted(rule.code for rule in RULES)
     assert all(doc.summary and "Bad:" in doc.doc for doc in docs)
     silent = msgspec.structs.replace(report(found=()), not_checked=())
-    assert page.document_rules(silent) == ()
+    assert html_page.document_rules(silent) == ()

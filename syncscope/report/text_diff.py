@@ -10,7 +10,7 @@ from rich.text import Text
 from syncscope.compare.diff import Change, Diff, Kind
 from syncscope.report.diff_phrases import describe_candidates, describe_step, format_counts, summarize_diff
 from syncscope.report.escape import terminal
-from syncscope.report.printed import line, place
+from syncscope.report.text_lines import line, place
 
 STYLES: dict[Kind, str] = {
     "new": "bold red",
