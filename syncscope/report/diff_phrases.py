@@ -16,8 +16,8 @@ def summarize_diff(diff: Diff) -> str:
         ("fewer", "less often"),
         ("fixed", "fixed"),
     )
-    told = [f"{number} {word}" for kind, word in words if (number := len(diff.of(kind)))]
-    return ", ".join([*(told or ["nothing changed"]), f"{diff.same} the same"])
+    changes = [f"{number} {word}" for kind, word in words if (number := len(diff.of(kind)))]
+    return ", ".join([*(changes or ["nothing changed"]), f"{diff.same} the same"])
 
 
 def format_counts(change: Change) -> str:
@@ -27,7 +27,7 @@ def format_counts(change: Change) -> str:
 
 
 def describe_candidates(change: Change) -> str:
-    """Which lines a new one among equal ones may be, ``""`` where there is only one."""
+    """The lines of which any may be the new one, ``""`` where there is only one."""
     return f"any of the lines {', '.join(map(str, change.lines))} may be the new one" if change.lines else ""
 
 

@@ -1,7 +1,7 @@
 """Annotations for GitHub Actions: workflow commands, one a line, that the runner shows at the lines they name.
 
-Only what a reader should act on: with a verdict what stands against the gate, else the unexpected findings. GitHub
-shows ten errors, ten warnings and ten notices of a step; the heaviest come first.
+Only what a reader should act on: with a verdict what fails the gate, else the unexpected findings. GitHub shows ten
+errors, ten warnings and ten notices of a step, so the heaviest come first.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from syncscope.report.escape import command, command_property, terminal
-from syncscope.report.repository import in_repository
 from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
+from syncscope.report.repository import in_repository
 from syncscope.report.trace_phrases import group_warnings, join_labels
 from syncscope.report.verdict_phrases import (
     describe_baseline,
@@ -47,8 +47,8 @@ def render(report: Report, verdict: Verdict | None = None, *, base: str = "") ->
 
 def _endings(verdict: Verdict, report: Report) -> list[str]:
     allow = [explain_how_to_allow(verdict)] if verdict.unexpected else []
-    told = [text for text in (describe_baseline(verdict),) if text]
-    return [*told, *allow, summarize_verdict(verdict, report)]
+    baseline = [text for text in (describe_baseline(verdict),) if text]
+    return [*baseline, *allow, summarize_verdict(verdict, report)]
 
 
 def _found(report: Report, base: str) -> Iterator[str]:
@@ -77,13 +77,13 @@ def _finding(group: list[Finding], level: Level, report: Report, base: str) -> s
     if len(group) > 1:
         facts += f"; on {len(group)} of {len(report.traces)} traces"
     message, *more = describe_finding(finding)
-    said = [f"{message} ({facts})", *more, f"Fix: {finding.fix}"]
+    lines = [f"{message} ({facts})", *more, f"Fix: {finding.fix}"]
     place = {}
     if site is None or file is None or site.line is None:
-        said.insert(0, f"{format_location(site)}:" if site else "line unknown:")
+        lines.insert(0, f"{format_location(site)}:" if site else "line unknown:")
     else:
         place = {"line": site.line, "col": site.column, "endColumn": site.end_column}
-    return _command(level, f"{finding.rule} {finding.name}", *said, file=file, **place)
+    return _command(level, f"{finding.rule} {finding.name}", *lines, file=file, **place)
 
 
 def _at(level: Level, spot: str, title: str, text: str, base: str) -> str:
@@ -95,10 +95,10 @@ def _at(level: Level, spot: str, title: str, text: str, base: str) -> str:
     return _command(level, title, text, file=path, line=line)
 
 
-def _command(level: Level, title: str, *said: str, file: str | None = None, **place: int | str | None) -> str:
-    """A command on one line; what is said may have several, each of one name or sentence."""
+def _command(level: Level, title: str, *lines: str, file: str | None = None, **place: int | str | None) -> str:
+    """A command, which is one line. The ``lines`` of its message are each one name or sentence."""
     known = {"file": file, **place, "title": title}
     properties = ",".join(
         f"{name}={command_property(terminal(str(value)))}" for name, value in known.items() if value is not None
     )
-    return f"::{level} {properties}::{command(chr(10).join(map(terminal, said)))}"
+    return f"::{level} {properties}::{command(chr(10).join(map(terminal, lines)))}"

@@ -1,4 +1,4 @@
-"""The HTML overlap report: one file that opens from disk and asks nobody for anything.
+"""The HTML report: one file that opens from disk and requests nothing.
 
 It is a function of the JSON report and of the lanes. Names in it are untrusted: they travel as JSON in a data block
 with every character escaped that could end the block, and the page's scripts insert them as text only. The page's
@@ -18,8 +18,8 @@ from pathlib import PurePath
 
 import msgspec
 
-from syncscope.report.notable import reduced
 from syncscope.report.html_page import RuleDoc, View, document_rules, make_views
+from syncscope.report.notable import reduced
 from syncscope.report.picture.lanes import Lanes
 from syncscope.rules.examples import Example, example
 from syncscope.schema.report import Report
@@ -83,13 +83,13 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
 
 
 def _shown(report: Report) -> Report:
-    """Without what the page does not show and there is much of."""
+    """The report without the large parts that the page does not show."""
     traces = (msgspec.structs.replace(info, meetings=None, each_step=None, files=None) for info in report.traces)
     return msgspec.structs.replace(report, traces=tuple(traces))
 
 
 def embed(data: object) -> str:
-    """JSON that nothing inside can end: ``</script>``, ``<!--`` and line separators are escapes of their own."""
+    """JSON in which no text can end the data block: ``</script>``, ``<!--`` and line separators are escaped."""
     text = msgspec.json.encode(data).decode()
     return re.sub("[<>&\u2028\u2029]", lambda match: _ESCAPES[match[0]], text)
 

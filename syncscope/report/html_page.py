@@ -1,4 +1,4 @@
-"""What the HTML page says before any picture: the sentence, the figures and the parts of a step, from the report."""
+"""What the HTML page shows above its timeline: the verdict, the figures and the parts of a step, from the report."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
 
 LEAST_HEADLINE = 0.05
-"""Below this share of a step, idle or exposed time is no headline."""
+"""The least share of a step from which on idle or exposed time is the verdict."""
 
 LEAST_PIECE = 0.01
-"""Causes of idle time below this share of a step are drawn as one."""
+"""The least share of a step from which on a cause of idle time has a part of its own."""
 
 BECAUSE = {
     "wait": "the host was waiting and had queued nothing",
@@ -30,7 +30,7 @@ BECAUSE = {
     "host work": "the host was busy between launches",
     "launch latency": "launches were on their way to the device",
     "queued on device": "work was queued, and the device held it back",
-    "unknown": "the trace does not tell why",
+    "unknown": "the trace does not show why",
 }
 """Causes of idle time in a sentence."""
 
@@ -46,7 +46,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """A number of the headline; ``ms`` is ``None`` where the trace cannot tell."""
+    """A number under the verdict; ``ms`` is ``None`` where it is unknown."""
 
     label: str
     ms: float | None
@@ -118,7 +118,7 @@ def _owners(findings: dict[int, Finding], spots: Sequence[Spot]) -> tuple[int | 
 
 
 def write_verdict(info: TraceInfo) -> str:
-    """The first sentence of the page: the largest thing that is wrong with the step, or that nothing is."""
+    """The first sentence of the page: the largest loss of the step, or that there is none."""
     overlap = info.overlap
     whole = "each step" if info.steps.count else "the trace"
     if overlap is None:
@@ -136,7 +136,7 @@ def write_verdict(info: TraceInfo) -> str:
 
 
 def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...]:
-    """The sentences under the first one: the cause of the idle time, where the host waits, what fixing is worth."""
+    """The sentences under the verdict: the cause of idle time, how long the host is blocked, and the saving."""
     out = []
     info = report.traces[trace]
     overlap = info.overlap
@@ -178,7 +178,7 @@ def make_figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:
 
 
 def _step(steps: Steps) -> Figure:
-    """Without the profiler, where that was measured."""
+    """The length of a step, without the profiler where that was measured."""
     if steps.bare_ms is None or steps.profiled_ms is None:
         note = f"under the profiler, mean of {steps.count}" if steps.count else "no steps in the trace"
         return Figure(label="Step", ms=steps.profiled_ms, note=note)

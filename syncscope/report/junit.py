@@ -2,8 +2,7 @@
 
 Fails: a rule with findings that stand against the gate. Errs: a gated rule that could not be checked, a budget that
 could not be judged, and a trace that could not be read; not *skipped*, since a CI passes those. Without a verdict all
-rules are cases; those with unexpected findings fail, notes aside, and those that could not be checked are skipped:
-nobody asked for them.
+rules are cases: those with unexpected findings fail, notes aside, and those that could not be checked are skipped.
 """
 
 from __future__ import annotations

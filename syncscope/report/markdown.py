@@ -33,7 +33,8 @@ MOST_TRACES = 32
 
 
 def render(report: Report, verdict: Verdict | None = None) -> str:
-    """Headline, a table of what stands against the gate (without a verdict: of what is unexpected), and the rest."""
+    """A headline, a table of the findings that fail the gate (without a verdict, of the unexpected ones), and the
+    rest."""
     if verdict is None:
         findings: Sequence[Finding] = [finding for finding in report.findings if finding.status == "unexpected"]
         headline, not_checked = summarize_report(report), report.not_checked
@@ -78,14 +79,14 @@ def _cells(group: list[Finding], report: Report) -> list[str]:
     if len(group) > 1:
         often += f"<br>on {len(group)} of {len(report.traces)} traces"
     rule = f"{finding.severity}<br>**{markdown(finding.rule)}** {markdown(finding.name)}"
-    said = "<br>".join([*map(markdown, describe_finding(finding)), f"**Fix:** {markdown(finding.fix)}"])
-    return [rule, place, often, said]
+    what = "<br>".join([*map(markdown, describe_finding(finding)), f"**Fix:** {markdown(finding.fix)}"])
+    return [rule, place, often, what]
 
 
 def _next(verdict: Verdict | None) -> Iterator[str]:
     if verdict is not None:
-        if told := describe_baseline(verdict):
-            yield f"- {markdown(told)}"
+        if baseline := describe_baseline(verdict):
+            yield f"- {markdown(baseline)}"
         if verdict.unexpected:
             yield f"- {markdown(explain_how_to_allow(verdict))}"
 

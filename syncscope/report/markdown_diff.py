@@ -1,4 +1,4 @@
-"""What changed between two reports, as a comment on a pull request: what is worse in sight, the rest folded."""
+"""What changed between two reports, as a comment on a pull request. What is worse is in sight, the rest is folded."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _table(changes: Iterable[Change]) -> list[str]:
 
 def _rule(change: Change) -> str:
     finding = change.finding
-    told = f"**{markdown(finding.rule)}** {markdown(finding.name)}"
-    return f"{told}<br>expected: {markdown(_cut(finding.reason or ''))}" if finding.status == "expected" else told
+    rule = f"**{markdown(finding.rule)}** {markdown(finding.name)}"
+    return f"{rule}<br>expected: {markdown(_cut(finding.reason or ''))}" if finding.status == "expected" else rule
 
 
 def _place(change: Change) -> str:
@@ -49,15 +49,15 @@ def _place(change: Change) -> str:
         parts.append(code(_cut(site.expression)))
     if site.function:
         parts.append(f"in {code(_cut(site.function))}")
-    if told := describe_candidates(change):
-        parts.append(markdown(told))
+    if lines := describe_candidates(change):
+        parts.append(markdown(lines))
     return "<br>".join(parts)
 
 
 def _fixes(changes: Iterable[Change]) -> list[str]:
     """What to do, once for each rule and advice."""
-    told = {(c.finding.rule, c.finding.fix): None for c in changes if c.kind != "unclear"}
-    rows = [f"- **{markdown(rule)}** {markdown(_cut(fix, 3 * LONGEST_NAME))}" for rule, fix in told]
+    advice = {(c.finding.rule, c.finding.fix): None for c in changes if c.kind != "unclear"}
+    rows = [f"- **{markdown(rule)}** {markdown(_cut(fix, 3 * LONGEST_NAME))}" for rule, fix in advice]
     return [*_bounded(rows), ""] if rows else []
 
 

@@ -1,4 +1,4 @@
-"""Which of many traces to show: nobody reads a thousand rows."""
+"""Choose which of many traces to show: nobody reads a thousand rows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ STRAGGLING = "DST601"
 
 
 def notable(report: Report, most: int) -> list[int]:
-    """The traces to show, at most ``most``, in the report's order: the first, those that hold others, the heaviest of
-    each finding, those that wait longest and whose steps take longest; then what comes next."""
+    """At most ``most`` traces to show, in the report's order. The first comes before those that hold others up, the
+    heaviest of each finding, and those that wait longest or whose steps take longest; then the others follow."""
     if len(report.traces) <= most:
         return list(range(len(report.traces)))
     found: dict[int, None] = {}
@@ -29,7 +29,7 @@ def notable(report: Report, most: int) -> list[int]:
 
 
 def reduced(report: Report, most: int) -> Report:
-    """The report with no more than its ``most`` notable traces, and what is said of them."""
+    """The report with no more than its ``most`` notable traces and their findings."""
     kept = {trace: number for number, trace in enumerate(notable(report, most))}
     if len(kept) == len(report.traces):
         return report

@@ -1,7 +1,7 @@
-"""What a trace viewer gets to show of our findings: tracks of slices, in nanoseconds of the trace.
+"""The tracks that a trace viewer shows of a report: slices, in nanoseconds of the trace.
 
-A track for each finding in the report's order, and before them the steps; behind them why the device is idle, and for
-each stream the copies and collectives with no compute beside them.
+The steps come first, then a track for each finding in the report's order, then why the device is idle, and for each
+stream the copies and collectives with no compute beside them.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _args(finding: Finding) -> Args:
 
 
 def _occurrences(timeline: Timeline, finding: Finding, hit: Hit, awaited: Ints) -> Iterator[Slice]:
-    """The waits of a finding on the host, else its copies on the device, else all that the trace's figures speak of."""
+    """The waits of a finding on the host, else its copies on the device, else the span of the trace's figures."""
     args, name = _args(finding), (finding.site.expression if finding.site else None) or finding.op or finding.name
     if hit.waits:
         waits = timeline.tables.waits.take(sorted(hit.waits))
@@ -111,7 +111,7 @@ def _sized(args: Args, nbytes: int) -> Args:
 
 
 def _side_by_side(slices: list[Slice]) -> list[list[Slice]]:
-    """Slices in as few rows as let none overlap another: two threads may wait, and two streams copy, at once."""
+    """Slices in as few rows as possible in which none overlaps another: two threads may wait at once."""
     rows: list[list[Slice]] = []
     for one in sorted(slices, key=lambda one: (one.ts, -one.end)):
         row = next((row for row in rows if row[-1].end <= one.ts), None)

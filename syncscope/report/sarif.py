@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from syncscope.report.escape import sarif, terminal
-from syncscope.report.repository import as_uri, in_repository
 from syncscope.report.finding_phrases import describe_finding, group_alike
+from syncscope.report.repository import as_uri, in_repository
 from syncscope.report.sarif_rules import descriptors
 from syncscope.report.trace_phrases import group_warnings
 from syncscope.report.verdict_phrases import describe_stale
@@ -66,11 +66,11 @@ def _result(
 ) -> dict[str, Any]:
     finding = group[0]
     stands = verdict is not None and finding in verdict.unexpected
-    said = _sentence("; ".join(describe_finding(finding)))
+    sentence = _sentence("; ".join(describe_finding(finding)))
     result: dict[str, Any] = {
         **_rule(finding.rule, index),
         "level": "error" if stands else finding.severity,
-        "message": {"text": sarif(f"{said} {finding.fix}")},
+        "message": {"text": sarif(f"{sentence} {finding.fix}")},
         "locations": [_location(finding, report, base)],
         "partialFingerprints": {"syncscope/v1": terminal(finding.fingerprint)},
         "properties": {name: _plain(getattr(finding, name)) for name in FIGURES},
@@ -135,8 +135,8 @@ def _region(frame: Frame) -> dict[str, Any]:
 
 
 def _invocation(report: Report, verdict: Verdict | None, index: dict[str, int], base: str) -> dict[str, Any]:
-    """How the analysis went. It was not successful when a trace could not be read, or a gated rule
-    or a budget not be judged."""
+    """How the analysis went. It failed where a trace could not be read, a gated rule could not be checked, or a budget
+    could not be judged."""
     gated = verdict.not_checked if verdict else ()
     # What several traces say alike stands once.
     entries = {(entry.rule, entry.why, entry.partial): entry for entry in (*report.not_checked, *gated)}

@@ -14,9 +14,9 @@ from rich.text import Text
 from syncscope.report import text_ranks
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import describe_cost, group_alike
-from syncscope.report.text_hta import show_hta
 from syncscope.report.notable import notable
 from syncscope.report.numbers import count, milliseconds, size
+from syncscope.report.text_hta import show_hta
 from syncscope.report.text_lines import line as _line
 from syncscope.report.text_lines import place as _place
 from syncscope.report.trace_phrases import group_warnings, join_labels, label_by_number, label_cause
@@ -65,14 +65,14 @@ def render(report: Report, console: Console) -> None:
 
 
 def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
-    """Print what stands against a report, and in the last line whether it passes."""
+    """Print why a report fails, and in the last line whether it does."""
     _traces(report, console)
     _findings(verdict.unexpected, report, console)
     _stale(verdict.stale, console)
     _budgets(verdict.budgets, report.traces, console)
     _not_checked(verdict.not_checked, report.traces, console)
-    if told := describe_baseline(verdict):
-        _line(console, Text(terminal(told)), hang=INDENT)
+    if baseline := describe_baseline(verdict):
+        _line(console, Text(terminal(baseline)), hang=INDENT)
     if verdict.unexpected:
         _line(console, Text(terminal(explain_how_to_allow(verdict)), style="dim"), hang=INDENT)
     style = "bold red" if verdict.exit_code else "bold green"
@@ -148,8 +148,8 @@ def _device_time(info: TraceInfo) -> list[str]:
     a_step = " a step" if info.steps.count else ""
     lines = [f"device busy {milliseconds(overlap.device_busy_ms)}{a_step}: {', '.join(busy)}"]
     causes = sorted(overlap.idle_by_cause.items(), key=lambda pair: -pair[1])
-    told = ", ".join(f"{terminal(label_cause(cause))} {milliseconds(ms)}" for cause, ms in causes if ms > 0)
-    lines.append(f"device idle {milliseconds(overlap.idle_ms)}{a_step}" + (f": {told}" if told else ""))
+    parts = ", ".join(f"{terminal(label_cause(cause))} {milliseconds(ms)}" for cause, ms in causes if ms > 0)
+    lines.append(f"device idle {milliseconds(overlap.idle_ms)}{a_step}" + (f": {parts}" if parts else ""))
     return lines
 
 
@@ -217,7 +217,7 @@ def _stale(stale: Iterable[Stale], console: Console) -> None:
 
 
 def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Console) -> None:
-    """Of each budget and outcome the worst trace."""
+    """Print the worst trace of each budget and outcome."""
     worst: dict[tuple[str, str], Budget] = {}
     for budget in budgets:
         known = worst.setdefault((budget.outcome, budget.name), budget)
@@ -231,7 +231,7 @@ def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Co
 
 
 def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], console: Console) -> None:
-    """Rules that could not look, or not everywhere; those with one reason on one line."""
+    """Print the rules that could not be checked, or only in part, a line for each reason."""
     reasons: dict[str, dict[str, None]] = {}
     where: dict[str, dict[str, None]] = {}
     names = label_by_number(traces)

@@ -52,8 +52,8 @@ def _change(change: Change, console: Console) -> None:
         line(console, place(finding.site, finding.site.expression, "bold cyan"), 2, hang=2)
     elif finding.op is not None:
         line(console, Text(f"line unknown, {terminal(finding.op)}", style="dim"), 2)
-    if told := describe_candidates(change):
-        line(console, Text(told, style="yellow"), 2)
+    if lines := describe_candidates(change):
+        line(console, Text(lines, style="yellow"), 2)
     if finding.status == "expected":
         line(console, Text(f"expected: {terminal(finding.reason or '')}", style="dim"), 2, hang=2)
     if change.kind in ("new", "more"):

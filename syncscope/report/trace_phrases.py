@@ -28,9 +28,9 @@ def _ranks(traces: Sequence[TraceInfo]) -> list[str] | None:
     return None if None in ranks or len(set(ranks)) < len(ranks) else [f"rank {rank}" for rank in ranks]
 
 
-def join_labels(names: Iterable[str]) -> str:
+def join_labels(labels: Iterable[str]) -> str:
     """Labels of traces in a sentence: ``rank 3``, ``ranks 0–1022``, ``ranks 0–3, 8 and 17 more``."""
-    listed = list(dict.fromkeys(names))
+    listed = list(dict.fromkeys(labels))
     kind = "rank " if all(name.startswith("rank ") for name in listed) else "#"
     runs: list[tuple[int, int]] = []
     for number in sorted(int(name.removeprefix(kind)) for name in listed):
@@ -40,9 +40,9 @@ def join_labels(names: Iterable[str]) -> str:
             runs.append((number, number))
     shown = [str(first) if first == last else f"{first}–{last}" for first, last in runs[:MOST_RUNS]]
     more = sum(last - first + 1 for first, last in runs[MOST_RUNS:])
-    told = ", ".join(shown) if kind == "rank " else ", ".join(f"#{one}" for one in shown)
+    names = ", ".join(shown) if kind == "rank " else ", ".join(f"#{one}" for one in shown)
     label = "" if kind == "#" else "rank " if len(listed) == 1 else "ranks "
-    return f"{label}{told}" + (f" and {more} more" if more else "")
+    return f"{label}{names}" + (f" and {more} more" if more else "")
 
 
 def group_warnings(traces: Sequence[TraceInfo]) -> list[tuple[str, list[str]]]:

@@ -67,7 +67,7 @@ def describe_stale(entry: Stale) -> str:
 
 
 def explain_how_to_allow(verdict: Verdict) -> str:
-    """What to write where a wait is meant; the rule is that of the first. Not escaped."""
+    """What to write where a wait is intended, with the rule of the first finding as the example. Not escaped."""
     one = f"to let one pass: # syncscope: expect {verdict.unexpected[0].rule} -- reason, on its line"
     return one if verdict.baseline else f"{one}; to begin with all of them: --baseline FILE"
 
@@ -78,7 +78,7 @@ def describe_baseline(verdict: Verdict) -> str:
     if baseline is None:
         return ""
     fixed = f"{count(baseline.fixed, 'entry', 'entries')} fixed"
-    told = {
+    outcome = {
         "written": f" written: {count(baseline.covered, 'finding')} may stay, what is new fails; commit it",
         "tightened": f" tightened: {fixed}, {baseline.covered} left",
         "not written": " not touched" if verdict.unexpected else " not written: not every gated rule could be checked",
@@ -86,11 +86,11 @@ def describe_baseline(verdict: Verdict) -> str:
         if baseline.fixed
         else "",
     }[baseline.outcome]
-    return told and f"baseline {baseline.path}{told}"
+    return outcome and f"baseline {baseline.path}{outcome}"
 
 
 def group_by_reason(entries: Iterable[NotChecked]) -> dict[tuple[str, bool], list[str]]:
-    """The rules that could not look, or (``True``) not everywhere, for each reason."""
+    """The rules that could not be checked, by the reason and whether they could be checked in part."""
     reasons: dict[tuple[str, bool], list[str]] = {}
     for entry in entries:
         rules = reasons.setdefault((entry.why, entry.partial), [])

@@ -31,12 +31,16 @@ def test_the_parts_of_a_step_add_up_to_the_step() -> None:
 
 
 def test_hidden_copies_are_cut_out_of_compute_and_exposed_ones_stand_alone() -> None:
-    made = {p.key: p.ms for p in html_page.split_step(overlap(device_busy_ms=5, compute_ms=4, copy_ms=2, copy_exposed_ms=1))}
+    made = {
+        p.key: p.ms for p in html_page.split_step(overlap(device_busy_ms=5, compute_ms=4, copy_ms=2, copy_exposed_ms=1))
+    }
     assert made == {"compute": 3, "copy_hidden": 1, "copy_exposed": 1}
 
 
 def test_small_causes_of_idle_time_share_one_part() -> None:
-    made = html_page.split_step(overlap(device_busy_ms=90, compute_ms=90, idle_ms=10, idle_wait=9, idle_a=0.6, idle_b=0.4))
+    made = html_page.split_step(
+        overlap(device_busy_ms=90, compute_ms=90, idle_ms=10, idle_wait=9, idle_a=0.6, idle_b=0.4)
+    )
     assert [(part.label, part.ms) for part in made[1:]] == [("Idle: wait", 9), ("Idle: other causes", 1.0)]
 
 

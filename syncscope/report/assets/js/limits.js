@@ -96,9 +96,9 @@ function prose(text) {
       const lines = block.split("\n");
       const first = lines.findIndex((line) => /^\s{2,}\S/.test(line));
       const [words_, code] = first < 0 ? [lines, []] : [lines.slice(0, first), lines.slice(first)];
-      const said = words_.join(" ").trim();
+      const text = words_.join(" ").trim();
       return [
-        said ? el("p", {}, inline(said)) : null,
+        text ? el("p", {}, inline(text)) : null,
         code.length ? el("pre", { tabindex: "0" }, dedent(code.join("\n"))) : null,
       ];
     })

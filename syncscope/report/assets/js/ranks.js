@@ -1,4 +1,4 @@
-// All traces of a run: who waits for whom in collectives, and a table that can be sorted.
+// All traces of a run: which rank waits for which in collectives, and a table that can be sorted.
 
 const MOST_RANKS = 24;
 const LATECOMERS = ["late-1", "late-2", "late-3", "late-4"]; // colours, in the order of who holds the others longest
@@ -9,7 +9,7 @@ function ofRanks(data) {
   return new Map((data.report.between_ranks?.ranks || []).map((row) => [row.trace, row]));
 }
 
-/** A bar a rank, as long as it waits for others, in pieces by whom it waits for. */
+/** One bar a rank: how long it waits for the others, in pieces by the rank it waits for. */
 function drawWaiting(data, choose, paperWidth = null) {
   const rows = [...ofRanks(data).values()];
   byId("waiting-section").hidden = rows.length === 0;
@@ -197,7 +197,7 @@ function drawRanks(data, current, choose) {
           "tr",
           { "aria-current": i === current ? "true" : null },
           el("th", { scope: "row" }, el("button", { type: "button", onclick: () => choose(i) }, views[i].label)),
-          columns.map(([, value, said]) => el("td", { class: "number" }, said(value(i), i))),
+          columns.map(([, value, format]) => el("td", { class: "number" }, format(value(i), i))),
         ),
       ),
     ),
