@@ -38,8 +38,8 @@ function drawLimits(data, current) {
       : [
           `Savings come from a replay that misses the traced step by ${(100 * Math.abs(replay.misfit)).toFixed(1)} %` +
             (replay.host_scale === null
-              ? "; how far the profiler slows the host is not known, so they are ranges."
-              : `; the host's work, without the profiler's, is taken ${digits(replay.host_scale)} times to meet the bare step.`),
+              ? "; how much the profiler slows the host is unknown, so they are ranges."
+              : `; the host's work, less the profiler's cost, is scaled by ${digits(replay.host_scale)} to match the step without the profiler.`),
           ...replay.assumptions.map((text) => `Assumed: ${text}.`),
         ];
   fill(

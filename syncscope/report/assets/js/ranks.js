@@ -112,9 +112,9 @@ function drawWaitingLead(data, rows, late, shown, name) {
     first
       ? `${words(name(first.trace))} comes last to ${first.last} of ${count(collectives, "collective")} and holds the others for ${ms(first.holds_ms_per_step)} a step. `
       : "No rank holds the others. ",
-    `Seen over ${count(steps, "step")}. `,
+    `Measured over ${count(steps, "step")}. `,
     shown.length < rows.length
-      ? `Drawn are the ${shown.length} of ${rows.length} ranks that wait longest; the table has all. `
+      ? `The chart shows the ${shown.length} of ${rows.length} ranks that wait longest; the table has all. `
       : "",
   );
 }
@@ -151,7 +151,7 @@ function drawRanks(data, current, choose) {
   byId("ranks-lead").hidden = !left;
   fill(
     "ranks-lead",
-    `${count(left, "trace")} more in the JSON report: shown are the first, those that hold others, and those with the heaviest findings.`,
+    `${count(left, "trace")} more in the JSON report. This page shows the first, those that hold others, and those with the heaviest findings.`,
   );
   const columns = rankColumns(data);
   const order = views.map((_, i) => i);

@@ -18,7 +18,7 @@ const KIND_LABEL = {
 };
 const LEGEND = "wait HtoD DtoH DtoD copy collective compute memset launch call op annotation idle exposed".split(" ");
 const LEAST_NS = 100;
-const ROOM_NS = 60_000; // the least that is shown around a bar that was gone to
+const ROOM_NS = 60_000; // the shortest span shown around a bar that is in focus
 
 class Timeline {
   constructor(data, mark) {
@@ -60,7 +60,7 @@ class Timeline {
       "timeline-lead",
       `${count(events, "event")}${steps.length ? ` in and around ${count(steps.length, "step")}` : ""}. `,
       merged
-        ? `Detail is left out of ${share(merged / events)} of them: away from the first steps and from the first of each wait and copy, short neighbours share a bar that says how many they are. `
+        ? `${share(merged / events)} of them share a bar: away from the first steps, and from the first of each wait and copy, one bar stands for several short neighbours and says how many. `
         : "",
       "Dotted lines lead from a wait to what it waited for.",
     );
@@ -212,7 +212,7 @@ class Timeline {
     }
     const why =
       first === undefined
-        ? "It has no single moment: it speaks of the whole trace."
+        ? "It has no single moment: it is about the whole trace."
         : "Its first occurrence lies outside what is drawn here.";
     fill("selected", el("p", { class: "idle" }, why));
   }
