@@ -110,12 +110,12 @@ def _call_rows(timeline: Timeline, spots: Spots) -> Rows:
     spot, size = np.full(len(calls), -1, np.int64), np.full(len(calls), -1, np.int64)
     memory = np.full(len(calls), "", object)
     launched = np.flatnonzero(copies.launch >= 0)
-    blocks = copies.memory[launched] == "pageable"
     at = copies.launch[launched]
-    spot[at] = np.where(blocks, spots.of_blocking_copies()[launched], spots.of_copies()[launched])
-    size[at], memory[at] = copies.bytes[launched], copies.memory[launched]
+    size[at], memory[at], spot[at] = copies.bytes[launched], copies.memory[launched], spots.of_copies(launched)
     # A copy from or to pageable memory blocks inside its call: that is a wait too.
-    kind[at[blocks]] = KIND["wait"]
+    blocking = launched[copies.memory[launched] == "pageable"]
+    kind[copies.launch[blocking]] = KIND["wait"]
+    spot[copies.launch[blocking]] = spots.of_copies(blocking, waits_first=True)
     spot[waits.call] = spots.of_waits()
     kind[waits.call[is_wait(timeline.waits["kind"])]] = KIND["wait"]
     target = np.full(len(calls), -1, dtype=np.int64)
@@ -135,7 +135,7 @@ def _device_rows(timeline: Timeline, spots: Spots) -> Rows:
     kind[device.collective != ""] = KIND["collective"]
     kind[copies.device_row] = [KIND.get(direction, KIND["copy"]) for direction in copies.direction]
     spot = np.full(len(device), -1, np.int64)
-    spot[copies.device_row] = spots.of_copies()
+    spot[copies.device_row] = spots.of_copies(copies.row)
     return _rows(
         device.ts, device.end, STREAM, kind, device=device.device, stream=device.stream,
         name=device.name, bytes=device.bytes, memory=device.memory, spot=spot,

@@ -45,21 +45,18 @@ class Spots:
             found.append(self._spot(place, tuple(findings)))
         return np.array(found, dtype=np.int64)
 
-    def of_copies(self) -> Ints:
-        """For each copy (n,) the number of its spot. The findings of its wait come after its own."""
-        return self._of_copies(waits_first=False)
+    def of_copies(self, copies: Ints, *, waits_first: bool = False) -> Ints:
+        """For each of these copies (n,) the number of its spot. The findings of its wait come after its own, or first:
+        in a call that blocks."""
 
-    def of_blocking_copies(self) -> Ints:
-        """``of_copies`` for calls that block: there the findings of the wait come first."""
-        return self._of_copies(waits_first=True)
+        def order(number: int) -> tuple[bool, int]:
+            return (number in self._about_waits) != waits_first, number
 
-    def _of_copies(self, *, waits_first: bool) -> Ints:
-        found = []
-        for row, place in enumerate(self._tables.copies.place.tolist()):
-            findings = sorted(
-                self._of_copy.get(row, ()), key=lambda number: ((number in self._about_waits) != waits_first, number)
-            )
-            found.append(self._spot(place, tuple(findings)))
+        places = self._tables.copies.place[copies]
+        found = [
+            self._spot(place, tuple(sorted(self._of_copy.get(copy, ()), key=order)))
+            for copy, place in zip(copies.tolist(), places.tolist(), strict=True)
+        ]
         return np.array(found, dtype=np.int64)
 
     def _spot(self, place: int, findings: tuple[int, ...]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from syncscope.report.picture.spots import Spots
 from syncscope.rules import Hit, hits
 from syncscope.timeline import Timeline
@@ -43,7 +45,8 @@ def test_two_findings_at_one_line_keep_their_own_waits() -> None:
 
 def test_a_wait_names_its_own_finding_first_and_its_copy_the_copys() -> None:
     spots, found = spots_of(blocking_copy())
-    (wait,), (copy,), (call,) = spots.of_waits(), spots.of_copies(), spots.of_blocking_copies()
+    first = np.array([0])
+    (wait,), (copy,), (call,) = spots.of_waits(), spots.of_copies(first), spots.of_copies(first, waits_first=True)
     assert rules(spots, found, wait) == ["SYN101", "CPY201", "OVL301"]
     assert rules(spots, found, copy) == ["CPY201", "OVL301", "SYN101"]
     assert rules(spots, found, call) == ["SYN101", "CPY201", "OVL301"]
@@ -61,4 +64,4 @@ def test_a_wait_outside_the_steps_names_the_finding_too() -> None:
 def test_what_no_rule_speaks_of_names_nothing() -> None:
     builder = TraceBuilder().recording(0, 100).launch("gemm", call=(1, 2), runs=(10, 80), stream=7)
     spots, _ = spots_of(builder.copy("HtoD", call=(5, 2), runs=(20, 10), memory="pinned", bytes=64, stream=9))
-    assert [spots.all[spot].findings for spot in spots.of_copies().tolist()] == [()]
+    assert [spots.all[spot].findings for spot in spots.of_copies(np.array([0])).tolist()] == [()]
