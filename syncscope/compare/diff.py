@@ -65,7 +65,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diff(before: Report, after: Report) -> Diff:
-    """Compare by fingerprint and count a step: a pure function of the two reports."""
+    """Compare by fingerprint and count a step: a pure function of the two reports, as they would be saved."""
+    before, after = before.without_numbers(), after.without_numbers()
     old, new = tallied(before.findings), tallied(after.findings)
     blind = _unseen(before), _unseen(after)
     changes, same = [], 0
