@@ -85,7 +85,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
 def _shown(report: Report) -> Report:
     """The report without the large parts that the page does not show."""
     traces = (msgspec.structs.replace(info, meetings=None, each_step=None, files=None) for info in report.traces)
-    return msgspec.structs.replace(report, traces=tuple(traces))
+    return msgspec.structs.replace(report, traces=tuple(traces)).without_numbers()
 
 
 def embed(data: object) -> str:
