@@ -20,9 +20,10 @@ import numpy as np
 
 from benchmarks.browse import PATIENCE_S, Browser, Measured
 from fixtures import repeat
+from syncscope import rules
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report import html
-from syncscope.report.picture.lanes import Lanes, lanes
+from syncscope.report.picture.lanes import Lanes, draw_lanes
 from syncscope.report.picture.pack import packed, unpacked
 from syncscope.timeline import Timeline
 from syncscope.trace import load
@@ -127,8 +128,9 @@ def run(args: argparse.Namespace, folder: Path) -> None:
     timeline = Timeline(load(trace))
     report = analyze_timelines([timeline])
     read = time.perf_counter() - begin
+    hits, _ = rules.find(timeline)
     begin = time.perf_counter()
-    picture = lanes(timeline)
+    picture = draw_lanes(timeline, hits)
     page = html.render(report, [picture])
     drawn = time.perf_counter() - begin
     print(f"{events:,} events, {picture.bars['ts'].count:,} bars; read and analysed in {read:.1f} s")

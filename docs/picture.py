@@ -12,11 +12,9 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from syncscope.analysis.analyze import analyze_timelines
+from syncscope.analysis.analyze import examine
+from syncscope.analysis.engine import engine
 from syncscope.report import html
-from syncscope.report.picture.lanes import lanes
-from syncscope.timeline import Timeline
-from syncscope.trace import load
 
 HERE = Path(__file__).parent
 TRACE = HERE.parent / "benchmarks" / "savings" / "recordings" / "all_of_three.medium" / "trace.json.gz"
@@ -29,8 +27,7 @@ SHOWN = "Math.ceil(document.querySelector('#legend').getBoundingClientRect().bot
 
 
 def page() -> str:
-    timeline = Timeline(load(TRACE))
-    return html.render(analyze_timelines([timeline]), [lanes(timeline)])
+    return html.render(*examine([str(TRACE)], engine(), pictures=True))
 
 
 def main() -> None:

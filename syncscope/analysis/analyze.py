@@ -17,8 +17,8 @@ from syncscope.analysis.rank import Job, estimate_report, find_peer, make_report
 from syncscope.estimate import peers_to_compare
 from syncscope.report import perfetto
 from syncscope.report.notable import notable
-from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, lanes
-from syncscope.schema.findings import Finding
+from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, draw_lanes
+from syncscope.schema.findings import Finding, numbered
 from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, source
@@ -29,8 +29,8 @@ from syncscope.trace.remote import shown
 from syncscope.trace.source import MAX_BYTES, Reading
 
 __all__ = [
-    "Progress", "analyze", "analyze_files", "analyze_timelines", "annotated", "choose_engine", "find_traces",
-    "lanes_beside", "load",
+    "Progress", "analyze", "analyze_files", "analyze_timelines", "annotated", "choose_engine", "draw_beside",
+    "find_traces", "load",
 ]  # fmt: skip
 
 DEFAULT_READING = Reading()
@@ -157,25 +157,31 @@ def only(report: Report, codes: frozenset[str]) -> Report:
     )
 
 
-def lanes_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING) -> tuple[Lanes, ...]:
-    """The pictures of a saved report's traces that lie in ``folder``, where they were written together: of many, of
-    the notable ones.
+def draw_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING) -> tuple[Report, tuple[Lanes, ...]]:
+    """A saved report, and the pictures of its traces that lie in ``folder``, where they were written together: of many,
+    of the notable ones. In the report that is returned, their findings have the numbers that the pictures name.
 
     A report may come from anybody, so only a file's name is taken from it, never its folder. A trace that is not
     there, or is no longer readable, has no picture.
     """
-    pictures = []
-    drawn = [report.traces[number] for number in notable(report, MOST_PICTURES)]
-    for info in drawn:
-        file = folder / Path(info.path).name
-        if file.is_file():
-            try:
-                timeline = Timeline(load(file, **msgspec.structs.asdict(reading)))
-                picture = lanes(timeline, max_items=MOST_ITEMS // len(drawn))
-                pictures.append(msgspec.structs.replace(picture, path=info.path))
-            except TraceError:
-                continue
-    return tuple(pictures)
+    pictures, findings = [], list(report.findings)
+    drawn = notable(report, MOST_PICTURES)
+    for trace in drawn:
+        file = folder / Path(report.traces[trace].path).name
+        if not file.is_file():
+            continue
+        try:
+            timeline = Timeline(load(file, **msgspec.structs.asdict(reading)))
+        except TraceError:
+            continue
+        hits, _ = rules.find(timeline)
+        mine = [place for place, finding in enumerate(findings) if finding.trace == trace]
+        known = numbered([findings[place] for place in mine], [hit.finding for hit in hits])
+        for place, finding in zip(mine, known, strict=True):
+            findings[place] = finding
+        picture = draw_lanes(timeline, hits, MOST_ITEMS // len(drawn))
+        pictures.append(msgspec.structs.replace(picture, path=report.traces[trace].path))
+    return msgspec.structs.replace(report, findings=tuple(findings)), tuple(pictures)
 
 
 def annotated(
@@ -184,6 +190,9 @@ def annotated(
     """A trace with its findings as tracks of their own (``report.perfetto``), in pieces. Raises ``TraceError``."""
     data, _ = source.read(os.fspath(file), max_bytes)
     try:
-        yield from perfetto.annotated(data, Timeline(read_bytes(data, os.fspath(file))), findings)
+        timeline = Timeline(read_bytes(data, os.fspath(file)))
+        hits, _ = rules.find(timeline)
+        known = numbered(findings, [hit.finding for hit in hits])
+        yield from perfetto.annotated(data, timeline, known, hits)
     except ValueError as error:
         raise error if isinstance(error, TraceError) else TraceError(file, str(error)) from None

@@ -15,7 +15,7 @@ import msgspec
 from syncscope import __version__, rules
 from syncscope.analysis.merge import merge
 from syncscope.estimate import MOST_PEERS, Peer, Prepared, estimate_savings, prepare
-from syncscope.report.picture.lanes import Lanes, lanes
+from syncscope.report.picture.lanes import Lanes, draw_lanes
 from syncscope.rules import Hit
 from syncscope.schema.ranks import Unread
 from syncscope.schema.report import NotChecked, Report, Tool
@@ -116,7 +116,7 @@ def _analyze(path: str, job: Job, shown: str | None) -> Rank:
         report = estimate_report(report, prepared)
         peers = find_peer(report, prepared)
         kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
-    pictures = [lanes(timeline, max_items=job.max_bars)] if job.max_bars else []
+    pictures = [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else []
     if shown is not None and shown != timeline.trace.path:
         traces = tuple(msgspec.structs.replace(info, path=shown) for info in report.traces)
         report = msgspec.structs.replace(report, traces=traces)

@@ -58,11 +58,11 @@ def diff(
 
         write_stdout(json_text(changes.to_json()) + "\n")
     elif format == "markdown":
-        from syncscope.report.diff_markdown import render as render_markdown
+        from syncscope.report.markdown_diff import render as render_markdown
 
         write_stdout(render_markdown(changes))
     else:
-        from syncscope.report.diff_text import render
+        from syncscope.report.text_diff import render
 
         render(changes, stdout())
 

@@ -96,7 +96,7 @@ def _render(report: HTAReport, format: str) -> str:
         from syncscope.report.escape import json_text
 
         return json_text(report.to_json()) + "\n"
-    from syncscope.report.hta_text import to_text
+    from syncscope.report.text_hta import to_text
 
     return to_text(report)
 
@@ -107,6 +107,6 @@ def _print(report: HTAReport, format: str) -> None:
     if format == "json":
         write_stdout(_render(report, format))
         return
-    from syncscope.report.hta_text import show
+    from syncscope.report.text_hta import show
 
     show(report, stdout())

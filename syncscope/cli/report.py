@@ -53,7 +53,7 @@ def report(
 
     [bold]Exit status[/bold]: 0 done; 2 wrong usage or configuration; 3 a file that cannot be read.
     """
-    from syncscope.analysis.analyze import find_traces, lanes_beside
+    from syncscope.analysis.analyze import draw_beside, find_traces
     from syncscope.policy import load_policy
 
     if not output and perfetto is None:
@@ -63,8 +63,8 @@ def report(
         wanted, saved = targets(output, [source]), read_report(file)
         traces = traces_beside(saved, file.parent) if perfetto else {}
         written = destinations(perfetto, traces, [source, *_paths(wanted)])
-        pictures = lanes_beside(saved, file.parent, reading) if needs_picture(wanted) else ()
-        write_outputs(wanted, Content(saved, pictures))
+        content = Content(*draw_beside(saved, file.parent, reading)) if needs_picture(wanted) else Content(saved)
+        write_outputs(wanted, content)
         annotate(saved, written, reading.max_bytes)
         return
     traces = by_name(find_traces([source])) if perfetto else {}

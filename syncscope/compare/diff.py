@@ -66,7 +66,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diff(before: Report, after: Report) -> Diff:
-    """Compare by fingerprint and count a step. A pure function of the two reports."""
+    """Compare by fingerprint and count a step. A pure function of the two reports, as they would be saved."""
+    before, after = before.without_numbers(), after.without_numbers()
     old, new = count_by_fingerprint(before.findings), count_by_fingerprint(after.findings)
     unchecked = _unchecked_rules(before), _unchecked_rules(after)
     changes, same = [], 0

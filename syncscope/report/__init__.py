@@ -1,1 +1,1 @@
-"""One renderer a file; each is a function of the report."""
+"""Renderers, each named after its output. ``*_phrases.py`` and ``numbers.py`` hold what several outputs write alike."""

@@ -1,4 +1,4 @@
-"""What a foreign name may look like in each output. Names come from traces, and traces from anybody."""
+"""Escape foreign names for each output. Names come from traces, and traces come from anybody."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def log_line(text: str) -> str:
 
 
 def json_text(text: str) -> str:
-    """JSON that the log of GitHub Actions obeys nothing in."""
+    """JSON in which the log of GitHub Actions finds no command."""
     return text.replace("##[", "#\\u0023[")
 
 
@@ -60,7 +60,7 @@ def markdown(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """The text as a code span, which nothing is read in; also in a table's cell, where ``|`` needs a backslash."""
+    """The text as a code span, in which nothing is markup; also in a table's cell, where ``|`` needs a backslash."""
     shown = terminal(text).strip().replace("\\|", "\\ |").replace("|", "\\|")
     fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
     space = " " if "`" in shown or not shown else ""

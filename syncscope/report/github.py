@@ -1,7 +1,7 @@
 """Annotations for GitHub Actions: workflow commands, one a line, that the runner shows at the lines they name.
 
-Only what a reader should act on: with a verdict what stands against the gate, else the unexpected findings. GitHub
-shows ten errors, ten warnings and ten notices of a step; the heaviest come first.
+Only what a reader should act on: with a verdict what fails the gate, else the unexpected findings. GitHub shows ten
+errors, ten warnings and ten notices of a step, so the heaviest come first.
 """
 
 from __future__ import annotations
@@ -11,20 +11,16 @@ from collections.abc import Iterator
 from typing import Literal
 
 from syncscope.report.escape import command, command_property, terminal
-from syncscope.report.files import in_repository
-from syncscope.report.wording import (
-    alike,
-    by_reason,
-    conclusion,
-    how_to_allow,
-    ratchet,
-    said_of,
-    same_warnings,
-    several,
-    stale_sentence,
-    tally,
-    weights,
-    where,
+from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
+from syncscope.report.repository import in_repository
+from syncscope.report.trace_phrases import group_warnings, join_labels
+from syncscope.report.verdict_phrases import (
+    describe_baseline,
+    describe_stale,
+    explain_how_to_allow,
+    group_by_reason,
+    summarize_report,
+    summarize_verdict,
 )
 from syncscope.schema.findings import Finding, Severity
 from syncscope.schema.report import Report
@@ -42,52 +38,52 @@ def render(report: Report, verdict: Verdict | None = None, *, base: str = "") ->
     lines = _found(report, base) if verdict is None else _against(verdict, report, base)
     unread = [_command("error", "not read", f"{entry.path}: {entry.why}") for entry in report.unread]
     warnings = [
-        _command("warning", "syncscope", f"{text} ({several(where)})" if len(report.traces) > 1 else text)
-        for text, where in same_warnings(report.traces)
+        _command("warning", "syncscope", f"{text} ({join_labels(where)})" if len(report.traces) > 1 else text)
+        for text, where in group_warnings(report.traces)
     ]
-    endings = [tally(report)] if verdict is None else _endings(verdict, report)
+    endings = [summarize_report(report)] if verdict is None else _endings(verdict, report)
     return "\n".join([*lines, *unread, *warnings, *(f"syncscope: {terminal(text)}" for text in endings)]) + "\n"
 
 
 def _endings(verdict: Verdict, report: Report) -> list[str]:
-    allow = [how_to_allow(verdict)] if verdict.unexpected else []
-    told = [text for text in (ratchet(verdict),) if text]
-    return [*told, *allow, conclusion(verdict, report)]
+    allow = [explain_how_to_allow(verdict)] if verdict.unexpected else []
+    baseline = [text for text in (describe_baseline(verdict),) if text]
+    return [*baseline, *allow, summarize_verdict(verdict, report)]
 
 
 def _found(report: Report, base: str) -> Iterator[str]:
     unexpected = (finding for finding in report.findings if finding.status == "unexpected")
-    for group in alike(unexpected):
+    for group in group_alike(unexpected):
         yield _finding(group, LEVELS[group[0].severity], report, base)
     for entry in report.stale:
-        yield _at("warning", entry.where, f"{entry.rule} stale expectation", stale_sentence(entry), base)
+        yield _at("warning", entry.where, f"{entry.rule} stale expectation", describe_stale(entry), base)
 
 
 def _against(verdict: Verdict, report: Report, base: str) -> Iterator[str]:
-    for group in alike(verdict.unexpected):
+    for group in group_alike(verdict.unexpected):
         yield _finding(group, "error", report, base)
     for entry in verdict.stale:
-        yield _at("error", entry.where, f"{entry.rule} stale expectation", stale_sentence(entry), base)
+        yield _at("error", entry.where, f"{entry.rule} stale expectation", describe_stale(entry), base)
     for budget in (*verdict.exceeded, *verdict.unchecked_budgets):
         yield _command("error", f"budget {budget.outcome}: {budget.name}", budget.message)
-    for (why, _), rules in by_reason(verdict.not_checked).items():
+    for (why, _), rules in group_by_reason(verdict.not_checked).items():
         yield _command("error", "not checked", f"{', '.join(rules)}: {why}")
 
 
 def _finding(group: list[Finding], level: Level, report: Report, base: str) -> str:
     finding, site = group[0], group[0].site
     file = in_repository(site.file, base) if site else None
-    facts = weights(finding)
+    facts = describe_cost(finding)
     if len(group) > 1:
         facts += f"; on {len(group)} of {len(report.traces)} traces"
-    message, *more = said_of(finding)
-    said = [f"{message} ({facts})", *more, f"Fix: {finding.fix}"]
+    message, *more = describe_finding(finding)
+    lines = [f"{message} ({facts})", *more, f"Fix: {finding.fix}"]
     place = {}
     if site is None or file is None or site.line is None:
-        said.insert(0, f"{where(site)}:" if site else "line unknown:")
+        lines.insert(0, f"{format_location(site)}:" if site else "line unknown:")
     else:
         place = {"line": site.line, "col": site.column, "endColumn": site.end_column}
-    return _command(level, f"{finding.rule} {finding.name}", *said, file=file, **place)
+    return _command(level, f"{finding.rule} {finding.name}", *lines, file=file, **place)
 
 
 def _at(level: Level, spot: str, title: str, text: str, base: str) -> str:
@@ -99,10 +95,10 @@ def _at(level: Level, spot: str, title: str, text: str, base: str) -> str:
     return _command(level, title, text, file=path, line=line)
 
 
-def _command(level: Level, title: str, *said: str, file: str | None = None, **place: int | str | None) -> str:
-    """A command on one line; what is said may have several, each of one name or sentence."""
+def _command(level: Level, title: str, *lines: str, file: str | None = None, **place: int | str | None) -> str:
+    """A command, which is one line. The ``lines`` of its message are each one name or sentence."""
     known = {"file": file, **place, "title": title}
     properties = ",".join(
         f"{name}={command_property(terminal(str(value)))}" for name, value in known.items() if value is not None
     )
-    return f"::{level} {properties}::{command(chr(10).join(map(terminal, said)))}"
+    return f"::{level} {properties}::{command(chr(10).join(map(terminal, lines)))}"

@@ -1,4 +1,4 @@
-"""The HTML overlap report: one file that opens from disk and asks nobody for anything.
+"""The HTML report: one file that opens from disk and requests nothing.
 
 It is a function of the JSON report and of the lanes. Names in it are untrusted: they travel as JSON in a data block
 with every character escaped that could end the block, and the page's scripts insert them as text only. The page's
@@ -19,8 +19,8 @@ from pathlib import PurePath
 import msgspec
 
 from syncscope.advice import Example
+from syncscope.report.html_page import RuleDoc, View, document_rules, make_views
 from syncscope.report.notable import reduced
-from syncscope.report.page import RuleDoc, View, rule_docs, views
 from syncscope.report.picture.lanes import Lanes
 from syncscope.rules import BY_CODE
 from syncscope.schema.findings import Finding
@@ -63,8 +63,8 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
     lanes = [one for one in lanes if one.path in shown]
     page = _Page(
         left_out=len(whole.traces) - len(report.traces),
-        views=views(report, lanes),
-        rules=rule_docs(report),
+        views=make_views(report, lanes),
+        rules=document_rules(report),
         examples=tuple(_example(finding) for finding in report.findings),
     )
     plotly, script = _asset("vendor/plotly-basic.min.js"), "\n".join(_asset(f"js/{name}") for name in SCRIPTS)
@@ -90,13 +90,13 @@ def _example(finding: Finding) -> Example | None:
 
 
 def _shown(report: Report) -> Report:
-    """Without what the page does not show and there is much of."""
+    """The report without the large parts that the page does not show."""
     traces = (msgspec.structs.replace(info, meetings=None, each_step=None, files=None) for info in report.traces)
-    return msgspec.structs.replace(report, traces=tuple(traces))
+    return msgspec.structs.replace(report, traces=tuple(traces)).without_numbers()
 
 
 def embed(data: object) -> str:
-    """JSON that nothing inside can end: ``</script>``, ``<!--`` and line separators are escapes of their own."""
+    """JSON in which no text can end the data block: ``</script>``, ``<!--`` and line separators are escaped."""
     text = msgspec.json.encode(data).decode()
     return re.sub("[<>&\u2028\u2029]", lambda match: _ESCAPES[match[0]], text)
 

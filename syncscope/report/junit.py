@@ -2,8 +2,7 @@
 
 Fails: a rule with findings that stand against the gate. Errs: a gated rule that could not be checked, a budget that
 could not be judged, and a trace that could not be read; not *skipped*, since a CI passes those. Without a verdict all
-rules are cases; those with unexpected findings fail, notes aside, and those that could not be checked are skipped:
-nobody asked for them.
+rules are cases: those with unexpected findings fail, notes aside, and those that could not be checked are skipped.
 """
 
 from __future__ import annotations
@@ -14,8 +13,10 @@ from typing import TypeVar
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from syncscope.report.escape import log_line, terminal
-from syncscope.report.page import trace_labels
-from syncscope.report.wording import alike, count, said_of, stale_sentence, weights, where
+from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
+from syncscope.report.numbers import count
+from syncscope.report.trace_phrases import label_by_file
+from syncscope.report.verdict_phrases import describe_stale
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import NotChecked, Report, Stale
@@ -27,7 +28,7 @@ COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 def render(report: Report, verdict: Verdict | None = None) -> str:
     """The document, with its XML declaration; UTF-8 when written."""
     root = Element("testsuites", name="syncscope")
-    labels = trace_labels(report.traces)
+    labels = label_by_file(report.traces)
     found = _by_trace(report.findings if verdict is None else verdict.unexpected)
     unseen = _by_trace(report.not_checked if verdict is None else verdict.not_checked)
     budgets = _by_trace(() if verdict is None else verdict.budgets)
@@ -95,8 +96,8 @@ def _all_rules(cases: _Cases, found: Sequence[Finding], unseen: Iterable[NotChec
 def _rule(cases: _Cases, rule: str, found: Sequence[Finding], unseen: NotChecked | None, unseen_is: str) -> None:
     name = next((f"{known.code} {known.name}" for known in RULES if known.code == rule), rule)
     if found:
-        places = ", ".join(dict.fromkeys(where(finding.site) for finding in found))
-        cases.add(name, "failure", f"{count(len(alike(found)), 'unexpected finding')}: {places}", _text(found))
+        places = ", ".join(dict.fromkeys(format_location(finding.site) for finding in found))
+        cases.add(name, "failure", f"{count(len(group_alike(found)), 'unexpected finding')}: {places}", _text(found))
     elif unseen is not None:
         cases.add(name, unseen_is, f"not checked: {unseen.why}")
     else:
@@ -108,7 +109,13 @@ def _text(found: Iterable[Finding]) -> str:
     lines = []
     for finding in found:
         expression = f"  {finding.site.expression}" if finding.site and finding.site.expression else ""
-        lines += [f"{where(finding.site)}{expression}", weights(finding), *said_of(finding), f"fix: {finding.fix}", ""]
+        lines += [
+            f"{format_location(finding.site)}{expression}",
+            describe_cost(finding),
+            *describe_finding(finding),
+            f"fix: {finding.fix}",
+            "",
+        ]
     return "\n".join(log_line(terminal(line)) for line in lines)
 
 
@@ -119,7 +126,7 @@ def _budget(cases: _Cases, budget: Budget) -> None:
 
 def _stale(cases: _Cases, stale: Iterable[Stale]) -> None:
     for entry in stale:
-        cases.add(f"{entry.where} {entry.rule}", "failure", f"{entry.where}: {stale_sentence(entry)}")
+        cases.add(f"{entry.where} {entry.rule}", "failure", f"{entry.where}: {describe_stale(entry)}")
 
 
 def _count(suite: Element) -> None:

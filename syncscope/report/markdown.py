@@ -8,21 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from syncscope.report.escape import code, markdown
+from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
 from syncscope.report.notable import notable
-from syncscope.report.page import milliseconds, trace_labels
-from syncscope.report.wording import (
-    alike,
-    by_reason,
-    conclusion,
-    how_to_allow,
-    ratchet,
-    said_of,
-    same_warnings,
-    several,
-    stale_sentence,
-    tally,
-    weights,
-    where,
+from syncscope.report.numbers import milliseconds
+from syncscope.report.trace_phrases import group_warnings, join_labels, label_by_file
+from syncscope.report.verdict_phrases import (
+    describe_baseline,
+    describe_stale,
+    explain_how_to_allow,
+    group_by_reason,
+    summarize_report,
+    summarize_verdict,
 )
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import Unread
@@ -37,13 +33,14 @@ MOST_TRACES = 32
 
 
 def render(report: Report, verdict: Verdict | None = None) -> str:
-    """Headline, a table of what stands against the gate (without a verdict: of what is unexpected), and the rest."""
+    """A headline, a table of the findings that fail the gate (without a verdict, of the unexpected ones), and the
+    rest."""
     if verdict is None:
         findings: Sequence[Finding] = [finding for finding in report.findings if finding.status == "unexpected"]
-        headline, not_checked = tally(report), report.not_checked
+        headline, not_checked = summarize_report(report), report.not_checked
     else:
         findings, not_checked = verdict.unexpected, verdict.not_checked
-        headline = conclusion(verdict, report)
+        headline = summarize_verdict(verdict, report)
     parts = [
         [f"### syncscope: {markdown(headline)}"],
         list(_findings(findings, report)),
@@ -60,7 +57,7 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
 
 
 def _findings(findings: Sequence[Finding], report: Report) -> Iterator[str]:
-    groups = alike(findings)
+    groups = group_alike(findings)
     if not groups:
         return
     yield "| rule | line | how often | what to do |"
@@ -73,30 +70,30 @@ def _findings(findings: Sequence[Finding], report: Report) -> Iterator[str]:
 
 def _cells(group: list[Finding], report: Report) -> list[str]:
     finding, site = group[0], group[0].site
-    place = code(where(site)) if site else "line unknown"
+    place = code(format_location(site)) if site else "line unknown"
     if site and site.expression:
         place += f"<br>{code(site.expression)}"
     if site and site.function:
         place += f"<br>in {code(site.function)}"
-    often = markdown(weights(finding))
+    often = markdown(describe_cost(finding))
     if len(group) > 1:
         often += f"<br>on {len(group)} of {len(report.traces)} traces"
     rule = f"{finding.severity}<br>**{markdown(finding.rule)}** {markdown(finding.name)}"
-    said = "<br>".join([*map(markdown, said_of(finding)), f"**Fix:** {markdown(finding.fix)}"])
-    return [rule, place, often, said]
+    what = "<br>".join([*map(markdown, describe_finding(finding)), f"**Fix:** {markdown(finding.fix)}"])
+    return [rule, place, often, what]
 
 
 def _next(verdict: Verdict | None) -> Iterator[str]:
     if verdict is not None:
-        if told := ratchet(verdict):
-            yield f"- {markdown(told)}"
+        if baseline := describe_baseline(verdict):
+            yield f"- {markdown(baseline)}"
         if verdict.unexpected:
-            yield f"- {markdown(how_to_allow(verdict))}"
+            yield f"- {markdown(explain_how_to_allow(verdict))}"
 
 
 def _stale(entries: Iterable[Stale]) -> Iterator[str]:
     for entry in entries:
-        yield f"- stale expectation {code(entry.where)}: {markdown(stale_sentence(entry))}"
+        yield f"- stale expectation {code(entry.where)}: {markdown(describe_stale(entry))}"
 
 
 def _budgets(verdict: Verdict | None) -> Iterator[str]:
@@ -105,7 +102,7 @@ def _budgets(verdict: Verdict | None) -> Iterator[str]:
 
 
 def _not_checked(entries: Iterable[NotChecked]) -> Iterator[str]:
-    for (why, partial), rules in by_reason(entries).items():
+    for (why, partial), rules in group_by_reason(entries).items():
         label = "checked in part" if partial else "not checked"
         yield f"- {label}: {markdown(', '.join(rules))}: {markdown(why)}"
 
@@ -121,7 +118,7 @@ def _traces(report: Report) -> Iterator[str]:
     traces, shown = report.traces, notable(report, MOST_TRACES)
     yield "| trace | device | steps | step | waits | with a line |"
     yield "|---|---|--:|--:|--:|--:|"
-    labels = trace_labels(traces)
+    labels = label_by_file(traces)
     for info, label in ((traces[number], labels[number]) for number in shown):
         length = info.steps.bare_ms if info.steps.bare_ms is not None else info.steps.profiled_ms
         step = "–" if length is None else milliseconds(length)
@@ -130,6 +127,6 @@ def _traces(report: Report) -> Iterator[str]:
         yield f"| {code(label)} | {device} | {info.steps.count} | {step} | {waits} | {info.coverage.with_line} |"
     if len(shown) < len(traces):
         yield f"\n… and {len(traces) - len(shown)} more"
-    for text, having in same_warnings(traces):
-        at = f", {markdown(several(having))}" if len(traces) > 1 else ""
+    for text, having in group_warnings(traces):
+        at = f", {markdown(join_labels(having))}" if len(traces) > 1 else ""
         yield f"\nwarning{at}: {markdown(text)}"

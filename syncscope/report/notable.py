@@ -1,4 +1,4 @@
-"""Which of many traces to show: nobody reads a thousand rows."""
+"""Choose which of many traces to show: nobody reads a thousand rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from syncscope.report.wording import alike
+from syncscope.report.finding_phrases import group_alike
 from syncscope.rules import BY_CODE, RunRule
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import RankBetween, WaitsFor
@@ -15,8 +15,8 @@ from syncscope.schema.report import NotChecked, Report
 
 
 def notable(report: Report, most: int) -> list[int]:
-    """The traces to show, at most ``most``, in the report's order: the first, those that hold others, the heaviest of
-    each finding, those that wait longest and whose steps take longest; then what comes next."""
+    """At most ``most`` traces to show, in the report's order. The first comes before those that hold others up, the
+    heaviest of each finding, and those that wait longest or whose steps take longest; then the others follow."""
     if len(report.traces) <= most:
         return list(range(len(report.traces)))
     found: dict[int, None] = {}
@@ -28,7 +28,7 @@ def notable(report: Report, most: int) -> list[int]:
 
 
 def reduced(report: Report, most: int) -> Report:
-    """The report with no more than its ``most`` notable traces, and what is said of them."""
+    """The report with no more than its ``most`` notable traces and their findings."""
     kept = {trace: number for number, trace in enumerate(notable(report, most))}
     if len(kept) == len(report.traces):
         return report
@@ -63,7 +63,7 @@ def _by_interest(report: Report) -> Iterator[int]:
     for finding in report.findings:
         if isinstance(BY_CODE.get(finding.rule), RunRule):
             yield finding.trace
-    for group in alike(report.findings):
+    for group in group_alike(report.findings):
         yield group[0].trace
     if report.between_ranks is not None:
         rows = report.between_ranks.ranks

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 import msgspec
-import numpy as np
 
 from syncscope.report.escape import terminal
-from syncscope.report.tracks import Slice, tracks
+from syncscope.report.perfetto_tracks import Slice, Track, make_tracks
+from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.tables import Activities
 
 PROCESS = "syncscope"
 PID = (1 << 22) + 1
@@ -33,8 +33,11 @@ _NAMED_STREAM = re.compile(rb'"tid"\s*:\s*"stream \d')
 """Kineto of 2021 puts a stream's work on a thread named after it; later ones on a thread of its number."""
 
 
-def annotated(data: bytes | bytearray, timeline: Timeline, findings: Sequence[Finding]) -> Iterator[bytes | memoryview]:
-    """The pieces of the new file. ``data`` is the trace's JSON, ``findings`` those of its report.
+def annotated(
+    data: bytes | bytearray, timeline: Timeline, findings: Sequence[Finding], hits: Sequence[Hit]
+) -> Iterator[bytes | memoryview]:
+    """The pieces of the new file. ``data`` is the trace's JSON, ``findings`` those of its report, with their numbers;
+    ``hits`` is what all rules found in it.
 
     Raises ``ValueError`` where ``data`` has no list of events to add to.
     """
@@ -42,7 +45,7 @@ def annotated(data: bytes | bytearray, timeline: Timeline, findings: Sequence[Fi
     view = memoryview(data)
     yield view[:at]
     stream = "stream {}" if _NAMED_STREAM.search(data) else "{}"
-    for number, event in enumerate(_events(timeline, findings, stream)):
+    for number, event in enumerate(_events(timeline, make_tracks(timeline, findings, hits), stream)):
         yield (b",\n" if number else b"\n") + msgspec.json.encode(event)
     yield b"\n" if empty else b","
     yield view[at:]
@@ -66,17 +69,16 @@ def _place(data: bytes | bytearray) -> tuple[int, bool]:
     raise ValueError("has no list of traceEvents")
 
 
-def _events(timeline: Timeline, findings: Sequence[Finding], stream: str) -> Iterator[dict[str, object]]:
+def _events(timeline: Timeline, tracks: Sequence[Track], stream: str) -> Iterator[dict[str, object]]:
     yield _metadata("process_name", 0, name=PROCESS)
     yield _metadata("process_sort_index", 0, sort_index=FIRST)
     numbers = count(ARROWS)
-    device = timeline.trace.device[["ts", "end", "device", "stream"]].to_numpy(np.int64)
-    for tid, track in enumerate(tracks(timeline, findings), 1):
+    for tid, track in enumerate(tracks, 1):
         yield _metadata("thread_name", tid, name=terminal(track.label))
         yield _metadata("thread_sort_index", tid, sort_index=tid)
         for one in track.slices:
             yield _slice(one, tid)
-            yield from _arrow(one, tid, device, numbers, stream)
+            yield from _arrow(one, tid, timeline.tables.activities, numbers, stream)
 
 
 def _metadata(what: str, tid: int, **args: str | int) -> dict[str, object]:
@@ -89,12 +91,12 @@ def _slice(one: Slice, tid: int) -> dict[str, object]:
     return {"ph": "X", "cat": PROCESS, "name": terminal(one.name), "pid": PID, "tid": tid, **times, "args": args}
 
 
-def _arrow(one: Slice, tid: int, work: Ints, numbers: Iterator[int], thread: str) -> Iterator[dict[str, object]]:
-    """From a wait to the row of ``work`` (begin, end, device, stream) that it waited for, which is on a ``thread`` of
-    the process that has the device's number."""
+def _arrow(one: Slice, tid: int, work: Activities, numbers: Iterator[int], thread: str) -> Iterator[dict[str, object]]:
+    """From a wait to the row of ``work`` that it waited for, which is on a ``thread`` of the process that has the
+    device's number."""
     if one.waited_for < 0:
         return
-    ts, end, device, stream = work[one.waited_for].tolist()
+    ts, end, device, stream = (int(column[one.waited_for]) for column in (work.ts, work.end, work.device, work.stream))
     met = max(one.ts, ts)  # inside both, and not before the arrow begins
     if min(device, stream) < 0 or not met < min(end, one.end):
         return

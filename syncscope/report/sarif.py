@@ -14,9 +14,11 @@ from typing import Any
 import msgspec
 
 from syncscope.report.escape import sarif, terminal
-from syncscope.report.files import as_uri, in_repository
-from syncscope.report.rulebook import descriptors
-from syncscope.report.wording import alike, said_of, same_warnings, stale_sentence
+from syncscope.report.finding_phrases import describe_finding, group_alike
+from syncscope.report.repository import as_uri, in_repository
+from syncscope.report.sarif_rules import descriptors
+from syncscope.report.trace_phrases import group_warnings
+from syncscope.report.verdict_phrases import describe_stale
 from syncscope.schema.findings import Finding, Frame, Site
 from syncscope.schema.report import NotChecked, Report
 from syncscope.schema.verdict import Verdict
@@ -53,7 +55,7 @@ def render(report: Report, verdict: Verdict | None = None, *, base: str = "") ->
         "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(report, verdict, index, base)],
-        "results": [_result(group, report, verdict, index, base) for group in alike(report.findings)],
+        "results": [_result(group, report, verdict, index, base) for group in group_alike(report.findings)],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
@@ -64,11 +66,11 @@ def _result(
 ) -> dict[str, Any]:
     finding = group[0]
     stands = verdict is not None and finding in verdict.unexpected
-    said = _sentence("; ".join(said_of(finding)))
+    sentence = _sentence("; ".join(describe_finding(finding)))
     result: dict[str, Any] = {
         **_rule(finding.rule, index),
         "level": "error" if stands else finding.severity,
-        "message": {"text": sarif(f"{said} {finding.fix}")},
+        "message": {"text": sarif(f"{sentence} {finding.fix}")},
         "locations": [_location(finding, report, base)],
         "partialFingerprints": {"syncscope/v1": terminal(finding.fingerprint)},
         "properties": {name: _plain(getattr(finding, name)) for name in FIGURES},
@@ -133,17 +135,17 @@ def _region(frame: Frame) -> dict[str, Any]:
 
 
 def _invocation(report: Report, verdict: Verdict | None, index: dict[str, int], base: str) -> dict[str, Any]:
-    """How the analysis went. It was not successful when a trace could not be read, or a gated rule
-    or a budget not be judged."""
+    """How the analysis went. It failed where a trace could not be read, a gated rule could not be checked, or a budget
+    could not be judged."""
     gated = verdict.not_checked if verdict else ()
     # What several traces say alike stands once.
     entries = {(entry.rule, entry.why, entry.partial): entry for entry in (*report.not_checked, *gated)}
     unseen = [_unseen(entry, index, entry in gated) for entry in entries.values()]
-    warned = [_notice("trace-warning", "warning", text) for text, _ in same_warnings(report.traces)]
+    warned = [_notice("trace-warning", "warning", text) for text, _ in group_warnings(report.traces)]
     unread = [_notice("unread", "error", f"{entry.path}: {entry.why}") for entry in report.unread]
     budgets = (*verdict.exceeded, *verdict.unchecked_budgets) if verdict else ()
     over = [_notice("budget", "error", f"{budget.name}: {budget.message}") for budget in budgets]
-    stale = [_notice("stale-expectation", "error", f"{one.where}: {stale_sentence(one)}") for one in report.stale]
+    stale = [_notice("stale-expectation", "error", f"{one.where}: {describe_stale(one)}") for one in report.stale]
     return {
         "executionSuccessful": not report.unread and (verdict is None or not verdict.blind),
         "toolExecutionNotifications": [*unread, *unseen, *warned, *over],

@@ -11,25 +11,20 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from syncscope.report import ranks_text
+from syncscope.report import text_ranks
 from syncscope.report.escape import terminal
-from syncscope.report.hta_text import show_hta
+from syncscope.report.finding_phrases import describe_cost, group_alike
 from syncscope.report.notable import notable
-from syncscope.report.page import cause_label, milliseconds
-from syncscope.report.printed import line as _line
-from syncscope.report.printed import place as _place
-from syncscope.report.wording import (
-    alike,
-    conclusion,
-    count,
-    how_to_allow,
-    labels,
-    ratchet,
-    same_warnings,
-    several,
-    size,
-    tally,
-    weights,
+from syncscope.report.numbers import count, milliseconds, size
+from syncscope.report.text_hta import show_hta
+from syncscope.report.text_lines import line as _line
+from syncscope.report.text_lines import place as _place
+from syncscope.report.trace_phrases import group_warnings, join_labels, label_by_number, label_cause
+from syncscope.report.verdict_phrases import (
+    describe_baseline,
+    explain_how_to_allow,
+    summarize_report,
+    summarize_verdict,
 )
 from syncscope.schema.findings import Finding, Frame, Severity
 from syncscope.schema.report import NotChecked, Report, Stale, TraceInfo
@@ -64,24 +59,24 @@ def render(report: Report, console: Console) -> None:
     unexpected = [finding for finding in report.findings if finding.status == "unexpected"]
     _findings(unexpected, report, console)
     _hta(report, console)
-    _line(console, Text(tally(report), style="bold"))
+    _line(console, Text(summarize_report(report), style="bold"))
     _stale(report.stale, console)
     _not_checked(report.not_checked, report.traces, console)
 
 
 def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
-    """Print what stands against a report, and in the last line whether it passes."""
+    """Print why a report fails, and in the last line whether it does."""
     _traces(report, console)
     _findings(verdict.unexpected, report, console)
     _stale(verdict.stale, console)
     _budgets(verdict.budgets, report.traces, console)
     _not_checked(verdict.not_checked, report.traces, console)
-    if told := ratchet(verdict):
-        _line(console, Text(terminal(told)), hang=INDENT)
+    if baseline := describe_baseline(verdict):
+        _line(console, Text(terminal(baseline)), hang=INDENT)
     if verdict.unexpected:
-        _line(console, Text(terminal(how_to_allow(verdict)), style="dim"), hang=INDENT)
+        _line(console, Text(terminal(explain_how_to_allow(verdict)), style="dim"), hang=INDENT)
     style = "bold red" if verdict.exit_code else "bold green"
-    _line(console, Text(conclusion(verdict, report), style=style))
+    _line(console, Text(summarize_verdict(verdict, report), style=style))
 
 
 def _traces(report: Report, console: Console) -> None:
@@ -89,16 +84,16 @@ def _traces(report: Report, console: Console) -> None:
     if len(traces) == 1:
         _one_trace(traces[0], console)
     else:
-        ranks_text.render(report, console)
-    ranks_text.unread(report.unread, console)
-    for warning, where in same_warnings(traces):
-        at = f" ({several(where)})" if len(traces) > 1 else ""
+        text_ranks.render(report, console)
+    text_ranks.unread(report.unread, console)
+    for warning, where in group_warnings(traces):
+        at = f" ({join_labels(where)})" if len(traces) > 1 else ""
         _line(console, Text.assemble(("warning: ", "yellow"), terminal(warning) + at), hang=9)
     console.print()
 
 
 def _hta(report: Report, console: Console) -> None:
-    names = labels(report.traces)
+    names = label_by_number(report.traces)
     for number in notable(report, MOST_HTA):
         hta = report.traces[number].hta
         if hta is not None:
@@ -153,8 +148,8 @@ def _device_time(info: TraceInfo) -> list[str]:
     a_step = " a step" if info.steps.count else ""
     lines = [f"device busy {milliseconds(overlap.device_busy_ms)}{a_step}: {', '.join(busy)}"]
     causes = sorted(overlap.idle_by_cause.items(), key=lambda pair: -pair[1])
-    told = ", ".join(f"{terminal(cause_label(cause))} {milliseconds(ms)}" for cause, ms in causes if ms > 0)
-    lines.append(f"device idle {milliseconds(overlap.idle_ms)}{a_step}" + (f": {told}" if told else ""))
+    parts = ", ".join(f"{terminal(label_cause(cause))} {milliseconds(ms)}" for cause, ms in causes if ms > 0)
+    lines.append(f"device idle {milliseconds(overlap.idle_ms)}{a_step}" + (f": {parts}" if parts else ""))
     return lines
 
 
@@ -172,7 +167,7 @@ def _savings(info: TraceInfo) -> list[str]:
 
 
 def _findings(findings: Iterable[Finding], report: Report, console: Console) -> None:
-    for group in alike(findings):
+    for group in group_alike(findings):
         _finding(group, report, console)
 
 
@@ -181,7 +176,7 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     heading = Text.assemble(
         (finding.severity, STYLES[finding.severity]), f" {terminal(finding.rule)} ", (terminal(finding.name), "bold")
     )
-    heading.append(f" · {weights(finding)}")
+    heading.append(f" · {describe_cost(finding)}")
     _line(console, heading, hang=INDENT)
     if finding.site is not None:
         place = _place(finding.site, finding.site.expression, "bold cyan")
@@ -198,7 +193,7 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     if finding.bytes is not None:
         detail.append(f"{size(finding.bytes)} in all")
     if len(report.traces) > 1:
-        shown = labels(report.traces)[finding.trace]
+        shown = label_by_number(report.traces)[finding.trace]
         several = f"{len(group)} of {len(report.traces)} traces, {shown} shown"
         detail.append(f"on {several if len(group) > 1 else shown}")
     if detail:
@@ -222,13 +217,13 @@ def _stale(stale: Iterable[Stale], console: Console) -> None:
 
 
 def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Console) -> None:
-    """Of each budget and outcome the worst trace."""
+    """Print the worst trace of each budget and outcome."""
     worst: dict[tuple[str, str], Budget] = {}
     for budget in budgets:
         known = worst.setdefault((budget.outcome, budget.name), budget)
         if (budget.found or 0) > (known.found or 0):
             worst[budget.outcome, budget.name] = budget
-    names = labels(traces)
+    names = label_by_number(traces)
     for budget in worst.values():
         where = f" ({names[budget.trace]})" if len(traces) > 1 else ""
         text = Text.assemble((f"budget {budget.outcome} ", BUDGET_STYLES[budget.outcome]), f"{terminal(budget.name)}: ")
@@ -236,10 +231,10 @@ def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Co
 
 
 def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], console: Console) -> None:
-    """Rules that could not look, or not everywhere; those with one reason on one line."""
+    """Print the rules that could not be checked, or only in part, a line for each reason."""
     reasons: dict[str, dict[str, None]] = {}
     where: dict[str, dict[str, None]] = {}
-    names = labels(traces)
+    names = label_by_number(traces)
     partial: set[str] = set()
     for entry in entries:
         if entry.partial:
@@ -247,7 +242,7 @@ def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], con
         reasons.setdefault(entry.why, {})[terminal(entry.rule)] = None
         where.setdefault(entry.why, {})[names[entry.trace]] = None
     for why, rules in reasons.items():
-        on = f" (on {several(where[why])})" if len(where[why]) < len(traces) else ""
+        on = f" (on {join_labels(where[why])})" if len(where[why]) < len(traces) else ""
         label = ("checked in part ", "dim") if why in partial else ("not checked ", "bold yellow")
         text = Text.assemble(label, f"{', '.join(sorted(rules))}: {terminal(why)}{on}")
         _line(console, text, hang=INDENT)

@@ -101,14 +101,14 @@ def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
 
 
 def _related_by_copies(hits: list[Hit]) -> list[Hit]:
-    """The hits, each related to those about the same copies."""
+    """The hits, numbered, each related to those about the same copies."""
     by_copy: dict[int, list[str]] = {}
     for hit in hits:
         for row in hit.copies:
             by_copy.setdefault(row, []).append(hit.finding.fingerprint)
     related = []
-    for hit in hits:
+    for number, hit in enumerate(hits):
         others = {other for row in hit.copies for other in by_copy[row]} - {hit.finding.fingerprint}
         fingerprints = tuple(sorted(others | set(hit.finding.related)))
-        related.append(replace(hit, finding=msgspec.structs.replace(hit.finding, related=fingerprints)))
+        related.append(replace(hit, finding=msgspec.structs.replace(hit.finding, related=fingerprints, number=number)))
     return related

@@ -102,6 +102,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     fix: str
     fingerprint: str
+    number: int | msgspec.UnsetType = msgspec.UNSET
+    """Its number among those that the rules found in its trace: what ties it to its waits and copies. Inside the
+    program only; a saved report has none, nor has what shows only between ranks."""
 
 
 def fingerprint(rule: str, file: str, function: str, expression: str | None, ordinal: int = 0) -> str:
@@ -113,6 +116,32 @@ def fingerprint(rule: str, file: str, function: str, expression: str | None, ord
     text = " ".join((expression or "").split())
     digest = hashlib.sha256("\x00".join((rule, file, function, text, str(ordinal))).encode()).hexdigest()
     return digest[:16]
+
+
+def identity(finding: Finding) -> tuple[object, ...]:
+    """What tells the findings of one trace apart where they have no numbers: nothing that estimate or policy change."""
+    return (
+        finding.rule, finding.fingerprint, finding.site, finding.at, finding.op, finding.first_ns, finding.count,
+        finding.bytes,
+    )  # fmt: skip
+
+
+def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Finding]:
+    """``findings`` of a trace, each with the number of the one it is among ``known``, those that the rules find in it.
+
+    A finding that has a number keeps it; one that is not among ``known`` has none.
+    """
+    numbers: dict[object, list[int]] = {}
+    for one in known:
+        if one.number is not msgspec.UNSET:
+            numbers.setdefault(identity(one), []).append(one.number)
+    found = []
+    for finding in findings:
+        same = numbers.get(identity(finding))
+        if finding.number is msgspec.UNSET and same:
+            finding = msgspec.structs.replace(finding, number=same.pop(0))
+        found.append(finding)
+    return found
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

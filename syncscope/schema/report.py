@@ -195,7 +195,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_json(self, *, indent: int = 2) -> str:
         """The JSON report."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=indent).decode()
+        return msgspec.json.format(msgspec.json.encode(self.without_numbers()), indent=indent).decode()
+
+    def without_numbers(self) -> Report:
+        """The report as it is saved: ``Finding.number`` means nothing outside the program."""
+        findings = tuple(msgspec.structs.replace(finding, number=msgspec.UNSET) for finding in self.findings)
+        return msgspec.structs.replace(self, findings=findings)
 
     @classmethod
     def from_json(cls, data: str | bytes) -> Report:

@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
+import msgspec
+import numpy as np
 
-from syncscope.report.picture.lanes import MEMORY, Lane, Lanes, Spot, StepMark, columns, links, series
+from syncscope.report.picture.lanes import (
+    BARS,
+    MEMORY,
+    Lane,
+    Lanes,
+    StepMark,
+    find_series,
+    pack_columns,
+    pack_links,
+)
 from syncscope.report.picture.rows import KIND
+from syncscope.report.picture.spots import Spot
 from syncscope.schema.findings import Finding, Frame, Severity, Site, Sketch, SketchLane, Status, fingerprint
 from syncscope.schema.hta import HTA, HTATable
 from syncscope.schema.report import Coverage, NotChecked, Overlap, Replay, Report, Stale, Steps, Tool, TraceInfo
+from syncscope.timeline.intervals import Ints
 
 MS = 1_000_000
+SCALAR_READ, PAGEABLE_COPY, NOT_OVERLAPPED = range(3)
+"""Numbers of findings that the sample's bars name."""
 HOSTILE = "</script><b>bold</b><img src=x onerror=alert(1)>&amp;\u202e\u2028"
 """Breaks out of a script, is markup for HTML and for plotly, an entity, and text direction."""
 
@@ -35,6 +49,7 @@ def finding(
     per_step: float | None = 1.0,
     first_ns: int | None = None,
     after: Sketch | None = None,
+    number: int | msgspec.UnsetType = msgspec.UNSET,
     message: str = "The host waits for everything queued before it.",
     fix: str = "Keep the value on the device and read it once an epoch.",
 ) -> Finding:
@@ -54,7 +69,7 @@ def finding(
         saving_high_ms_per_step=None if saving is None else saving * 1.2,
         saving_null_why=None if saving is not None else "no bare step time was recorded",
         first_ns=first_ns, after=after, message=message, fix=fix,
-        fingerprint=fingerprint(rule, "train.py", "train_step", expression or op, 0),
+        fingerprint=fingerprint(rule, "train.py", "train_step", expression or op, 0), number=number,
     )  # fmt: skip
 
 
@@ -62,13 +77,14 @@ def findings(rank: int | None = None) -> tuple[Finding, ...]:
     start = 1000 * MS
     return (
         finding("SYN102", "scalar-read", 42, "loss.item()", severity="error", stall=1.63, saving=0.19, rank=rank,
-                first_ns=start + 3_250_000, nbytes=12, after=sketch(4.9, "000000000", "999999999")),
+                first_ns=start + 3_250_000, nbytes=12, number=SCALAR_READ, after=sketch(4.9, "000000000", "999999999")),
         finding("CPY201", "pageable-copy", 31, "batch.to(device, non_blocking=True)", stall=0.42, op="aten::copy_",
-                nbytes=3 * 4_194_304, rank=rank, first_ns=start + MS // 2,
+                nbytes=3 * 4_194_304, rank=rank, first_ns=start + MS // 2, number=PAGEABLE_COPY,
                 message="4.0 MiB a step are copied from pageable memory, so the host blocks inside the copy.",
                 fix="Let the DataLoader pin in its own thread: DataLoader(..., pin_memory=True)."),
         finding("OVL301", "copy-not-overlapped", 31, "batch.to(device, non_blocking=True)", op="aten::copy_",
-                severity="note", rank=rank, message="Exposed 0.40 ms a step: the memory is pageable."),
+                severity="note", rank=rank, number=NOT_OVERLAPPED,
+                message="Exposed 0.40 ms a step: the memory is pageable."),
         finding("SYN105", "explicit-sync", 58, "torch.cuda.synchronize()", status="expected", rank=rank, per_step=None,
                 reason="timing of the epoch", op="cudaDeviceSynchronize", stall=0.02, saving=0.0),
         finding("SYN109", "library-sync", None, None, severity="note", status="baseline", op="aten::linalg_inv_ex",
@@ -151,20 +167,18 @@ class _Draft:
         self.rows.append(row)
         return row
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> dict[str, Ints]:
         rows = sorted(self.rows, key=lambda row: (row["lane"], row["kind"], row["ts"]))
         number = {id(row): i for i, row in enumerate(rows)}
-        return pd.DataFrame([{**row, "link": number.get(id(row["link"]), -1)} for row in rows])
+        linked = [{**row, "link": number.get(id(row["link"]), -1)} for row in rows]
+        return {name: np.array([row[name] for row in linked], np.int64) for name in ("lane", "kind", "link", *BARS)}
 
 
 def lanes(path: str = "runs/trace.json.gz", rank: int | None = None, kernel: str = "ampere_sgemm_128x64_tn") -> Lanes:
     draft = _Draft("main", "loader", "idle", "s7", "s20")
-    spots = tuple(
-        Spot(file="train.py", line=line, expression=text, at_file="<site-packages>/lib/metrics.py", at_line=88, op=op)
-        for line, text, op in (
-            (42, "loss.item()", "aten::item"),
-            (31, "batch.to(device, non_blocking=True)", "aten::copy_"),
-        )
+    spots = (
+        Spot(file="train.py", line=42, findings=(SCALAR_READ,)),
+        Spot(file="train.py", line=31, findings=(PAGEABLE_COPY, NOT_OVERLAPPED)),
     )
     for step in range(3):
         t = step * 6.0
@@ -198,8 +212,8 @@ def lanes(path: str = "runs/trace.json.gz", rank: int | None = None, kernel: str
             Lane(label="stream 7", place="stream", device=0, stream=7),
             Lane(label="stream 20", place="stream", device=0, stream=20),
         ),
-        series=series(table), bars=columns(table), links=links(table),
-        wait_ms_per_step=2.08,
+        series=find_series(table["lane"], table["kind"]), bars=pack_columns(table), links=pack_links(table["link"]),
+        blocked_ms_per_step=2.08,
         events=int(table["merged"].sum()), events_merged=3 * 40,
         sources={"train.py": {"40": "    out = model(batch)", "41": "    loss = criterion(out, y)",
                               "42": "    running += loss.item()", "43": "    loss.backward()"}},

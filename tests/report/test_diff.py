@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from syncscope.compare.diff import Change, Diff, diff
-from syncscope.report import diff_markdown, diff_text
+from syncscope.report import markdown_diff, text_diff
 from syncscope.schema.report import NotChecked, Report
 from tests.report import sample
 
@@ -42,7 +42,7 @@ def after() -> Report:
 
 def terminal(found: Diff, width: int = 100) -> str:
     buffer = io.StringIO()
-    diff_text.render(found, Console(file=buffer, width=width, color_system=None))
+    text_diff.render(found, Console(file=buffer, width=width, color_system=None))
     return buffer.getvalue()
 
 
@@ -69,7 +69,7 @@ def test_what_is_worse_comes_first() -> None:
 def test_nothing_changed_says_so() -> None:
     found = diff(after(), after())
     assert terminal(found).endswith("nothing changed, 5 the same\n")
-    assert "### syncscope: nothing changed" in diff_markdown.render(found)
+    assert "### syncscope: nothing changed" in markdown_diff.render(found)
 
 
 def test_steps_without_a_common_measure_are_not_compared() -> None:
@@ -81,7 +81,7 @@ def test_equal_lines_are_all_named() -> None:
     change = Change(kind="new", finding=sample.findings()[0], before=0.0, after=1.0, lines=(40, 42))
     found = msgspec.structs.replace(diff(before(), before()), changes=(change,))
     assert "  any of the lines 40, 42 may be the new one\n" in terminal(found)
-    assert "any of the lines 40\\, 42 may be the new one" in diff_markdown.render(found)
+    assert "any of the lines 40\\, 42 may be the new one" in markdown_diff.render(found)
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -94,7 +94,7 @@ def rendered(text: str) -> str:
 
 
 def test_the_comment_shows_what_is_worse_and_folds_the_rest() -> None:
-    text = diff_markdown.render(diff(before(), after()))
+    text = markdown_diff.render(diff(before(), after()))
     assert text.index("| new |") < text.index("| more |") < text.index("| unclear |")
     shown, _, folded = rendered(text).partition("<details>")
     assert "<h3>syncscope: 1 new, 1 more often, 1 unclear, 1 less often, 1 fixed, 1 the same</h3>" in shown
@@ -128,7 +128,7 @@ def test_hostile_names_stay_text_in_the_terminal() -> None:
 
 
 def test_hostile_names_stay_text_in_the_comment() -> None:
-    text = diff_markdown.render(hostile_diff())
+    text = markdown_diff.render(hostile_diff())
     html = rendered(text)
     assert "<img" not in html and "<!--" not in html and "<a " not in html and "<strong>d" not in html
     assert html.count("<details>") == html.count("</details>") == 1
@@ -144,6 +144,6 @@ def test_the_comment_stays_under_what_github_takes() -> None:
         for kind in ("new", "fixed")
         for n in range(500)
     )
-    text = diff_markdown.render(msgspec.structs.replace(hostile_diff(), changes=changes))
+    text = markdown_diff.render(msgspec.structs.replace(hostile_diff(), changes=changes))
     assert len(text) < 65_536
     assert text.count(" more\n") == 3

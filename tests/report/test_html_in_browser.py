@@ -59,7 +59,7 @@ def test_expected_findings_say_why(show: Show) -> None:
     page = show(sample()).page
     card = page.locator("#finding-4")
     card.locator("summary").first.click()
-    assert "Expected: timing of the epoch" in card.inner_text()
+    card.get_by_text("Expected: timing of the epoch").wait_for()
 
 
 def test_what_goes_beyond_the_baseline_says_so_and_what_it_covers_too(show: Show) -> None:
@@ -67,7 +67,7 @@ def test_what_goes_beyond_the_baseline_says_so_and_what_it_covers_too(show: Show
     page = show(render(report(found=[beyond, findings()[4]]), [lanes()])).page
     assert "baseline 1, now 2 a step</script><b>bold</b>" in page.locator("#finding-1").inner_text()
     page.locator("#finding-2 summary").first.click()
-    assert "In the baseline" in page.locator("#finding-2").inner_text()
+    page.locator("#finding-2").get_by_text("In the baseline").wait_for()
 
 
 def test_search_and_filters_narrow_the_cards(show: Show) -> None:

@@ -150,7 +150,7 @@ def test_in_json(name: str) -> None:
 
     report = spoiled(sample.report(), name)
     output = RENDERERS["json"](Content(report))
-    assert Report.from_json(output) == report
+    assert Report.from_json(output) == report.without_numbers()
     assert obeyed(output) == []
 
 

@@ -88,7 +88,8 @@ def test_times_keep_every_nanosecond(tmp_path: Path) -> None:
 def test_a_hostile_name_is_text(name: str) -> None:
     builder = traces.waiting(frame=(f"{name}.py", 21, name, name))
     timeline = Timeline(builder.trace())
-    ours, _ = events(b"".join(perfetto.annotated(builder.json(), timeline, [hit.finding for hit in find(timeline)[0]])))
+    found, _ = find(timeline)
+    ours, _ = events(b"".join(perfetto.annotated(builder.json(), timeline, [hit.finding for hit in found], found)))
     assert len([event for event in ours if event["ph"] == "X"]) > 3
     assert not unseen(json.dumps(ours, ensure_ascii=False))
 
@@ -104,7 +105,7 @@ def test_a_hostile_name_is_text(name: str) -> None:
 )
 def test_events_go_into_the_traces_list_and_no_other(before: str, after: str) -> None:
     timeline = Timeline(traces.waiting().trace())
-    made = b"".join(perfetto.annotated((before + after).encode(), timeline, ())).decode()
+    made = b"".join(perfetto.annotated((before + after).encode(), timeline, (), ())).decode()
     assert made.startswith(before.rstrip(" ")) or made.startswith(before)
     document = json.loads(made.lstrip("\ufeff"))
     listed = document["traceEvents"] if isinstance(document, dict) else document
@@ -115,7 +116,7 @@ def test_events_go_into_the_traces_list_and_no_other(before: str, after: str) ->
 def test_what_has_no_list_is_refused() -> None:
     timeline = Timeline(traces.waiting().trace())
     with pytest.raises(ValueError, match="no list of traceEvents"):
-        list(perfetto.annotated(b'{"a": {"traceEvents": []}}', timeline, ()))
+        list(perfetto.annotated(b'{"a": {"traceEvents": []}}', timeline, (), ()))
 
 
 def test_arrows_end_on_threads_named_after_streams_where_the_trace_has_those(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from fixtures.labels import CASES, recordings
 from syncscope.analysis.analyze import analyze
 from syncscope.analysis.merge import merge
 from syncscope.policy import Policy, check_gate
-from syncscope.report.rulebook import as_markdown, descriptors
 from syncscope.report.sarif import NOTIFICATIONS, render
+from syncscope.report.sarif_rules import as_markdown, descriptors
 from syncscope.rules import RULES
 from syncscope.schema.findings import SEVERITIES, Finding, Frame, Site
 from syncscope.schema.report import NotChecked, Report

@@ -29,6 +29,7 @@ def made() -> dict[str, Any]:
     (root,), parts = msgspec.json.schema_components([Report], ref_template="#/$defs/{name}")
     parts["Report"]["properties"]["schema_version"] = {"const": SCHEMA_VERSION}
     parts["Report"]["required"].insert(0, "schema_version")
+    del parts["Finding"]["properties"]["number"]  # inside the program only
     title = f"JSON report of syncscope, version {SCHEMA_VERSION}"
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **root, "$defs": parts}
     return dict(json.loads(json.dumps(whole)))  # tuples become lists

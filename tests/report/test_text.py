@@ -9,7 +9,6 @@ from rich.console import Console
 
 from syncscope.analysis.merge import merge
 from syncscope.report.text import render, render_verdict, to_text
-from syncscope.report.wording import size
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import NotChecked, Replay, Report
 from syncscope.schema.verdict import Budget, BudgetOutcome, Ratchet, RatchetOutcome, Verdict
@@ -329,10 +328,3 @@ def test_hostile_names_stay_text_in_a_verdict() -> None:
     assert text.count("[bold red]x[/bold red] ::error::") >= 8
     assert text.replace("\n", "").isprintable()
     assert all(not line.startswith("::") for line in text.splitlines())
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 B"), (12, "12 B"), (1024, "1 KiB"), (4 << 20, "4 MiB"), (3 << 40, "3 TiB")]
-)
-def test_sizes_have_three_digits(number: int, text: str) -> None:
-    assert size(number) == text

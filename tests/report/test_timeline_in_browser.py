@@ -8,7 +8,8 @@ import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report.html import render
-from syncscope.report.picture.lanes import lanes as trace_lanes
+from syncscope.report.picture.lanes import draw_lanes
+from syncscope.rules import find
 from syncscope.timeline import Timeline
 from syncscope.trace import load
 from tests.builders import TraceBuilder
@@ -184,7 +185,7 @@ def test_another_step_can_be_chosen(show: Show) -> None:
 def test_a_real_recording_shows_what_its_json_says(show: Show) -> None:
     timeline = Timeline(load(FIXTURE))
     found = analyze_timelines([timeline])
-    made = show(render(found, [trace_lanes(timeline)]))
+    made = show(render(found, [draw_lanes(timeline, find(timeline)[0])]))
     page = made.page
     assert made.errors == []
     assert page.locator(".finding").count() == len(found.findings) > 3
@@ -196,9 +197,8 @@ def test_a_real_recording_shows_what_its_json_says(show: Show) -> None:
         # The bar that begins then is chosen, and in view.
         low, high = x_range(page)
         start = page.locator("#selected dt", has_text="Start").locator("xpath=../dd").inner_text()
-        steps = timeline.steps
-        step = steps[steps["ts"] <= one.first_ns].iloc[-1]
-        exact = (one.first_ns - int(step["ts"])) / 1e6
+        begins = timeline.tables.steps.ts
+        exact = (one.first_ns - int(begins[begins <= one.first_ns][-1])) / 1e6
         value, unit = start.split()
         assert float(value.replace(",", "")) / (1000 if unit == "µs" else 1) == pytest.approx(exact, rel=0.01)
         assert low <= exact <= high
@@ -213,7 +213,7 @@ def test_a_hundred_thousand_bars_open_and_move(show: Show) -> None:
             args = {**event["args"], "correlation": i + 1}
             builder.events.append({**event, "ts": event["ts"] + shift, "args": args})
     timeline = Timeline(builder.trace())
-    picture = trace_lanes(timeline)
+    picture = draw_lanes(timeline, find(timeline)[0])
     assert picture.bars["ts"].count > 100_000
     made = show(render(analyze_timelines([timeline]), [picture]))
     page = made.page

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.report.page import BECAUSE
+from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
 from syncscope.rules.device_starved import DeviceStarved
 from syncscope.timeline import Timeline

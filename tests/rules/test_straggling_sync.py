@@ -166,7 +166,7 @@ def test_a_thousand_collectives_a_step_leave_a_short_table():
 
 def test_the_table_survives_the_json_report():
     report = joined(EARLY, rank(1, 500, 500, 500))
-    assert Report.from_json(report.to_json()) == report
+    assert Report.from_json(report.to_json()) == report.without_numbers()
 
 
 def test_a_trace_without_runtime_calls_stays_unchecked_beside_others():

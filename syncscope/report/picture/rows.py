@@ -1,30 +1,57 @@
-"""Rows of the timeline's picture, before they are merged: host threads, streams and idle devices as one table."""
+"""The rows of the timeline's picture, before they are merged: host threads, streams and idle devices as one table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from syncscope.report.picture.spots import Spots
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.tables import Objects
 from syncscope.timeline.timeline import Timeline
 from syncscope.timeline.waits import is_wait
 
-ROWS = {
-    "ts": "int64", "end": "int64",  # ns since the trace's base
-    "where": "int64",  # HOST, IDLE or STREAM
-    "tid": "int64", "device": "int64", "stream": "int64",  # −1 where it does not apply
-    "kind": "int64",  # index in KINDS
-    "name": "object",
-    "bytes": "int64",  # −1 none
-    "memory": "object",  # pageable | pinned | ""
-    "place": "int64",  # index in Timeline.places, −1 for what is no wait and no copy
-    "op": "object",  # for a wait or copy the innermost op that a user knows, else the call's name; "" none
-    "link": "int64",  # row of this table that it led to or waited for (idle: the wait behind it), −1 none
-}  # fmt: skip
-"""One row an event of the picture."""
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Events of the picture: columns of one length."""
+
+    ts: Ints
+    end: Ints
+    """Nanoseconds since the trace's base."""
+    where: Ints
+    """``HOST``, ``IDLE`` or ``STREAM``."""
+    tid: Ints
+    device: Ints
+    stream: Ints
+    """−1 where they do not apply."""
+    kind: Ints
+    """Index in ``KINDS``."""
+    name: Objects
+    bytes: Ints
+    """−1 none."""
+    memory: Objects
+    """``pageable``, ``pinned`` or ``""``."""
+    spot: Ints
+    """Index in ``Spots.all``, −1 for what is no wait and no copy."""
+    link: Ints
+    """Row of the picture that it led to or waited for (idle: the wait behind it), −1 none."""
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def take(self, rows: Ints | Bools) -> Self:
+        """Some rows: by number, in that order, or those for which a mask is true."""
+        return type(self)(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
 
 HOST, IDLE, STREAM = range(3)
 """Where a row is drawn: on a host thread, in the strip of a device's idle time, on a stream."""
@@ -44,104 +71,92 @@ SLACK = 20_000
 """Nanoseconds by which device work may seem to end after the wait for it."""
 
 
-def picture_rows(timeline: Timeline) -> pd.DataFrame:
-    """Everything a picture can show (``ROWS``): calls, device rows, outermost ops and annotations, bubbles, and what is
-    exposed, in this order."""
+def picture_rows(timeline: Timeline, spots: Spots) -> Rows:
+    """Everything a picture can show: calls, device rows, outermost ops and annotations, bubbles, and what is exposed,
+    in this order."""
     trace = timeline.trace
-    calls, device = _calls(timeline), _device(timeline)
-    # Calls come first, then device rows: a row of the device is a row of this table behind them.
-    target = np.full(len(calls), -1, dtype=np.int64)
-    launched = np.flatnonzero(timeline.launch >= 0)[::-1]
-    target[timeline.launch[launched]] = launched
-    waits = timeline.waits
-    target[waits["call"].to_numpy(np.int64)] = waited_for(timeline)
-    calls["link"] = np.where(target >= 0, target + len(calls), -1)
-    ops = timeline.ops
+    device = _device_rows(timeline, spots)
     marker = trace.ops["name"].astype(str).str.startswith(MARKER).to_numpy(bool)
-    top = trace.ops[_outermost(ops.nesting.parent, marker)]
-    mine = trace.annotations
-    notes = mine[~mine["name"].astype(str).str.startswith(MARKER).to_numpy(bool)]
-    hosts = _host(top, "op"), _host(_widest(notes), "annotation")
-    parts = [calls, device, *hosts, _bubbles(timeline), _exposed(device)]
-    found: pd.DataFrame = pd.concat([part[list(ROWS)] for part in parts], ignore_index=True)
-    return found
+    outermost = trace.ops[_outermost(timeline.ops.nesting.parent, marker)]
+    notes = trace.annotations
+    notes = notes[~notes["name"].astype(str).str.startswith(MARKER).to_numpy(bool)]
+    hosts = _host_rows(outermost, "op"), _host_rows(_widest(notes), "annotation")
+    # The links of calls and bubbles rely on calls being first and device rows second.
+    return _concatenated([_call_rows(timeline, spots), device, *hosts, _bubble_rows(timeline), *_exposed_rows(device)])
 
 
-def _blank(n: int, where: int) -> pd.DataFrame:
-    defaults = {"tid": -1, "device": -1, "stream": -1, "bytes": -1, "memory": "", "place": -1, "op": "", "link": -1}
-    found: pd.DataFrame = pd.DataFrame({"where": np.full(n, where, dtype=np.int64), **defaults})
-    return found
+def _rows(ts: Ints, end: Ints, where: int, kind: Ints | str, **columns: Any) -> Rows:
+    """Rows with what is given; every other column says that it does not apply."""
+    n = len(ts)
+    kind = np.full(n, KIND[kind], np.int64) if isinstance(kind, str) else kind
+    nothing = {name: np.full(n, -1, np.int64) for name in ("tid", "device", "stream", "bytes", "spot", "link")}
+    texts = {name: np.full(n, "", object) for name in ("name", "memory")}
+    return Rows(ts=ts, end=end, where=np.full(n, where, np.int64), kind=kind, **{**nothing, **texts, **columns})
 
 
-def _host(table: pd.DataFrame, kind: str) -> pd.DataFrame:
-    table = table.reset_index(drop=True)
-    columns = {"ts": table["ts"], "end": table["end"], "tid": table["tid"], "name": table["name"].astype(object)}
-    found: pd.DataFrame = _blank(len(table), HOST).assign(kind=KIND[kind], **columns)
-    return found
+def _concatenated(parts: Sequence[Rows]) -> Rows:
+    return Rows(**{field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Rows)})
 
 
-def _calls(timeline: Timeline) -> pd.DataFrame:
-    calls, waits, copies = timeline.calls, timeline.waits, timeline.copies
-    rows = _host(calls, "call")
-    kind = np.where(calls["role"].isin(COMMANDS).to_numpy(bool), KIND["launch"], KIND["call"])
-    place, op = rows["place"].to_numpy(copy=True), np.full(len(rows), "", dtype=object)
-    size, memory = rows["bytes"].to_numpy(copy=True), op.copy()
-    launched = copies[copies["launch"].to_numpy(np.int64) >= 0]
-    at = launched["launch"].to_numpy(np.int64)
-    place[at], op[at] = launched["place"], _known_ops(launched["ops"], rows["name"].to_numpy()[at])
-    size[at], memory[at] = launched["bytes"], launched["memory"]
+def _host_rows(table: pd.DataFrame, kind: str) -> Rows:
+    ts, end, tid = (table[column].to_numpy(np.int64) for column in ("ts", "end", "tid"))
+    return _rows(ts, end, HOST, kind, tid=tid, name=table["name"].astype(object).to_numpy(object))
+
+
+def _call_rows(timeline: Timeline, spots: Spots) -> Rows:
+    """The runtime calls. Device rows stand behind them: what a call launched or waited for has its row there."""
+    calls, waits, copies = timeline.tables.calls, timeline.tables.waits, timeline.tables.copies
+    kind = np.where(np.isin(calls.role, list(COMMANDS)), KIND["launch"], KIND["call"])
+    spot, size = np.full(len(calls), -1, np.int64), np.full(len(calls), -1, np.int64)
+    memory = np.full(len(calls), "", object)
+    launched = np.flatnonzero(copies.launch >= 0)
+    at = copies.launch[launched]
+    size[at], memory[at], spot[at] = copies.bytes[launched], copies.memory[launched], spots.of_copies(launched)
     # A copy from or to pageable memory blocks inside its call: that is a wait too.
-    kind[at[(launched["memory"] == "pageable").to_numpy(bool)]] = KIND["wait"]
-    at = waits["call"].to_numpy(np.int64)
-    place[at], op[at] = waits["place"], _known_ops(waits["ops"], waits["name"])
-    kind[at[is_wait(waits["kind"])]] = KIND["wait"]
-    found: pd.DataFrame = rows.assign(kind=kind, place=place, op=op, bytes=size, memory=memory)
-    return found
-
-
-def _device(timeline: Timeline) -> pd.DataFrame:
-    table, copies = timeline.trace.device, timeline.copies
-    shown = np.where((table["kind"] == "memset").to_numpy(bool), KIND["memset"], KIND["compute"])
-    shown[(table["collective"] != "").to_numpy(bool)] = KIND["collective"]
-    rows = _blank(len(table), STREAM).assign(
-        ts=table["ts"], end=table["end"], device=table["device"], stream=table["stream"],
-        name=table["name"].astype(object), bytes=table["bytes"], memory=table["memory"].astype(object),
+    blocking = launched[copies.memory[launched] == "pageable"]
+    kind[copies.launch[blocking]] = KIND["wait"]
+    spot[copies.launch[blocking]] = spots.of_copies(blocking, waits_first=True)
+    spot[waits.call] = spots.of_waits()
+    kind[waits.call[is_wait(waits.kind)]] = KIND["wait"]
+    target = np.full(len(calls), -1, dtype=np.int64)
+    launching = np.flatnonzero(timeline.launch >= 0)[::-1]
+    target[timeline.launch[launching]] = launching
+    target[waits.call] = find_awaited(timeline)
+    link = np.where(target >= 0, target + len(calls), -1)
+    return _rows(
+        calls.ts, calls.end, HOST, kind,
+        tid=calls.tid, name=calls.name, bytes=size, memory=memory, spot=spot, link=link,
     )  # fmt: skip
-    at = copies["row"].to_numpy(np.int64)
-    shown[at] = [KIND.get(direction, KIND["copy"]) for direction in copies["direction"]]
-    place, op = rows["place"].to_numpy(copy=True), np.full(len(rows), "", dtype=object)
-    call = np.append(timeline.calls["name"].astype(object).to_numpy(), "")[copies["launch"].to_numpy(np.int64)]
-    place[at], op[at] = copies["place"], _known_ops(copies["ops"], call)
-    found: pd.DataFrame = rows.assign(kind=shown, place=place, op=op)
-    return found
 
 
-def _known_ops(chains: Iterable[tuple[str, ...]], calls: Iterable[str]) -> list[str]:
-    """What each was, as findings name it: ``aten::item``, not the private ``aten::_local_scalar_dense`` inside."""
-    found = []
-    for chain, call in zip(chains, calls, strict=True):
-        public = [op for op in chain if not op.split("::")[-1].startswith("_")]
-        found.append(str((public or chain or (call,))[-1]))
-    return found
+def _device_rows(timeline: Timeline, spots: Spots) -> Rows:
+    device, copies = timeline.tables.activities, timeline.tables.copies
+    kind = np.where(device.kind == "memset", KIND["memset"], KIND["compute"])
+    kind[device.collective != ""] = KIND["collective"]
+    kind[copies.device_row] = [KIND.get(direction, KIND["copy"]) for direction in copies.direction]
+    spot = np.full(len(device), -1, np.int64)
+    spot[copies.device_row] = spots.of_copies(copies.row)
+    return _rows(
+        device.ts, device.end, STREAM, kind, device=device.device, stream=device.stream,
+        name=device.name, bytes=device.bytes, memory=device.memory, spot=spot,
+    )  # fmt: skip
 
 
-def waited_for(timeline: Timeline) -> Ints:
+def find_awaited(timeline: Timeline) -> Ints:
     """For each wait the row of ``Trace.device`` it waited for, −1 none: its copy, else the last to end during the
     wait of what was launched before it."""
-    waits, copies, device = timeline.waits, timeline.copies, timeline.trace.device
-    found: Ints = np.append(copies["row"].to_numpy(np.int64), -1)[waits["copy"].to_numpy(np.int64)]
-    end = device["end"].to_numpy(np.int64)
+    waits, device = timeline.tables.waits, timeline.tables.activities
+    found: Ints = np.append(timeline.tables.copies.device_row, -1)[waits.copy]
     # What was launched before the trace began, or by a call it does not hold, counts as launched before the wait.
-    launch = timeline.launch
-    asked = np.where(launch >= 0, np.append(timeline.calls["ts"].to_numpy(np.int64), 0)[launch], end.min(initial=0))
-    order = np.argsort(end, kind="stable")
-    without = np.flatnonzero((found < 0) & is_wait(waits["kind"]))
-    spans = waits[["begin", "end"]].to_numpy(np.int64)
-    for wait, last in zip(without, np.searchsorted(end[order], spans[without, 1] + SLACK, side="right"), strict=True):
-        begin = spans[wait, 0]
-        for row in order[:last][::-1]:
-            if end[row] < begin or asked[row] < begin:
-                found[wait] = row if end[row] >= begin else -1
+    launched = np.append(timeline.tables.calls.ts, 0)[device.launch]
+    launched = np.where(device.launch >= 0, launched, device.end.min(initial=0))
+    order = np.argsort(device.end, kind="stable")
+    alone = np.flatnonzero((found < 0) & is_wait(waits.kind))
+    last = np.searchsorted(device.end[order], waits.end[alone] + SLACK, side="right")
+    for wait, begin, ended in zip(alone, waits.begin[alone], last, strict=True):
+        for row in order[:ended][::-1]:
+            if device.end[row] < begin or launched[row] < begin:
+                found[wait] = row if device.end[row] >= begin else -1
                 break
     return found
 
@@ -163,31 +178,27 @@ def _widest(notes: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def _bubbles(timeline: Timeline) -> pd.DataFrame:
+def _bubble_rows(timeline: Timeline) -> Rows:
     """When the device is idle. Calls are the first rows of the picture, so a call's number is its row's."""
-    idle, device = timeline.idle, timeline.device
-    call = np.append(timeline.waits["call"].to_numpy(np.int64), -1)[idle["emptied_by"].to_numpy(np.int64)]
-    found: pd.DataFrame = _blank(len(idle), IDLE).assign(
-        ts=idle["ts"].to_numpy(np.int64), end=idle["end"].to_numpy(np.int64), kind=KIND["idle"],
-        device=-1 if device is None else device, name=idle["cause"].to_numpy(object), link=call,
-    )  # fmt: skip
-    return found
+    bubbles = timeline.tables.bubbles
+    call = np.append(timeline.tables.waits.call, -1)[bubbles.emptied_by]
+    device = np.full(len(bubbles), -1 if timeline.device is None else timeline.device, np.int64)
+    return _rows(bubbles.ts, bubbles.end, IDLE, "idle", device=device, name=bubbles.cause, link=call)
 
 
-def _exposed(device: pd.DataFrame) -> pd.DataFrame:
+def _exposed_rows(device: Rows) -> list[Rows]:
     """The parts of copies and collectives with no compute beside them; as in ``Overlap``, copies inside the device do
     not count."""
-    moving = device[device["kind"].isin([KIND[kind] for kind in ("HtoD", "DtoH", "copy", "collective")])]
-    parts = [_blank(0, STREAM).assign(ts=0, end=0, kind=0, name="")]
-    computing = device[(device["kind"] == KIND["compute"]).to_numpy(bool)]
-    for number, stream in moving[["device", "stream"]].drop_duplicates().to_numpy(np.int64).tolist():
-        mine = moving[((moving["device"] == number) & (moving["stream"] == stream)).to_numpy(bool)]
-        ts, end = _union(mine).without(_union(computing[(computing["device"] == number).to_numpy(bool)]))
-        rows = _blank(len(ts), STREAM).assign(ts=ts, end=end, device=number, stream=stream)
-        parts.append(rows.assign(kind=KIND["exposed"], name="exposed"))
-    found: pd.DataFrame = pd.concat(parts, ignore_index=True)
+    moving = device.take(np.isin(device.kind, [KIND[kind] for kind in ("HtoD", "DtoH", "copy", "collective")]))
+    computing = device.take(device.kind == KIND["compute"])
+    found = []
+    for number, stream in sorted(set(zip(moving.device.tolist(), moving.stream.tolist(), strict=True))):
+        compute = _union(computing.take(computing.device == number))
+        ts, end = _union(moving.take((moving.device == number) & (moving.stream == stream))).without(compute)
+        lane = {"device": np.full(len(ts), number, np.int64), "stream": np.full(len(ts), stream, np.int64)}
+        found.append(_rows(ts, end, STREAM, "exposed", **lane, name=np.full(len(ts), "exposed", object)))
     return found
 
 
-def _union(rows: pd.DataFrame) -> Union:
-    return Union(rows["ts"].to_numpy(np.int64), rows["end"].to_numpy(np.int64))
+def _union(rows: Rows) -> Union:
+    return Union(rows.ts, rows.end)

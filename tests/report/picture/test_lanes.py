@@ -7,8 +7,10 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from syncscope.report.picture.lanes import Lanes, Spot, lanes
+from syncscope.report.picture.lanes import Lanes, draw_lanes
 from syncscope.report.picture.pack import unpacked
+from syncscope.report.picture.spots import Spot
+from syncscope.rules import find
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 
@@ -31,7 +33,8 @@ class Bar(NamedTuple):
 
 
 def picture(builder: TraceBuilder, max_items: int = 9_000) -> Lanes:
-    return lanes(Timeline(builder.trace()), max_items)
+    timeline = Timeline(builder.trace())
+    return draw_lanes(timeline, find(timeline)[0], max_items)
 
 
 def every(made: Lanes) -> list[Bar]:
@@ -149,20 +152,36 @@ def test_a_pageable_copy_blocks_in_its_own_call() -> None:
     made = picture(builder)
     (host,) = of(made, "wait")
     assert (host.bytes, host.memory) == (1 << 20, "pageable")
-    assert made.wait_ms_per_step == pytest.approx(0.040)
+    assert made.blocked_ms_per_step == pytest.approx(0.040)
 
 
-def test_host_wait_time_is_a_mean_over_steps_and_counts_no_wait_outside_them() -> None:
+def test_blocked_time_is_a_mean_over_steps_and_counts_no_wait_outside_them() -> None:
     builder = TraceBuilder().step(0, 100).step(100, 100)
     for start in (10, 110, 310):
         builder.op("aten::item", start, 30).copy("DtoH", call=(start, 2), runs=(start + 5, 3), memory="pinned", bytes=4)
         builder.stream_sync(start + 3, 20)
-    assert picture(builder).wait_ms_per_step == pytest.approx(0.020)
+    assert picture(builder).blocked_ms_per_step == pytest.approx(0.020)
 
 
-def test_without_runtime_calls_the_wait_time_is_unknown() -> None:
+def test_threads_that_are_blocked_at_once_count_once_with_a_picture_and_without() -> None:
+    builder = TraceBuilder().step(0, 1000)
+    for tid in (1, 2):
+        builder.on(tid).launch("gemm", call=(5 + tid, 1), runs=(10, 900)).op("op", 90, 820).device_sync(100, 800)
+    timeline = Timeline(builder.trace())
+    each = timeline.info().each_step
+    assert each is not None
+    assert each.blocked_ms == (0.8,)
+    assert picture(builder).blocked_ms_per_step == pytest.approx(0.8)
+
+
+def test_in_a_trace_without_steps_blocked_time_is_that_of_all() -> None:
+    builder = TraceBuilder().launch("gemm", call=(0, 1), runs=(5, 100)).op("op", 9, 50).device_sync(10, 40)
+    assert picture(builder.op("op", 69, 20).device_sync(70, 15)).blocked_ms_per_step == pytest.approx(0.055)
+
+
+def test_without_runtime_calls_it_is_unknown_how_long_the_host_is_blocked() -> None:
     made = picture(TraceBuilder().kernel("gemm", 10, 20))
-    assert made.wait_ms_per_step is None
+    assert made.blocked_ms_per_step is None
 
 
 def test_exposed_parts_are_what_no_compute_covers() -> None:
@@ -275,10 +294,7 @@ def test_waits_of_different_lines_are_never_merged() -> None:
     made = picture(builder.steps(0, 40_000), max_items=60)
     waits = of(made, "wait")
     assert sum(bar.merged for bar in waits) == 400 > len(waits)
-    assert {(bar.spot.line, bar.spot.expression) for bar in waits if bar.spot} == {
-        (10, "x.item()"),
-        (11, "x.nonzero()"),
-    }
+    assert {(bar.spot.line, bar.spot.findings[0]) for bar in waits if bar.spot} == {(10, 1), (11, 0)}
     assert all(bar.spot for bar in waits)
 
 

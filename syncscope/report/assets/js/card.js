@@ -156,10 +156,10 @@ function relatedLinks(finding, data) {
 /** What to write instead, as a change: in general, and not the reader's own lines. */
 function example(pair) {
   if (!pair) return null;
-  const lines = (kind, sign, said, code) =>
+  const lines = (kind, sign, label, code) =>
     code
       .split("\n")
-      .map((line) => el("div", { class: kind }, el("i", { role: "img", "aria-label": said }, sign), line || " "));
+      .map((line) => el("div", { class: kind }, el("i", { role: "img", "aria-label": label }, sign), line || " "));
   return el(
     "div",
     { class: "example", role: "group", "aria-label": "Example of the fix" },
@@ -237,13 +237,13 @@ function summary(finding, data) {
       others ? el("span", { class: "chip" }, others) : null,
       el("span", { class: "line" }, where),
       site && site.expression ? el("code", { class: "expression" }, site.expression) : null,
-      site ? null : el("span", { class: "said" }, finding.message),
+      site ? null : el("span", { class: "message" }, finding.message),
     ),
     costs(finding, data.report.traces[finding.trace]),
   );
 }
 
-/** What is folded is made when it is first unfolded: a run of many ranks has many findings. */
+/** Makes a card's details when it is first unfolded, because a run of many ranks has many findings. */
 function card(finding, n, data, show) {
   const node = el("details", { class: "finding", id: `finding-${n}` }, summary(finding, data));
   node.make = () => {

@@ -2,7 +2,7 @@
 
 const NOTHING = "—";
 
-/** Control characters and those that turn the reading direction are made visible. */
+/** Makes control characters, and those that turn the reading direction, visible. */
 function clean(text) {
   return String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 }
@@ -44,7 +44,7 @@ function ms(value) {
   return Math.abs(value) < 0.1 && value !== 0 ? `${digits(value * 1000)} µs` : `${digits(value)} ms`;
 }
 
-/** From one time to another, the unit said once where it is the same. */
+/** From one time to another, with the unit once where both have the same. */
 function between(low, high) {
   const [from, unit] = ms(low).split(" ");
   return ms(high).endsWith(` ${unit}`) || low === 0 ? `${from} to ${ms(high)}` : `${ms(low)} to ${ms(high)}`;

@@ -100,7 +100,7 @@ class Findings {
         (!rule || finding.rule === rule) &&
         (!trace || finding.trace === Number(trace)) &&
         needles.every((needle) => text.includes(needle));
-      // Of what several ranks have alike, the heaviest stands for all until one of them is asked for.
+      // Show the heaviest of the findings that several ranks share, until the reader chooses one of the others.
       if (fits && !trace && seen.has(key)) [fits, alike] = [false, alike + 1];
       if (fits) seen.add(key);
       node.hidden = !fits;

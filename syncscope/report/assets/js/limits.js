@@ -38,8 +38,8 @@ function drawLimits(data, current) {
       : [
           `Savings come from a replay that misses the traced step by ${(100 * Math.abs(replay.misfit)).toFixed(1)} %` +
             (replay.host_scale === null
-              ? "; how far the profiler slows the host is not known, so they are ranges."
-              : `; the host's work, without the profiler's, is taken ${digits(replay.host_scale)} times to meet the bare step.`),
+              ? "; how much the profiler slows the host is unknown, so they are ranges."
+              : `; the host's work, less the profiler's cost, is scaled by ${digits(replay.host_scale)} to match the step without the profiler.`),
           ...replay.assumptions.map((text) => `Assumed: ${text}.`),
         ];
   fill(
@@ -96,9 +96,9 @@ function prose(text) {
       const lines = block.split("\n");
       const first = lines.findIndex((line) => /^\s{2,}\S/.test(line));
       const [words_, code] = first < 0 ? [lines, []] : [lines.slice(0, first), lines.slice(first)];
-      const said = words_.join(" ").trim();
+      const text = words_.join(" ").trim();
       return [
-        said ? el("p", {}, inline(said)) : null,
+        text ? el("p", {}, inline(text)) : null,
         code.length ? el("pre", { tabindex: "0" }, dedent(code.join("\n"))) : null,
       ];
     })

@@ -1,6 +1,6 @@
 // Draws what is in view on a canvas. The work is bounded by the screen, so a million bars move as smoothly as a hundred.
 
-// Names are written so that they can be read on the colour of their bar.
+// Names have a colour that is legible on that of their bar.
 const ON = {
   wait: "on-colour",
   compute: "on-colour",
@@ -140,13 +140,13 @@ class Paint {
       const x = Math.max(this.x(from), this.left - 2);
       const wide = Math.min(this.x(to), this.width + 2) - x;
       if (wide < 2 || count > 1) {
-        // Waits are what one looks for: they stay as wide and as dark as can be seen.
+        // Waits matter most: they stay wide and dark enough to see.
         pen.globalAlpha = kind === "wait" ? 1 : 0.3 + 0.7 * share;
         pen.fillRect(Math.floor(x), y, kind === "wait" ? 2 : 1, h);
         return;
       }
       pen.globalAlpha = 0.3 + 0.7 * share;
-      // A hair of the ground between neighbours tells them apart.
+      // A hairline of background separates neighbours.
       pen.fillRect(x, y, wide > 3 ? wide - 0.6 : wide, h);
       pen.globalAlpha = 1;
       if (wide > 4 * LETTER && this.texts.length < MOST_TEXTS) this.texts.push([n, x, wide, y + h / 2]);

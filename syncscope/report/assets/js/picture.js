@@ -14,7 +14,7 @@ class Picture {
     this.lanes = lanes;
     this.count = this.ts.length;
     this.end = this.ts.map((ts, i) => ts + this.dur[i]);
-    // How far the bars of a series reach up to each one, and how much they are in use before it.
+    // For each bar the latest end in its series so far, and the time in use before it.
     this.reach = this.end.slice();
     this.before = new Float64Array(this.count + 1);
     this.series = lanes.series.map((one) => ({ ...one, kind: lanes.kinds[one.kind], last: one.first + one.count }));
@@ -131,7 +131,7 @@ class Picture {
       }
       const column = Math.floor(ts[i] / pixel);
       let next = i + 1;
-      // Most pixels hold few bars or very many.
+      // Double the stride: most pixels hold few bars or very many.
       let jump = 1;
       const edge = (column + 1) * pixel;
       while (next + jump < series.last && ts[next + jump] < edge) {
@@ -163,15 +163,15 @@ class Picture {
     return -1;
   }
 
-  /** The bar that begins at a time: what a finding's first occurrence is. */
+  /** The bar that begins at a time, such as a finding's first occurrence. */
   beginning(time) {
     let best = null;
     this.series.forEach((series) => {
       if (series.kind === "exposed" || series.kind === "op" || series.kind === "annotation") return;
       const i = this.after(this.ts, time - 2, series.first, series.last);
       if (i >= series.last || this.ts[i] > time + 2) return;
-      const worth = ["launch", "call"].includes(series.kind) ? 1 : series.kind === "wait" ? 2 : 0;
-      if (best === null || worth > best.worth) best = { n: i, worth };
+      const rank = ["launch", "call"].includes(series.kind) ? 1 : series.kind === "wait" ? 2 : 0;
+      if (best === null || rank > best.rank) best = { n: i, rank };
     });
     return best === null ? null : best.n;
   }

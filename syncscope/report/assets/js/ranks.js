@@ -1,4 +1,4 @@
-// All traces of a run: who waits for whom in collectives, and a table that can be sorted.
+// All traces of a run: which rank waits for which in collectives, and a table that can be sorted.
 
 const MOST_RANKS = 24;
 const LATECOMERS = ["late-1", "late-2", "late-3", "late-4"]; // colours, in the order of who holds the others longest
@@ -9,7 +9,7 @@ function ofRanks(data) {
   return new Map((data.report.between_ranks?.ranks || []).map((row) => [row.trace, row]));
 }
 
-/** A bar a rank, as long as it waits for others, in pieces by whom it waits for. */
+/** One bar a rank: how long it waits for the others, in pieces by the rank it waits for. */
 function drawWaiting(data, choose, paperWidth = null) {
   const rows = [...ofRanks(data).values()];
   byId("waiting-section").hidden = rows.length === 0;
@@ -112,9 +112,9 @@ function drawWaitingLead(data, rows, late, shown, name) {
     first
       ? `${words(name(first.trace))} comes last to ${first.last} of ${count(collectives, "collective")} and holds the others for ${ms(first.holds_ms_per_step)} a step. `
       : "No rank holds the others. ",
-    `Seen over ${count(steps, "step")}. `,
+    `Measured over ${count(steps, "step")}. `,
     shown.length < rows.length
-      ? `Drawn are the ${shown.length} of ${rows.length} ranks that wait longest; the table has all. `
+      ? `The chart shows the ${shown.length} of ${rows.length} ranks that wait longest; the table has all. `
       : "",
   );
 }
@@ -151,7 +151,7 @@ function drawRanks(data, current, choose) {
   byId("ranks-lead").hidden = !left;
   fill(
     "ranks-lead",
-    `${count(left, "trace")} more in the JSON report: shown are the first, those that hold others, and those with the heaviest findings.`,
+    `${count(left, "trace")} more in the JSON report. This page shows the first, those that hold others, and those with the heaviest findings.`,
   );
   const columns = rankColumns(data);
   const order = views.map((_, i) => i);
@@ -197,7 +197,7 @@ function drawRanks(data, current, choose) {
           "tr",
           { "aria-current": i === current ? "true" : null },
           el("th", { scope: "row" }, el("button", { type: "button", onclick: () => choose(i) }, views[i].label)),
-          columns.map(([, value, said]) => el("td", { class: "number" }, said(value(i), i))),
+          columns.map(([, value, format]) => el("td", { class: "number" }, format(value(i), i))),
         ),
       ),
     ),

@@ -1,4 +1,4 @@
-// The timeline: which part of which trace is in view, which bar is chosen, and how one moves.
+// The timeline: which part of which trace is in view, which bar is chosen, and how to move.
 
 const KIND_LABEL = {
   wait: "wait",
@@ -18,7 +18,7 @@ const KIND_LABEL = {
 };
 const LEGEND = "wait HtoD DtoH DtoD copy collective compute memset launch call op annotation idle exposed".split(" ");
 const LEAST_NS = 100;
-const ROOM_NS = 60_000; // the least that is shown around a bar one goes to
+const ROOM_NS = 60_000; // the shortest span shown around a bar that is in focus
 
 class Timeline {
   constructor(data, mark) {
@@ -34,7 +34,7 @@ class Timeline {
     listen(this);
   }
 
-  /** Another trace. */
+  /** Shows another trace. */
   async open(view) {
     const at = this.data.page.views[view].lanes;
     byId("timeline-section").hidden = at === null;
@@ -60,7 +60,7 @@ class Timeline {
       "timeline-lead",
       `${count(events, "event")}${steps.length ? ` in and around ${count(steps.length, "step")}` : ""}. `,
       merged
-        ? `Detail is left out of ${share(merged / events)} of them: away from the first steps and from the first of each wait and copy, short neighbours share a bar that says how many they are. `
+        ? `${share(merged / events)} of them share a bar: away from the first steps, and from the first of each wait and copy, one bar stands for several short neighbours and says how many. `
         : "",
       "Dotted lines lead from a wait to what it waited for.",
     );
@@ -88,23 +88,23 @@ class Timeline {
 
   // Moving
 
-  /** Draws with the next frame, however often it is asked for before. */
+  /** Draws with the next frame, once, however often it is called before. */
   moveTo(from, span) {
     const whole = this.picture.stop - this.picture.start;
     const wide = Math.min(1.1 * whole, Math.max(LEAST_NS, span));
     const [low, high] = [this.picture.start - 0.3 * wide, this.picture.stop - 0.7 * wide];
     this.from = Math.max(Math.min(low, high), Math.min(Math.max(low, high), from));
     this.to = this.from + wide;
-    this.ask();
+    this.schedule();
   }
 
-  ask() {
-    this.asked ||= requestAnimationFrame(() => this.draw());
+  schedule() {
+    this.scheduled ||= requestAnimationFrame(() => this.draw());
   }
 
   draw() {
-    cancelAnimationFrame(this.asked);
-    this.asked = 0;
+    cancelAnimationFrame(this.scheduled);
+    this.scheduled = 0;
     if (!this.picture || byId("timeline-section").hidden) return;
     const frame = byId("timeline-frame");
     const width = this.paperWidth || frame.clientWidth;
@@ -152,7 +152,7 @@ class Timeline {
     if (this.picture && actions[action]) actions[action]();
   }
 
-  /** The next wait after the chosen bar, or the one before it; round and round. */
+  /** Goes to the next wait after the chosen bar, or to the one before it. Wraps around. */
   nextWait(way) {
     const waits = this.picture.waits();
     if (!waits.length) return;
@@ -164,7 +164,7 @@ class Timeline {
 
   choose(n) {
     this.chosen = n;
-    this.ask();
+    this.schedule();
     this.inspector.describe();
   }
 
@@ -191,7 +191,7 @@ class Timeline {
 
   // Findings
 
-  /** The first occurrence of a finding. */
+  /** Goes to the first occurrence of a finding. */
   show(index) {
     const [finding, first] = [this.data.report.findings[index], this.data.page.views[this.view].first[String(index)]];
     byId("timeline-section").scrollIntoView({ block: "start" });
@@ -212,19 +212,17 @@ class Timeline {
     }
     const why =
       first === undefined
-        ? "It has no single moment: it speaks of the whole trace."
+        ? "It has no single moment: it is about the whole trace."
         : "Its first occurrence lies outside what is drawn here.";
     fill("selected", el("p", { class: "idle" }, why));
   }
 
   /** Index in the report of the finding that a wait or a copy belongs to, or null. */
   findingOf(item) {
-    if (item.spot === null) return null;
-    const [wait, copy] = this.data.page.views[this.view].spots[item.spot];
-    return item.kind === "wait" ? wait : copy;
+    return item.spot === null ? null : this.data.page.views[this.view].owners[item.spot];
   }
 
-  /** What stands in a bar. */
+  /** The text in a bar. */
   words(n) {
     const item = this.picture.item(n);
     const name = item.kind === "idle" ? item.name.replaceAll("_", " ") : item.name;

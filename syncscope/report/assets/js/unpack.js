@@ -1,4 +1,4 @@
-// Columns of numbers as timeline/pack.py writes them: planes of equal significance, zigzagged, compressed, in base64.
+// Columns of numbers as report/picture/pack.py writes them: planes of equal significance, zigzagged, compressed, in base64.
 
 async function unpack({ count, planes, steps, data }) {
   const numbers = new Float64Array(count);

@@ -1,4 +1,4 @@
-"""Which files of a report lie in the repository, and where: what a code host can show at its line."""
+"""Find where in the repository the files of a report lie, so that a code host can show their lines."""
 
 from __future__ import annotations
 

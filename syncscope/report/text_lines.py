@@ -1,4 +1,4 @@
-"""Lines on a terminal: wrapped, and inert whatever is in them."""
+"""Lines on a terminal: wrapped, and harmless whatever they contain."""
 
 from __future__ import annotations
 

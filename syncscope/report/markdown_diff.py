@@ -1,12 +1,13 @@
-"""What changed between two reports, as a comment on a pull request: what is worse in sight, the rest folded."""
+"""What changed between two reports, as a comment on a pull request. What is worse is in sight, the rest is folded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from syncscope.compare.diff import Change, Diff
+from syncscope.report.diff_phrases import describe_candidates, describe_step, format_counts, summarize_diff
 from syncscope.report.escape import code, markdown
-from syncscope.report.wording import candidates, counted, difference, step_time, where
+from syncscope.report.finding_phrases import format_location
 
 MOST_CHARACTERS = 20_000
 """Of each table; GitHub takes comments of 65,536."""
@@ -17,7 +18,7 @@ def render(diff: Diff) -> str:
     """The whole comment."""
     worse = (*diff.of("new"), *diff.of("more"), *diff.of("unclear"))
     better = (*diff.of("fixed"), *diff.of("fewer"))
-    lines = [f"### syncscope: {markdown(difference(diff))}", "", f"Step: {markdown(step_time(diff))}", ""]
+    lines = [f"### syncscope: {markdown(summarize_diff(diff))}", "", f"Step: {markdown(describe_step(diff))}", ""]
     lines += _table(worse)
     folded = [*_table(better), *_fixes(worse)]
     if diff.not_compared:
@@ -28,35 +29,35 @@ def render(diff: Diff) -> str:
 
 
 def _table(changes: Iterable[Change]) -> list[str]:
-    cells = ((change.kind, _rule(change), _place(change), markdown(counted(change))) for change in changes)
+    cells = ((change.kind, _rule(change), _place(change), markdown(format_counts(change))) for change in changes)
     rows = [f"| {' | '.join(row)} |" for row in cells]
     return ["| | rule | line | how often |", "|---|---|---|---|", *_bounded(rows), ""] if rows else []
 
 
 def _rule(change: Change) -> str:
     finding = change.finding
-    told = f"**{markdown(finding.rule)}** {markdown(finding.name)}"
-    return f"{told}<br>expected: {markdown(_cut(finding.reason or ''))}" if finding.status == "expected" else told
+    rule = f"**{markdown(finding.rule)}** {markdown(finding.name)}"
+    return f"{rule}<br>expected: {markdown(_cut(finding.reason or ''))}" if finding.status == "expected" else rule
 
 
 def _place(change: Change) -> str:
     site = change.finding.site
     if site is None:
         return f"line unknown, {code(_cut(change.finding.op))}" if change.finding.op else ""
-    parts = [code(_cut(where(site)))]
+    parts = [code(_cut(format_location(site)))]
     if site.expression:
         parts.append(code(_cut(site.expression)))
     if site.function:
         parts.append(f"in {code(_cut(site.function))}")
-    if told := candidates(change):
-        parts.append(markdown(told))
+    if lines := describe_candidates(change):
+        parts.append(markdown(lines))
     return "<br>".join(parts)
 
 
 def _fixes(changes: Iterable[Change]) -> list[str]:
     """What to do, once for each rule and advice."""
-    told = {(c.finding.rule, c.finding.fix): None for c in changes if c.kind != "unclear"}
-    rows = [f"- **{markdown(rule)}** {markdown(_cut(fix, 3 * LONGEST_NAME))}" for rule, fix in told]
+    advice = {(c.finding.rule, c.finding.fix): None for c in changes if c.kind != "unclear"}
+    rows = [f"- **{markdown(rule)}** {markdown(_cut(fix, 3 * LONGEST_NAME))}" for rule, fix in advice]
     return [*_bounded(rows), ""] if rows else []
 
 

@@ -1,4 +1,4 @@
-"""Several traces in a terminal: a row for each, and who waits for whom. Of many, the notable ones."""
+"""Several traces in a terminal: a row for each notable one, and which rank waits for which."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rich.text import Text
 
 from syncscope.report.escape import terminal
 from syncscope.report.notable import notable
-from syncscope.report.page import milliseconds
-from syncscope.report.printed import line
-from syncscope.report.wording import count, labels
+from syncscope.report.numbers import count, milliseconds
+from syncscope.report.text_lines import line
+from syncscope.report.trace_phrases import label_by_number
 from syncscope.schema.ranks import BetweenRanks, RankBetween, Unread
 from syncscope.schema.report import Report, TraceInfo
 
@@ -24,19 +24,19 @@ MOST_PATHS = 10
 """Paths printed of traces that have no rank, or that could not be read."""
 
 NO_OFFSET_MS = 0.05
-"""Below this, clocks are the same: the ends of a collective on one host are apart by some microseconds."""
+"""Clocks closer than this count as equal: on one host the ends of a collective differ by some microseconds."""
 
 Row = list[str]
 
 
 def render(report: Report, console: Console) -> None:
-    """What the traces share, a row for each, and below how the ranks wait for each other."""
+    """Print what the traces share, a row for each, and how the ranks wait for each other."""
     traces = report.traces
     devices = sorted({terminal(info.device) for info in traces if info.device})
     builds = sorted({f"torch {terminal(info.torch)}" for info in traces if info.torch})
     title = " · ".join([count(len(traces), "trace"), *devices, *builds])
     line(console, Text(title, style="bold"), hang=2)
-    names, shown = labels(traces), notable(report, MOST_ROWS)
+    names, shown = label_by_number(traces), notable(report, MOST_ROWS)
     rows = [[names[number], *_cells(traces[number])] for number in shown]
     if len(shown) < len(traces):
         rows += [
@@ -54,10 +54,10 @@ def render(report: Report, console: Console) -> None:
 
 
 def unread(entries: Sequence[Unread], console: Console) -> None:
-    """The traces that could not be read."""
+    """Print the traces that could not be read."""
     for entry in entries[:MOST_PATHS]:
-        said = Text.assemble(("not read ", "bold red"), f"{terminal(entry.path)}: {terminal(entry.why)}")
-        line(console, said, hang=9)
+        text = Text.assemble(("not read ", "bold red"), f"{terminal(entry.path)}: {terminal(entry.why)}")
+        line(console, text, hang=9)
     if len(entries) > MOST_PATHS:
         line(console, Text.assemble(("not read ", "bold red"), f"{len(entries) - MOST_PATHS} more"))
 
@@ -92,8 +92,8 @@ def _step(info: TraceInfo) -> float | None:
 def _between(between: BetweenRanks, names: Sequence[str], shown: set[int], console: Console) -> None:
     rows = [row for row in between.ranks if row.trace in shown]
     apart = [row for row in between.ranks if tells_apart(row)]
-    said = f"{count(between.collectives, 'collective')} of {count(between.steps, 'step')} compared; times are a step"
-    line(console, Text(said, style="bold"), hang=2)
+    lead = f"{count(between.collectives, 'collective')} of {count(between.steps, 'step')} compared; times are a step"
+    line(console, Text(lead, style="bold"), hang=2)
     head = ["", "last", "holds others", "waits", "for"]
     cells = [
         [
@@ -123,7 +123,7 @@ def _median(between: BetweenRanks) -> Row:
 
 
 def _for(row: RankBetween, names: Sequence[str]) -> str:
-    """Whom a rank waits for most, and how much of its waiting that is where it is not all."""
+    """The rank that this one waits for most, with its share where it waits for others too."""
     if not row.waits_for:
         return "–"
     one = row.waits_for[0]
@@ -132,7 +132,7 @@ def _for(row: RankBetween, names: Sequence[str]) -> str:
 
 
 def tells_apart(row: RankBetween) -> bool:
-    """Whether a rank's clock is another than the reference's, and not only its collectives' ends some µs apart."""
+    """Whether a rank's clock differs from the reference's by more than the ends of collectives do anyway."""
     offset, spread = row.clock_offset_ms, row.clock_spread_ms
     return offset is not None and spread is not None and abs(offset) >= max(NO_OFFSET_MS, 3 * spread)
 

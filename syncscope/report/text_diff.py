@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 from syncscope.compare.diff import Change, Diff, Kind
+from syncscope.report.diff_phrases import describe_candidates, describe_step, format_counts, summarize_diff
 from syncscope.report.escape import terminal
-from syncscope.report.printed import line, place
-from syncscope.report.wording import candidates, counted, difference, step_time
+from syncscope.report.text_lines import line, place
 
 STYLES: dict[Kind, str] = {
     "new": "bold red",
@@ -26,7 +26,7 @@ def render(diff: Diff, console: Console) -> None:
     """Print what is compared, the step, every change, and in the last line how many there are."""
     for label, paths in (("before ", diff.before), ("after  ", diff.after)):
         line(console, Text.assemble((label, "dim"), _named(paths)), hang=7)
-    line(console, Text.assemble(("step   ", "dim"), step_time(diff)), hang=7)
+    line(console, Text.assemble(("step   ", "dim"), describe_step(diff)), hang=7)
     console.print()
     for kind in STYLES:
         for change in diff.of(kind):
@@ -34,7 +34,7 @@ def render(diff: Diff, console: Console) -> None:
     if diff.not_compared:
         rules = ", ".join(terminal(rule) for rule in diff.not_compared)
         line(console, Text.assemble(("not compared ", "bold yellow"), f"{rules}: not checked on both sides"), hang=2)
-    line(console, Text(difference(diff), style="bold"), hang=2)
+    line(console, Text(summarize_diff(diff), style="bold"), hang=2)
 
 
 def _named(paths: Sequence[str]) -> str:
@@ -47,13 +47,13 @@ def _change(change: Change, console: Console) -> None:
     heading = Text.assemble(
         (change.kind, STYLES[change.kind]), f" {terminal(finding.rule)} ", (terminal(finding.name), "bold")
     )
-    line(console, heading.append(f" · {counted(change)}"), hang=2)
+    line(console, heading.append(f" · {format_counts(change)}"), hang=2)
     if finding.site is not None:
         line(console, place(finding.site, finding.site.expression, "bold cyan"), 2, hang=2)
     elif finding.op is not None:
         line(console, Text(f"line unknown, {terminal(finding.op)}", style="dim"), 2)
-    if told := candidates(change):
-        line(console, Text(told, style="yellow"), 2)
+    if lines := describe_candidates(change):
+        line(console, Text(lines, style="yellow"), 2)
     if finding.status == "expected":
         line(console, Text(f"expected: {terminal(finding.reason or '')}", style="dim"), 2, hang=2)
     if change.kind in ("new", "more"):

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from syncscope.report.escape import terminal
-from syncscope.report.printed import line
+from syncscope.report.text_lines import line
 from syncscope.schema.hta import HTA, Cell, HTATable
 from syncscope.schema.report import HTAReport
 

@@ -1,22 +1,24 @@
-"""What the HTML page says before any picture: the sentence, the figures and the parts of a step, from the report."""
+"""What the HTML page shows above its timeline: the verdict, the figures and the parts of a step, from the report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePath
 
 import msgspec
 
-from syncscope.report.picture.lanes import Lanes, Spot
+from syncscope.report.numbers import milliseconds, percent
+from syncscope.report.picture.lanes import Lanes
+from syncscope.report.picture.spots import Spot
+from syncscope.report.trace_phrases import label_by_file, label_cause
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
 
-WORTH_SAYING = 0.05
-"""Below this share of a step, idle or exposed time is no headline."""
+LEAST_HEADLINE = 0.05
+"""The least share of a step from which on idle or exposed time is the verdict."""
 
-WORTH_A_PIECE = 0.01
-"""Causes of idle time below this share of a step are drawn as one."""
+LEAST_PIECE = 0.01
+"""The least share of a step from which on a cause of idle time has a part of its own."""
 
 BECAUSE = {
     "wait": "the host was waiting and had queued nothing",
@@ -28,7 +30,7 @@ BECAUSE = {
     "host work": "the host was busy between launches",
     "launch latency": "launches were on their way to the device",
     "queued on device": "work was queued, and the device held it back",
-    "unknown": "the trace does not tell why",
+    "unknown": "the trace does not show why",
 }
 """Causes of idle time in a sentence."""
 
@@ -44,7 +46,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """A number of the headline; ``ms`` is ``None`` where the trace cannot tell."""
+    """A number under the verdict; ``ms`` is ``None`` where it is unknown."""
 
     label: str
     ms: float | None
@@ -63,30 +65,31 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
     lanes: int | None
     """Index of its lanes in the page's data, ``None`` when they were not made."""
-    spots: tuple[tuple[int | None, int | None], ...]
-    """For each of the lanes' spots the findings (indices in the report) that its waits and its copies belong to."""
+    owners: tuple[int | None, ...]
+    """For each of the lanes' spots the finding (index in the report) that its waits or copies belong to, if any."""
     first: dict[int, int]
     """Where its findings (indices in the report) first occur, in the lanes' time."""
 
 
-def views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
+def make_views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
     """One view a trace, in the report's order."""
     by_path = {one.path: i for i, one in enumerate(lanes)}
-    labels = trace_labels(report.traces)
+    labels = label_by_file(report.traces)
     out = []
     for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
         at = by_path.get(info.path)
-        wait_ms = lanes[at].wait_ms_per_step if at is not None else _blocked_ms(info)
+        mine = {place: finding for place, finding in enumerate(report.findings) if finding.trace == number}
+        wait_ms = lanes[at].blocked_ms_per_step if at is not None else _blocked_ms(info)
         view = View(
             label=label,
             rank=info.rank,
-            verdict=verdict(info),
-            details=details(report, number, wait_ms),
-            figures=figures(info, wait_ms),
-            parts=parts(info.overlap),
+            verdict=write_verdict(info),
+            details=write_details(report, number, wait_ms),
+            figures=make_figures(info, wait_ms),
+            parts=split_step(info.overlap),
             lanes=at,
-            spots=spot_findings(report, number, lanes[at].spots if at is not None else ()),
-            first=_first(report, number, lanes[at].start_ns) if at is not None else {},
+            owners=_owners(mine, lanes[at].spots) if at is not None else (),
+            first=_first(mine, lanes[at].start_ns) if at is not None else {},
         )
         out.append(view)
     return tuple(out)
@@ -98,56 +101,24 @@ def _blocked_ms(info: TraceInfo) -> float | None:
     return sum(blocked) / len(blocked) if blocked else None
 
 
-def _first(report: Report, trace: int, start_ns: int) -> dict[int, int]:
-    """What has no moment of its own has that of another finding at its line."""
-    mine = {number: finding for number, finding in enumerate(report.findings) if finding.trace == trace}
-    known = {f.site: f.first_ns for f in reversed(mine.values()) if f.site is not None and f.first_ns is not None}
+def _first(findings: dict[int, Finding], start_ns: int) -> dict[int, int]:
+    """When each finding first occurs. One without a moment of its own has that of another finding at its line."""
+    known = {f.site: f.first_ns for f in reversed(findings.values()) if f.site is not None and f.first_ns is not None}
     found = {
-        number: known.get(one.site) if one.first_ns is None and one.site is not None else one.first_ns
-        for number, one in mine.items()
+        place: known.get(one.site) if one.first_ns is None and one.site is not None else one.first_ns
+        for place, one in findings.items()
     }
-    return {number: first_ns - start_ns for number, first_ns in found.items() if first_ns is not None}
+    return {place: first_ns - start_ns for place, first_ns in found.items() if first_ns is not None}
 
 
-def spot_findings(report: Report, trace: int, spots: Sequence[Spot]) -> tuple[tuple[int | None, int | None], ...]:
-    """Which findings the waits and the copies of each spot belong to: those at its line and expression, and of
-    several, those at its innermost frame and of its operation."""
-    mine = [(number, f) for number, f in enumerate(report.findings) if f.trace == trace]
-    return tuple((_best(mine, spot, ("SYN", "CPY")), _best(mine, spot, ("CPY", "OVL", "SYN", "HAZ"))) for spot in spots)
+def _owners(findings: dict[int, Finding], spots: Sequence[Spot]) -> tuple[int | None, ...]:
+    """For each spot the first of its findings that is in the report; a selection of rules leaves some out."""
+    index = {finding.number: place for place, finding in findings.items()}
+    return tuple(next((index[number] for number in spot.findings if number in index), None) for spot in spots)
 
 
-def _best(findings: list[tuple[int, Finding]], spot: Spot, families: tuple[str, ...]) -> int | None:
-    ranked = [
-        (_distance(finding, spot), families.index(finding.rule[:3]), number)
-        for number, finding in findings
-        if finding.rule[:3] in families and _same_site(finding, spot)
-    ]
-    return min(ranked)[2] if ranked else None
-
-
-def _same_site(finding: Finding, spot: Spot) -> bool:
-    site = finding.site
-    if site is None or spot.file is None:
-        return site is None and spot.file is None and spot.op is not None and finding.op == spot.op
-    return (site.file, site.line, site.expression) == (spot.file, spot.line, spot.expression)
-
-
-def _distance(finding: Finding, spot: Spot) -> tuple[bool, bool]:
-    at = (finding.at.file, finding.at.line) if finding.at else (None, None)
-    return at != (spot.at_file, spot.at_line), finding.op != spot.op
-
-
-def trace_labels(traces: Sequence[TraceInfo]) -> list[str]:
-    """Ranks where they tell the traces apart, else the files' names, else their paths."""
-    ranks = [info.rank for info in traces]
-    if None not in ranks and len(set(ranks)) == len(ranks):
-        return [f"rank {rank}" for rank in ranks]
-    names = [PurePath(info.path).name for info in traces]
-    return names if len(set(names)) == len(names) else [info.path for info in traces]
-
-
-def verdict(info: TraceInfo) -> str:
-    """The first sentence of the page: the largest thing that is wrong with the step, or that nothing is."""
+def write_verdict(info: TraceInfo) -> str:
+    """The first sentence of the page: the largest loss of the step, or that there is none."""
     overlap = info.overlap
     whole = "each step" if info.steps.count else "the trace"
     if overlap is None:
@@ -159,20 +130,20 @@ def verdict(info: TraceInfo) -> str:
         (overlap.comm_exposed_ms, f"Collectives hold up the device for {{}} of {whole}."),
     ]
     worst, sentence = max(losses, key=lambda loss: loss[0])
-    if total <= 0 or worst / total < WORTH_SAYING:
+    if total <= 0 or worst / total < LEAST_HEADLINE:
         return f"The device is busy for {percent(overlap.device_busy_ms, total)} of {whole}."
     return sentence.format(percent(worst, total))
 
 
-def details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...]:
-    """The sentences under the first one: the cause of the idle time, where the host waits, what fixing is worth."""
+def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...]:
+    """The sentences under the verdict: the cause of idle time, how long the host is blocked, and the saving."""
     out = []
     info = report.traces[trace]
     overlap = info.overlap
     total = overlap.device_busy_ms + overlap.idle_ms if overlap else 0.0
-    if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > WORTH_SAYING * total:
+    if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > LEAST_HEADLINE * total:
         cause, ms = max(overlap.idle_by_cause.items(), key=lambda pair: pair[1])
-        out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {BECAUSE.get(cause, cause_label(cause))}.")
+        out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {BECAUSE.get(cause, label_cause(cause))}.")
     step = "a step" if info.steps.count else "in all"
     mine = [f for f in report.findings if f.status == "unexpected" and f.trace == trace]
     if wait_ms is not None and wait_ms > 0:
@@ -188,7 +159,7 @@ def details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...
     return tuple(out)
 
 
-def figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:
+def make_figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:
     """The row of numbers under the sentence."""
     steps, overlap = info.steps, info.overlap
     total = overlap.device_busy_ms + overlap.idle_ms if overlap else None
@@ -207,14 +178,14 @@ def figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:
 
 
 def _step(steps: Steps) -> Figure:
-    """Without the profiler, where that was measured."""
+    """The length of a step, without the profiler where that was measured."""
     if steps.bare_ms is None or steps.profiled_ms is None:
         note = f"under the profiler, mean of {steps.count}" if steps.count else "no steps in the trace"
         return Figure(label="Step", ms=steps.profiled_ms, note=note)
     return Figure(label="Step", ms=steps.bare_ms, note=f"{milliseconds(steps.profiled_ms)} under the profiler")
 
 
-def parts(overlap: Overlap | None) -> tuple[Part, ...]:
+def split_step(overlap: Overlap | None) -> tuple[Part, ...]:
     """The step's bar. Hidden copies and collectives lie beside compute, so they are cut out of its piece."""
     if overlap is None:
         return ()
@@ -229,7 +200,7 @@ def parts(overlap: Overlap | None) -> tuple[Part, ...]:
         ("copy_exposed", "Copy, exposed", overlap.copy_exposed_ms),
         ("comm_exposed", "Collective, exposed", overlap.comm_exposed_ms),
         ("other", "Other device work", other),
-        *(("idle", label, ms) for label, ms in _idle(overlap, WORTH_A_PIECE * total)),
+        *(("idle", label, ms) for label, ms in _idle(overlap, LEAST_PIECE * total)),
     ]
     return tuple(
         Part(key=key, label=label, ms=ms, share=ms / total if total else None) for key, label, ms in pieces if ms > 1e-6
@@ -241,34 +212,8 @@ def _idle(overlap: Overlap, least: float) -> list[tuple[str, float]]:
     causes = sorted(overlap.idle_by_cause.items(), key=lambda pair: -pair[1])
     causes.append(("cause unknown", max(0.0, overlap.idle_ms - sum(overlap.idle_by_cause.values()))))
     small = [ms for _, ms in causes if 0 < ms < least]
-    pieces = [(f"Idle: {cause_label(cause)}", ms) for cause, ms in causes if ms >= least or len(small) == 1]
+    pieces = [(f"Idle: {label_cause(cause)}", ms) for cause, ms in causes if ms >= least or len(small) == 1]
     return pieces if len(small) < 2 else [*pieces, ("Idle: other causes", sum(small))]
-
-
-def cause_label(cause: str) -> str:
-    """A cause as words: identifiers come with underscores or hyphens."""
-    return cause.replace("_", " ")
-
-
-def milliseconds(ms: float) -> str:
-    """``1.63 ms``, ``163 ms``, ``12.4 µs``: three digits in the unit that suits."""
-    if ms < 0.1:
-        return f"{ms * 1000:.3g} µs"
-    return f"{ms:.0f} ms" if ms >= 1000 else f"{ms:.3g} ms"
-
-
-def between(low: float, high: float) -> str:
-    """``0.1 to 0.4 ms``: the unit once where it is the same."""
-    (start, unit), end = milliseconds(low).split(" "), milliseconds(high)
-    return f"{start} to {end}" if end.endswith(f" {unit}") else f"{milliseconds(low)} to {end}"
-
-
-def percent(part: float, whole: float | None) -> str:
-    """``27 %``; a dash when there is no whole."""
-    if not whole:
-        return "—"
-    value = 100 * part / whole
-    return "under 1 %" if 0 < value < 1 else f"{value:.0f} %"
 
 
 class RuleDoc(msgspec.Struct, frozen=True, kw_only=True):
@@ -281,7 +226,7 @@ class RuleDoc(msgspec.Struct, frozen=True, kw_only=True):
     doc: str
 
 
-def rule_docs(report: Report) -> tuple[RuleDoc, ...]:
+def document_rules(report: Report) -> tuple[RuleDoc, ...]:
     """Documentation of the rules that the report speaks of, in the order of their codes."""
     spoken_of = {f.rule for f in report.findings} | {entry.rule for entry in report.not_checked}
     return tuple(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from syncscope.report.hta_text import to_text
 from syncscope.report.text import to_text as summary
+from syncscope.report.text_hta import to_text
 from syncscope.schema.report import HTAReport, HTATrace, Tool
 from tests.report.hostile import HOSTILE, spoiled, unseen
 from tests.report.sample import TABLES, report

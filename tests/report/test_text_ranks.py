@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from syncscope.report import html, junit, markdown
 from syncscope.report.notable import notable, reduced
 from syncscope.report.text import to_text
-from syncscope.report.wording import several
+from syncscope.report.trace_phrases import join_labels
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import BetweenRanks, RankBetween, Unread, WaitsFor
 from syncscope.schema.report import NotChecked, Report
@@ -131,12 +131,12 @@ def test_other_outputs_of_a_thousand_ranks(many: Report) -> None:
     ],
 )
 def test_ranks_in_a_sentence(names: list[str], says: str) -> None:
-    assert several(names) == says
+    assert join_labels(names) == says
 
 
 @given(st.sets(st.integers(0, 5000), min_size=1))
 def test_ranks_in_a_sentence_are_few_words(numbers: set[int]) -> None:
-    assert len(several(f"rank {number}" for number in numbers)) < 80
+    assert len(join_labels(f"rank {number}" for number in numbers)) < 80
 
 
 def test_a_hundred_ranks_that_were_not_read_are_ten_lines_and_a_number() -> None:

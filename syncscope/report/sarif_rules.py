@@ -1,4 +1,4 @@
-"""The rules' docstrings as SARIF wants them: rule descriptors with a short text, a full text and markdown."""
+"""The rules' docstrings as SARIF's rule descriptors: a short text, a full text and markdown."""
 
 from __future__ import annotations
 

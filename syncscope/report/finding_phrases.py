@@ -1,0 +1,60 @@
+"""What several outputs say of a finding: where it is, how often it occurs, what it costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from syncscope.report.numbers import between, milliseconds
+from syncscope.schema.findings import Finding, Frame
+
+
+def group_alike(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """One group for the same place on several traces, the heaviest first; two findings of one trace stay two."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    seen: Counter[tuple[object, ...]] = Counter()
+    for finding in findings:
+        key = (finding.rule, finding.fingerprint, finding.at)
+        groups.setdefault((*key, seen[(*key, finding.trace)]), []).append(finding)
+        seen[(*key, finding.trace)] += 1
+    return list(groups.values())
+
+
+def describe_cost(finding: Finding) -> str:
+    """How often, how long blocked or exposed, and what it is worth: a figure that is missing is left out."""
+    if finding.per_step == 0:
+        return "outside the steps"
+    if finding.per_step is None:
+        prefix, number, stall = "in all: ", float(finding.count), finding.stall_ms
+    else:
+        prefix, number, stall = "a step: ", finding.per_step, finding.stall_ms_per_step
+    facts = [f"{number:.4g} ×"]
+    for label, ms in (("blocked", stall), ("exposed", finding.exposed_ms_per_step)):
+        if ms is not None:
+            facts.append(f"{label} {milliseconds(ms)}")
+    return prefix + " · ".join([*facts, *describe_saving(finding)])
+
+
+def describe_saving(finding: Finding) -> list[str]:
+    """``worth 0.3 ms``, or its bounds where only they are known; nothing where neither is."""
+    return format_saving(finding.saving_ms_per_step, finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)
+
+
+def format_saving(ms: float | None, low: float | None, high: float | None) -> list[str]:
+    """``describe_saving`` of what is not one finding's."""
+    if ms is not None:
+        return [f"worth {milliseconds(ms)}"]
+    return [] if low is None or high is None else [f"worth {between(low, high)}"]
+
+
+def format_location(frame: Frame | None) -> str:
+    """``train.py:21``, as it stands in the report: not escaped."""
+    if frame is None:
+        return "line unknown"
+    return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
+
+
+def describe_finding(finding: Finding) -> list[str]:
+    """What happens at a finding's line, and what must be known of it; one sentence each, without what to do."""
+    caveat = ["the line is that of the def"] if finding.site is not None and finding.site_source == "stack" else []
+    return [finding.message, *([finding.exceeds] if finding.exceeds else []), *caveat]

@@ -1,0 +1,38 @@
+"""Numbers as every output writes them."""
+
+from __future__ import annotations
+
+
+def milliseconds(ms: float) -> str:
+    """``1.63 ms``, ``163 ms``, ``12.4 µs``: three digits in the unit that suits."""
+    if ms < 0.1:
+        return f"{ms * 1000:.3g} µs"
+    return f"{ms:.0f} ms" if ms >= 1000 else f"{ms:.3g} ms"
+
+
+def between(low: float, high: float) -> str:
+    """``0.1 to 0.4 ms``: the unit once where it is the same."""
+    (start, unit), end = milliseconds(low).split(" "), milliseconds(high)
+    return f"{start} to {end}" if end.endswith(f" {unit}") else f"{milliseconds(low)} to {end}"
+
+
+def percent(part: float, whole: float | None) -> str:
+    """``27 %``; a dash when there is no whole."""
+    if not whole:
+        return "—"
+    value = 100 * part / whole
+    return "under 1 %" if 0 < value < 1 else f"{value:.0f} %"
+
+
+def size(number: int) -> str:
+    """``12 B``, ``4 MiB``: three digits in the unit that suits."""
+    value, unit = float(number), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1000 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.3g} {unit}"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"

@@ -1,0 +1,78 @@
+"""Which line each wait and copy is at, and which findings speak of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from syncscope.rules import Hit
+from syncscope.timeline import Timeline
+from syncscope.timeline.intervals import Ints
+
+
+class Spot(msgspec.Struct, frozen=True, kw_only=True):
+    """The line of waits or copies, and the findings that speak of them."""
+
+    file: str | None
+    line: int | None
+    findings: tuple[int, ...] = ()
+    """Their numbers (``Finding.number``): those of the wait itself, or of the copy itself, come first."""
+
+
+class Spots:
+    """The distinct spots of a timeline's waits and copies."""
+
+    def __init__(self, timeline: Timeline, hits: Sequence[Hit]) -> None:
+        self._tables, self._places = timeline.tables, timeline.places
+        self._number: dict[Spot, int] = {}
+        self._of_wait = _by_row((number, (*hit.waits, *hit.waits_outside)) for number, hit in _numbered(hits))
+        self._of_copy = _by_row((number, (*hit.copies, *hit.copies_outside)) for number, hit in _numbered(hits))
+        self._about_waits = {number for numbers in self._of_wait.values() for number in numbers}
+
+    @property
+    def all(self) -> tuple[Spot, ...]:
+        """Every spot, by its number."""
+        return tuple(self._number)
+
+    def of_waits(self) -> Ints:
+        """For each wait (n,) the number of its spot. The findings of its copy come after its own."""
+        waits = self._tables.waits
+        found = []
+        for row, (copy, place) in enumerate(zip(waits.copy.tolist(), waits.place.tolist(), strict=True)):
+            findings = dict.fromkeys((*self._of_wait.get(row, ()), *self._of_copy.get(copy, ())))
+            found.append(self._spot(place, tuple(findings)))
+        return np.array(found, dtype=np.int64)
+
+    def of_copies(self, copies: Ints, *, waits_first: bool = False) -> Ints:
+        """For each of these copies (n,) the number of its spot. The findings of its wait come after its own, or first:
+        in a call that blocks."""
+
+        def order(number: int) -> tuple[bool, int]:
+            return (number in self._about_waits) != waits_first, number
+
+        places = self._tables.copies.place[copies]
+        found = [
+            self._spot(place, tuple(sorted(self._of_copy.get(copy, ()), key=order)))
+            for copy, place in zip(copies.tolist(), places.tolist(), strict=True)
+        ]
+        return np.array(found, dtype=np.int64)
+
+    def _spot(self, place: int, findings: tuple[int, ...]) -> int:
+        site = self._places[place].site
+        spot = Spot(file=site.file if site else None, line=site.line if site else None, findings=findings)
+        return self._number.setdefault(spot, len(self._number))
+
+
+def _numbered(hits: Iterable[Hit]) -> Iterable[tuple[int, Hit]]:
+    return ((hit.finding.number, hit) for hit in hits if hit.finding.number is not msgspec.UNSET)
+
+
+def _by_row(rows: Iterable[tuple[int, Iterable[int]]]) -> dict[int, list[int]]:
+    """For each row the numbers of the findings that speak of it, in order."""
+    found: dict[int, list[int]] = {}
+    for number, mine in rows:
+        for row in dict.fromkeys(mine):
+            found.setdefault(row, []).append(number)
+    return found

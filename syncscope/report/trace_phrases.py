@@ -1,0 +1,59 @@
+"""What several outputs call a trace, several traces, and the causes of idle time in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+from syncscope.schema.report import TraceInfo
+
+MOST_RUNS = 4
+"""Runs of ranks named in a sentence."""
+
+
+def label_by_file(traces: Sequence[TraceInfo]) -> list[str]:
+    """Ranks where they tell the traces apart, else the files' names, else their paths."""
+    names = [PurePath(info.path).name for info in traces]
+    return _ranks(traces) or (names if len(set(names)) == len(names) else [info.path for info in traces])
+
+
+def label_by_number(traces: Sequence[TraceInfo]) -> list[str]:
+    """Ranks where they tell the traces apart, else numbers: what fits into a line of text."""
+    return _ranks(traces) or [f"#{number}" for number in range(1, len(traces) + 1)]
+
+
+def _ranks(traces: Sequence[TraceInfo]) -> list[str] | None:
+    """A rank for each trace, ``None`` where ranks do not tell them apart."""
+    ranks = [info.rank for info in traces]
+    return None if None in ranks or len(set(ranks)) < len(ranks) else [f"rank {rank}" for rank in ranks]
+
+
+def join_labels(labels: Iterable[str]) -> str:
+    """Labels of traces in a sentence: ``rank 3``, ``ranks 0–1022``, ``ranks 0–3, 8 and 17 more``."""
+    listed = list(dict.fromkeys(labels))
+    kind = "rank " if all(name.startswith("rank ") for name in listed) else "#"
+    runs: list[tuple[int, int]] = []
+    for number in sorted(int(name.removeprefix(kind)) for name in listed):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = runs[-1][0], number
+        else:
+            runs.append((number, number))
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in runs[:MOST_RUNS]]
+    more = sum(last - first + 1 for first, last in runs[MOST_RUNS:])
+    names = ", ".join(shown) if kind == "rank " else ", ".join(f"#{one}" for one in shown)
+    label = "" if kind == "#" else "rank " if len(listed) == 1 else "ranks "
+    return f"{label}{names}" + (f" and {more} more" if more else "")
+
+
+def group_warnings(traces: Sequence[TraceInfo]) -> list[tuple[str, list[str]]]:
+    """Each warning once, with the labels of the traces that have it."""
+    found: dict[str, list[str]] = {}
+    for info, label in zip(traces, label_by_number(traces), strict=True):
+        for text in info.warnings:
+            found.setdefault(text, []).append(label)
+    return list(found.items())
+
+
+def label_cause(cause: str) -> str:
+    """A cause as words: identifiers come with underscores or hyphens."""
+    return cause.replace("_", " ")

@@ -1,0 +1,99 @@
+"""What several outputs say of a whole report: what it holds, how a gate ended, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from syncscope.report.finding_phrases import format_saving, group_alike
+from syncscope.report.numbers import count
+from syncscope.schema.findings import SEVERITIES
+from syncscope.schema.report import NotChecked, Report, Stale
+from syncscope.schema.verdict import Verdict
+
+
+def summarize_report(report: Report) -> str:
+    """What a report holds, in one line: ``3 findings: 1 error, 2 warnings · 1 expected``."""
+    unexpected = [group[0] for group in group_alike(f for f in report.findings if f.status == "unexpected")]
+    if unexpected:
+        counts = [count(n, name) for name in SEVERITIES if (n := sum(f.severity == name for f in unexpected))]
+        facts = [f"{count(len(unexpected), 'finding')}: {', '.join(counts)}"]
+    else:
+        facts = ["no findings"]
+    for status, ending in (("expected", "expected"), ("baseline", "in the baseline")):
+        if number := _with_status(report, status):
+            facts.append(f"{number} {ending}")
+    every = (report.saving_all_ms_per_step, report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step)
+    facts += [f"all fixed together: {saving} a step" for saving in format_saving(*every)]
+    if report.unread:
+        facts.append(f"{count(len(report.unread), 'trace')} not read")
+    return " · ".join(facts)
+
+
+def summarize_verdict(verdict: Verdict, report: Report) -> str:
+    """How a gate ended, in one line: ``failed: 1 unexpected finding · 20 in the baseline``."""
+    against = [
+        count(number, noun) + ending
+        for number, noun, ending in (
+            (len(group_alike(verdict.unexpected)), "unexpected finding", ""),
+            (len(verdict.stale), "stale expectation", ""),
+            (len({budget.name for budget in verdict.exceeded}), "budget", " exceeded"),
+            (len({entry.rule for entry in verdict.not_checked}), "rule", " not checked"),
+            (len({budget.name for budget in verdict.unchecked_budgets}), "budget", " not checked"),
+            (len(verdict.unread), "trace", " not read"),
+        )
+        if number
+    ]
+    let_pass = [
+        f"{number} {ending}"
+        for number, ending in (
+            (len(group_alike(verdict.within_budget)), "within the budget"),
+            (_with_status(report, "expected"), "expected"),
+            (_with_status(report, "baseline"), "in the baseline"),
+        )
+        if number
+    ]
+    first = f"failed: {', '.join(against)}" if against else f"passed: {', '.join(verdict.gate) or 'no rule is gated'}"
+    return " · ".join([first, *let_pass])
+
+
+def _with_status(report: Report, status: str) -> int:
+    return len(group_alike(finding for finding in report.findings if finding.status == status))
+
+
+def describe_stale(entry: Stale) -> str:
+    """What is wrong with a stale expectation and what to do; not escaped."""
+    reason = f' (it says "{entry.reason}")' if entry.reason else ""
+    return f"{entry.rule} matches nothing; delete it{reason}"
+
+
+def explain_how_to_allow(verdict: Verdict) -> str:
+    """What to write where a wait is intended, with the rule of the first finding as the example. Not escaped."""
+    one = f"to let one pass: # syncscope: expect {verdict.unexpected[0].rule} -- reason, on its line"
+    return one if verdict.baseline else f"{one}; to begin with all of them: --baseline FILE"
+
+
+def describe_baseline(verdict: Verdict) -> str:
+    """What became of the baseline, ``""`` where there is none or nothing to say. Not escaped."""
+    baseline = verdict.baseline
+    if baseline is None:
+        return ""
+    fixed = f"{count(baseline.fixed, 'entry', 'entries')} fixed"
+    outcome = {
+        "written": f" written: {count(baseline.covered, 'finding')} may stay, what is new fails; commit it",
+        "tightened": f" tightened: {fixed}, {baseline.covered} left",
+        "not written": " not touched" if verdict.unexpected else " not written: not every gated rule could be checked",
+        "held": f": {fixed}" + ("" if verdict.unexpected else "; run with --update to tighten it")
+        if baseline.fixed
+        else "",
+    }[baseline.outcome]
+    return outcome and f"baseline {baseline.path}{outcome}"
+
+
+def group_by_reason(entries: Iterable[NotChecked]) -> dict[tuple[str, bool], list[str]]:
+    """The rules that could not be checked, by the reason and whether they could be checked in part."""
+    reasons: dict[tuple[str, bool], list[str]] = {}
+    for entry in entries:
+        rules = reasons.setdefault((entry.why, entry.partial), [])
+        if entry.rule not in rules:
+            rules.append(entry.rule)
+    return reasons
