@@ -67,9 +67,7 @@ def shares(program: Program, many: int) -> list[Question]:
 
 def main(path: Path, calls: int = 100_000, many: int = 30) -> None:
     timeline = Timeline(repeated(load(path), calls))
-    calls_, steps, waits = (
-        len(table) for table in (timeline.tables.calls, timeline.tables.steps, timeline.tables.waits)
-    )
+    calls_, steps, waits = (len(table) for table in (timeline.calls, timeline.steps, timeline.waits))
     print(f"{path.parent.name}: {calls_:,} calls, {steps:,} steps, {waits:,} waits")
     bare = timeline.trace.recording.bare if timeline.trace.recording else None
     begin = time.perf_counter()

@@ -91,7 +91,7 @@ class RecordedRun:
         recording = self._timeline.trace.recording
         assert recording is not None
         self._first = recording.steps.first
-        calls = self._timeline.tables.calls
+        calls = self._timeline.calls
         self._calls = calls.take(np.isin(calls.role.astype(str), SHOWN))
         findings = [hit.finding for hit in find(self._timeline)[0]]
         self._findings = [f for f in findings if f.count and f.rule.startswith(("SYN", "CPY"))]
@@ -128,17 +128,17 @@ class RecordedRun:
     def _answer(self, step: int) -> Answer:
         if len(self._waits(step)):
             return "yes"
-        waits, copies = self._timeline.tables.waits, self._timeline.tables.copies
+        waits, copies = self._timeline.waits, self._timeline.copies
         # A copy that the device had not begun when the call returned did not block the host.
         blocked = (copies.step == step) & (copies.memory == "pageable") & (copies.launch_end > copies.ts)
         return "in the copy" if blocked.any() else "allocates" if (waits.step == step).any() else "no"
 
     def _waits(self, step: int) -> Waits:
-        waits = self._timeline.tables.waits
+        waits = self._timeline.waits
         return waits.take((waits.step == step) & ~np.isin(waits.kind.astype(str), ALLOCATING))
 
     def _calls_of(self, step: int) -> list[str]:
-        steps, ts = self._timeline.tables.steps, self._calls.ts
+        steps, ts = self._timeline.steps, self._calls.ts
         names: list[str] = self._calls.name[(ts >= steps.ts[step]) & (ts < steps.end[step])].tolist()
         return names
 
@@ -147,7 +147,7 @@ class RecordedRun:
         return exact.source == "hook" and exact.site is not None and operation.holds(exact.site.file, exact.site.line)
 
     def _copies(self, step: int) -> tuple[str, ...]:
-        copies = self._timeline.tables.copies
+        copies = self._timeline.copies
         copies = copies.take((copies.step == step) & np.isin(copies.direction.astype(str), HOST_COPIES))
         columns = copies.direction.tolist(), copies.memory.tolist(), copies.bytes.tolist()
         return tuple(f"{direction} {memory} {size}" for direction, memory, size in zip(*columns, strict=True))

@@ -235,7 +235,7 @@ def _event(item: int, begin: float, end: float, streams: Streams, events: Events
 
 def _named_streams(timeline: Timeline, host: HostPart) -> dict[int, int]:
     """By item the stream that a wait for a stream names: by the device's record, else that of the copy it completes."""
-    tables, sync = timeline.tables, timeline.trace.sync
+    tables, sync = timeline, timeline.trace.sync
     number = number_streams(tables.activities)[1]
     item_of = {call: item for item, call in enumerate(host.call.tolist()) if call >= 0}
     waits = tables.waits.take(tables.waits.copy >= 0)
@@ -321,9 +321,9 @@ def _recorded_waits(timeline: Timeline, host: HostPart) -> dict[int, Target]:
     known = [row for row in zip(*(sync[name].tolist() for name in names), strict=True) if row[1] >= 0]
     if not known:
         return {}
-    correlation = np.append(timeline.tables.calls.correlation, -1)[host.call]
+    correlation = np.append(timeline.calls.correlation, -1)[host.call]
     item_of = {int(number): item for item, number in enumerate(correlation) if number >= 0}
-    stream_of = number_streams(timeline.tables.activities)[1]
+    stream_of = number_streams(timeline.activities)[1]
     result = {}
     for waiting, recorded, stream, where in known:
         number = stream_of.get((max(int(where), 0), int(stream)), -1)
@@ -350,7 +350,7 @@ def _with_default_stream(timeline: Timeline, host: HostPart, device: DevicePart,
     when that is done, again and again, and the two are never busy at once.
     """
     stream, starts, ends, launched = device.stream, device.starts, device.ends, host.end
-    default = number_streams(timeline.tables.activities)[1].get((timeline.device or 0, DEFAULT_STREAM), -1)
+    default = number_streams(timeline.activities)[1].get((timeline.device or 0, DEFAULT_STREAM), -1)
     result: Dependencies = {}
     for other in np.unique(stream[(stream >= 0) & (stream != default)]).tolist() if default >= 0 else ():
         pair = np.flatnonzero((stream == other) | (stream == default))

@@ -46,8 +46,8 @@ def number_streams(device: Activities) -> tuple[Ints, dict[tuple[int, int], int]
 
 def find_device_part(timeline: Timeline, host: HostPart) -> DevicePart:
     """The activities that the items of ``host`` launched."""
-    device = timeline.tables.activities
-    base = int(timeline.tables.steps.ts.min())
+    device = timeline.activities
+    base = int(timeline.steps.ts.min())
     collective = device.collective != ""
     engines = [device.direction == "HtoD", device.direction == "DtoH", collective]
     kinds = [device.kind == kind for kind in KINDS]
@@ -87,11 +87,11 @@ def find_device_part(timeline: Timeline, host: HostPart) -> DevicePart:
 
 def _items(timeline: Timeline, host: HostPart) -> Ints:
     """For each row of the device its item: that of its launch, or its own where the trace lacks the launch."""
-    of_call = np.full(len(timeline.tables.calls) + 1, -1, dtype=np.int64)
-    of_row = np.full(len(timeline.tables.activities) + 1, -1, dtype=np.int64)
+    of_call = np.full(len(timeline.calls) + 1, -1, dtype=np.int64)
+    of_row = np.full(len(timeline.activities) + 1, -1, dtype=np.int64)
     for rows, table in ((host.call, of_call), (host.orphan, of_row)):
         table[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
-    item: Ints = np.maximum(of_call[timeline.tables.activities.launch], of_row[:-1])
+    item: Ints = np.maximum(of_call[timeline.activities.launch], of_row[:-1])
     return item
 
 

@@ -46,7 +46,7 @@ def spread_over_backward(timeline: Timeline, program: Program, collectives: dict
 
 def _backward(timeline: Timeline, items: Items, mine: Ints) -> Ints:
     """Items of the backward that the collectives of one step follow, on one stream."""
-    tid = np.append(timeline.tables.calls.tid, -1)[items.call]
+    tid = np.append(timeline.calls.tid, -1)[items.call]
     dur, streams = items.dur, items.stream
     computed: Ints = np.flatnonzero(items.kernel & (items.call >= 0) & (items.step == items.step[mine[0]]))
     computed = computed[computed < mine[-1]]

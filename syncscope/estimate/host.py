@@ -31,14 +31,14 @@ LEAST_LOADING = 0.02
 
 def find_roles(timeline: Timeline, host: HostPart) -> npt.NDArray[np.object_]:
     """The role of each item's call (n,), ``""`` for none."""
-    role = np.append(timeline.tables.calls.role, "")
+    role = np.append(timeline.calls.role, "")
     roles: npt.NDArray[np.object_] = role[host.call]
     return roles
 
 
 def find_host_part(timeline: Timeline) -> HostPart:
     """Calls inside the steps, the steps' ends and activities without a launch, in order of time."""
-    steps, calls, device = timeline.tables.steps, timeline.tables.calls, timeline.tables.activities
+    steps, calls, device = timeline.steps, timeline.calls, timeline.activities
     base, last = int(steps.ts.min()), int(steps.end.max())
     inside = np.flatnonzero((calls.ts >= base) & (calls.ts < last))
     orphans = np.flatnonzero((device.launch < 0) & (device.ts >= base) & (device.ts < last))
@@ -62,7 +62,7 @@ def find_host_part(timeline: Timeline) -> HostPart:
 
 def leading_thread(timeline: Timeline) -> int:
     """The thread of the steps, else the one with the most calls."""
-    tids, stepping = timeline.tables.calls.tid, int(timeline.tables.steps.tid[0])
+    tids, stepping = timeline.calls.tid, int(timeline.steps.tid[0])
     if (tids == stepping).any():
         return stepping
     threads, counts = np.unique(tids, return_counts=True)
@@ -125,7 +125,7 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
     """The batches that chain 0 got inside the steps."""
     begin, end, names = _batches(timeline)
     length, period = np.zeros(len(host)), np.zeros(len(host))
-    step = float(timeline.tables.steps.dur.mean())
+    step = float(timeline.steps.dur.mean())
     rows = np.flatnonzero(host.chain == 0)
     called, pre = host.begin[rows], host.pre[rows]
     order = np.argsort(end, kind="stable")
@@ -145,7 +145,7 @@ def _batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
 
     The collector's own record counts before the annotations, where there is one.
     """
-    steps, loads = timeline.tables.steps, timeline.tables.loads
+    steps, loads = timeline.steps, timeline.loads
     base, last = int(steps.ts.min()), int(steps.end.max())
     recorded = loads.name == RECORDED_LOAD
     noted = np.array([WITH_WORKERS in str(n) or WITHOUT_WORKERS in str(n) for n in loads.name], dtype=bool)

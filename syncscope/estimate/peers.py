@@ -82,10 +82,10 @@ class SharedCollectives:
 
 def find_shared_collectives(timeline: Timeline) -> SharedCollectives:
     """The collectives inside the steps, without those that only two ranks take part in."""
-    table = timeline.tables.collectives
+    table = timeline.collectives
     table = table.take((table.launch >= 0) & (table.step >= 0) & ~np.isin(table.name, POINT_TO_POINT))
     table = table.take(np.argsort(table.launch_ts, kind="stable"))
-    step = timeline.tables.steps.number[table.step]
+    step = timeline.steps.number[table.step]
     kind = tuple(f"{name} {group}" for name, group in zip(table.name, table.group, strict=True))
     order, many = _counted(list(zip(step.tolist(), kind, strict=True)))
     return SharedCollectives(step, kind, order, many, table.bytes, table.dur, table.launch)

@@ -98,7 +98,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
 
 
 def _missing(timeline: Timeline) -> str:
-    if not len(timeline.tables.calls):
+    if not len(timeline.calls):
         return NO_CALLS
     return NO_DEVICE if timeline.device is None else NO_STEPS
 

@@ -40,7 +40,7 @@ MEASURED = Costs()
 def profiler_cost(timeline: Timeline, host: HostPart, device: DevicePart, costs: Costs) -> Floats:
     """The profiler's share of each item's host work (n,), ns."""
     cost = np.where(host.call >= 0, np.where(device.stream >= 0, costs.launch, costs.call), 0.0)
-    base = int(timeline.tables.steps.ts.min())
+    base = int(timeline.steps.ts.min())
     threads, chains = _chain_of_threads(timeline, host)
     for time, tid, each in _recorded_events(timeline, costs):
         if len(time) and each:
@@ -65,7 +65,7 @@ def _recorded_events(timeline: Timeline, costs: Costs) -> Iterator[tuple[Ints, I
 def _chain_of_threads(timeline: Timeline, host: HostPart) -> tuple[Ints, Ints]:
     """Threads with calls inside the steps, ascending, and the chain of each."""
     called = host.call >= 0
-    threads, first = np.unique(timeline.tables.calls.tid[host.call[called]], return_index=True)
+    threads, first = np.unique(timeline.calls.tid[host.call[called]], return_index=True)
     return threads, host.chain[called][first]
 
 

@@ -64,7 +64,7 @@ class Program:
 
 def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
     """The program of the recorded steps; ``None`` for a trace without steps, calls or device activity."""
-    tables = timeline.tables
+    tables = timeline
     if not len(tables.steps) or not len(tables.calls) or timeline.device is None:
         return None
     host = find_host_part(timeline)

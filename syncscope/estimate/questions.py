@@ -63,7 +63,7 @@ class Rate:
 
 def pinned_rate(timeline: Timeline, direction: str) -> Rate:
     """The rate of a direction (``HtoD``, ``DtoH``): from the trace where it holds such copies, else as measured."""
-    copies = timeline.tables.copies
+    copies = timeline.copies
     shown = (copies.direction == direction) & (copies.memory == "pinned") & (copies.bytes >= LARGE_COPY)
     if shown.any():
         rates = copies.bytes[shown] / np.maximum(copies.dur[shown] - COPY_START, 1.0)
@@ -91,7 +91,7 @@ class Study:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the interventions tried so far take for granted."""
-        peers = (PEERS,) if len(self.timeline.tables.collectives) else ()
+        peers = (PEERS,) if len(self.timeline.collectives) else ()
         return tuple(dict.fromkeys(rate.assumed for rate in self._rates.values() if rate.assumed)) + peers
 
     def items(self, calls: Ints) -> list[int]:
@@ -101,19 +101,19 @@ class Study:
 
     def waits(self, hit: Hit) -> list[int]:
         """The items of the waits that a finding speaks of."""
-        return self.items(self.timeline.tables.waits.call[sorted(hit.waits)])
+        return self.items(self.timeline.waits.call[sorted(hit.waits)])
 
     def copies(self, hit: Hit) -> tuple[Copies, Ints]:
         """The copies that a finding speaks of, those of its waits too, and the item that launched each; only those
         launched inside the steps."""
-        waits = self.timeline.tables.waits.copy[sorted(hit.waits)]
-        copies = self.timeline.tables.copies.take(sorted({*hit.copies, *waits[waits >= 0].tolist()}))
+        waits = self.timeline.waits.copy[sorted(hit.waits)]
+        copies = self.timeline.copies.take(sorted({*hit.copies, *waits[waits >= 0].tolist()}))
         item = self.program.items_of(copies.launch)
         return copies.take(item >= 0), item[item >= 0]
 
     def completing(self, copies: Copies) -> list[int]:
         """The items of the waits that complete some copies."""
-        return self.items(self.timeline.tables.waits.call[copies.wait[copies.wait >= 0]])
+        return self.items(self.timeline.waits.call[copies.wait[copies.wait >= 0]])
 
 
 def question(study: Study, hit: Hit) -> Question:
@@ -124,7 +124,7 @@ def question(study: Study, hit: Hit) -> Question:
 
 def remove_wait(study: Study, hit: Hit) -> Question:
     """The host does not wait. What it launches after waiting for a stream or an event waits for that on the device."""
-    waits = study.timeline.tables.waits.take(sorted(hit.waits))
+    waits = study.timeline.waits.take(sorted(hit.waits))
     read = {item: Edit(free=True) for item in study.items(waits.call[waits.copy >= 0])}
     return read | {item: Edit(free=True, joins=True) for item in study.items(waits.call[waits.copy < 0])}
 
@@ -161,20 +161,20 @@ def separate_directions(study: Study, hit: Hit) -> Question:
 
 def remove_host_work(study: Study, hit: Hit) -> Question:
     """Nothing of what a print or a pinning does, except for the copy to the device."""
-    pins, prints = study.timeline.tables.pins, study.timeline.prints
+    pins, prints = study.timeline.pins, study.timeline.prints
     edits: Question = {}
     if not hit.waits:
         pinned = np.isin(pins.copy, sorted(hit.copies))
         edits = _remove_spans(study, pins.ts[pinned].astype(float), pins.end[pinned].astype(float))
     for number in np.unique(prints[sorted(hit.waits)]) if hit.waits else ():
         waits = np.flatnonzero(prints == number)
-        edits |= _remove_print(study, study.items(study.timeline.tables.waits.call[waits]))
+        edits |= _remove_print(study, study.items(study.timeline.waits.call[waits]))
     return edits
 
 
 def _remove_spans(study: Study, begin: Floats, end: Floats) -> Question:
     """No host work, call or activity inside some spans of time (ns since the trace's base)."""
-    base = int(study.timeline.tables.steps.ts.min())
+    base = int(study.timeline.steps.ts.min())
     items = study.program.items
     starts = items.begin - items.pre
     edits: Question = {}
@@ -266,7 +266,7 @@ def replay_graphs(study: Study, hit: Hit) -> Question:
 def overlap_collectives(study: Study, hit: Hit) -> Question:
     """The collectives that a finding speaks of run beside compute: those that reduce gradients beside the backward that
     makes them, others beside what follows them, until the step ends."""
-    table, places, finding = study.timeline.tables.collectives, study.timeline.places, hit.finding
+    table, places, finding = study.timeline.collectives, study.timeline.places, hit.finding
     mine = [places[place].site == finding.site and places[place].at == finding.at for place in table.place.tolist()]
     own = table.take(np.array(mine, dtype=bool))
     item = study.program.items_of(own.launch)

@@ -78,7 +78,7 @@ def _events(timeline: Timeline, tracks: Sequence[Track], stream: str) -> Iterato
         yield _metadata("thread_sort_index", tid, sort_index=tid)
         for one in track.slices:
             yield _slice(one, tid)
-            yield from _arrow(one, tid, timeline.tables.activities, numbers, stream)
+            yield from _arrow(one, tid, timeline.activities, numbers, stream)
 
 
 def _metadata(what: str, tid: int, **args: str | int) -> dict[str, object]:

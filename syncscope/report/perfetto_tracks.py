@@ -93,13 +93,13 @@ def _occurrences(timeline: Timeline, finding: Finding, hit: Hit, awaited: Ints) 
     """The waits of a finding on the host, else its copies on the device, else the span of the trace's figures."""
     args, name = _args(finding), (finding.site.expression if finding.site else None) or finding.op or finding.name
     if hit.waits:
-        waits = timeline.tables.waits.take(sorted(hit.waits))
-        size = np.append(timeline.tables.copies.bytes, -1)[waits.copy]
+        waits = timeline.waits.take(sorted(hit.waits))
+        size = np.append(timeline.copies.bytes, -1)[waits.copy]
         columns = (waits.begin.tolist(), waits.end.tolist(), size.tolist(), awaited[waits.row].tolist())
         for begin, end, nbytes, row in zip(*columns, strict=True):
             yield Slice(begin, end, name, _sized(args, nbytes), row)
     elif hit.copies:
-        copies = timeline.tables.copies.take(sorted(hit.copies))
+        copies = timeline.copies.take(sorted(hit.copies))
         for begin, end, nbytes in zip(copies.ts.tolist(), copies.end.tolist(), copies.bytes.tolist(), strict=True):
             yield Slice(begin, end, name, _sized(args, nbytes))
     elif timeline.span is not None:
@@ -123,13 +123,13 @@ def _side_by_side(slices: list[Slice]) -> list[list[Slice]]:
 
 
 def _steps(timeline: Timeline) -> list[Slice]:
-    steps = timeline.tables.steps
+    steps = timeline.steps
     columns = zip(steps.ts.tolist(), steps.end.tolist(), steps.number.tolist(), strict=True)
     return [Slice(ts, end, f"step {number}", {"number": number}) for ts, end, number in columns]
 
 
 def _idle(timeline: Timeline) -> list[Slice]:
-    bubbles = timeline.tables.bubbles
+    bubbles = timeline.bubbles
     found = []
     columns = (bubbles.ts.tolist(), bubbles.end.tolist(), bubbles.cause, bubbles.by_cause.tolist())
     for ts, end, cause, parts in zip(*columns, strict=True):
@@ -140,10 +140,10 @@ def _idle(timeline: Timeline) -> list[Slice]:
 
 def _exposed(timeline: Timeline) -> Iterator[Track]:
     """The pieces that ``Overlap`` counts: copies inside the device are none."""
-    activities = timeline.tables.activities
+    activities = timeline.activities
     copies = activities.take((activities.kind == "memcpy") & (activities.direction != "DtoD"))
     collectives = activities.take(activities.collective != "")
-    compute = compute_unions(timeline.trace.device)
+    compute = compute_unions(activities)
     for what, moving in (("copy", copies), ("collective", collectives)):
         for number, stream in sorted(set(zip(moving.device.tolist(), moving.stream.tolist(), strict=True))):
             mine = moving.take((moving.device == number) & (moving.stream == stream))

@@ -68,12 +68,12 @@ class AllocatorSync(WaitRule):
     )
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
-        places = timeline.tables.places
+        places = timeline.places
         return asks_for_memory(waits, places) | in_empty_cache(waits, places)
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
-        found, emptied = super().occurrences(waits, timeline), in_empty_cache(waits, timeline.tables.places)
-        owner, unit = find_owners(emptied), number_runs(waits, timeline.tables.calls)
+        found, emptied = super().occurrences(waits, timeline), in_empty_cache(waits, timeline.places)
+        owner, unit = find_owners(emptied), number_runs(waits, timeline.calls)
         place = to_objects(found.place[row] if row >= 0 else NOWHERE for row in owner.tolist())
         owned = np.where(owner >= 0, np.append(unit, -1)[owner], unit)
         nothing = Occurrences.at([NOWHERE] * len(found))
@@ -89,8 +89,8 @@ class AllocatorSync(WaitRule):
         return self.severity if regular else "note"
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
-        kind = timeline.tables.waits.kind
-        if not len(timeline.tables.steps) and ((kind == "alloc") | (kind == "free")).any():
+        kind = timeline.waits.kind
+        if not len(timeline.steps) and ((kind == "alloc") | (kind == "free")).any():
             return "the trace has no steps, so a warm one cannot be told from the first"
         return super().why_unchecked(timeline)
 

@@ -75,5 +75,5 @@ def _copied(group: Group) -> tuple[str, str]:
     known = group.rows.copy[group.rows.copy >= 0]
     if not len(known):
         return "", ""
-    copies = group.timeline.tables.copies
+    copies = group.timeline.copies
     return str(copies.direction[known[0]]), str(copies.memory[known[0]])

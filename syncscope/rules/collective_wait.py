@@ -76,7 +76,7 @@ class CollectiveWait(WaitRule):
     )
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
-        return in_collectives(waits, timeline.tables.places, timeline.tables.ops) & is_wait(waits.kind)
+        return in_collectives(waits, timeline.places, timeline.ops) & is_wait(waits.kind)
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         found = super().occurrences(waits, timeline)
@@ -93,7 +93,7 @@ class CollectiveWait(WaitRule):
         )
 
     def why_partial(self, timeline: Timeline) -> str | None:
-        communicates = bool((timeline.tables.activities.collective != "").any())
+        communicates = bool((timeline.activities.collective != "").any())
         if self.why_unchecked(timeline) is None and communicates:
             return "a wait with TORCH_NCCL_BLOCKING_WAIT=1 polls and is no runtime call, so it is not seen"
         return None

@@ -81,7 +81,7 @@ class CommNotOverlapped(RankRule):
     )
 
     def find(self, inspection: Inspection) -> list[Hit]:
-        timeline, tables = inspection.timeline, inspection.timeline.tables
+        timeline, tables = inspection.timeline, inspection.timeline
         found = tables.collectives.take(tables.collectives.device == tables.device)
         dur, exposed = trim_first_step(found, len(tables.steps))
         occurrences = Occurrences.at(
@@ -93,7 +93,7 @@ class CommNotOverlapped(RankRule):
         return self.hits(timeline, occurrences)
 
     def why_partial(self, timeline: Timeline) -> str | None:
-        size = timeline.tables.collectives.bytes
+        size = timeline.collectives.bytes
         if len(size) and (size < 0).all():
             return "the trace does not say how large its collectives are, nor of which group"
         return None

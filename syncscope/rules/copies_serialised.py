@@ -51,7 +51,7 @@ class CopiesSerialised(RankRule):
     )
 
     def find(self, inspection: Inspection) -> list[Hit]:
-        timeline, tables = inspection.timeline, inspection.timeline.tables
+        timeline, tables = inspection.timeline, inspection.timeline
         if (count_engines(timeline.trace.devices, tables.copies, tables.device) or 0) < 2:
             return []
         rows, exposed = find_serialised(tables.copies, tables.activities)
@@ -61,7 +61,7 @@ class CopiesSerialised(RankRule):
     def why_unchecked(self, timeline: Timeline) -> str | None:
         if why := super().why_unchecked(timeline):
             return why
-        tables = timeline.tables
+        tables = timeline
         known = count_engines(timeline.trace.devices, tables.copies, tables.device)
         if known is None and len(find_serialised(tables.copies, tables.activities)[0]):
             return "the trace does not say how many copies the device can make at once"

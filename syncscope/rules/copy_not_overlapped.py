@@ -89,7 +89,7 @@ class CopyNotOverlapped(RankRule):
     )
 
     def find(self, inspection: Inspection) -> list[Hit]:
-        timeline, copies = inspection.timeline, inspection.timeline.tables.copies
+        timeline, copies = inspection.timeline, inspection.timeline.copies
         blockers = blocking_waits(timeline)
         lacks = first_lacking(timeline, blockers)
         blockers = np.where(lacks == WAIT, blockers, -1)
@@ -117,7 +117,7 @@ def _blocking_wait(group: Group) -> str:
     """The first wait that keeps the group's copies from overlapping, and its line where it is known."""
     timeline, blockers = group.timeline, group.rows.blocker
     first = blockers[blockers >= 0][0]
-    waits = timeline.tables.waits
+    waits = timeline.waits
     place = timeline.places[waits.place[first]]
     if place.site is None or place.source != "hook":
         return str(waits.name[first])

@@ -78,7 +78,7 @@ class DeviceStarved(RankRule):
         timeline = inspection.timeline
         if timeline.overlap is None or timeline.span is None:
             return []
-        steps = max(len(timeline.tables.steps), 1)
+        steps = max(len(timeline.steps), 1)
         span_ms = (timeline.span[1] - timeline.span[0]) * 1e-6 / steps
         if span_ms <= 0 or timeline.overlap.idle_ms - _profiler_ms(timeline) < LEAST_SHARE * span_ms:
             return []
@@ -86,7 +86,7 @@ class DeviceStarved(RankRule):
 
     def _finding(self, inspection: Inspection, span_ms: float) -> Finding:
         timeline = inspection.timeline
-        overlap, steps, bubbles = timeline.overlap, len(timeline.tables.steps), timeline.tables.bubbles
+        overlap, steps, bubbles = timeline.overlap, len(timeline.steps), timeline.bubbles
         assert overlap is not None
         idle_ms, causes = overlap.idle_ms, overlap.idle_by_cause
         culprits = [culprit for culprit in find_culprits(inspection) if culprit.caused_ms >= MAIN_SHARE * idle_ms]

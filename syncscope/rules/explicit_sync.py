@@ -83,7 +83,7 @@ class ExplicitSync(WaitRule):
         return found
 
     def message(self, group: Group) -> str:
-        kind = group.timeline.tables.waits.kind[group.rows.wait[0]]
+        kind = group.timeline.waits.kind[group.rows.wait[0]]
         nothing = ", but nothing was queued: it costs no more than its call" if waited_for_nothing(group) else ""
         return f"{group.subject} makes the host wait for {TARGETS.get(kind, 'the device')}{nothing}"
 

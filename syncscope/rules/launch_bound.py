@@ -68,7 +68,7 @@ class LaunchBound(RankRule):
     def find(self, inspection: Inspection) -> list[Hit]:
         timeline = inspection.timeline
         launching, overlap, span = timeline.launching, timeline.overlap, timeline.span
-        steps, scale = max(len(timeline.tables.steps), 1), _bare_share(timeline)
+        steps, scale = max(len(timeline.steps), 1), _bare_share(timeline)
         if launching is None or overlap is None or span is None or launching.launches < LEAST_LAUNCHES * steps:
             return []
         span_ms = (span[1] - span[0]) * 1e-6 / steps
@@ -79,7 +79,7 @@ class LaunchBound(RankRule):
         return [Hit(self._finding(timeline, launching, host_ms, idle_ms))]
 
     def _finding(self, timeline: Timeline, launching: Launching, host_ms: float, idle_ms: float) -> Finding:
-        steps, bubbles = len(timeline.tables.steps), timeline.tables.bubbles
+        steps, bubbles = len(timeline.steps), timeline.bubbles
         per, many = ("a step" if steps else "in all"), max(steps, 1)
         behind = (
             f"the host takes {say_ms(host_ms)} ms {per} for {launching.launches / many:,.0f} launches that run for "
@@ -111,9 +111,9 @@ def _graphs(launching: Launching, steps: int) -> str:
 
 def _waiting_ms(timeline: Timeline) -> float:
     """Milliseconds a step that the device waits for a launch right behind another one."""
-    by_cause = timeline.tables.bubbles.by_cause
+    by_cause = timeline.bubbles.by_cause
     waiting = by_cause[by_cause[:, LAUNCHING] > 0][:, [LAUNCHING, LATENCY]]
-    return float(waiting.sum()) * 1e-6 / max(len(timeline.tables.steps), 1)
+    return float(waiting.sum()) * 1e-6 / max(len(timeline.steps), 1)
 
 
 def _bare_share(timeline: Timeline) -> float:

@@ -71,7 +71,7 @@ class LaunchQueueFull(RankRule):
 
 def _blocked_launches(timeline: Timeline) -> Ints:
     """The rows of ``calls`` that are launches which met a full queue."""
-    calls = timeline.tables.calls
+    calls = timeline.calls
     launches = np.flatnonzero((calls.role == "launch") | (calls.role == "graph-launch"))
     least = max(LONG_NS, LONG_TIMES * float(np.median(calls.dur[launches]))) if len(launches) else LONG_NS
     found: Ints = launches[(timeline.queued[launches] >= FULL) & (calls.dur[launches] >= least)]
@@ -81,6 +81,6 @@ def _blocked_launches(timeline: Timeline) -> Ints:
 def _first_launches(timeline: Timeline) -> Ints:
     """The row of ``calls`` that launched each kernel for the first time, −1 not in the trace."""
     first: dict[str, int] = {}
-    for row, name in enumerate(timeline.tables.activities.name):
+    for row, name in enumerate(timeline.activities.name):
         first.setdefault(name, row)
-    return timeline.launch[list(first.values())]
+    return timeline.activities.launch[list(first.values())]

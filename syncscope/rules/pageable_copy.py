@@ -64,19 +64,19 @@ class PageableCopy(RankRule):
     )
 
     def find(self, inspection: Inspection) -> list[Hit]:
-        timeline, copies = inspection.timeline, inspection.timeline.tables.copies
+        timeline, copies = inspection.timeline, inspection.timeline.copies
         pageable = between_host_and_device(copies) & (copies.memory == "pageable")
         return self.hits(timeline, of_copies(copies.take(pageable & ~inspection.part_of_read(copies.wait)), timeline))
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
-        copies = timeline.tables.copies
+        copies = timeline.copies
         memory = copies.memory[between_host_and_device(copies)]
         if len(memory) and (memory == "").all():
             return "the trace does not say whether host memory is pinned (ROCm never does)"
         return super().why_unchecked(timeline)
 
     def message(self, group: Group) -> str:
-        copies = group.timeline.tables.copies.take(group.rows.copy)
+        copies = group.timeline.copies.take(group.rows.copy)
         to_device = copies.direction[0] == "HtoD"
         route = "from pageable memory to the device" if to_device else "from the device into pageable memory"
         # Whether no wait completes the copies, and the call of each returned before the device began it.

@@ -44,7 +44,7 @@ class PinThenCopy(RankRule):
     )
 
     def find(self, inspection: Inspection) -> list[Hit]:
-        timeline, tables = inspection.timeline, inspection.timeline.tables
+        timeline, tables = inspection.timeline, inspection.timeline
         pins = tables.pins.take(tables.pins.copy >= 0)
         occurrences = Occurrences.at(
             places_of(timeline, pins.place),

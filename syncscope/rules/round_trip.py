@@ -57,9 +57,9 @@ class RoundTrip(RankRule):
     )
 
     def find(self, inspection: Inspection) -> list[Hit]:
-        timeline, copies = inspection.timeline, inspection.timeline.tables.copies
+        timeline, copies = inspection.timeline, inspection.timeline.copies
         own = copies.take(~inspection.part_of_read(copies.wait))
-        trips = find_trips(own, timeline.tables.waits, timeline.tables.places)
+        trips = find_trips(own, timeline.waits, timeline.places)
         there, back = (of_copies(copies.take([trip[end] for trip in trips]), timeline) for end in (0, 1))
         # Both copies are one occurrence, in the place where the data leaves.
         back = replace(back, place=there.place, sort=there.sort, unit=there.row)
@@ -75,7 +75,7 @@ class RoundTrip(RankRule):
         return super().why_unchecked(timeline)
 
     def message(self, group: Group) -> str:
-        copies = group.timeline.tables.copies.take(group.rows.copy)
+        copies = group.timeline.copies.take(group.rows.copy)
         back = group.timeline.places[int(copies.place[-1])].site
         where = f"{back.expression or 'a copy'} ({back.file}:{back.line})" if back else "another copy"
         size = int(copies.bytes[0])

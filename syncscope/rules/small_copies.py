@@ -53,7 +53,7 @@ class SmallCopies(RankRule):
     )
 
     def find(self, inspection: Inspection) -> list[Hit]:
-        timeline, copies = inspection.timeline, inspection.timeline.tables.copies
+        timeline, copies = inspection.timeline, inspection.timeline.copies
         crosses = between_host_and_device(copies) & (copies.launch >= 0)
         found = of_copies(copies.take(crosses & ~inspection.part_of_read(copies.wait)), timeline)
         return self.hits(timeline, replace(found, stall=np.full(len(found), -1)))
@@ -64,7 +64,7 @@ class SmallCopies(RankRule):
     def why_unchecked(self, timeline: Timeline) -> str | None:
         if not {"sites", "stacks"} & set(timeline.has):
             return "the trace holds no lines, so copies of one line cannot be told from those of several"
-        if not len(timeline.tables.steps):
+        if not len(timeline.steps):
             return "the trace has no steps, so copies a step cannot be counted"
         return super().why_unchecked(timeline)
 

@@ -9,7 +9,7 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
-from syncscope.timeline.prints import printed
+from syncscope.timeline.prints import strip_formatter
 from syncscope.timeline.tables import Waits
 
 
@@ -66,7 +66,7 @@ class TensorPrint(WaitRule):
             first.setdefault(number, ops)
         return replace(
             found,
-            place=to_objects(replace(printed(place), entry="print") for place in found.place),
+            place=to_objects(replace(strip_formatter(place), entry="print") for place in found.place),
             ops=to_objects(first[number] for number in prints.tolist()),
             unit=prints,
         )

@@ -129,6 +129,3 @@ def ops_of_expression(text: str | None) -> Chain | None:
     if name == "where" and len(tree.args) + isinstance(tree.func, ast.Attribute) <= 2 and not tree.keywords:
         return ("aten::where", "aten::nonzero")
     return BY_METHOD.get(name)
-
-
-called = called_name  # TRANSITIONAL: for rules/fixes.py

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from syncscope.timeline.calls import last_before
-from syncscope.timeline.frames import accepts_frames, without_op_rows
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.places import BACKWARD, Place
 from syncscope.timeline.stacks import is_user
@@ -36,8 +35,6 @@ CALLBACK = ("aten::copy_",)
 no function of backward, on the thread that autograd has for the device."""
 
 
-@without_op_rows
-@accepts_frames
 def in_collectives(waits: Waits, places: tuple[Place, ...], ops: Ops) -> Bools:
     """Which waits (n,) are inside a collective.
 
@@ -115,8 +112,3 @@ def number_calls(places: list[Place]) -> Ints:
         number += not same
         calls[row], before = number, (caller, lines)
     return calls
-
-
-# TRANSITIONAL: the names from before, for rules/.
-outside = strip_collective
-down_to_collective = cut_at_collective

@@ -8,7 +8,6 @@ import numpy as np
 
 from syncscope.schema.report import Collective, Delay, Meetings
 from syncscope.timeline.copies import on_compute_stream
-from syncscope.timeline.frames import accepts_frames, trimmed_frame
 from syncscope.timeline.groups import group_rows, number_groups, number_in_group
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
@@ -87,8 +86,6 @@ def _beside(ran: Activities, activities: Activities, calls: Calls) -> Objects:
     return beside
 
 
-@trimmed_frame
-@accepts_frames
 def trim_first_step(collectives: Collectives, steps: int) -> tuple[Ints, Ints]:
     """Length and exposed time of each collective (n,), in ns.
 
@@ -193,7 +190,3 @@ def _find_delays(bubbles: Bubbles, behind: Ints, known: dict[Delay, int], places
         )  # fmt: skip
         lost[known.setdefault(delay, len(known))] = ns
     return lost
-
-
-# TRANSITIONAL: the names from before, for rules/.
-trimmed = trim_first_step

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncscope.timeline.frames import accepts_frames, serialised_frame
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.places import Place
@@ -64,14 +63,12 @@ def on_compute_stream(table: Activities, activities: Activities) -> Bools:
     return on_stream
 
 
-@accepts_frames
 def blocks_alone(copies: Copies) -> Bools:
     """Which copies (n,) from or to pageable memory block inside their own call, with no wait behind it."""
     alone: Bools = (copies.memory == "pageable") & (copies.launch >= 0) & (copies.wait < 0)
     return alone
 
 
-@accepts_frames
 def find_trips(copies: Copies, waits: Waits, places: tuple[Place, ...]) -> list[tuple[int, int]]:
     """Find round trips, data that leaves the device and comes back: for each the rows of the copy to the host and of
     the copy back. ``waits`` are all waits.
@@ -112,7 +109,6 @@ def _follows(there: Place, back: Place) -> bool:
     return True
 
 
-@accepts_frames
 def count_engines(devices: tuple[Device, ...], copies: Copies, device: int | None) -> int | None:
     """How many copies ``device`` can make at once: what the trace says, or 2 where copies of both directions run at one
     moment, else ``None``."""
@@ -127,8 +123,6 @@ def count_engines(devices: tuple[Device, ...], copies: Copies, device: int | Non
     return 2 if (begun > over).any() else None
 
 
-@serialised_frame
-@accepts_frames
 def find_serialised(copies: Copies, activities: Activities) -> tuple[Ints, Ints]:
     """Find asynchronous copies of pinned memory that waited for a copy in the other direction, right before them on a
     stream that does not compute.
@@ -164,7 +158,6 @@ def _place_on_stream(activities: Activities) -> Ints:
     return place
 
 
-@accepts_frames
 def waited_for_engine(copies: Copies, devices: tuple[Device, ...]) -> Bools:
     """Which copies (n,) waited for a copy engine: each began just when a copy of another stream ended, and had been
     launched before."""
@@ -188,9 +181,3 @@ def waited_for_engine(copies: Copies, devices: tuple[Device, ...]) -> Bools:
                 & (copies.launch[rows] >= 0)
             )
     return behind
-
-
-# TRANSITIONAL: the names from before, for rules/.
-engines = count_engines
-serialised = find_serialised
-queued_behind = waited_for_engine

@@ -19,7 +19,7 @@ REQUIREMENTS = (PAGEABLE, HOST, STREAM, ENGINE, WAIT, NOTHING)
 
 def first_lacking(timeline: Timeline, blockers: Ints) -> Objects:
     """For each of ``copies`` the first of ``REQUIREMENTS`` that it lacks; ``blockers`` as of ``blocking_waits``."""
-    copies = timeline.tables.copies
+    copies = timeline.copies
     lacks = np.full(len(copies), NOTHING, dtype=object)
     lacks[blockers >= 0] = WAIT
     lacks[waited_for_engine(copies, timeline.trace.devices)] = ENGINE
@@ -32,9 +32,9 @@ def first_lacking(timeline: Timeline, blockers: Ints) -> Objects:
 def blocking_waits(timeline: Timeline) -> Ints:
     """For each of ``copies`` the row in ``waits`` of the wait that the host was in for half of the copy or more before
     it launched the next kernel that computes, −1 for none."""
-    copies, calls = timeline.tables.copies, timeline.tables.calls
+    copies, calls = timeline.copies, timeline.calls
     found = np.full(len(copies), -1, dtype=np.int64)
-    activities, every = timeline.tables.activities, timeline.tables.waits
+    activities, every = timeline.activities, timeline.waits
     kernels = activities.take(is_compute(activities) & (activities.launch >= 0))
     waits = every.take(is_wait(every.kind))
     if not len(kernels) or not len(waits):
@@ -58,7 +58,7 @@ def blocking_waits(timeline: Timeline) -> Ints:
 def _still_pending(timeline: Timeline, kernels: Activities, before: Ints, until: Ints) -> Bools:
     """For each pair of times, whether any of ``kernels`` launched before the first begins only
     at or after the second."""
-    launched = timeline.tables.calls.ts[kernels.launch]
+    launched = timeline.calls.ts[kernels.launch]
     order = np.argsort(launched, kind="stable")
     latest = np.maximum.accumulate(kernels.ts[order])
     slot = np.searchsorted(launched[order], before, side="left") - 1

@@ -42,7 +42,7 @@ def measure_steps(timeline: Timeline) -> Steps:
     bare = timeline.trace.recording.bare if timeline.trace.recording else None
     source: StepSource = timeline.trace.step_source  # type: ignore[assignment]
     return Steps(
-        count=len(timeline.tables.steps),
+        count=len(timeline.steps),
         profiled_ms=_mean_step_ms(timeline),
         bare_ms=round(sum(bare.steps_ns) / len(bare.steps_ns) * 1e-6, 6) if bare and bare.steps_ns else None,
         source=source,
@@ -51,7 +51,7 @@ def measure_steps(timeline: Timeline) -> Steps:
 
 def _mean_step_ms(timeline: Timeline) -> float | None:
     """Mean length of a recorded step: where the device was seen to drain, until then, as bare steps are timed."""
-    tables = timeline.tables
+    tables = timeline
     if not len(tables.steps):
         return None
     if tables.drained is None or tables.span is None:
@@ -61,7 +61,7 @@ def _mean_step_ms(timeline: Timeline) -> float | None:
 
 def _measure_each_step(timeline: Timeline) -> EachStep | None:
     """How the steps differ; ``None`` without steps."""
-    tables = timeline.tables
+    tables = timeline
     steps, device, blocked = tables.steps, tables.device, timeline.blocked
     if not len(steps):
         return None
@@ -82,8 +82,8 @@ def _in_ms(lengths: Ints) -> tuple[float, ...]:
 
 def _measure_coverage(timeline: Timeline) -> Coverage:
     """How many waits of the steps (of the whole trace where it has no steps) have an exact line."""
-    waits, places = timeline.tables.waits, timeline.tables.places
-    counted = is_wait(waits.kind) & ((waits.step >= 0) | (not len(timeline.tables.steps)))
+    waits, places = timeline.waits, timeline.places
+    counted = is_wait(waits.kind) & ((waits.step >= 0) | (not len(timeline.steps)))
     lines = [places[place].source == "hook" for place in waits.place[counted]]
     return Coverage(waits=len(lines), with_line=sum(lines))
 
@@ -92,7 +92,7 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
     """Where the rank meets the others, on its busiest device; ``None`` in a program of one rank."""
     if timeline.trace.world_size == 1:
         return None
-    tables, collectives = timeline.tables, timeline.tables.collectives
+    tables, collectives = timeline, timeline.collectives
     met = collectives.take(np.flatnonzero(collectives.device == tables.device))
     behind = places_behind(tables.bubbles, tables.waits, tables.loads)
     return find_meetings(met, tables.bubbles, behind, tables.steps.number, tables.places, timeline.trace.base_ns)
@@ -101,7 +101,7 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
 def _name_device(timeline: Timeline) -> str | None:
     """ROCm may list devices under other numbers than it uses: then the one name that all of them have."""
     names = {device.id: device.name for device in timeline.trace.devices}
-    if timeline.tables.device in names:
-        return names[timeline.tables.device]
+    if timeline.device in names:
+        return names[timeline.device]
     every = set(names.values())
     return every.pop() if len(every) == 1 else None

@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.timeline.calls import COMMANDS
-from syncscope.timeline.frames import accepts_frames
 from syncscope.timeline.groups import number_groups
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.pins import ENTRY, OPS
@@ -14,7 +13,6 @@ from syncscope.timeline.places import Place
 from syncscope.timeline.tables import Calls, Waits
 
 
-@accepts_frames
 def in_empty_cache(waits: Waits, places: tuple[Place, ...]) -> Bools:
     """Which waits (n,) are inside ``torch.cuda.empty_cache()``."""
     return np.array([_is_empty_cache(places[place]) for place in waits.place], dtype=bool)
@@ -26,7 +24,6 @@ def _is_empty_cache(place: Place) -> bool:
     return inside or place.entry.endswith("empty_cache")
 
 
-@accepts_frames
 def asks_for_memory(waits: Waits, places: tuple[Place, ...]) -> Bools:
     """Which waits (n,) are calls for memory that no pinning of a tensor makes."""
     pins = [
@@ -47,7 +44,6 @@ def find_owners(emptied: Bools) -> Ints:
     return rows[np.maximum(last, 0)]
 
 
-@accepts_frames
 def number_runs(waits: Waits, calls: Calls) -> Ints:
     """Number the waits (n,): those of a thread that gave the device nothing in between share a number."""
     commands = np.isin(calls.role, list(COMMANDS))
@@ -56,10 +52,3 @@ def number_runs(waits: Waits, calls: Calls) -> Ints:
         own = waits.tid == thread
         before[own] = np.searchsorted(calls.ts[commands & (calls.tid == thread)], waits.ts[own])
     return number_groups(waits.tid, before)
-
-
-# TRANSITIONAL: the names from before, for rules/.
-emptying = in_empty_cache
-asking = asks_for_memory
-owners = find_owners
-runs = number_runs

@@ -5,25 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.schema.report import Overlap
-from syncscope.timeline.frames import accepts_frames
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.tables import Activities
 
 
-@accepts_frames
 def is_compute(activities: Activities) -> Bools:
     """Which activities (n,) are kernels that are no collectives."""
     compute: Bools = (activities.kind == "kernel") & (activities.collective == "")
     return compute
 
 
-@accepts_frames
 def union_of(activities: Activities, rows: Bools) -> Union:
     """When any of these activities runs; ``rows`` (n,) is a mask."""
     return Union(activities.ts[rows], activities.end[rows])
 
 
-@accepts_frames
 def compute_unions(activities: Activities) -> dict[int, Union]:
     """When each device computes, by the device's number."""
     compute = is_compute(activities)
@@ -50,7 +46,6 @@ def busiest(activities: Activities) -> int | None:
     return int(devices[np.lexsort((first, -count))[0]])
 
 
-@accepts_frames
 def overlap(activities: Activities, span: tuple[int, int], idle_by_cause: dict[str, float], steps: int) -> Overlap:
     """The figures of the activities of one device inside ``span`` (ns), in ms per step (``steps`` 0: of the whole
     span).

@@ -99,7 +99,3 @@ def _number_by_ops(prints: Ints, rows: Ints, waits: Waits, ops: Ops, tid: int, n
             number += 1
             prints[rows[inside]] = number
     return number
-
-
-# TRANSITIONAL: the names from before, for rules/.
-printed = strip_formatter

@@ -7,13 +7,11 @@ from itertools import pairwise
 import numpy as np
 
 from syncscope.timeline.copies import blocks_alone
-from syncscope.timeline.frames import accepts_frames
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.tables import Activities, Copies, Steps, Waits
 from syncscope.timeline.waits import is_wait
 
 
-@accepts_frames
 def step_of(steps: Steps, ts: Ints) -> Ints:
     """For each time (n,), the row of ``steps`` that holds it, −1 outside all of them."""
     if not len(steps):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from syncscope.schema.recording import Attributed
 from syncscope.schema.report import Overlap, TraceInfo
 from syncscope.schema.report import Steps as StepFigures
-from syncscope.timeline import frames
 from syncscope.timeline.attribution import fill_ops, find_stacked, tabulate_ops
 from syncscope.timeline.bubbles import NO_BUBBLES, find_bubbles, sum_causes, when_busy
 from syncscope.timeline.calls import find_activities, find_calls
@@ -28,7 +26,6 @@ from syncscope.timeline.prints import find_prints
 from syncscope.timeline.stacks import PythonStacks, is_user
 from syncscope.timeline.steps import find_blocked, find_span, step_of
 from syncscope.timeline.tables import (
-    CAUSES,
     Activities,
     Bubbles,
     Calls,
@@ -44,9 +41,6 @@ from syncscope.timeline.tables import (
 )
 from syncscope.timeline.waits import find_waits, in_profiler, is_wait, join_copies, pending_work, waited_streams
 from syncscope.trace.model import Trace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Tables:
@@ -195,28 +189,24 @@ class Tables:
         return waits.take(~in_profiler(waits, self.calls, self._places)).numbered()
 
 
-class Timeline:
+class Timeline(Tables):
     """What happened in a trace."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self.tables = Tables(trace)
 
     @cached_property
     def queued(self) -> Ints:
         """For each call (n,), how many calls before it the device was still behind (``launching.count_queued``)."""
-        return count_queued(self.tables.calls, self.tables.activities)
+        return count_queued(self.calls, self.activities)
 
     @cached_property
     def launch_blocking(self) -> bool:
         """Whether every launch waits for its kernel (``launching.every_launch_waits``)."""
         recorded = self.trace.recording is not None and self.trace.recording.launch_blocking
-        return every_launch_waits(self.tables.calls, self.tables.activities, recorded)
+        return every_launch_waits(self.calls, self.activities, recorded)
 
     @cached_property
     def launching(self) -> Launching | None:
         """How the launches of the steps keep up with ``device`` (``launching.Launching``); ``None`` without any."""
-        tables = self.tables
+        tables = self
         if tables.device is None or tables.span is None:
             return None
         waits, copies = tables.waits.take(is_wait(tables.waits.kind)), tables.copies
@@ -233,7 +223,7 @@ class Timeline:
     @cached_property
     def overlap(self) -> Overlap | None:
         """Where the time of ``device`` goes; ``None`` without device activity."""
-        tables = self.tables
+        tables = self
         if tables.device is None or tables.span is None:
             return None
         causes = sum_causes(tables.bubbles, len(tables.steps))
@@ -242,13 +232,13 @@ class Timeline:
     @cached_property
     def blocked(self) -> Union | None:
         """When the host is blocked (``steps.find_blocked``); ``None`` without runtime calls."""
-        return find_blocked(self.tables.waits, self.tables.copies) if len(self.tables.calls) else None
+        return find_blocked(self.waits, self.copies) if len(self.calls) else None
 
     @cached_property
     def blocked_ms_per_step(self) -> float | None:
         """Milliseconds a step that the host is blocked, in all where the trace has no steps. Threads that are blocked
         at once count once. ``None`` without runtime calls."""
-        steps = self.tables.steps
+        steps = self.steps
         if self.blocked is None:
             return None
         inside = self.blocked.within(steps.ts, steps.end).sum() if len(steps) else self.blocked.length
@@ -264,7 +254,7 @@ class Timeline:
         """What the trace holds, in the words of ``TraceInfo.has``."""
         trace, recording = self.trace, self.trace.recording
         present = {
-            "runtime": len(self.tables.calls) > 0,
+            "runtime": len(self.calls) > 0,
             "cpu_op": len(trace.ops) > 0,
             "cuda_sync": len(trace.sync) > 0,
             "stacks": len(trace.frames) > 0,
@@ -285,78 +275,8 @@ class Timeline:
 
     def attributed(self) -> list[Attributed]:
         """The ops around each wait and copy by stack and ordinal in the step, for a window recorded without ops."""
-        return tabulate_ops(find_stacked(self.tables.waits, self.tables.copies, self.tables.places))
+        return tabulate_ops(find_stacked(self.waits, self.copies, self.places))
 
     def thread_name(self, tid: int) -> str | None:
         """What the program calls a thread."""
         return self.trace.thread_names.get(tid)
-
-    # ------------------------------------------------------------------------------------------- TRANSITIONAL
-    #
-    # The tables as pandas frames, and what ``Tables`` holds, under the names from before. Once all packages read
-    # ``timeline.tables``: delete this block and ``frames.py``, make it ``class Timeline(Tables)`` without ``__init__``,
-    # and replace ``timeline.tables.`` and ``self.tables.`` by ``timeline.`` and ``self.`` everywhere.
-
-    @cached_property
-    def waits(self) -> pd.DataFrame:
-        return frames.waits_frame(self.tables.waits)
-
-    @cached_property
-    def copies(self) -> pd.DataFrame:
-        return frames.copies_frame(self.tables.copies)
-
-    @cached_property
-    def calls(self) -> pd.DataFrame:
-        return frames.calls_frame(self.trace.runtime, self.trace.pid, self.tables.calls)
-
-    @cached_property
-    def collectives(self) -> pd.DataFrame:
-        return frames.collectives_frame(self.tables.collectives)
-
-    @cached_property
-    def pins(self) -> pd.DataFrame:
-        return frames.pins_frame(self.tables.pins)
-
-    @cached_property
-    def loads(self) -> pd.DataFrame:
-        return frames.loads_frame(self.tables.loads)
-
-    @cached_property
-    def idle(self) -> pd.DataFrame:
-        return frames.idle_frame(self.tables.bubbles, CAUSES)
-
-    @cached_property
-    def steps(self) -> pd.DataFrame:
-        return self.trace.steps
-
-    @cached_property
-    def launch(self) -> Ints:
-        return self.tables.activities.launch
-
-    @cached_property
-    def ops(self) -> Ops:
-        return self.tables.ops
-
-    @cached_property
-    def stacks(self) -> PythonStacks:
-        return self.tables.stacks
-
-    @cached_property
-    def prints(self) -> Ints:
-        return self.tables.prints
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        return self.tables.places
-
-    @cached_property
-    def device(self) -> int | None:
-        return self.tables.device
-
-    @cached_property
-    def span(self) -> tuple[int, int] | None:
-        return self.tables.span
-
-    @cached_property
-    def drained(self) -> int | None:
-        return self.tables.drained

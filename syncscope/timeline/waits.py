@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from syncscope.timeline.calls import ORDERED, find_first, last_before
-from syncscope.timeline.frames import accepts_frames
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.places import Places
@@ -32,7 +31,6 @@ AT_ONCE = 50_000
 """Nanoseconds between a blocking copy's call and the wait that follows it inside the same op, at most."""
 
 
-@accepts_frames
 def is_wait(kind: Objects) -> Bools:
     """Which waits (n,), by their ``kind``, are waits proper: calls for memory, which only may wait, are left out."""
     return np.isin(kind, [KINDS[role] for role in SYNC_ROLES])

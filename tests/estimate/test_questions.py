@@ -201,7 +201,7 @@ def test_memory_is_neither_asked_for_nor_given_back() -> None:
         builder.call("cudaFree", at + 140, 495)
 
     one = study(each_step(draw))
-    kinds = one.timeline.tables.waits.kind.tolist()
+    kinds = one.timeline.waits.kind.tolist()
     assert set(kinds) == {"alloc", "free"}
     changes = asked(one, "SYN106", waits=frozenset(range(len(kinds))))
     assert saved_us(one, changes) == pytest.approx(1000 - 501, abs=5)
@@ -252,7 +252,7 @@ def test_what_happens_outside_the_steps_changes_nothing() -> None:
     builder = each_step(reading)
     builder.copy("DtoH", call=(4100, 5), runs=(4110, 2), memory="pinned", bytes=4).stream_sync(4110, 8)
     one = study(builder)
-    last = frozenset({len(one.timeline.tables.waits) - 1})
+    last = frozenset({len(one.timeline.waits) - 1})
     assert asked(one, "SYN102", waits=last) == {}
 
 

@@ -8,6 +8,7 @@ import sys
 import warnings
 
 import syncscope
+from syncscope.timeline import Timeline
 from syncscope.timeline.overlap import overlap
 
 
@@ -16,7 +17,7 @@ def figures(path: str) -> tuple[dict[str, float], dict[str, float]]:
     trace = syncscope.load(path)
     device = trace.device
     assert device["device"].nunique() == 1, path
-    ours = overlap(device, (int(device["ts"].min()), int(device["end"].max())), {}, 0)
+    ours = overlap(Timeline(trace).activities, (int(device["ts"].min()), int(device["end"].max())), {}, 0)
     hta = syncscope.to_hta(trace, include_last_profiler_step=True)
     rank = next(iter(hta.t.traces))
     # The last step kept, what it leaves out are rows that no recorded call launched.

@@ -62,12 +62,12 @@ def test_idle_and_exposed_slices_add_up_to_the_reports_figures(case: str) -> Non
 
     def ms(start: str) -> float:
         mine = [one for track in found if track.label.startswith(start) for one in track.slices]
-        return sum(one.end - one.ts for one in mine) * 1e-6 / len(timeline.tables.steps)
+        return sum(one.end - one.ts for one in mine) * 1e-6 / len(timeline.steps)
 
     assert ms("idle") == pytest.approx(overlap.idle_ms, abs=1e-5)
     assert ms("exposed copy") == pytest.approx(overlap.copy_exposed_ms, abs=1e-5)
     parts = [one.args for track in found if track.label.startswith("idle") for one in track.slices]
-    by_cause = sum(float(part.get("wait ms", 0)) for part in parts) / len(timeline.tables.steps)
+    by_cause = sum(float(part.get("wait ms", 0)) for part in parts) / len(timeline.steps)
     assert by_cause == pytest.approx(overlap.idle_by_cause.get("wait", 0), abs=1e-5)
 
 

@@ -197,7 +197,7 @@ def test_a_real_recording_shows_what_its_json_says(show: Show) -> None:
         # The bar that begins then is chosen, and in view.
         low, high = x_range(page)
         start = page.locator("#selected dt", has_text="Start").locator("xpath=../dd").inner_text()
-        begins = timeline.tables.steps.ts
+        begins = timeline.steps.ts
         exact = (one.first_ns - int(begins[begins <= one.first_ns][-1])) / 1e6
         value, unit = start.split()
         assert float(value.replace(",", "")) / (1000 if unit == "µs" else 1) == pytest.approx(exact, rel=0.01)

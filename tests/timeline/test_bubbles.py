@@ -13,7 +13,7 @@ US = 1000
 
 def gap(builder: TraceBuilder, at: float) -> dict[str, Any]:
     """The bubble that begins ``at`` µs: µs by cause, and the wait behind it."""
-    bubbles = Timeline(builder.trace()).tables.bubbles
+    bubbles = Timeline(builder.trace()).bubbles
     bubble = bubbles.take(bubbles.ts == at * US)
     parts = zip(CAUSES, (bubble.by_cause[0] / US).tolist(), strict=True)
     return {cause: us for cause, us in parts if us} | {"wait row": int(bubble.emptied_by[0])}
@@ -26,7 +26,7 @@ def base() -> TraceBuilder:
 
 def test_the_gaps_of_the_span_are_the_devices_idle_time():
     view = Timeline(base().step(0, 520).trace())
-    bubbles = view.tables.bubbles
+    bubbles = view.bubbles
     assert bubbles.ts.tolist() == [0, 100 * US, 500 * US]
     assert bubbles.end.tolist() == [10 * US, 400 * US, 520 * US]
     assert view.overlap is not None
@@ -84,7 +84,7 @@ def test_a_recorded_fetch_of_the_next_batch_is_data_loading():
     loop = ("train.py", 12, "main", "DataLoader(data)")
     builder = base().recording(0, 500).entry("DataLoader", 105, 345, loop)
     assert gap(builder, 100) == {"data loading": 240, "host work": 50, "launch latency": 10, "wait row": -1}
-    assert Timeline(builder.trace()).tables.loads.name.tolist() == ["DataLoader"]
+    assert Timeline(builder.trace()).loads.name.tolist() == ["DataLoader"]
 
 
 @pytest.mark.parametrize("name", ["nccl:all_reduce", "gloo:broadcast"])

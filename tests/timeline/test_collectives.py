@@ -16,9 +16,9 @@ US = 1000
 
 def only(builder: TraceBuilder) -> dict[str, Any]:
     """The one collective of a trace, with its place."""
-    tables = Timeline(builder.trace()).tables
-    (row,) = tables.collectives.to_pandas().assign(dur=tables.collectives.dur).to_dict("records")
-    return {**{str(column): value for column, value in row.items()}, "at": tables.places[row["place"]]}
+    timeline = Timeline(builder.trace())
+    (row,) = timeline.collectives.to_pandas().assign(dur=timeline.collectives.dur).to_dict("records")
+    return {**{str(column): value for column, value in row.items()}, "at": timeline.places[row["place"]]}
 
 
 def reduced(args: dict[str, Any] | None = None, *, stream: int = 13) -> TraceBuilder:

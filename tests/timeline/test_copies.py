@@ -8,7 +8,7 @@ US = 1000
 
 
 def copies(builder: TraceBuilder) -> Copies:
-    return Timeline(builder.trace()).tables.copies
+    return Timeline(builder.trace()).copies
 
 
 def test_a_copy_is_joined_with_the_call_that_launched_it():

@@ -13,7 +13,7 @@ def pin(builder: TraceBuilder, start: float) -> TraceBuilder:
 
 
 def pins(builder: TraceBuilder) -> Pins:
-    return Timeline(builder.trace()).tables.pins
+    return Timeline(builder.trace()).pins
 
 
 def test_a_pinning_feeds_the_copy_that_follows_at_once():
@@ -41,8 +41,8 @@ def test_two_pinnings_in_a_row_feed_the_two_copies_that_follow():
 def test_a_recorded_call_and_its_ops_are_one_pinning():
     builder = pin(TraceBuilder().recording(0, 300).entry("Tensor.pin_memory", 8, 62, PIN), 10)
     view = Timeline(builder.copy("HtoD", call=(70, 5), runs=(80, 30)).trace())
-    assert len(view.tables.pins) == 1
-    assert view.tables.places[view.tables.pins.place[0]].source == "hook"
+    assert len(view.pins) == 1
+    assert view.places[view.pins.place[0]].source == "hook"
 
 
 def test_a_recorded_call_is_enough_where_ops_are_missing():

@@ -16,7 +16,7 @@ ENGINE = 4999
 
 def wait_places(builder: TraceBuilder) -> list[Place]:
     view = Timeline(builder.trace())
-    return [view.tables.places[place] for place in view.tables.waits.place]
+    return [view.places[place] for place in view.waits.place]
 
 
 def test_a_warning_gives_the_very_line_and_expression():
@@ -128,14 +128,14 @@ def test_a_copy_that_no_wait_completes_has_the_place_of_the_call_around_it():
     call = ("train.py", 9, "step", "x.to(device, non_blocking=True)")
     builder = TraceBuilder().recording().entry("Tensor.to", 5, 45, call).copy("HtoD", call=(10, 20), runs=(20, 15))
     view = Timeline(builder.trace())
-    assert [view.tables.places[place].entry for place in view.tables.copies.place] == ["Tensor.to"]
+    assert [view.places[place].entry for place in view.copies.place] == ["Tensor.to"]
 
 
 def test_a_copy_shares_the_place_of_the_wait_that_completes_it():
     builder = TraceBuilder().recording().op("aten::copy_", 5, 40).copy("HtoD", call=(8, 5), runs=(14, 10))
     view = Timeline(builder.stream_sync(15, 20).warning(60, STEP).trace())
-    assert view.tables.copies.place.tolist() == view.tables.waits.place.tolist()
-    assert view.tables.places[view.tables.copies.place[0]].source == "hook"
+    assert view.copies.place.tolist() == view.waits.place.tolist()
+    assert view.places[view.copies.place[0]].source == "hook"
 
 
 def test_threads_known_by_another_number_are_matched_by_their_native_id():

@@ -34,17 +34,17 @@ def hooked(prints: int) -> TraceBuilder:
 
 
 def test_the_waits_of_a_print_share_one_number_and_each_print_has_its_own():
-    assert Timeline(hooked(3).trace()).tables.prints.tolist() == [1] * 6 + [2] * 6 + [3] * 6
+    assert Timeline(hooked(3).trace()).prints.tolist() == [1] * 6 + [2] * 6 + [3] * 6
 
 
 def test_another_wait_between_belongs_to_no_print():
     builder = hooked(1).stream_sync(1000, 10).warning(1040, ("train.py", 15, "<module>", "t.item()"))
-    assert Timeline(builder.trace()).tables.prints.tolist() == [1] * 6 + [-1]
+    assert Timeline(builder.trace()).prints.tolist() == [1] * 6 + [-1]
 
 
 def test_a_print_seen_from_outside_ends_at_the_line_that_prints():
     view = Timeline(hooked(1).trace())
-    outside = strip_formatter(view.tables.places[view.tables.waits.place[0]])
+    outside = strip_formatter(view.places[view.waits.place[0]])
     assert outside.at is not None
     assert (outside.at.file, outside.at.line, len(outside.chain)) == ("train.py", 14, 1)
 
@@ -66,7 +66,7 @@ def bare(*names: str) -> list[int]:
         if name in WAITING or (name == "to" and previous == "resolve_neg"):
             builder.stream_sync(at + 2, 6)
         at, previous = at + 20, name
-    return Timeline(builder.trace()).tables.prints.tolist()
+    return Timeline(builder.trace()).prints.tolist()
 
 
 def test_without_a_stack_the_formatters_ops_tell_a_print():

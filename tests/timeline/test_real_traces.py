@@ -26,25 +26,25 @@ def view(request: pytest.FixtureRequest) -> Timeline:
 
 
 def test_every_blocking_call_is_a_wait_but_the_profilers_last(view: Timeline):
-    blocking = np.array([role(name) in SYNC_ROLES for name in view.tables.calls.name], dtype=bool)
-    kept = is_wait(view.tables.waits.kind).sum()
+    blocking = np.array([role(name) in SYNC_ROLES for name in view.calls.name], dtype=bool)
+    kept = is_wait(view.waits.kind).sum()
     assert kept <= blocking.sum() <= kept + 1
 
 
 def test_bubbles_and_activity_fill_the_span(view: Timeline):
-    if view.overlap is None or view.tables.span is None:
+    if view.overlap is None or view.span is None:
         pytest.skip("no device activity")
-    steps = max(len(view.tables.steps), 1)
-    length = (view.tables.span[1] - view.tables.span[0]) * 1e-6 / steps
+    steps = max(len(view.steps), 1)
+    length = (view.span[1] - view.span[0]) * 1e-6 / steps
     assert view.overlap.idle_ms + view.overlap.device_busy_ms == pytest.approx(length, abs=1e-3)
-    bubbles = view.tables.bubbles
+    bubbles = view.bubbles
     assert (bubbles.by_cause.sum(axis=1) == bubbles.dur).all()
     assert (bubbles.by_cause >= 0).all()
-    assert len(view.tables.calls) == 0 or not bubbles.due_to("unknown").any()
+    assert len(view.calls) == 0 or not bubbles.due_to("unknown").any()
     assert sum(view.overlap.idle_by_cause.values()) == pytest.approx(view.overlap.idle_ms, abs=1e-5)
 
 
 def test_exposed_copy_time_is_no_more_than_copy_time(view: Timeline):
-    copies = view.tables.copies
+    copies = view.copies
     assert (copies.exposed >= 0).all()
     assert (copies.exposed <= copies.dur).all()

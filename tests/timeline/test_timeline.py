@@ -104,17 +104,17 @@ class TestOpsOfAWindowWithoutOps:
             (0, ("aten::copy_",)),
         ]
         timed = Timeline(self.with_table(seen).trace())
-        assert timed.tables.waits.ops.tolist() == [("aten::first",), ("aten::second",)] * 2
-        assert timed.tables.copies.ops.tolist() == [("aten::copy_",)] * 2
-        assert timed.tables.waits.ops_known.all()
+        assert timed.waits.ops.tolist() == [("aten::first",), ("aten::second",)] * 2
+        assert timed.copies.ops.tolist() == [("aten::copy_",)] * 2
+        assert timed.waits.ops_known.all()
 
     def test_a_step_that_took_another_path_falls_back_to_the_stack(self):
         seen = [a for a in Timeline(self.window(with_ops=True).trace()).attributed() if a.ordinal == 0]
         timed = Timeline(self.with_table(seen).trace())
-        assert timed.tables.waits.ops.tolist() == [("aten::first",)] * 4
+        assert timed.waits.ops.tolist() == [("aten::first",)] * 4
 
     def test_a_line_that_the_window_never_saw_falls_back_to_its_expression(self):
-        assert Timeline(self.with_table([]).trace()).tables.waits.ops.tolist() == [("aten::item",)] * 4
+        assert Timeline(self.with_table([]).trace()).waits.ops.tolist() == [("aten::item",)] * 4
 
     def with_table(self, seen: list[Attributed]) -> TraceBuilder:
         builder = self.window(with_ops=False)

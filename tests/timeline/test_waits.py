@@ -23,12 +23,12 @@ def item(builder: TraceBuilder, start: float) -> TraceBuilder:
 
 def test_a_wait_knows_its_ops_copy_step_and_length():
     view = timeline(item(TraceBuilder().steps(0, 100, 200), 110))
-    wait = view.tables.waits
+    wait = view.waits
     assert len(wait) == 1
     assert (wait.ts[0], wait.dur[0], wait.kind[0], wait.tid[0], wait.step[0]) == (117 * US, 10 * US, "stream", TID, 1)
     assert wait.ops[0] == ("aten::item", "aten::_local_scalar_dense")
     assert wait.copy[0] == 0
-    assert view.tables.copies.wait.tolist() == [0]
+    assert view.copies.wait.tolist() == [0]
     assert wait.stall[0] == 10 * US
 
 
@@ -39,13 +39,13 @@ def test_polling_and_device_side_waits_are_no_waits():
         .call("cudaStreamWaitEvent", 20, 1)
         .launch("k", call=(30, 5), runs=(40, 5))
     )
-    assert not len(timeline(builder).tables.waits)
+    assert not len(timeline(builder).waits)
 
 
 def test_allocation_calls_are_kept_apart_from_waits_and_out_of_coverage():
     builder = TraceBuilder().step(0, 100).call("cudaMalloc", 10, 5).call("cudaFree", 20, 5).stream_sync(40, 5)
     view = timeline(builder.call("cudaHostAlloc", 50, 5).call("cudaFreeHost", 60, 5))
-    assert view.tables.waits.kind.tolist() == ["alloc", "free", "stream", "alloc", "free"]
+    assert view.waits.kind.tolist() == ["alloc", "free", "stream", "alloc", "free"]
     assert view.info().coverage.waits == 1
 
 
@@ -58,7 +58,7 @@ def test_a_stream_wait_completes_the_copy_of_its_own_op_only():
         .stream_sync(40, 10)
         .stream_sync(80, 10)  # torch.cuda.current_stream().synchronize(): no op around it
     )
-    assert timeline(builder).tables.waits.copy.tolist() == [-1, -1]
+    assert timeline(builder).waits.copy.tolist() == [-1, -1]
 
 
 def test_of_two_waits_after_one_copy_the_first_completes_it():
@@ -69,7 +69,7 @@ def test_of_two_waits_after_one_copy_the_first_completes_it():
         .stream_sync(10, 10)
         .stream_sync(30, 10)
     )
-    assert timeline(builder).tables.waits.copy.tolist() == [0, -1]
+    assert timeline(builder).waits.copy.tolist() == [0, -1]
 
 
 def test_without_ops_only_questions_may_lie_between_a_copy_and_its_wait():
@@ -77,9 +77,9 @@ def test_without_ops_only_questions_may_lie_between_a_copy_and_its_wait():
     launched = (
         TraceBuilder().copy("DtoH", call=(0, 4), runs=(6, 2)).launch("k", call=(5, 2), runs=(9, 3)).stream_sync(8, 9)
     )
-    assert timeline(asked).tables.waits.copy.tolist() == [0]
-    assert timeline(launched).tables.waits.copy.tolist() == [-1]
-    assert timeline(asked).tables.waits.ops_known.tolist() == [False]
+    assert timeline(asked).waits.copy.tolist() == [0]
+    assert timeline(launched).waits.copy.tolist() == [-1]
+    assert timeline(asked).waits.ops_known.tolist() == [False]
 
 
 def test_a_wait_after_a_pageable_copy_counts_the_time_in_the_copy_call():
@@ -89,7 +89,7 @@ def test_a_wait_after_a_pageable_copy_counts_the_time_in_the_copy_call():
         .copy("DtoH", call=(10, 50), runs=(50, 8), memory="pageable")
         .stream_sync(62, 3)
     )
-    wait = timeline(builder).tables.waits
+    wait = timeline(builder).waits
     assert (wait.begin[0], wait.stall[0], wait.dur[0]) == (10 * US, 55 * US, 3 * US)
 
 
@@ -97,8 +97,8 @@ def test_a_hip_copy_that_blocks_is_a_wait_and_its_own_copy():
     view = timeline(
         TraceBuilder(vendor="hip").copy("DtoH", call=(10, 30), runs=(20, 5), memory="host", name="hipMemcpyWithStream")
     )
-    assert view.tables.waits.kind.tolist() == ["copy"]
-    assert view.tables.waits.copy.tolist() == [0]
+    assert view.waits.kind.tolist() == ["copy"]
+    assert view.waits.copy.tolist() == [0]
 
 
 def test_a_drivers_wait_inside_a_runtimes_counts_once():
@@ -107,13 +107,13 @@ def test_a_drivers_wait_inside_a_runtimes_counts_once():
         .call("urQueueFinish", 10, 30, category="xpu_runtime")
         .call("zeCommandQueueSynchronize", 12, 20, category="xpu_driver")
     )
-    assert timeline(builder).tables.waits.name.tolist() == ["urQueueFinish"]
+    assert timeline(builder).waits.name.tolist() == ["urQueueFinish"]
 
 
 def test_ops_of_another_thread_do_not_enclose_a_wait():
     view = timeline(TraceBuilder().op("aten::item", 0, 100).on(OTHER).stream_sync(10, 10))
-    assert view.tables.waits.ops.tolist() == [()]
-    assert view.tables.waits.ops_known.tolist() == [False]
+    assert view.waits.ops.tolist() == [()]
+    assert view.waits.ops_known.tolist() == [False]
 
 
 def test_pending_is_the_device_work_still_ahead():
@@ -125,7 +125,7 @@ def test_pending_is_the_device_work_still_ahead():
         .device_sync(300, 2)
         .launch("late", call=(400, 5), runs=(410, 5))
     )
-    assert timeline(builder).tables.waits.pending.tolist() == [180 * US, 0]
+    assert timeline(builder).waits.pending.tolist() == [180 * US, 0]
 
 
 def test_pending_of_a_stream_wait_looks_at_its_stream_alone():
@@ -136,17 +136,17 @@ def test_pending_of_a_stream_wait_looks_at_its_stream_alone():
         .stream_sync(20, 80, stream=7, record=True)
         .stream_sync(110, 3, record=False)
     )
-    assert timeline(builder).tables.waits.pending.tolist() == [80 * US, -1]
+    assert timeline(builder).waits.pending.tolist() == [80 * US, -1]
 
 
 class TestTheProfilersOwn:
     def test_the_last_device_sync_of_a_foreign_trace_is_dropped(self):
         builder = TraceBuilder().device_sync(10, 5).launch("k", call=(20, 5), runs=(30, 5)).device_sync(50, 5)
-        assert timeline(builder).tables.waits.ts.tolist() == [10 * US]
+        assert timeline(builder).waits.ts.tolist() == [10 * US]
 
     def test_what_another_thread_polls_afterwards_changes_nothing(self):
         builder = TraceBuilder().device_sync(50, 5).on(OTHER).call("cudaEventQuery", 90, 1)
-        assert not len(timeline(builder).tables.waits)
+        assert not len(timeline(builder).waits)
 
     def test_a_device_sync_that_work_follows_is_the_programs(self):
         builder = TraceBuilder().device_sync(50, 5).launch("k", call=(60, 5), runs=(70, 5))
@@ -162,7 +162,7 @@ class TestTheProfilersOwn:
             .frame("torch/cuda/__init__.py", 900, "synchronize", 110, 50)
             .device_sync(120, 20)
         )
-        assert timeline(builder).tables.waits.ts.tolist() == [15 * US]
+        assert timeline(builder).waits.ts.tolist() == [15 * US]
 
     def test_a_recording_holds_every_device_sync_that_the_program_asked_for(self):
         builder = (
@@ -173,7 +173,7 @@ class TestTheProfilersOwn:
             .device_sync(150, 10)
             .device_sync(250, 5)  # the profiler's stop
         )
-        assert timeline(builder).tables.waits.ts.tolist() == [150 * US]
+        assert timeline(builder).waits.ts.tolist() == [150 * US]
 
     def test_the_programs_own_last_sync_is_kept_in_a_recording(self):
         builder = (
@@ -182,4 +182,4 @@ class TestTheProfilersOwn:
             .entry("torch.cuda.synchronize", 208, 222, ("train.py", 9, "main", "torch.cuda.synchronize()"))
             .device_sync(210, 10)
         )
-        assert timeline(builder).tables.waits.step.tolist() == [-1]
+        assert timeline(builder).waits.step.tolist() == [-1]

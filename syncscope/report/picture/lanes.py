@@ -113,7 +113,7 @@ def draw_lanes(timeline: Timeline, hits: Sequence[Hit], max_items: int = MOST_IT
     """The whole trace in at most about ``max_items`` bars. ``hits`` is what all rules found in it."""
     trace, spots = timeline.trace, Spots(timeline, hits)
     rows = picture_rows(timeline, spots)
-    start = min((int(ts.min()) for ts in (rows.ts, timeline.tables.steps.ts) if len(ts)), default=0)
+    start = min((int(ts.min()) for ts in (rows.ts, timeline.steps.ts) if len(ts)), default=0)
     order, lane = _lane_numbers(rows)
     bars, lane = _bars(rows, lane, timeline, max_items)
     events = bars.merged[~np.isin(bars.kind, [KIND["idle"], KIND["exposed"]])]
@@ -144,12 +144,12 @@ def draw_lanes(timeline: Timeline, hits: Sequence[Hit], max_items: int = MOST_IT
 
 
 def _steps(rows: Rows, timeline: Timeline, start: int) -> tuple[StepMark, ...]:
-    marks = timeline.tables.steps
+    marks = timeline.steps
     if not len(marks):
         return ()
     until = marks.end.copy()
     launching = rows.take((rows.link >= 0) & (rows.where == HOST))
-    step = step_of(timeline.tables.steps, launching.ts)
+    step = step_of(timeline.steps, launching.ts)
     np.maximum.at(until, step[step >= 0], rows.end[launching.link][step >= 0])
     columns = (marks.number.tolist(), marks.ts.tolist(), marks.dur.tolist(), until.tolist())
     return tuple(
@@ -206,7 +206,7 @@ def _near(rows: Rows, timeline: Timeline, most: int) -> Bools:
     about = about.take(np.argsort(about.ts, kind="stable"))
     _, first = _combinations(about.where, about.spot)
     around = _inside(rows, about.ts[first] - AROUND, about.end[first] + AROUND)
-    steps = timeline.tables.steps
+    steps = timeline.steps
     tries = [around, nothing]
     for many in range(1, min(FIRST_STEPS, len(steps)) + 1):
         tries.insert(0, around | _inside(rows, steps.ts[:many], steps.end[:many]))

@@ -105,7 +105,7 @@ def _host_rows(table: pd.DataFrame, kind: str) -> Rows:
 
 def _call_rows(timeline: Timeline, spots: Spots) -> Rows:
     """The runtime calls. Device rows stand behind them: what a call launched or waited for has its row there."""
-    calls, waits, copies = timeline.tables.calls, timeline.tables.waits, timeline.tables.copies
+    calls, waits, copies = timeline.calls, timeline.waits, timeline.copies
     kind = np.where(np.isin(calls.role, list(COMMANDS)), KIND["launch"], KIND["call"])
     spot, size = np.full(len(calls), -1, np.int64), np.full(len(calls), -1, np.int64)
     memory = np.full(len(calls), "", object)
@@ -119,8 +119,8 @@ def _call_rows(timeline: Timeline, spots: Spots) -> Rows:
     spot[waits.call] = spots.of_waits()
     kind[waits.call[is_wait(waits.kind)]] = KIND["wait"]
     target = np.full(len(calls), -1, dtype=np.int64)
-    launching = np.flatnonzero(timeline.launch >= 0)[::-1]
-    target[timeline.launch[launching]] = launching
+    launching = np.flatnonzero(timeline.activities.launch >= 0)[::-1]
+    target[timeline.activities.launch[launching]] = launching
     target[waits.call] = find_awaited(timeline)
     link = np.where(target >= 0, target + len(calls), -1)
     return _rows(
@@ -130,7 +130,7 @@ def _call_rows(timeline: Timeline, spots: Spots) -> Rows:
 
 
 def _device_rows(timeline: Timeline, spots: Spots) -> Rows:
-    device, copies = timeline.tables.activities, timeline.tables.copies
+    device, copies = timeline.activities, timeline.copies
     kind = np.where(device.kind == "memset", KIND["memset"], KIND["compute"])
     kind[device.collective != ""] = KIND["collective"]
     kind[copies.device_row] = [KIND.get(direction, KIND["copy"]) for direction in copies.direction]
@@ -145,10 +145,10 @@ def _device_rows(timeline: Timeline, spots: Spots) -> Rows:
 def find_awaited(timeline: Timeline) -> Ints:
     """For each wait the row of ``Trace.device`` it waited for, −1 none: its copy, else the last to end during the
     wait of what was launched before it."""
-    waits, device = timeline.tables.waits, timeline.tables.activities
-    found: Ints = np.append(timeline.tables.copies.device_row, -1)[waits.copy]
+    waits, device = timeline.waits, timeline.activities
+    found: Ints = np.append(timeline.copies.device_row, -1)[waits.copy]
     # What was launched before the trace began, or by a call it does not hold, counts as launched before the wait.
-    launched = np.append(timeline.tables.calls.ts, 0)[device.launch]
+    launched = np.append(timeline.calls.ts, 0)[device.launch]
     launched = np.where(device.launch >= 0, launched, device.end.min(initial=0))
     order = np.argsort(device.end, kind="stable")
     alone = np.flatnonzero((found < 0) & is_wait(waits.kind))
@@ -180,8 +180,8 @@ def _widest(notes: pd.DataFrame) -> pd.DataFrame:
 
 def _bubble_rows(timeline: Timeline) -> Rows:
     """When the device is idle. Calls are the first rows of the picture, so a call's number is its row's."""
-    bubbles = timeline.tables.bubbles
-    call = np.append(timeline.tables.waits.call, -1)[bubbles.emptied_by]
+    bubbles = timeline.bubbles
+    call = np.append(timeline.waits.call, -1)[bubbles.emptied_by]
     device = np.full(len(bubbles), -1 if timeline.device is None else timeline.device, np.int64)
     return _rows(bubbles.ts, bubbles.end, IDLE, "idle", device=device, name=bubbles.cause, link=call)
 

@@ -25,7 +25,7 @@ class Spots:
     """The distinct spots of a timeline's waits and copies."""
 
     def __init__(self, timeline: Timeline, hits: Sequence[Hit]) -> None:
-        self._tables, self._places = timeline.tables, timeline.places
+        self._tables, self._places = timeline, timeline.places
         self._number: dict[Spot, int] = {}
         self._of_wait = _by_row((number, (*hit.waits, *hit.waits_outside)) for number, hit in _numbered(hits))
         self._of_copy = _by_row((number, (*hit.copies, *hit.copies_outside)) for number, hit in _numbered(hits))

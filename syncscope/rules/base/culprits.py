@@ -33,11 +33,11 @@ class Culprit(NamedTuple):
 
 def find_culprits(inspection: Inspection) -> list[Culprit]:
     """The findings whose waits emptied the queue, the one that caused the most first."""
-    timeline, bubbles = inspection.timeline, inspection.timeline.tables.bubbles
-    caused, behind = np.zeros((2, len(timeline.tables.waits) + 1), dtype=np.int64)
+    timeline, bubbles = inspection.timeline, inspection.timeline.bubbles
+    caused, behind = np.zeros((2, len(timeline.waits) + 1), dtype=np.int64)
     np.add.at(caused, bubbles.emptied_by, bubbles.by_cause[:, WAIT])
     np.add.at(behind, bubbles.emptied_by, bubbles.dur)
-    scale = 1e-6 / max(len(timeline.tables.steps), 1)
+    scale = 1e-6 / max(len(timeline.steps), 1)
     culprits = []
     for hit in inspection.hits:
         waits = sorted(hit.waits)
@@ -50,7 +50,7 @@ def find_culprits(inspection: Inspection) -> list[Culprit]:
 
 def find_slowest_loader(timeline: Timeline) -> Place:
     """Where the next batch is fetched for which the device waits the longest."""
-    bubbles, loads = timeline.tables.bubbles, timeline.tables.loads
+    bubbles, loads = timeline.bubbles, timeline.loads
     waited = Union(bubbles.ts, bubbles.end).within(loads.ts, loads.end)
     by_place = np.bincount(loads.place, weights=waited)
     return timeline.places[int(by_place.argmax())]

@@ -58,7 +58,7 @@ class Group:
     @property
     def steps(self) -> int:
         """How many steps the trace has."""
-        return len(self.timeline.tables.steps)
+        return len(self.timeline.steps)
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class Group:
     def many_small(self) -> bool:
         """Whether these are small copies, and many of them a step: one copy of them all would do."""
         copy = self.inside.copy
-        size = self.timeline.tables.copies.bytes[copy[copy >= 0]]
+        size = self.timeline.copies.bytes[copy[copy >= 0]]
         known = len(size) and (size >= 0).all()
         return bool(self.steps and known and len(size) >= MANY * self.steps and size.mean() <= SMALL)
 
@@ -168,7 +168,7 @@ def groups(timeline: Timeline, occurrences: Occurrences) -> Iterator[Group]:
         exact = place.source == "hook"
         key = (place.site, place.ordinal, place.at, place.expected, () if exact else (ops, sort))
         by_key.setdefault(key, []).append(row)
-    stepped = len(timeline.tables.steps) > 0
+    stepped = len(timeline.steps) > 0
     for rows in by_key.values():
         mine = occurrences.take(rows)
         counts = (mine.step >= 0) | (not stepped)

@@ -96,7 +96,7 @@ def of_waits(waits: Waits, timeline: Timeline) -> Occurrences:
         places_of(timeline, waits.place),
         ts=waits.ts, tid=waits.tid, step=waits.step, ops=waits.ops, call=waits.name,
         sort=_sorts(waits.copy, waits.name, timeline), wait=waits.row, copy=waits.copy, unit=waits.row,
-        stall=waits.stall, bytes=np.append(timeline.tables.copies.bytes, -1)[waits.copy],
+        stall=waits.stall, bytes=np.append(timeline.copies.bytes, -1)[waits.copy],
     )  # fmt: skip
 
 
@@ -104,12 +104,12 @@ def of_copies(copies: Copies, timeline: Timeline) -> Occurrences:
     """One occurrence a copy. Where a wait completes the copy, the stall is the wait's."""
     launched = copies.launch >= 0
     # Where the ops around waits alone are known, those of the wait that completes a copy are the copy's.
-    of_wait = [*timeline.tables.waits.ops, ()]
+    of_wait = [*timeline.waits.ops, ()]
     ops = [known or of_wait[wait] for known, wait in zip(copies.ops, copies.wait.tolist(), strict=True)]
     return Occurrences.at(
         places_of(timeline, copies.place),
         ts=np.where(launched, copies.launch_ts, copies.ts), tid=copies.tid, step=copies.step, ops=ops,
-        call=np.append(timeline.tables.calls.name, "")[copies.launch],
+        call=np.append(timeline.calls.name, "")[copies.launch],
         sort=_sorts(copies.row, None, timeline), copy=copies.row, unit=copies.row,
         stall=np.where(launched & (copies.wait < 0), copies.launch_dur, -1),
         bytes=copies.bytes, ran=copies.dur, exposed=copies.exposed,
@@ -118,16 +118,16 @@ def of_copies(copies: Copies, timeline: Timeline) -> Occurrences:
 
 def of_calls(rows: Ints, timeline: Timeline) -> Occurrences:
     """One occurrence for each of ``rows`` of ``calls``, all in one place: the finding is no single line's doing."""
-    calls = timeline.tables.calls.take(rows)
+    calls = timeline.calls.take(rows)
     return Occurrences.at(
         [NOWHERE] * len(rows),
-        ts=calls.ts, tid=calls.tid, step=step_of(timeline.tables.steps, calls.ts), call=calls.name, unit=calls.row,
+        ts=calls.ts, tid=calls.tid, step=step_of(timeline.steps, calls.ts), call=calls.name, unit=calls.row,
         stall=calls.dur,
     )  # fmt: skip
 
 
 def _sorts(copy: Ints, calls: Objects | None, timeline: Timeline) -> list[str]:
-    copies = timeline.tables.copies
+    copies = timeline.copies
     named = [f"{direction} {memory}" for direction, memory in zip(copies.direction, copies.memory, strict=True)]
     others = [""] * len(copy) if calls is None else calls
     return [named[row] if row >= 0 else str(call) for row, call in zip(copy.tolist(), others, strict=True)]

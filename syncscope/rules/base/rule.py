@@ -14,11 +14,11 @@ from syncscope.advice import Advice, Example, choose
 from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
 from syncscope.rules.base.occurrences import Occurrences
 from syncscope.rules.base.question import Intervention, NoQuestion
+from syncscope.schema.expressions import called_name
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.schema.ranks import BetweenRanks
 from syncscope.schema.report import NotChecked, Report, TraceInfo
 from syncscope.timeline import Place, Timeline
-from syncscope.timeline.attribution import called
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.op_chains import ops_of
 from syncscope.timeline.stacks import is_user
@@ -179,12 +179,12 @@ class RankRule(Rule):
         """What is known of a group, from the outside in: library files and functions below the user's line, the
         function called there (``tensor()``, or ``[]``), ops, what the wait waits for, direction and memory of the
         copy, and ``many`` for many small copies."""
-        place, tables = group.place, group.timeline.tables
+        place, tables = group.place, group.timeline
         users = [number for number, frame in enumerate(place.chain) if is_user(frame.file)]
         for frame in place.chain[users[-1] + 1 if users else 0 :]:
             yield frame.file.removeprefix(LIBRARIES)
             yield frame.function.split(".")[-1]
-        name = called(place.running) or place.entry
+        name = called_name(place.running) or place.entry
         yield name if name == "[]" else f"{name}()"
         yield from self.ops_for_advice(group)
         wait, copy = int(group.rows.wait[0]), int(group.rows.copy[0])

@@ -28,7 +28,7 @@ class WaitRule(RankRule):
 
     def find(self, inspection: Inspection) -> list[Hit]:
         timeline = inspection.timeline
-        waits = timeline.tables.waits
+        waits = timeline.waits
         mine = waits.take(inspection.unclaimed(waits) & self.claims(waits, timeline))
         inspection.rule_of_wait.update(dict.fromkeys(mine.row.tolist(), self))
         return self.hits(timeline, self.occurrences(mine, timeline))
@@ -49,7 +49,7 @@ class WaitRule(RankRule):
 
 def waited_for_nothing(group: Group) -> bool:
     """Whether every wait found the queue empty and returned at once, completing no copy of its own."""
-    waits = group.timeline.tables.waits.take(group.rows.wait)
+    waits = group.timeline.waits.take(group.rows.wait)
     return bool(((waits.pending == 0) & (waits.copy_call < 0) & (waits.stall <= CALL_NS)).all())
 
 
@@ -57,5 +57,5 @@ def _unexplained(timeline: Timeline) -> bool:
     """Whether the trace holds waits but neither ops nor an attribution window to explain them."""
     if {"cpu_op", "attribution"} & set(timeline.has):
         return False
-    kind = timeline.tables.waits.kind
+    kind = timeline.waits.kind
     return bool(((kind == "stream") | (kind == "copy")).any())
