@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import linecache
 import os
 import platform
@@ -50,12 +49,10 @@ class Collector:
         self._windows: Windows | None = None
         self._watch = StepWatch(self._boundary, self._restart)
         self._imports = ImportWatch("torch", self._torch_imported)
-        self._scratch = tempfile.TemporaryDirectory(prefix="syncscope-")
         self._pid = os.getpid()
 
     def open(self) -> None:
         self._imports.open()
-        atexit.register(self._scratch.cleanup)
 
     @property
     def stopped(self) -> bool:
@@ -76,13 +73,12 @@ class Collector:
             self._timer.close()
         if self._windows is not None and not self._windows.finished:
             self._windows.close("The program ended before its windows were over.")
-        self._scratch.cleanup()
         if self.path is None and not self.notes:
             self.notes.append(self._why_nothing_was_recorded())
 
     def _torch_imported(self, torch: ModuleType) -> None:
         self._torch = torch
-        self._windows = Windows(self._plan, torch, Stacks(self._paths), Path(self._scratch.name), self._finish)
+        self._windows = Windows(self._plan, torch, Stacks(self._paths), self._finish)
         if self._timer is not None:
             self._timer.open()
         else:
@@ -135,6 +131,9 @@ class Collector:
         except Exception as error:  # the program must not fail because its recording does
             self.notes.append(f"{path}: the recording could not be written ({type(error).__name__}: {error}).")
             return
+        except BaseException as error:  # Ctrl-C while the file was being written: the program's to handle
+            self.notes.append(f"{path}: {type(error).__name__} came while the recording was being written.")
+            raise
         self.path = path
 
     def _recording(self, recorded: Recorded, window: Window) -> Recording:
@@ -188,7 +187,7 @@ class Collector:
             recording.steps, first=window.first_step, boundaries_ns=window.boundaries_ns, drained_ns=window.drained_ns
         )
         of_window = structs.replace(recording, mode="full", steps=steps, sites=window.sites)
-        with tempfile.TemporaryDirectory(dir=self._scratch.name) as folder:
+        with tempfile.TemporaryDirectory(prefix="syncscope-") as folder:
             path = Path(folder) / "attribution.json"
             write_trace(path, splice(window.exported, of_window))
             try:

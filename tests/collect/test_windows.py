@@ -44,7 +44,7 @@ class FakeWindow:
         LOG.append(f"step {number}")
         yield
 
-    def stop(self, scratch: Path) -> bytes | None:
+    def stop(self) -> bytes | None:
         LOG.append(f"stop {self.name}")
         return b"{}" if self.started else None
 
@@ -84,7 +84,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
 
     def build(plan: Plan, torch: Torch | None = None) -> Windows:
         stacks = Stacks(Paths(tmp_path))
-        made.append(Windows(plan, torch or Torch(), stacks, tmp_path, lambda: LOG.append("done")))
+        made.append(Windows(plan, torch or Torch(), stacks, lambda: LOG.append("done")))
         return made[-1]
 
     yield build

@@ -1,0 +1,11 @@
+import os
+import signal
+import training
+
+training.train(6)
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    training.train(1000)
+except KeyboardInterrupt:
+    print("saved")
+training.train()

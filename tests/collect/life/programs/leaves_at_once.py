@@ -1,0 +1,5 @@
+import os
+import training
+
+training.train()
+os._exit(6)
