@@ -20,6 +20,7 @@ from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.steps import StepWatch
 from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import splice, write_trace
+from syncscope.collect.undisturbed import undisturbed
 from syncscope.collect.windows import Plan, Recorded, Window, Windows
 from syncscope.schema.recording import FORMAT, RecordedFrame, RecordedSteps, Recording
 
@@ -119,6 +120,10 @@ class Collector:
             self._timer.close()
         recorded = self._windows.recorded
         self.notes += [*recorded.notes, *([recorded.failure] if recorded.failure else [])]
+        with undisturbed():
+            self._write(recorded)
+
+    def _write(self, recorded: Recorded) -> None:
         window = recorded.timed
         if window is None:
             self.notes = [recorded.failure or self._why_nothing_was_recorded()]

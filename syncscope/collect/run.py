@@ -106,8 +106,10 @@ def execute(module: ModuleType, code: CodeType, arguments: list[str]) -> int:
     except SystemExit as stop:
         return exit_status(stop.code)
     except BaseException as error:
-        return _report(error)
-    return 0
+        failed = error
+    else:
+        return 0
+    return _report(failed)  # outside of the handler, like Python: what a hook raises has no context
 
 
 def exit_status(code: object) -> int:
@@ -116,8 +118,10 @@ def exit_status(code: object) -> int:
         return 0
     if isinstance(code, int):
         return code & 0xFF if -(1 << 63) <= code < 1 << 63 else 0xFF
-    if sys.stderr is not None:  # ``print`` would take stdout instead
-        with contextlib.suppress(ValueError, OSError):
+    with contextlib.suppress(ValueError, OSError):
+        if sys.stderr is None:
+            os.write(2, f"{code}\n".encode())  # as Python does
+        else:
             print(code, file=sys.stderr)
     return 1
 
@@ -174,9 +178,11 @@ def without_ours(trace: TracebackType | None, *, all_of_them: bool = False) -> T
         for index, (entry, mine) in enumerate(zip(entries, ours, strict=True))
         if not mine or (index > last >= 0 and not all_of_them)
     ]
-    for entry, following in zip(kept, [*kept[1:], None], strict=True):
+    following: TracebackType | None = None
+    for entry in reversed(kept):
         entry.tb_next = following
-    return kept[0] if kept else None
+        following = entry
+    return following
 
 
 def report_syntax_error(error: SyntaxError) -> None:

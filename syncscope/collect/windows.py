@@ -20,6 +20,7 @@ from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
 from syncscope.collect.sites.threads import Threads
+from syncscope.collect.undisturbed import undisturbed
 from syncscope.schema.recording import Bare, HazardEvent, SiteEvent
 
 Mode = Literal["windows", "full"]
@@ -224,16 +225,17 @@ class Windows:
         finally:
             # Also runs when the generator is closed in the middle of a step: whole steps are kept. The sync comes
             # before the hooks go, so that waits still under way on other threads are recorded too.
-            try:
-                self._sync()
-                drained = time.time_ns()
-                time.sleep(SETTLE)
-            finally:  # a device that failed, or an interrupt, leaves nothing of ours behind
+            with undisturbed():
                 try:
-                    sites.close()
-                finally:
-                    self._recording = False
-                    exported = profiler.stop()
+                    self._sync()
+                    drained = time.time_ns()
+                    time.sleep(SETTLE)
+                finally:  # where the device has failed too, nothing of ours stays behind
+                    try:
+                        sites.close()
+                    finally:
+                        self._recording = False
+                        exported = profiler.stop()
             if exported is not None and len(boundaries) > 1:
                 window = Window(exported, tuple(boundaries), drained, first, sites.take())
                 setattr(self.recorded, name, window)

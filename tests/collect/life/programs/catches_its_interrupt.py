@@ -2,7 +2,7 @@ import os
 import signal
 import training
 
-training.train(6)
+training.train(10)
 try:
     os.kill(os.getpid(), signal.SIGINT)
     training.train(1000)

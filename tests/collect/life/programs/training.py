@@ -2,11 +2,12 @@
 
 import torch
 
+net = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.randn(8, 64, device="cuda")
+
 
 def train(steps=16, each=lambda loss: loss.item()):
-    net = torch.nn.Linear(64, 64).cuda()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    x = torch.randn(8, 64, device="cuda")
     for _ in range(steps):
         optimizer.zero_grad()
         loss = net(x).sum()
