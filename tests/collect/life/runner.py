@@ -123,3 +123,14 @@ def limit_files(most: int) -> Callable[[], None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
     return limit
+
+
+def peak_of(folder: Path, place: Place, command: list[str]) -> tuple[Outcome, int]:
+    """The outcome of ``command`` and the most host memory that it or a child of it held, in bytes."""
+    prepare(folder)
+    watch = (
+        "import resource, subprocess, sys; status = subprocess.run(sys.argv[1:]).returncode; "
+        "open('peak', 'w').write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)); sys.exit(status)"
+    )
+    outcome = finish(start(folder, [sys.executable, "-c", watch, *command], place), folder)
+    return outcome, int((folder / "peak").read_text()) * 1024

@@ -31,9 +31,9 @@ from tests.collect.life.runner import (
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals and fork")
 
 PLACE = Place(standin=True)
-NEEDS_CUDA = {"loads_data", "asks_for_memory"}
+NEEDS_CUDA = {"loads_data", "uses_memory"}
 PROGRAMS = sorted(path.stem for path in (HERE / "programs").glob("*.py") if path.stem != "training")
-ENDS_WITH_OUR_STATUS = {
+ENDS_WITHOUT_US = {
     "executes_another": "what it becomes has no recorder",
     "leaves_at_once": "Python is not asked",
 }
@@ -48,9 +48,9 @@ def test_a_program_lives_as_it_does_alone(tmp_path: Path, name: str) -> None:
     arguments = ("--steps", "3") if takes_options(name) else ()
     found = profiled(tmp_path / "ours", PLACE, f"{name}.py", *arguments)
     assert without_ours(found) == expected
-    if name not in ENDS_WITH_OUR_STATUS:
+    if name not in ENDS_WITHOUT_US:
         assert is_whole(tmp_path / "ours" / "out" / "trace.json.gz")
-        assert found.stderr.count("syncscope: wrote out/") == (name not in {"closes_stderr"})
+        assert len(re.findall(r"^syncscope: wrote .*out/: trace", found.stderr, re.M)) == (name != "closes_stderr")
 
 
 def takes_options(name: str) -> bool:
@@ -153,3 +153,11 @@ def test_a_signal_at_any_moment_ends_it_and_what_is_written_is_whole(
 
 def files_of(folder: Path) -> list[str]:
     return sorted(os.listdir(folder)) if folder.is_dir() else []
+
+
+@pytest.mark.parametrize("name", ["prints", "raises_in_a_step", "logs_its_stderr", "excepthooks", "runs_out_of_memory"])
+@pytest.mark.parametrize("how", ["guard"])
+def test_a_watched_block_lives_as_it_does_alone(tmp_path: Path, name: str, how: str) -> None:
+    under = str(HERE / "under.py")
+    expected = alone(tmp_path / "alone", PLACE, under, "nothing", f"{name}.py")
+    assert alone(tmp_path / "ours", PLACE, under, how, f"{name}.py") == expected

@@ -1,5 +1,6 @@
 import os
 import signal
+
 import training
 
 training.train(10)

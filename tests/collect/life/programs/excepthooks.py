@@ -1,5 +1,6 @@
 import sys
 import threading
+
 import training
 
 sys.excepthook = lambda kind, error, trace: print("mine", kind.__name__, trace.tb_lineno, trace.tb_next)

@@ -1,5 +1,6 @@
 import os
 import sys
+
 import training
 
 training.train(8)

@@ -3,6 +3,7 @@ import signal
 import sys
 import threading
 import time
+
 import training
 
 

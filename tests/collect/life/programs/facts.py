@@ -1,6 +1,7 @@
 import inspect
 import os
 import sys
+
 import training
 
 training.train()

@@ -1,5 +1,6 @@
 import sys
 import warnings
+
 import torch
 import training
 

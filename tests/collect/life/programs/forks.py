@@ -1,6 +1,7 @@
 import atexit
 import os
 import sys
+
 import training
 
 atexit.register(lambda: print("exit handler", flush=True))

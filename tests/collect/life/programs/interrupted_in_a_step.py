@@ -1,6 +1,7 @@
 import os
 import signal
 import time
+
 import training
 
 

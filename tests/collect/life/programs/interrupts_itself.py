@@ -1,4 +1,5 @@
 import atexit
+
 import training
 
 atexit.register(lambda: print("exit handler", flush=True))

@@ -1,6 +1,7 @@
 import os
 import shutil
 import tempfile
+
 import training
 
 folder = tempfile.mkdtemp()

@@ -1,6 +1,7 @@
 import multiprocessing
 import pickle
 import sys
+
 import training
 
 

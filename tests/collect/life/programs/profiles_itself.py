@@ -1,7 +1,7 @@
 import torch
 import training
 
-training.train(7)
+training.train(11)
 with torch.profiler.profile() as profile:
     training.train(2)
 print(len(profile.events()) > 0)

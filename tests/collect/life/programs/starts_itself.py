@@ -1,5 +1,6 @@
 import subprocess
 import sys
+
 import training
 
 if len(sys.argv) > 1 and sys.argv[1] == "again":
