@@ -14,8 +14,10 @@ class Squares(torch.utils.data.Dataset):
 
 if __name__ == "__main__":
     for context in ("fork", "spawn"):
-        loader = torch.utils.data.DataLoader(Squares(), batch_size=4, num_workers=2, multiprocessing_context=context)
-        for round in range(8):
-            training.train(1)
-            total = sum(batch.sum().item() for batch in loader) if context == "fork" or round == 0 else total
-        print(context, total, sys.argv[0])
+        loader = torch.utils.data.DataLoader(Squares(), batch_size=2, num_workers=2, multiprocessing_context=context)
+        for _ in range(3):
+            total = 0.0
+            for batch in loader:
+                total += batch.sum().item()
+                training.train(1)
+            print(context, total, sys.argv[0])
