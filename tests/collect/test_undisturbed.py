@@ -11,20 +11,29 @@ from syncscope.collect.undisturbed import undisturbed
 
 
 def test_an_interrupt_waits_until_the_work_is_done() -> None:
-    done = False
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), undisturbed():
+    done = []
+
+    @undisturbed()
+    def work() -> None:
         signal.raise_signal(signal.SIGINT)
-        done = True
-    assert done
+        done.append("all of it")
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["all of it"]
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_second_interrupt_does_not_wait() -> None:
-    with pytest.raises(KeyboardInterrupt), undisturbed():
+    @undisturbed()
+    def work() -> None:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
         pytest.fail("the second one waited too")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
 
 
 def test_filters_that_an_import_adds_are_taken_out_again() -> None:
