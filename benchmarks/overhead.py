@@ -105,7 +105,7 @@ def ours(step: Step, count: int, folder: Path, *, cpu: bool) -> tuple[float, flo
     length = timed(step, count)
     start = time.perf_counter()
     sites.close()
-    exported = window.stop(folder)
+    exported = window.stop()
     frames, numbers = stacks.resolve()
     recording = Recording(
         format=FORMAT,

@@ -106,12 +106,19 @@ def write_reports(folder: Path) -> Report | None:
         return None
     report, pictures = analyze_files(find_traces(traces), choose_engine(), pictures=True)
     try:
-        report = apply(report, load_policy(Path.cwd()))
+        report = apply(report, load_policy(_working_folder(folder)))
     except ConfigError as error:  # a recording gets its report despite a mistake in a comment
         report = _with_warning(report, f"No expectation was applied: {error}")
     write_atomically(folder / "report.json", [report.to_json().encode()])
     write_atomically(folder / "report.html", [html.render(report, pictures).encode()])
     return report
+
+
+def _working_folder(otherwise: Path) -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # the program removed the folder that it ran in
+        return otherwise
 
 
 def _with_warning(report: Report, warning: str) -> Report:

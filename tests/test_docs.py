@@ -74,3 +74,15 @@ def test_paths_in_the_guides_exist(page: str) -> None:
     assert len(paths) > 5
     missing = sorted(path for path in paths if not (ROOT / path).exists() and "norm_check" not in path)
     assert missing == []
+
+
+def test_every_promise_is_held_by_a_test_and_its_programs() -> None:
+    page = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 15
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "collect").rglob("test_*.py"))
+    programs = {path.stem for path in (ROOT / "tests" / "collect" / "life" / "programs").iterdir()}
+    for _, _, used, tests in rows:
+        named = re.findall(r"`(\w+)`", tests)
+        assert named and all(f"def {name}(" in source for name in named), tests
+        assert set(re.findall(r"`(\w+)`", used)) <= programs, used

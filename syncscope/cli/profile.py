@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -107,6 +109,8 @@ def profile(
         plan = plan_by_time(plan)
     collector = _collector(name, module, output, plan, seconds, source)
     status = _run(collector, load, arguments)
+    if status < 0:
+        _die(-status)
     if collector.stopped:
         _leave(status)
     raise typer.Exit(status)
@@ -138,7 +142,7 @@ def _collector(
 
 
 def _run(collector: Collector, load: Callable[[], tuple[Any, Any]], arguments: list[str]) -> int:
-    """Run the program under the collector, and return the exit status of ``profile``."""
+    """Run the program under the collector, and return the exit status of ``profile``; negative for a signal."""
     from syncscope.collect.annotations import begin, end
     from syncscope.collect.run import ScriptError, execute, report_syntax_error
 
@@ -150,49 +154,67 @@ def _run(collector: Collector, load: Callable[[], tuple[Any, Any]], arguments: l
     except SyntaxError as error:
         report_syntax_error(error)
         return 1
+    pid = os.getpid()
     begin(collector)
-    previous = _on_terminate(collector)
-    interrupted = False
+    terminate = _on_terminate(collector)
+    status = execute(main, code, arguments)
+    if os.getpid() != pid:
+        return status  # a child that the program forked, which ends like the program
     try:
-        status = execute(main, code, arguments)
-    except KeyboardInterrupt as error:
-        from syncscope.collect.run import trim_traceback
-
-        interrupted, status = True, 130
-        sys.excepthook(KeyboardInterrupt, error, trim_traceback(error.__traceback__))
-    finally:
         end(collector)
-        if previous is not None:
-            signal.signal(signal.SIGTERM, previous)
-    sys.stdout.flush()
-    recorded = _summary(collector)
-    if interrupted:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
+        if terminate is not None and signal.getsignal(signal.SIGTERM) is terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with contextlib.suppress(AttributeError, ValueError, OSError):  # Python tries again, and reports
+            sys.stdout.flush()
+        recorded = _summary(collector)
+    except KeyboardInterrupt:  # the program is over, and the user does not wait for its reports
+        return -signal.SIGINT
     return status if status or recorded else NOTHING_RECORDED
+
+
+def _die(number: int) -> NoReturn:
+    """End by a signal, as Python does after an uncaught ``KeyboardInterrupt``: threads and exit handlers come first."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    _flush()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)  # where the signal is blocked
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it
+            stream.flush()
 
 
 def _leave(status: int) -> NoReturn:
     """End a program that was stopped early, even when its other threads are still waiting."""
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _flush()
     os._exit(status)
 
 
-def _on_terminate(collector: Collector) -> Any:
-    """On SIGTERM, write the recording and then end as the program would have. A handler of the program's own stays."""
+def _on_terminate(collector: Collector) -> Callable[..., None] | None:
+    """On SIGTERM, write what was recorded and then end as the program would have.
+
+    A handler that the program sets takes the place of ours, which is returned. Where SIGTERM is ignored, it stays so.
+    """
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return None
     pid = os.getpid()
 
     def terminate(number: int, frame: FrameType | None) -> None:
-        if os.getpid() == pid:
-            collector.close()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGTERM)
+        try:
+            if os.getpid() == pid:
+                collector.close()
+                _summary(collector)
+        finally:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
-    return signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGTERM, terminate)
+    return terminate
 
 
 def _summary(collector: Collector) -> bool:
@@ -203,7 +225,11 @@ def _summary(collector: Collector) -> bool:
         _say(f"note: {note}" if collector.path else f"error: nothing was recorded: {note}")
     if collector.path is None:
         return False
-    report = write_reports(collector.path.parent)
+    try:
+        report = write_reports(collector.path.parent)
+    except Exception as error:  # the program's status must not depend on its recording
+        _say(f"error: the reports could not be written ({type(error).__name__}: {error})")
+        report = None
     if report is not None:
         _print_report(report, collector.path.parent)
     else:
@@ -212,12 +238,26 @@ def _summary(collector: Collector) -> bool:
 
 
 def _print_report(report: Report, folder: Path) -> None:
-    from syncscope.cli.console import stderr
+    from rich.console import Console
+
     from syncscope.report import text
 
-    text.render(report, stderr())
-    _say(f"wrote {os.path.relpath(folder)}/: trace.json.gz (opens in Perfetto), report.json, report.html")
+    if sys.__stderr__ is not None:
+        with contextlib.suppress(ValueError, OSError):
+            _say("the program is over, and this is what was recorded:")
+            text.render(report, Console(file=sys.__stderr__, highlight=False, emoji=False, markup=False))
+    _say(f"wrote {_shown(folder)}/: trace.json.gz (opens in Perfetto), report.json, report.html")
+
+
+def _shown(folder: Path) -> str:
+    try:
+        return os.path.relpath(folder)
+    except OSError:  # the program removed the folder that it ran in
+        return str(folder)
 
 
 def _say(line: str) -> None:
-    print(f"syncscope: {line}", file=sys.stderr)
+    """Print a line on the stderr that Python began with: the program may have replaced or closed ``sys.stderr``."""
+    if sys.__stderr__ is not None:
+        with contextlib.suppress(ValueError, OSError):
+            print(f"syncscope: {line}", file=sys.__stderr__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import linecache
 import os
 import platform
@@ -21,6 +20,7 @@ from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.steps import StepWatch
 from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import splice, write_trace
+from syncscope.collect.undisturbed import undisturbed
 from syncscope.collect.windows import Plan, Recorded, Window, Windows
 from syncscope.schema.recording import FORMAT, RecordedFrame, RecordedSteps, Recording
 
@@ -50,12 +50,10 @@ class Collector:
         self._windows: Windows | None = None
         self._watch = StepWatch(self._boundary, self._restart)
         self._imports = ImportWatch("torch", self._torch_imported)
-        self._scratch = tempfile.TemporaryDirectory(prefix="syncscope-")
         self._pid = os.getpid()
 
     def open(self) -> None:
         self._imports.open()
-        atexit.register(self._scratch.cleanup)
 
     @property
     def stopped(self) -> bool:
@@ -76,13 +74,12 @@ class Collector:
             self._timer.close()
         if self._windows is not None and not self._windows.finished:
             self._windows.close("The program ended before its windows were over.")
-        self._scratch.cleanup()
         if self.path is None and not self.notes:
             self.notes.append(self._why_nothing_was_recorded())
 
     def _torch_imported(self, torch: ModuleType) -> None:
         self._torch = torch
-        self._windows = Windows(self._plan, torch, Stacks(self._paths), Path(self._scratch.name), self._finish)
+        self._windows = Windows(self._plan, torch, Stacks(self._paths), self._finish)
         if self._timer is not None:
             self._timer.open()
         else:
@@ -123,6 +120,10 @@ class Collector:
             self._timer.close()
         recorded = self._windows.recorded
         self.notes += [*recorded.notes, *([recorded.failure] if recorded.failure else [])]
+        with undisturbed():
+            self._write(recorded)
+
+    def _write(self, recorded: Recorded) -> None:
         window = recorded.timed
         if window is None:
             self.notes = [recorded.failure or self._why_nothing_was_recorded()]
@@ -135,6 +136,9 @@ class Collector:
         except Exception as error:  # the program must not fail because its recording does
             self.notes.append(f"{path}: the recording could not be written ({type(error).__name__}: {error}).")
             return
+        except BaseException as error:  # Ctrl-C while the file was being written: the program's to handle
+            self.notes.append(f"{path}: {type(error).__name__} came while the recording was being written.")
+            raise
         self.path = path
 
     def _recording(self, recorded: Recorded, window: Window) -> Recording:
@@ -188,7 +192,7 @@ class Collector:
             recording.steps, first=window.first_step, boundaries_ns=window.boundaries_ns, drained_ns=window.drained_ns
         )
         of_window = structs.replace(recording, mode="full", steps=steps, sites=window.sites)
-        with tempfile.TemporaryDirectory(dir=self._scratch.name) as folder:
+        with tempfile.TemporaryDirectory(prefix="syncscope-") as folder:
             path = Path(folder) / "attribution.json"
             write_trace(path, splice(window.exported, of_window))
             try:

@@ -43,6 +43,7 @@ class ImportWatch(importlib.abc.MetaPathFinder):
         load = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
+            del loader.exec_module  # once only, and the loader is as it was
             load(module)
             self._then(module)
 

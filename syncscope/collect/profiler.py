@@ -48,6 +48,7 @@ class KinetoWindow:
         self._started = False
         self._ours = False
         self._profile: Any = None
+        self._prepared = False
         self._patches = Patches()
         self._teardown = last and _can_tear_down(torch) and TEARDOWN not in os.environ
 
@@ -60,6 +61,7 @@ class KinetoWindow:
         self._watch_other_profilers()
         with self._as_ours():
             self._profile.prepare_trace()
+        self._prepared = True
 
     def start(self) -> None:
         with self._as_ours():
@@ -75,19 +77,22 @@ class KinetoWindow:
             return contextlib.nullcontext()
         return self._torch.profiler.record_function(f"ProfilerStep#{number}")  # type: ignore[no-any-return]
 
-    def stop(self, scratch: Path) -> bytes | None:
+    def stop(self) -> bytes | None:
         """Stop and return the chrome trace; ``None`` when it was never started."""
-        if self._profile is None:
+        if not self._prepared:
+            self._patches.restore()
             return None
         started = self._started
-        if not started:
-            self.start()
-        self._patches.restore()
-        self._profile.stop_trace()
-        self._keep_cupti()
+        try:
+            if not started:
+                self.start()
+            self._profile.stop_trace()
+        finally:
+            self._patches.restore()
+            self._keep_cupti()
         if not started:
             return None
-        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        with tempfile.TemporaryDirectory(prefix="syncscope-") as folder:
             path = Path(folder) / "trace.json"
             self._profile.export_chrome_trace(str(path))
             self._profile = None

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from syncscope.collect.hazards.window import HazardWindow
@@ -21,6 +20,7 @@ from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
 from syncscope.collect.sites.threads import Threads
+from syncscope.collect.undisturbed import undisturbed
 from syncscope.schema.recording import Bare, HazardEvent, SiteEvent
 
 Mode = Literal["windows", "full"]
@@ -80,14 +80,13 @@ class StopProgram(SystemExit):
 class Windows:
     """Runs the windows of one process, and then ``on_finish``. ``boundary`` is called between the program's steps."""
 
-    def __init__(self, plan: Plan, torch: Any, stacks: Stacks, scratch: Path, on_finish: Callable[[], None]) -> None:
+    def __init__(self, plan: Plan, torch: Any, stacks: Stacks, on_finish: Callable[[], None]) -> None:
         self.plan = plan
         self.recorded = Recorded()
         self.stacks = stacks
         self.threads = Threads()
         self._torch = torch
         self._sync: Callable[[], None] = lambda: None
-        self._scratch = scratch
         self._on_finish = on_finish
         self._pid = os.getpid()
         self._count = 0
@@ -118,8 +117,10 @@ class Windows:
                 raise StopProgram(0) from None
         except Exception as error:
             # An error of the profiler or of ours: the program goes on unrecorded.
-            self.recorded.failure = f"Recording failed and was given up ({type(error).__name__}: {error})."
-            self._finish()
+            self._give_up(error)
+        except BaseException as error:  # Ctrl-C while we were at work: the program's to handle
+            self._give_up(error)
+            raise
 
     def restart(self) -> bool:
         """Begin again because a better source of steps was found. Refused, with ``False``, once a window records."""
@@ -135,7 +136,17 @@ class Windows:
         """End the windows early and keep whole steps; ``note`` says why."""
         if self._schedule is not None and os.getpid() == self._pid:
             self.recorded.notes.append(note)
-            self._schedule.close()  # type: ignore[attr-defined]
+            try:
+                self._schedule.close()  # type: ignore[attr-defined]
+            except Exception as error:  # after an error of the device, say, every call of CUDA raises
+                self._give_up(error)
+            else:
+                self._finish()
+
+    def _give_up(self, error: BaseException) -> None:
+        """End the windows after an error, and keep those that are whole."""
+        self.recorded.failure = f"Recording failed and was given up ({type(error).__name__}: {error})."
+        if self._schedule is not None:
             self._finish()
 
     def _finish(self) -> None:
@@ -214,12 +225,17 @@ class Windows:
         finally:
             # Also runs when the generator is closed in the middle of a step: whole steps are kept. The sync comes
             # before the hooks go, so that waits still under way on other threads are recorded too.
-            self._sync()
-            drained = time.time_ns()
-            time.sleep(SETTLE)
-            sites.close()
-            exported = profiler.stop(self._scratch)
-            self._recording = False
+            with undisturbed():
+                try:
+                    self._sync()
+                    drained = time.time_ns()
+                    time.sleep(SETTLE)
+                finally:  # where the device has failed too, nothing of ours stays behind
+                    try:
+                        sites.close()
+                    finally:
+                        self._recording = False
+                        exported = profiler.stop()
             if exported is not None and len(boundaries) > 1:
                 window = Window(exported, tuple(boundaries), drained, first, sites.take())
                 setattr(self.recorded, name, window)

@@ -48,7 +48,7 @@ class FakeWindow:
     def step(self, number: int) -> Any:
         return self._torch.nothing
 
-    def stop(self, scratch: Path) -> bytes | None:
+    def stop(self) -> bytes | None:
         if self._cpu and FakeWindow.broken:
             return b'{"traceEvents": 7}'
         document = trace(ops=self._cpu).document()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from syncscope.collect.run import exit_status
+
 DRIVER = """
 import sys
 from syncscope.collect.run import ScriptError, execute, load_module, load_script
@@ -77,3 +79,8 @@ def test_what_is_not_there_is_refused_in_one_line(tmp_path: Path, arguments: tup
     assert done.returncode == 2
     assert done.stdout.startswith("refused: ") and done.stdout.count("\n") == 1
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("code", "status"), [(2**70, 255), (-1, 255), (256, 0), (True, 1)])
+def test_the_status_of_a_number_is_pythons(code: int, status: int) -> None:
+    assert exit_status(code) == status

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -44,7 +47,7 @@ class FakeWindow:
         LOG.append(f"step {number}")
         yield
 
-    def stop(self, scratch: Path) -> bytes | None:
+    def stop(self) -> bytes | None:
         LOG.append(f"stop {self.name}")
         return b"{}" if self.started else None
 
@@ -84,7 +87,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
 
     def build(plan: Plan, torch: Torch | None = None) -> Windows:
         stacks = Stacks(Paths(tmp_path))
-        made.append(Windows(plan, torch or Torch(), stacks, tmp_path, lambda: LOG.append("done")))
+        made.append(Windows(plan, torch or Torch(), stacks, lambda: LOG.append("done")))
         return made[-1]
 
     yield build
@@ -197,3 +200,37 @@ def test_a_better_source_of_steps_begins_anew_but_not_in_a_window(make: Callable
     assert "prepare timed" in LOG
     assert not one.restart()
     assert drive(one)
+
+
+class RealProfile:
+    """``torch.profiler.profile`` without CUPTI."""
+
+    def __init__(self, **options: Any) -> None:
+        pass
+
+    def prepare_trace(self) -> None:
+        raise RuntimeError("no CUPTI")
+
+
+def test_a_window_that_never_opened_says_why_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def enable(*args: object) -> None:
+        pass
+
+    torch = Torch()
+    theirs: Any = type("profiler", (), {"_prepare_profiler": enable, "_enable_profiler": enable})
+    torch.autograd = type("autograd", (), {"profiler": theirs})  # type: ignore[attr-defined]
+    torch.version = type("version", (), {"cuda": "13.0"})  # type: ignore[attr-defined]
+    torch.compiler = type("compiler", (), {"is_compiling": staticmethod(lambda: False)})  # type: ignore[attr-defined]
+    torch._library = torch.library = type("library", (), {"_impls": ()})  # type: ignore[attr-defined]
+    activities = type("ProfilerActivity", (), {"CUDA": 0, "CPU": 1})
+    monkeypatch.setitem(
+        sys.modules, "torch.profiler", SimpleNamespace(profile=RealProfile, ProfilerActivity=activities)
+    )
+    one = Windows(Plan(warmup=0, bare=0, steps=2), torch, Stacks(Paths(tmp_path)), lambda: None)
+    before = list(warnings.filters)
+    drive(one)
+    assert one.recorded.failure == "Recording failed and was given up (RuntimeError: no CUPTI)."
+    assert theirs._prepare_profiler is enable and theirs._enable_profiler is enable
+    assert list(warnings.filters) == before

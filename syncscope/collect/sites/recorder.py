@@ -21,7 +21,8 @@ Event = tuple[EventKind, str, int, int, int, int, "str | None"]
 class SiteRecorder:
     """Records the program's waits and copies from ``open`` to ``close``. Several windows share one table of stacks.
 
-    Opening needs an initialised CUDA context. ``close`` puts back every setting and method.
+    Opening needs an initialised CUDA context. ``close`` puts back every setting and method, and does nothing unless
+    open.
     """
 
     def __init__(self, torch: Any, stacks: Stacks, threads: Threads) -> None:
@@ -29,14 +30,18 @@ class SiteRecorder:
         self._events: list[Event] = []
         self._add = _make_add(self._events, stacks, threads)
         self._calls = CallWrappers(torch, self._add, sync_debug_mode)
+        self._listening = False
 
     def open(self) -> None:
+        self._listening = True
         sync_debug_mode.listen(self._torch, self._on_warning)
         self._calls.open()
 
     def close(self) -> None:
         self._calls.close()
-        sync_debug_mode.unlisten(self._on_warning)
+        if self._listening:
+            self._listening = False
+            sync_debug_mode.unlisten(self._on_warning)
 
     def take(self) -> tuple[SiteEvent, ...]:
         """The events since the last ``take``, in order of their end."""

@@ -55,12 +55,15 @@ class SyncDebugMode:
 
     def listen(self, torch: Any, listener: Callable[[FrameType], None]) -> None:
         """Call ``listener(frame)`` at each warning from now on. CUDA must be initialised."""
-        self.hold_filter()
         self._listeners.append(listener)
+        self.hold_filter()
         if len(self._listeners) == 1:
             self._take_mode(torch._C)
 
     def unlisten(self, listener: Callable[[FrameType], None]) -> None:
+        """Undo ``listen``, also one that raised midway. Does nothing for a listener that does not listen."""
+        if listener not in self._listeners:
+            return
         self._listeners.remove(listener)
         if not self._listeners:
             self._patches.restore()

@@ -1,0 +1,49 @@
+"""Work of ours in the middle of the program, which must neither be cut in half nor leave anything behind."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+DEFERRED = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let signals that Python handles wait until the block is over, and put back the warnings filters that imports add.
+
+    An interrupt in the middle of an import would leave half a module to the program. A second signal does not wait.
+    """
+    filters = list(warnings.filters)
+    waiting: list[tuple[int, FrameType | None]] = []
+    handlers: dict[int, Any] = {}
+
+    def restore() -> None:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+    def later(number: int, frame: FrameType | None) -> None:
+        waiting.append((number, frame))
+        if len(waiting) > 1:
+            restore()
+            handlers[number](number, frame)
+
+    if threading.current_thread() is threading.main_thread():
+        found = {number: signal.getsignal(number) for number in DEFERRED}
+        handlers = {number: handler for number, handler in found.items() if callable(handler)}
+        for number in handlers:
+            signal.signal(number, later)
+    try:
+        yield
+    finally:
+        restore()
+        warnings.filters[:] = filters  # type: ignore[index]
+        warnings._filters_mutated()  # type: ignore[attr-defined]
+        if len(waiting) == 1:
+            number, frame = waiting[0]
+            handlers[number](number, frame)

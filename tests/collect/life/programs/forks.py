@@ -1,0 +1,21 @@
+import atexit
+import os
+import sys
+
+import training
+
+atexit.register(lambda: print("exit handler", flush=True))
+training.train(6)  # a window is open
+for status in (0, 5):
+    child = os.fork()
+    if child == 0:
+        sys.exit(status)
+    print("child ended with", os.waitpid(child, 0)[1] >> 8, flush=True)
+child = os.fork()
+if child == 0:
+    raise ValueError("in the child")
+print("child ended with", os.waitpid(child, 0)[1] >> 8, flush=True)
+training.train(16)
+child = os.fork()
+if child:
+    print("child ended with", os.waitpid(child, 0)[1] >> 8, flush=True)

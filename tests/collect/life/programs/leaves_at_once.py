@@ -1,0 +1,6 @@
+import os
+
+import training
+
+training.train()
+os._exit(6)

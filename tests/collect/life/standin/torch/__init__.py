@@ -1,0 +1,207 @@
+"""As much of PyTorch with a GPU as recording a program needs, in pure Python: it loads in milliseconds.
+
+The programs of ``tests/collect/life`` train with it where there is no GPU. Its profiler writes a trace of one launch.
+"""
+
+import contextlib
+import json
+import sys
+import time
+from types import ModuleType, SimpleNamespace
+
+__version__ = "2.11.0"
+MODE = [0]
+
+
+def _module(name, **names):
+    module = ModuleType(f"torch.{name}")
+    vars(module).update(names)
+    sys.modules[module.__name__] = module
+    return module
+
+
+class Tensor:
+    is_cuda = True
+
+    def to(self, *args, **kwargs):
+        return self
+
+    cuda = cpu = copy_ = pin_memory = coalesce = sum = to
+
+    def item(self):
+        return 1.0
+
+    def backward(self):
+        pass
+
+
+class Parameter(Tensor):
+    pass
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+def randn(*shape, device=None):
+    return Tensor()
+
+
+def empty(size, device=None, dtype=None):
+    if size > 1 << 40:
+        raise OutOfMemoryError("CUDA out of memory.")
+    return Tensor()
+
+
+class Module:
+    training = True
+
+    def __init__(self, *sizes):
+        pass
+
+    def __call__(self, *args):
+        return self.forward(*args)
+
+    def forward(self, x):
+        return x
+
+    def cuda(self):
+        return self
+
+    def parameters(self):
+        return [Parameter()]
+
+
+HOOKS = {}
+
+
+class SGD:
+    def __init__(self, parameters, lr):
+        pass
+
+    def zero_grad(self):
+        pass
+
+    def step(self):
+        for hook in tuple(HOOKS.values()):
+            hook(self, (), {})
+
+
+def register_optimizer_step_post_hook(hook):
+    HOOKS[id(hook)] = hook
+    return SimpleNamespace(remove=lambda: HOOKS.pop(id(hook), None))
+
+
+class GradScaler:
+    def step(self, optimizer):
+        optimizer.step()
+
+
+class Operator:
+    def __call__(self):
+        pass
+
+
+class Event:
+    def synchronize(self):
+        pass
+
+
+class DataLoaderIterator:
+    def __next__(self):
+        raise StopIteration
+
+
+class Profile:
+    """Writes a trace of one launch in the middle of what it recorded."""
+
+    def __init__(self, activities=None, experimental_config=None):
+        self.begin = self.end = 0
+
+    def prepare_trace(self):
+        autograd.profiler._prepare_profiler()
+
+    def start_trace(self):
+        autograd.profiler._enable_profiler()
+        self.begin = time.time_ns()
+
+    def stop_trace(self):
+        self.end = time.time_ns()
+
+    def __enter__(self):
+        self.prepare_trace()
+        self.start_trace()
+        return self
+
+    def __exit__(self, *error):
+        self.stop_trace()
+
+    def events(self):
+        return ["launch"]
+
+    def export_chrome_trace(self, path):
+        middle = (self.end - self.begin) / 2000
+        args = {"correlation": 1, "device": 0, "stream": 7}
+        common = {"ph": "X", "pid": 0, "dur": 1, "args": args}
+        events = [
+            {**common, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "tid": 1, "ts": middle},
+            {**common, "cat": "kernel", "name": "gemm", "tid": 7, "ts": middle + 2},
+        ]
+        document = {"schemaVersion": 1, "baseTimeNanoseconds": self.begin, "traceEvents": events}
+        with open(path, "w") as file:
+            json.dump(document, file)
+
+
+_C = _module(
+    "_C",
+    _autograd=SimpleNamespace(_profiler_enabled=lambda: False),
+    _cuda_get_sync_debug_mode=lambda: MODE[0],
+    _cuda_set_sync_debug_mode=lambda mode: MODE.__setitem__(0, mode),
+    _cuda_synchronize=lambda: None,
+    _cuda_emptyCache=lambda: None,
+    ScriptFunction=type("ScriptFunction", (Operator,), {}),
+    ScriptMethod=type("ScriptMethod", (Operator,), {}),
+)
+_C._profiler = _module("_C._profiler", _ExperimentalConfig=lambda **options: None)
+_VF = SimpleNamespace()
+_ops = SimpleNamespace(
+    OpOverload=type("OpOverload", (Operator,), {}), OpOverloadPacket=type("OpOverloadPacket", (Operator,), {})
+)
+_library = SimpleNamespace()
+library = SimpleNamespace(_impls=())
+linalg = SimpleNamespace()
+version = SimpleNamespace(cuda="13.0")
+nn = _module("nn", Module=Module, Linear=Module, Parameter=Parameter)
+optim = _module("optim", SGD=SGD)
+optim.optimizer = _module("optim.optimizer", register_optimizer_step_post_hook=register_optimizer_step_post_hook)
+amp = _module("amp", GradScaler=GradScaler)
+compiler = _module("compiler", is_compiling=lambda: False)
+distributed = _module("distributed", is_available=lambda: False)
+utils = _module("utils")
+utils.data = _module("utils.data")
+utils.data.dataloader = _module("utils.data.dataloader", _BaseDataLoaderIter=DataLoaderIterator)
+autograd = _module("autograd")
+autograd.profiler = _module(
+    "autograd.profiler", _prepare_profiler=lambda *args: None, _enable_profiler=lambda *args: None
+)
+profiler = _module(
+    "profiler",
+    profile=Profile,
+    ProfilerActivity=SimpleNamespace(CPU=0, CUDA=1),
+    record_function=lambda name: contextlib.nullcontext(),
+)
+cuda = _module(
+    "cuda",
+    is_available=lambda: True,
+    is_initialized=lambda: True,
+    init=lambda: None,
+    current_device=lambda: 0,
+    get_device_name=lambda: "stand-in",
+    synchronize=lambda: _C._cuda_synchronize(),
+    max_memory_allocated=lambda: 0,
+    Event=Event,
+)
+
+
+def is_grad_enabled():
+    return True

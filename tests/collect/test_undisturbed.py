@@ -1,0 +1,43 @@
+"""Our work in the middle of the program is not cut in half, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+
+import pytest
+
+from syncscope.collect.undisturbed import undisturbed
+
+
+def test_an_interrupt_waits_until_the_work_is_done() -> None:
+    done = []
+
+    @undisturbed()
+    def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append("all of it")
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["all of it"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_interrupt_does_not_wait() -> None:
+    @undisturbed()
+    def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("the second one waited too")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+
+
+def test_filters_that_an_import_adds_are_taken_out_again() -> None:
+    before = list(warnings.filters)
+    with undisturbed():
+        warnings.filterwarnings("ignore", message="added by an import")
+    assert list(warnings.filters) == before
