@@ -11,9 +11,6 @@ from syncscope.schema.findings import Finding
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Union
 from syncscope.timeline.places import NOWHERE
-from syncscope.timeline.tables import CAUSES
-
-WAIT = CAUSES.index("wait")
 
 
 class Culprit(NamedTuple):
@@ -35,7 +32,7 @@ def find_culprits(inspection: Inspection) -> list[Culprit]:
     """The findings whose waits emptied the queue, the one that caused the most first."""
     timeline, bubbles = inspection.timeline, inspection.timeline.bubbles
     caused, behind = np.zeros((2, len(timeline.waits) + 1), dtype=np.int64)
-    np.add.at(caused, bubbles.emptied_by, bubbles.by_cause[:, WAIT])
+    np.add.at(caused, bubbles.emptied_by, bubbles.due_to("wait"))
     np.add.at(behind, bubbles.emptied_by, bubbles.dur)
     scale = 1e-6 / max(len(timeline.steps), 1)
     culprits = []

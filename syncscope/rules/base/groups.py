@@ -12,7 +12,7 @@ from syncscope.rules.base.occurrences import Occurrences
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
-from syncscope.timeline.op_chains import ops_of
+from syncscope.timeline.op_chains import known_op, ops_of
 
 SAVING_NULL_WHY = "only the rules were run: no saving was estimated"
 
@@ -63,14 +63,13 @@ class Group:
     @property
     def ops(self) -> tuple[str, ...]:
         """The chain of ops of the first occurrence, outermost first."""
-        found: tuple[str, ...] = self.rows.ops[0]
-        return found
+        chain: tuple[str, ...] = self.rows.ops[0]
+        return chain
 
     @property
     def op(self) -> str | None:
         """The innermost op that a user knows (``aten::item``, not ``aten::_local_scalar_dense``), else the call."""
-        public = [op for op in self.ops if not op.split("::")[-1].startswith("_")] or list(self.ops)
-        return public[-1] if public else str(self.rows.call[0]) or None
+        return known_op(self.ops, str(self.rows.call[0])) or None
 
     @property
     def subject(self) -> str:
