@@ -13,7 +13,7 @@ from statistics import quantiles
 
 import msgspec
 
-from syncscope.compare.occurrences import format_count, most_per_step
+from syncscope.compare.fingerprints import format_count, most_per_step
 from syncscope.policy.settings import Budgets
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import EachStep, Report, TraceInfo

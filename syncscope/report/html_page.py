@@ -104,11 +104,11 @@ def _blocked_ms(info: TraceInfo) -> float | None:
 def _first(findings: dict[int, Finding], start_ns: int) -> dict[int, int]:
     """When each finding first occurs. One without a moment of its own has that of another finding at its line."""
     known = {f.site: f.first_ns for f in reversed(findings.values()) if f.site is not None and f.first_ns is not None}
-    found = {
+    begins = {
         place: known.get(one.site) if one.first_ns is None and one.site is not None else one.first_ns
         for place, one in findings.items()
     }
-    return {place: first_ns - start_ns for place, first_ns in found.items() if first_ns is not None}
+    return {place: first_ns - start_ns for place, first_ns in begins.items() if first_ns is not None}
 
 
 def _owners(findings: dict[int, Finding], spots: Sequence[Spot]) -> tuple[int | None, ...]:

@@ -19,12 +19,12 @@ def notable(report: Report, most: int) -> list[int]:
     heaviest of each finding, and those that wait longest or whose steps take longest; then the others follow."""
     if len(report.traces) <= most:
         return list(range(len(report.traces)))
-    found: dict[int, None] = {}
+    chosen: dict[int, None] = {}
     for trace in _by_interest(report):
-        found.setdefault(trace)
-        if len(found) == most:
+        chosen.setdefault(trace)
+        if len(chosen) == most:
             break
-    return sorted(found)
+    return sorted(chosen)
 
 
 def reduced(report: Report, most: int) -> Report:

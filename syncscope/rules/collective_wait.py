@@ -79,16 +79,16 @@ class CollectiveWait(WaitRule):
         return in_collectives(waits, timeline.places, timeline.ops) & is_wait(waits.kind)
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
-        found = super().occurrences(waits, timeline)
-        unit = np.full(len(found), -1, dtype=np.int64)
-        for tid in np.unique(found.tid):
-            rows = np.flatnonzero(found.tid == tid)
-            unit[rows] = unit.max() + 1 + number_calls(found.place[rows].tolist())
-        both = zip(found.ops, found.place, strict=True)
+        occurrences = super().occurrences(waits, timeline)
+        unit = np.full(len(occurrences), -1, dtype=np.int64)
+        for tid in np.unique(occurrences.tid):
+            rows = np.flatnonzero(occurrences.tid == tid)
+            unit[rows] = unit.max() + 1 + number_calls(occurrences.place[rows].tolist())
+        both = zip(occurrences.ops, occurrences.place, strict=True)
         return replace(
-            found,
+            occurrences,
             ops=to_objects(cut_at_collective(ops, place) for ops, place in both),
-            place=to_objects(strip_collective(place) for place in found.place),
+            place=to_objects(strip_collective(place) for place in occurrences.place),
             unit=unit,
         )
 

@@ -55,8 +55,8 @@ class CopiesSerialised(RankRule):
         if (count_engines(timeline.trace.devices, tables.copies, tables.device) or 0) < 2:
             return []
         rows, exposed = find_serialised(tables.copies, tables.activities)
-        found = of_copies(tables.copies.take(rows), timeline)
-        return self.hits(timeline, replace(found, stall=np.full(len(found), -1), exposed=exposed))
+        occurrences = of_copies(tables.copies.take(rows), timeline)
+        return self.hits(timeline, replace(occurrences, stall=np.full(len(occurrences), -1), exposed=exposed))
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
         if why := super().why_unchecked(timeline):

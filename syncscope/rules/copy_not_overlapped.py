@@ -94,9 +94,11 @@ class CopyNotOverlapped(RankRule):
         lacks = first_lacking(timeline, blockers)
         blockers = np.where(lacks == WAIT, blockers, -1)
         mine = between_host_and_device(copies) & ~inspection.part_of_read(copies.wait)
-        found = of_copies(copies.take(mine), timeline)
-        found = replace(found, stall=np.full(len(found), -1), cause=lacks[mine], blocker=blockers[mine])
-        return [_related_to_waits(inspection, hit, blockers) for hit in self.hits(timeline, found)]
+        occurrences = of_copies(copies.take(mine), timeline)
+        occurrences = replace(
+            occurrences, stall=np.full(len(occurrences), -1), cause=lacks[mine], blocker=blockers[mine]
+        )
+        return [_related_to_waits(inspection, hit, blockers) for hit in self.hits(timeline, occurrences)]
 
     def reports(self, group: Group) -> bool:
         return group.is_exposed() and (group.total("exposed") or 0) >= LEAST_EXPOSED * int(group.inside.ran.sum())

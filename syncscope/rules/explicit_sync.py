@@ -79,8 +79,8 @@ class ExplicitSync(WaitRule):
         unseen = np.array([place.source != "hook" for place in places], dtype=bool)
         bare = np.array([not ops for ops in waits.ops], dtype=bool) & (waits.copy_call < 0)
         targeted = np.array([kind in TARGETS for kind in waits.kind], dtype=bool)
-        found: Bools = asked | (targeted & bare & unseen)
-        return found
+        claimed: Bools = asked | (targeted & bare & unseen)
+        return claimed
 
     def message(self, group: Group) -> str:
         kind = group.timeline.waits.kind[group.rows.wait[0]]

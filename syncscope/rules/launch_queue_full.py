@@ -74,8 +74,8 @@ def _blocked_launches(timeline: Timeline) -> Ints:
     calls = timeline.calls
     launches = np.flatnonzero((calls.role == "launch") | (calls.role == "graph-launch"))
     least = max(LONG_NS, LONG_TIMES * float(np.median(calls.dur[launches]))) if len(launches) else LONG_NS
-    found: Ints = launches[(timeline.queued[launches] >= FULL) & (calls.dur[launches] >= least)]
-    return found[~np.isin(found, _first_launches(timeline))] if len(found) else found
+    blocked: Ints = launches[(timeline.queued[launches] >= FULL) & (calls.dur[launches] >= least)]
+    return blocked[~np.isin(blocked, _first_launches(timeline))] if len(blocked) else blocked
 
 
 def _first_launches(timeline: Timeline) -> Ints:

@@ -135,13 +135,13 @@ def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Find
     for one in known:
         if one.number is not msgspec.UNSET:
             numbers.setdefault(identity(one), []).append(one.number)
-    found = []
+    renumbered = []
     for finding in findings:
         same = numbers.get(identity(finding))
         if finding.number is msgspec.UNSET and same:
             finding = msgspec.structs.replace(finding, number=same.pop(0))
-        found.append(finding)
-    return found
+        renumbered.append(finding)
+    return renumbered
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

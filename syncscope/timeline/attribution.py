@@ -13,9 +13,9 @@ import numpy as np
 
 from syncscope.schema.expressions import called_name, parse_expression
 from syncscope.schema.recording import Attributed, Recording
-from syncscope.timeline.groups import number_groups, number_in_group
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import Place
+from syncscope.timeline.row_groups import number_groups, number_in_group
 from syncscope.timeline.tables import Copies, Objects, Table, Waits, objects
 
 Chain = tuple[str, ...]

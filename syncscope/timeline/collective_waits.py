@@ -9,7 +9,7 @@ import numpy as np
 from syncscope.timeline.calls import last_before
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.places import BACKWARD, Place
-from syncscope.timeline.stacks import is_user
+from syncscope.timeline.python_stacks import is_user
 from syncscope.timeline.tables import Ops, Waits
 
 FILE = "torch/distributed/distributed_c10d.py"

@@ -8,10 +8,10 @@ import numpy as np
 
 from syncscope.schema.report import Collective, Delay, Meetings
 from syncscope.timeline.copies import on_compute_stream
-from syncscope.timeline.groups import group_rows, number_groups, number_in_group
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.places import Place
+from syncscope.timeline.row_groups import group_rows, number_groups, number_in_group
 from syncscope.timeline.tables import (
     Activities,
     Bubbles,

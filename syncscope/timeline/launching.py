@@ -9,8 +9,8 @@ from operator import and_
 
 import numpy as np
 
-from syncscope.timeline.groups import group_rows, number_groups
 from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.row_groups import group_rows, number_groups
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
 

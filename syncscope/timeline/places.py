@@ -17,7 +17,7 @@ from syncscope.schema.findings import Frame, Site, SiteSource
 from syncscope.schema.recording import HazardEvent, RecordedFrame, Recording, SiteEvent
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import Warned, match_calls, match_warnings
-from syncscope.timeline.stacks import PythonStacks, is_user
+from syncscope.timeline.python_stacks import PythonStacks, is_user
 from syncscope.timeline.tables import Marks, Waits, objects
 
 BACKWARD = ("_engine_run_backward", "run_backward")

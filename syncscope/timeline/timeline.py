@@ -23,7 +23,7 @@ from syncscope.timeline.overlap import busiest, compute_unions, overlap
 from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places
 from syncscope.timeline.prints import find_prints
-from syncscope.timeline.stacks import PythonStacks, is_user
+from syncscope.timeline.python_stacks import PythonStacks, is_user
 from syncscope.timeline.steps import find_blocked, find_span, step_of
 from syncscope.timeline.tables import (
     Activities,

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.runtime import Runtime
+from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.patching import Patches
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.runtime import Runtime
+from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
 
 

@@ -12,9 +12,9 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.implicit import ImplicitWaits
 from syncscope.collect.hazards.runtime import Runtime
+from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.patching import Patches
 
 Report = Callable[[Any, Any, Any], None]

@@ -7,12 +7,12 @@ import threading
 from typing import Any
 
 from syncscope.collect.hazards.backward import BackwardOrder
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.detector import RaceDetector
 from syncscope.collect.hazards.implicit import ImplicitWaits
 from syncscope.collect.hazards.modes import OperatorHooks
 from syncscope.collect.hazards.runtime import CudaRuntime, Runtime
 from syncscope.collect.hazards.synchronization import SynchronizationHooks
+from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.schema.recording import HazardEvent

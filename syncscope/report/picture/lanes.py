@@ -217,17 +217,17 @@ def _inside(rows: Rows, ts: Ints, end: Ints) -> Bools:
     """Which rows any of the spans from ``ts`` to ``end`` touches."""
     spans = Union(ts, end)
     after = np.searchsorted(spans.end, rows.ts)
-    found: Bools = rows.end >= np.append(spans.ts, np.iinfo(np.int64).max)[after]
-    return found
+    touched: Bools = rows.end >= np.append(spans.ts, np.iinfo(np.int64).max)[after]
+    return touched
 
 
 def find_series(lane: Ints, kind: Ints) -> tuple[Series, ...]:
     """The series of bars that are in order of ``lane`` (n,) and ``kind`` (n,)."""
-    found = []
+    series = []
     _, first = _combinations(lane, kind)
     for begin, end in pairwise([*first.tolist(), len(lane)]):
-        found.append(Series(lane=int(lane[begin]), kind=int(kind[begin]), first=begin, count=end - begin))
-    return tuple(found)
+        series.append(Series(lane=int(lane[begin]), kind=int(kind[begin]), first=begin, count=end - begin))
+    return tuple(series)
 
 
 def pack_columns(table: Mapping[str, Ints]) -> dict[str, Column]:
@@ -245,14 +245,14 @@ def _lanes(order: list[LaneKey], timeline: Timeline) -> tuple[Lane, ...]:
     """Threads by name, with their number where a name is not enough; streams by number."""
     names = {tid: timeline.thread_name(tid) for where, tid, _, _ in order if where == HOST}
     shared = {name for name, count in Counter(names.values()).items() if count > 1}
-    found = []
+    lanes = []
     for where, tid, device, stream in order:
         if where == HOST:
-            found.append(Lane(label=_thread_label(names[tid], tid, shared), place="host", tid=tid))
+            lanes.append(Lane(label=_thread_label(names[tid], tid, shared), place="host", tid=tid))
             continue
         label = "idle" if where == IDLE else "stream" if stream < 0 else f"stream {stream}"
-        found.append(Lane(label=label, place=PLACES[where], device=device, stream=stream if where == STREAM else None))
-    return tuple(found)
+        lanes.append(Lane(label=label, place=PLACES[where], device=device, stream=stream if where == STREAM else None))
+    return tuple(lanes)
 
 
 def _thread_label(name: str | None, tid: int, shared: set[str | None]) -> str:

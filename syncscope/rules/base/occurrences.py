@@ -57,14 +57,14 @@ class Occurrences(Table):
         unset: dict[str, Any] = {"row": np.arange(size), "ops": (), "call": "", "sort": "", "cause": ""}
         given = unset | columns
         objects = {"ops", "call", "sort", "cause"}
-        found: dict[str, Any] = {"place": to_objects(places)}
+        arrays: dict[str, Any] = {"place": to_objects(places)}
         for name in (field.name for field in fields(cls) if field.name != "place"):
             value = given.get(name, -1)
             if name in objects:
-                found[name] = to_objects([value] * size if isinstance(value, str | tuple) else value)
+                arrays[name] = to_objects([value] * size if isinstance(value, str | tuple) else value)
             else:
-                found[name] = np.broadcast_to(np.asarray(value, dtype=np.int64), size)
-        return cls(**found)
+                arrays[name] = np.broadcast_to(np.asarray(value, dtype=np.int64), size)
+        return cls(**arrays)
 
     @classmethod
     def joined(cls, parts: Sequence[Occurrences]) -> Occurrences:
@@ -86,8 +86,8 @@ def places_of(timeline: Timeline, numbers: Ints) -> list[Place]:
 
 def between_host_and_device(copies: Copies) -> Bools:
     """Which copies go from the host to a device or back."""
-    found: Bools = (copies.direction == "HtoD") | (copies.direction == "DtoH")
-    return found
+    crosses: Bools = (copies.direction == "HtoD") | (copies.direction == "DtoH")
+    return crosses
 
 
 def of_waits(waits: Waits, timeline: Timeline) -> Occurrences:

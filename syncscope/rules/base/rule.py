@@ -21,7 +21,7 @@ from syncscope.schema.report import NotChecked, Report, TraceInfo
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.op_chains import ops_of
-from syncscope.timeline.stacks import is_user
+from syncscope.timeline.python_stacks import is_user
 from syncscope.timeline.tables import Waits
 
 LIBRARIES = "<site-packages>/"
@@ -95,10 +95,10 @@ class Rule(ABC):
 
     def advise(self, *names: str) -> str:
         """The sentence of the first advice that fits ``names``. Raises ``LookupError`` where none does."""
-        found = choose(self.advice, names)
-        if found is None:
+        entry = choose(self.advice, names)
+        if entry is None:
             raise LookupError(f"{self.code} has no advice for {', '.join(names)}")
-        return found.sentence
+        return entry.sentence
 
     def example(self, fix: str) -> Example | None:
         """The change of code that goes with a finding's fix; else what the documentation calls bad and good."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.tables import numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PROFILER = ("<site-packages>/torch/profiler/", "<site-packages>/torch/autograd/profiler")
 """Files of the profiler, whose waits are not the program's."""
