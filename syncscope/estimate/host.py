@@ -17,7 +17,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
 LONG_CALL = 20_000
-"""Nanoseconds from which on a call shows whether another thread was working meanwhile."""
+"""A call of at least this many nanoseconds shows whether another thread worked at the same time."""
 
 RECORDED_LOAD = "DataLoader"
 """The entry point that the collector records when the program gets its next batch."""

@@ -43,7 +43,7 @@ COPY_START = 1_500.0
 """Nanoseconds that a copy takes however small it is."""
 
 LARGE_COPY = 1_000_000
-"""Bytes from which on a copy shows the rate of its link."""
+"""The rate of a link is measured on copies of at least this many bytes."""
 
 PEERS = "the other ranks gain what this one does, so a collective lasts as long as it did"
 

@@ -26,7 +26,7 @@ LEAST_LEFT = 0.25
 """Share of an item's host work that stays, however much the profiler is said to cost."""
 
 HOLDS_ENGINE = 20_000
-"""Nanoseconds from which on a copy keeps copies of other streams waiting."""
+"""A copy of at least this many nanoseconds keeps copies of other streams waiting."""
 
 HOST = -1
 """Stands in place of a stream for the host being blocked."""

@@ -15,10 +15,10 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
 
 LEAST_HEADLINE = 0.05
-"""The least share of a step from which on idle or exposed time is the verdict."""
+"""Idle or exposed time is the verdict only if it takes at least this share of a step."""
 
 LEAST_PIECE = 0.01
-"""The least share of a step from which on a cause of idle time has a part of its own."""
+"""A cause of idle time has its own part of the bar if it takes at least this share of a step."""
 
 BECAUSE = {
     "wait": "the host was waiting and had queued nothing",

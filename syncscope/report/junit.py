@@ -1,7 +1,7 @@
 """The report as JUnit XML, which every CI can show: a suite for each trace, a case for each rule it is held to.
 
 Fails: a rule with findings that stand against the gate. Errs: a gated rule that could not be checked, a budget that
-could not be judged, and a trace that could not be read; not *skipped*, since a CI passes those. Without a verdict all
+could not be checked, and a trace that could not be read; not *skipped*, since a CI passes those. Without a verdict all
 rules are cases: those with unexpected findings fail, notes aside, and those that could not be checked are skipped.
 """
 

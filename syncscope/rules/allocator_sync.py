@@ -18,7 +18,7 @@ from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.tables import Waits
 
 REGULAR = 0.5
-"""Share of the steps that ask the driver for memory from which on it is a habit of the program, not a late warm-up."""
+"""If at least this share of the steps asks the driver for memory, the program does so regularly, and not in warm-up."""
 
 
 class AllocatorSync(WaitRule):

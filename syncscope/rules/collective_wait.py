@@ -26,8 +26,8 @@ class CollectiveWait(WaitRule):
     """The host waits inside a collective: a barrier, a collective of objects, DDP's search for unused parameters.
 
     Why it costs: the host stands still until all ranks have come this far and the device has finished what was queued
-    before. A barrier is a small all-reduce and a wait for it. `all_gather_object` and its kin copy sizes and bytes to
-    the device and back: five waits or more a call. Every rank pays for the slowest.
+    before. A barrier is a small all-reduce and a wait for it. Collectives of objects, such as `all_gather_object`, copy
+    sizes and bytes to the device and back: five waits or more a call. Every rank pays for the slowest.
 
     Bad:
         dist.barrier()                                  # each step, "to be safe"

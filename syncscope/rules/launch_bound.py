@@ -11,7 +11,7 @@ from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.tables import CAUSES
 
 LEAST_SHARE = 0.1
-"""Share of the step that the device waits for the next launch, from which on the step is bound by launches."""
+"""The step is bound by launches if the device waits for the next launch for at least this share of it."""
 
 LEAST_LAUNCHES = 10
 """Launches a step below which there is nothing to gather."""

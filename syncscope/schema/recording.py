@@ -56,10 +56,10 @@ class SiteEvent(msgspec.Struct, frozen=True, kw_only=True):
     kind: EventKind
     name: str = ""
     """For a call, the entry point: ``torch.cuda.synchronize``, ``torch.accelerator.synchronize``,
-    ``Event.synchronize``, ``torch.cuda.empty_cache``, ``Tensor.to``, ``Tensor.cuda``, ``Tensor.cpu``,
-    ``Tensor.copy_``, ``Tensor.pin_memory``, ``Tensor.coalesce``, ``torch.unique``, ``torch.linalg.eigh`` and its kin,
-    ``torch.ops``, ``DataLoader`` (the next batch); with several ranks also ``backward`` and
-    ``ProcessGroup.allreduce`` and its kin."""
+    ``Event.synchronize``, ``torch.cuda.empty_cache``, ``Tensor.to``, ``Tensor.cuda``, ``Tensor.cpu``, ``Tensor.copy_``,
+    ``Tensor.pin_memory``, ``Tensor.coalesce``, ``torch.unique``, ``torch.linalg.eigh`` and similar functions,
+    ``torch.ops``, ``DataLoader`` (the next batch); with several ranks also ``backward`` and ``ProcessGroup.allreduce``
+    and the other collectives."""
     tid: int
     """The native thread id, as in the trace's ``tid``."""
     start_ns: int

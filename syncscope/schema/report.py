@@ -102,7 +102,7 @@ class Meetings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EachStep(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds of every recorded step, in order: what a spread is judged by."""
+    """Milliseconds of every recorded step, in order. They show how much the steps differ."""
 
     length_ms: tuple[float, ...]
     """On the host, under the profiler."""

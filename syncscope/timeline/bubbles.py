@@ -25,7 +25,7 @@ CLOCK_SLACK = 5_000
 """Nanoseconds by which host and device times may disagree."""
 
 LATENCY = 20_000
-"""A launch within so many nanoseconds before a gap counts as just made. It explains at most as much of the gap."""
+"""A launch at most this many nanoseconds before a gap counts as just made. It explains no more than this of the gap."""
 
 PACE = 200_000
 """The most nanoseconds between two launches of a host that does nothing but launch. An op of PyTorch takes 5 to 20 µs,

@@ -18,7 +18,7 @@ COMPUTE_SHARE = 0.1
 """A stream that has this share of its device's kernel time is one that computes. A copy stream that casts is not."""
 
 LEAST_BYTES = 1024
-"""Two copies of the same size are a coincidence below so many bytes: single values, small indices."""
+"""Below this many bytes (single values, small indices) two copies of the same size are a coincidence."""
 
 HAND_OVER = 20_000
 """The most nanoseconds between the end of a copy and the begin of the next that waited for it. An H200 takes 4 to 10

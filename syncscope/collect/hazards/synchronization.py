@@ -153,8 +153,8 @@ class SynchronizationHooks:
     def _event(event: Any) -> int | None:
         """The raw handle of a ``torch.cuda.Event`` or ``torch.Event``; ``None`` for one that was never recorded.
 
-        A handle may be that of an earlier event that is gone. Then it has been recorded anew since, which is seen.
-        """
+        A handle may be that of an earlier event that is gone. The new event has then been recorded since, which is
+        seen. """
         return int(event.cuda_event if hasattr(event, "cuda_event") else event.event_id) or None
 
 

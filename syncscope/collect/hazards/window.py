@@ -51,7 +51,7 @@ class HazardWindow:
             hooks.close()
 
     def take(self) -> tuple[HazardEvent, ...]:
-        """The races so far, in the order they were first seen; the list starts anew."""
+        """The races so far, in the order they were first seen. Empties the list."""
         return self._detector.races.take()
 
     def _on_window_thread(self) -> bool:

@@ -1,4 +1,4 @@
-"""The findings whose waits emptied a device's queue, and the loader that it waited for."""
+"""Find what left a device idle: the findings whose waits emptied its queue, and the loader that it waited for."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from syncscope.timeline.places import NOWHERE
 
 
 class Culprit(NamedTuple):
-    """A finding whose waits emptied the queue; idle ms per step that they caused, and of the whole bubbles behind."""
+    """A finding whose waits emptied the queue, with milliseconds a step: idle time that the waits caused, and the whole
+    length of the bubbles after them."""
 
     finding: Finding
     caused_ms: float
     behind_ms: float
 
     def place(self, least_ms: float) -> Place:
-        """Where the waits are, if bubbles of so many ms lie behind them."""
+        """Where the waits are, ``NOWHERE`` if the bubbles after them are shorter than ``least_ms`` a step."""
         if self.behind_ms < least_ms:
             return NOWHERE
         finding = self.finding

@@ -1,4 +1,4 @@
-"""What a rule of one rank hands over: a row for each wait, copy or call that has the problem."""
+"""The occurrences that a rule finds in one rank: a row for each wait, copy or call that has the problem."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class Occurrences(Table):
 
     @classmethod
     def at(cls, places: Sequence[Place], **columns: Any) -> Occurrences:
-        """Rows at ``places`` (n,). A column is an array (n,) or one value for all. One left out does not apply."""
+        """Rows at ``places`` (n,). A column is an array (n,), or one value for all rows. A column that is left out does
+        not apply."""
         size = len(places)
         unset: dict[str, Any] = {"row": np.arange(size), "ops": (), "call": "", "sort": "", "cause": ""}
         given = unset | columns
@@ -68,7 +69,7 @@ class Occurrences(Table):
 
     @classmethod
     def joined(cls, parts: Sequence[Occurrences]) -> Occurrences:
-        """The rows of one part after those of another, numbered anew."""
+        """The rows of all parts, one part after the other, numbered from 0."""
         columns = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)}
         return cls(**columns | {"row": np.arange(sum(len(part) for part in parts))})
 
@@ -117,7 +118,7 @@ def of_copies(copies: Copies, timeline: Timeline) -> Occurrences:
 
 
 def of_calls(rows: Ints, timeline: Timeline) -> Occurrences:
-    """One occurrence for each of ``rows`` of ``calls``, all in one place: the finding is no single line's doing."""
+    """One occurrence for each of ``rows`` of ``calls``, all without a place, because no single line causes them."""
     calls = timeline.calls.take(rows)
     return Occurrences.at(
         [NOWHERE] * len(rows),

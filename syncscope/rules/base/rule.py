@@ -70,13 +70,14 @@ class Rule(ABC):
     """Reads after "allow"."""
     severity: ClassVar[Severity]
     needs: ClassVar[tuple[str, ...]]
-    """What a trace must hold for an exact answer, in the words of ``TraceInfo.has`` (``device``: device activity)."""
+    """What a trace must hold so that the rule can be checked: entries of ``TraceInfo.has``, or ``device`` for device
+    activity."""
     gated: ClassVar[bool]
     """Whether ``syncscope check`` fails on it unless the configuration says otherwise."""
     question: ClassVar[Intervention | NoQuestion]
     """What the replay tries to find the saving, or why there is nothing to try."""
     advice: ClassVar[tuple[Advice, ...]]
-    """What to write instead, by what is known of a finding: the first that fits."""
+    """What to write instead. The first entry that fits what is known of a finding is given."""
     counts_as_wait: ClassVar[bool] = False
     """Whether its findings count against the budget of waits a step."""
     needs_async_launches: ClassVar[bool] = False
@@ -90,7 +91,7 @@ class Rule(ABC):
 
     @property
     def summary(self) -> str:
-        """Its first line."""
+        """The first line of the documentation."""
         return self.doc.split("\n", 1)[0]
 
     def advise(self, *names: str) -> str:
@@ -208,8 +209,8 @@ class RunFindings:
 
 
 class RunRule(Rule):
-    """A rule about a run: it compares what the reports of its ranks say. It runs anew whenever reports are merged, so
-    what it found between some of the ranks gives way to what it finds between all."""
+    """A rule about a run: it compares what the reports of its ranks say. It runs again whenever reports are merged, and
+    its new findings replace those from fewer ranks."""
 
     @abstractmethod
     def compare(self, traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> RunFindings:

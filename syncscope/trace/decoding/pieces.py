@@ -27,7 +27,7 @@ LONGEST = 256 << 20
 """Bytes of an event, and of what comes before and after the events. A longer one belongs to no trace."""
 
 NEAR = 16
-"""The separator must follow within so many times a span's size. Otherwise the events are laid out differently there."""
+"""The separator must follow within this many times a span's size. Otherwise the layout of the events has changed."""
 
 
 class Span(NamedTuple):
