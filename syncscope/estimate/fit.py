@@ -13,7 +13,7 @@ from syncscope.estimate.replay import Scenario, replay
 from syncscope.timeline.intervals import Floats
 
 MISFIT = 0.03
-"""Share of the step by which a replay may miss it."""
+"""The share of the step by which a replay may miss it."""
 
 LEAST, MOST = 0.6, 1.05
 """Factors between which the host's work may be scaled."""
@@ -71,8 +71,8 @@ def steady_steps(program: Program) -> tuple[list[int], int]:
 
 
 def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None, bare: Program | None = None) -> Fit:
-    """Compare with the trace and with the bare steps: their lengths, idle device to idle device, or only ``bare_ms``,
-    the mean of many. ``bare`` is what runs in those, where it is not just the same."""
+    """Compare the replay with the trace, and with the bare steps: their lengths, from idle device to idle device, or
+    only ``bare_ms``, the mean of many. ``bare`` is what runs in those, where it is not just the same."""
     traced = replay(program, [{}], [Scenario()], profiled=True)
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)

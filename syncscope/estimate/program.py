@@ -1,7 +1,7 @@
 """A trace as a program that can be run again: items in the order of the host, and what each of them waits for.
 
-What an item needs of the time it took in the trace is taken apart here: host work before and inside the call, how long
-the device held the activity after its launch, and what a wait waited for.
+The time that an item took in the trace is split here into host work before and inside the call, the time from launch to
+activity, and what a wait waited for.
 """
 
 from __future__ import annotations

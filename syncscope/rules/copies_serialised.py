@@ -17,8 +17,8 @@ class CopiesSerialised(RankRule):
     """A copy in and a copy out run one after the other on one stream, though the device could make both at once.
 
     Why it costs: a device has a copy engine for each direction, and the bus carries both at full speed, but a stream
-    is in order. A stream for copies that both directions share halves what the bus could move. The cost is the shorter
-    of each pair, as far as nothing computes beside it.
+    is in order. A stream for copies that both directions share halves what the bus could move. The cost is the
+    shorter copy of each pair, without the time in which something computes beside it.
 
     Bad:
         with torch.cuda.stream(copy_stream):

@@ -32,8 +32,8 @@ REASONS = {
     HOST: "the host waits for the copy (a blocking copy), so nothing is launched that could run beside it",
     STREAM: "it runs on the same stream as the compute, so one waits for the other; it needs a stream of its own",
     ENGINE: "another copy holds the copy engine of this direction, and there is no free one",
-    WAIT: "the host is in {wait} meanwhile, and launches nothing that could run beside it",
-    NOTHING: "it is free to overlap, but nothing was queued that the device could compute meanwhile",
+    WAIT: "the host is in {wait} during the copy, and launches nothing that could run beside it",
+    NOTHING: "it is free to overlap, but nothing was queued that the device could compute beside it",
 }
 
 

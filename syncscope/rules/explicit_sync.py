@@ -18,7 +18,7 @@ class ExplicitSync(WaitRule):
 
     Why it costs: the host stops launching until the device has caught up, and then the device has nothing queued.
     PyTorch orders its own work, so a program needs no wait for its results to be right. Where the step is bound by the
-    device, removing the wait gives little back: look at the saving, not at the time blocked.
+    device, removing the wait saves little: look at the saving, not at the blocked time.
 
     Bad:
         loss.backward()

@@ -30,7 +30,7 @@ do."""
 ALONE = "the trace of one rank alone does not say who comes late to a collective"
 APART = "no trace of another rank has the same collectives of the same steps"
 BECAUSE = {
-    "wait": "behind a wait",
+    "wait": "after a wait",
     "host work": "while the host does something else than launch",
     "launching": "while the host launches one small thing after the other",
     "data loading": "while the host loads data",

@@ -1,4 +1,4 @@
-"""What a copy needs to run beside compute, and what of it each copy lacks."""
+"""What a copy needs to run beside compute, and what each copy lacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ REQUIREMENTS = (PAGEABLE, HOST, STREAM, ENGINE, WAIT, NOTHING)
 
 
 def first_lacking(timeline: Timeline, blockers: Ints) -> Objects:
-    """For each of ``copies`` the first of ``REQUIREMENTS`` that it lacks; ``blockers`` as of ``blocking_waits``."""
+    """For each of ``copies`` the first of ``REQUIREMENTS`` that it lacks. ``blockers`` is the result of
+    ``blocking_waits``."""
     copies = timeline.copies
     lacks = np.full(len(copies), NOTHING, dtype=object)
     lacks[blockers >= 0] = WAIT

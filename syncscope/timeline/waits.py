@@ -32,7 +32,7 @@ AT_ONCE = 50_000
 
 
 def is_wait(kind: Objects) -> Bools:
-    """Which waits (n,), by their ``kind``, are waits proper: calls for memory, which only may wait, are left out."""
+    """Which waits (n,), by their ``kind``, wait for certain. Calls for memory may wait, and are left out."""
     return np.isin(kind, [KINDS[role] for role in SYNC_ROLES])
 
 
@@ -92,7 +92,8 @@ def in_profiler(waits: Waits, calls: Calls, places: Places) -> Bools:
 
 
 def join_copies(waits: Waits, copies: Copies) -> tuple[Waits, Copies]:
-    """Waits and copies that name each other; a wait that completes a pageable copy takes over its blocked time."""
+    """Waits and copies with the rows of each other. The blocked time of a wait that completes a pageable copy includes
+    the copy's."""
     copy = np.where(waits.copy_call >= 0, find_first(copies.launch, waits.copy_call), -1)
     pageable = np.append(copies.memory == "pageable", False)[copy]
     began = np.append(copies.launch_ts, 0)[copy]

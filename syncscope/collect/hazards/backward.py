@@ -1,6 +1,6 @@
 """The order that autograd's engine puts streams in by itself.
 
-The engine runs each node of a backward pass on the stream of its forward operator. In C++, where nobody sees it, it
+The engine runs each node of a backward pass on the stream of its forward operator. In C++, where no hook sees it, it
 lets a stream wait for the caller's current streams before its first node, for the streams that its gradients come
 from before each node, and lets the caller's streams wait for all of them at the end.
 """

@@ -1,4 +1,4 @@
-"""Waits and orders that a program asks for in Python: by streams, events, whole devices, collectives and futures.
+"""See waits and orders that a program makes in Python: with streams, events, whole devices, collectives and futures.
 
 PyTorch's own trace of these (``torch.cuda._gpu_trace``) would also show those made in C++, but it calls Python where
 an exception may be on its way, which replaces the exception, and it can never be switched off. What C++ orders is
@@ -154,7 +154,7 @@ class SynchronizationHooks:
         """The raw handle of a ``torch.cuda.Event`` or ``torch.Event``; ``None`` for one that was never recorded.
 
         A handle may be that of an earlier event that is gone. The new event has then been recorded since, which is
-        seen. """
+        seen."""
         return int(event.cuda_event if hasattr(event, "cuda_event") else event.event_id) or None
 
 

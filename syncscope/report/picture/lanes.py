@@ -30,7 +30,7 @@ MOST_ITEMS = 1_000_000
 """Bars of a page, all its ranks together: some 4 MB."""
 
 FIRST_STEPS = 3
-"""Steps in which every event has a bar of its own, as far as half of all bars allow."""
+"""In so many of the first steps every event has a bar of its own, if these bars are at most half of all."""
 
 AROUND = 2_000_000
 """Nanoseconds around the first occurrence of a wait or copy in which every event has one."""
@@ -98,7 +98,8 @@ class Lanes(msgspec.Struct, frozen=True, kw_only=True):
     bars: dict[str, Column]
     """The table ``BARS``, a column each."""
     links: tuple[Column, Column]
-    """From which bar to which: what a launch led to, what a wait waited for, the wait behind idle time."""
+    """The two ends of each link, as bars: a launch and its activity, a wait and what it waited for, idle time and the
+    wait that caused it."""
     blocked_ms_per_step: float | None = None
     """``Timeline.blocked_ms_per_step``."""
     events: int

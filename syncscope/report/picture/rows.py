@@ -42,7 +42,7 @@ class Rows:
     spot: Ints
     """Index in ``Spots.all``, −1 for what is no wait and no copy."""
     link: Ints
-    """Row of the picture that it led to or waited for (idle: the wait behind it), −1 none."""
+    """Row of the picture that it launched or waited for (for idle time the wait that caused it), −1 none."""
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -100,7 +100,8 @@ def _host_rows(marks: Marks, kind: str) -> Rows:
 
 
 def _call_rows(timeline: Timeline, spots: Spots) -> Rows:
-    """The runtime calls. Device rows stand behind them: what a call launched or waited for has its row there."""
+    """The runtime calls. The device rows follow them in the picture, so a link to a device row is its row plus the
+    number of calls."""
     calls, waits, copies = timeline.calls, timeline.waits, timeline.copies
     kind = np.where(np.isin(calls.role, list(COMMANDS)), KIND["launch"], KIND["call"])
     spot, size = np.full(len(calls), -1, np.int64), np.full(len(calls), -1, np.int64)

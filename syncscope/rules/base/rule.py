@@ -218,11 +218,11 @@ class RunRule(Rule):
 
     @abstractmethod
     def can_compare(self, info: TraceInfo) -> bool:
-        """Whether a trace holds what the rule compares. Where not, ``why_unchecked`` said why."""
+        """Whether a trace holds what the rule compares. If not, ``why_unchecked`` has said why."""
 
     @abstractmethod
     def leave_out(self, report: Report) -> Report:
-        """The report without what only this rule's findings are read with."""
+        """The report without the parts that only explain this rule's findings."""
 
 
 def _known(rows: Ints) -> frozenset[int]:
