@@ -1,4 +1,4 @@
-"""Whether a program fits its trace, and by how much its host work must be scaled to fit the bare step."""
+"""Find whether a program fits its trace, and by how much its host work must be scaled to fit the bare step."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _grid(program: Program, host: float, copies: float) -> tuple[Floats, Floats]
 
 
 def _worker_paced(program: Program) -> float:
-    """1 unless the loader is known to have no workers."""
+    """``Scenario.worker_paced``: 1 unless the loader is known to have no workers."""
     return float(program.workers is not False)
 
 
@@ -134,7 +134,7 @@ def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
 
 
 def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:
-    """The likely scenario, and two alternatives for each thing that is in doubt."""
+    """The likely scenario, and two alternatives for each uncertain value."""
     scenarios = [likely, likely._replace(host=least), likely._replace(host=most)]
     if program.items.pageable.any():
         scenarios += [likely._replace(pageable=likely.pageable + doubt) for doubt in (-PAGEABLE, PAGEABLE)]

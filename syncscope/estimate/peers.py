@@ -122,7 +122,7 @@ def with_peers(program: Program, mine: SharedCollectives, others: Sequence[Peer]
 
 
 def without_late_peers(program: Program) -> Program:
-    """The program when no other rank comes later to a collective than this one does."""
+    """The program, as if no other rank came later to a collective than this one."""
     items = program.items
     waited = np.nan_to_num(np.maximum(items.later, 0.0))
     return replace(program, items=replace(items, dur=items.dur - waited, later=np.minimum(items.later, 0.0)))

@@ -1,4 +1,4 @@
-"""Which waits belong to a collective, and to which call of it."""
+"""Find which waits belong to a collective, and to which call of it."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class Tables:
 
     @cached_property
     def drained(self) -> int | None:
-        """When the device had finished the last step's work, ns; ``None`` where nobody looked."""
+        """When the device had finished the last step's work, ns; ``None`` where that was not recorded."""
         recording = self.trace.recording
         if recording is None or recording.steps.drained_ns is None or not len(self.steps):
             return None

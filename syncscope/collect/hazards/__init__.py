@@ -1,4 +1,4 @@
-"""Races: the waits that a program forgot. They are decided by happens-before, not by timing.
+"""Find races: waits that a program lacks. Happens-before decides, not timing.
 
 ``modes``, ``synchronization``, ``implicit`` and ``backward`` are the hooks in PyTorch: they see operators, explicit
 waits, waits inside operators, and what autograd's engine orders by itself. ``effects`` says what an operator reads and

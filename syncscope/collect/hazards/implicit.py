@@ -28,7 +28,7 @@ class _Here(threading.local):
 
 
 class ImplicitWaits:
-    """Tells ``clocks`` of the waits inside operators, from ``open`` to ``close``."""
+    """Reports the waits inside operators to ``clocks``, from ``open`` to ``close``."""
 
     def __init__(self, torch: Any, clocks: Clocks, runtime: Runtime) -> None:
         self._torch = torch
