@@ -1,8 +1,8 @@
 """What to write instead of a wait or a copy: advice as a sentence and, where it is short, as a change of code.
 
-Advice is kept in sections by what the trace tells of a wait: the file of PyTorch's own Python code, the op around it,
-the direction of its copy. A rule's ``advice`` is a sequence of these sections and of entries of its own; the first
-entry that fits is given. The live guard knows no more than the name of the call, and asks ``for_call``.
+Advice is kept in sections by what the trace shows of a wait: the file of PyTorch's own Python code, the op around it,
+the direction of its copy. A rule's ``advice`` is a sequence of these sections and of its own entries, and the first
+entry that fits is given. The live guard knows only the name of the call, and uses ``for_call``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Advice:
     def fits(self, names: Sequence[str]) -> bool:
         """Whether every word occurs among ``names``, each after the one before it."""
         rest = iter(names)
-        # Asking an iterator uses it up, so each word is looked for behind the one found before it.
+        # The iterator goes on where the last word was found, so each word is searched for after the one before it.
         return all(any(name in word.split("|") for name in rest) for word in self.when.split())
 
 
@@ -308,7 +308,7 @@ READ = Advice(
         print(total.item())     # one wait in a hundred steps
     """,
 )
-"""Of a value."""
+"""For a value that is read."""
 
 STACK = Advice(
     "",
@@ -320,7 +320,7 @@ STACK = Advice(
     parts = pinned.to('cuda', non_blocking=True).unbind()
     """,
 )
-"""Many small copies in one."""
+"""For many small copies."""
 
 COPY_TO_HOST = Advice(
     "DtoH",

@@ -83,12 +83,9 @@ def codes_in_prose(text: str) -> list[str]:
     return codes
 
 
-def test_what_is_said_of_the_default_gate_is_what_the_rules_say() -> None:
+def test_the_readme_names_the_default_gate_of_the_rules() -> None:
     in_readme = re.search(r"gate = .*# default: (.*)", README)
-    schema = (ROOT / "syncscope" / "policy" / "syncscope.schema.json").read_text(encoding="utf-8")
-    in_schema = re.search(r"check fails on; by default ([^\"]*)", schema)
-    assert in_readme and in_schema
-    assert codes_in_prose(in_readme[1]) == codes_in_prose(in_schema[1]) == list(default_gate())
+    assert in_readme and codes_in_prose(in_readme[1]) == list(default_gate())
 
 
 @pytest.mark.parametrize(("column", "ops"), [(4, True), (5, False)])

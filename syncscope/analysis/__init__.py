@@ -1,1 +1,1 @@
-"""From trace files to one report: each rank is read and estimated, on one machine or many, and all are merged."""
+"""From trace files to one report: read each rank and estimate its savings, on one machine or many, then merge all."""

@@ -35,7 +35,7 @@ __all__ = [
 
 DEFAULT_READING = Reading()
 MOST_PICTURES = 8
-"""Traces drawn at most; of more, the notable ones."""
+"""The most traces that are drawn. Of more traces, the notable ones are."""
 
 
 def analyze(
@@ -54,7 +54,7 @@ def analyze(
     """The findings of one or several traces, in one report.
 
     A folder stands for every chrome trace in it and below. ``select`` and ``ignore`` take rule codes or prefixes and
-    restrict what is reported, and what ``saving_all_ms_per_step`` is the saving of. With a ``policy``, expected
+    restrict what is reported, and which findings ``saving_all_ms_per_step`` covers. With a ``policy``, expected
     findings are marked and stale expectations listed. ``bare_ms`` is the mean length of a step with no profiler, for
     traces that do not hold it. ``hta`` adds HTA's tables (``TraceInfo.hta``).
 
@@ -62,9 +62,9 @@ def analyze(
     main module must be safe to import. ``scheduler`` is the address of a dask cluster that does it instead.
     ``max_bytes`` and ``cache`` are those of ``load``.
 
-    Of several traces those that cannot be read are listed in ``Report.unread``. Raises ``TraceError`` when none can
-    be, ``ValueError`` for an unknown rule, ``EngineError`` for a cluster that is not there, and ``MissingExtra``
-    (an ``ImportError``) for ``hta`` without the extra.
+    Traces that cannot be read are listed in ``Report.unread``. Raises ``TraceError`` when none can be read,
+    ``ValueError`` for an unknown rule, ``EngineError`` for a cluster that is not there, and ``MissingExtra`` (an
+    ``ImportError``) for ``hta`` without the extra.
     """
     return analyze_files(
         find_traces(paths),
@@ -75,7 +75,7 @@ def analyze(
 
 
 def choose_engine(jobs: int = 1, scheduler: str | None = None) -> Engine:
-    """This machine, with so many processes, or the dask cluster whose scheduler has the address."""
+    """This machine with up to ``jobs`` processes, or the dask cluster whose scheduler has the address."""
     if scheduler is None:
         return Local(jobs)
     from syncscope.analysis.cluster import Cluster
@@ -96,7 +96,7 @@ def analyze_files(
     reading: Reading = DEFAULT_READING,
     progress: Progress | None = None,
 ) -> tuple[Report, tuple[Lanes, ...]]:
-    """``analyze`` of files already found, and their ``pictures``: of many traces, those of the most notable."""
+    """``analyze`` of files already found, and their ``pictures``. Of many traces only the most notable are drawn."""
     wanted = frozenset(rule.code for rule in rules.select(select, ignore))
     if hta:
         require_hta()
@@ -124,7 +124,7 @@ def analyze_timelines(
     policy: policies.Policy | None = None,
     bare_ms: float | None = None,
 ) -> Report:
-    """``analyze`` of traces already read. Takes one at a time, so an iterator need not hold them all."""
+    """``analyze`` of traces already read. It takes one at a time, so an iterator need not hold them all."""
     wanted = frozenset(rule.code for rule in rules.select(select, ignore))
     job = Job(codes=wanted, bare_ms=bare_ms)
     pairs = [make_report(timeline, *rules.find(timeline), job) for timeline in timelines]
@@ -158,11 +158,11 @@ def only(report: Report, codes: frozenset[str]) -> Report:
 
 
 def draw_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING) -> tuple[Report, tuple[Lanes, ...]]:
-    """A saved report, and the pictures of its traces that lie in ``folder``, where they were written together: of many,
-    of the notable ones. In the report that is returned, their findings have the numbers that the pictures name.
+    """Draw the traces of a saved report that are in ``folder``, the notable ones of many. Returns the report, in which
+    their findings have the numbers that the pictures name, and the pictures.
 
     A report may come from anybody, so only a file's name is taken from it, never its folder. A trace that is not
-    there, or is no longer readable, has no picture.
+    there, or cannot be read any more, has no picture.
     """
     pictures, findings = [], list(report.findings)
     drawn = notable(report, MOST_PICTURES)
@@ -187,7 +187,7 @@ def draw_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING
 def annotated(
     file: str | os.PathLike[str], findings: Sequence[Finding], max_bytes: int = MAX_BYTES
 ) -> Iterator[bytes | memoryview]:
-    """A trace with its findings as tracks of their own (``report.perfetto``), in pieces. Raises ``TraceError``."""
+    """A trace with its findings as additional tracks (``report.perfetto``), in pieces. Raises ``TraceError``."""
     data, _ = source.read(os.fspath(file), max_bytes)
     try:
         timeline = Timeline(read_bytes(data, os.fspath(file)))

@@ -1,7 +1,7 @@
-"""Beyond one machine: one task a rank on the workers of a dask cluster, merged on them in a tree.
+"""Analyse traces on a dask cluster: one task for each rank, and the results merged on the workers in a tree.
 
-The workers need the same syncscope, and the traces under the same paths. What a worker had done when it died is done
-again elsewhere. A rank that fails however often it is tried is reported as one that could not be read.
+The workers need the same syncscope, and the traces under the same paths. When a worker dies, its tasks run again on
+another one. A rank that still fails after the retries is reported as one that could not be read.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 RETRIES = 2
-"""Times a task that raises an error is tried again. How many workers it may take with it is the scheduler's
+"""How often a task that raises an error is tried again. How many workers it may kill is the scheduler's
 ``allowed-failures``."""
 
 FAILED = ("error", "cancelled")
-"""States that a task does not leave."""
+"""Final states of a task that did not succeed."""
 
 TOGETHER = 16
 """Results merged by one task."""
@@ -86,8 +86,8 @@ class Cluster:
 def _run(
     client: Client, paths: Sequence[str], submit: Callable[[int], Future], progress: Progress | None = None
 ) -> list[Any]:
-    """The ``Rank`` of each trace, in order: futures, whose results stay on the workers, and where a task failed what
-    says so."""
+    """The ``Rank`` of each trace, in order: a future, whose result stays on the workers, or the rank as one that could
+    not be read where its task failed."""
     from distributed import KilledWorker, as_completed
 
     tasks = [submit(n) for n in range(len(paths))]
@@ -107,7 +107,7 @@ def _run(
             killed.append(n)
         if progress:
             progress(paths[n], done, len(paths))
-    # What waited on a worker that died is blamed with what killed it. Alone, only that dies again.
+    # Dask blames every task of a worker that died. Run alone, only the task that killed it fails again.
     for n in sorted(killed) if len(killed) > 1 else ():
         ranks[n] = again = submit(n)
         again.exception()  # waits for it
@@ -121,7 +121,7 @@ def _submit(client: Client, function: Callable[..., Any], *arguments: Any) -> Fu
 
 
 def _merged(client: Client, ranks: Sequence[Any]) -> Results:
-    """The results of all ranks, merged on the workers in a tree. What was kept of each stays where it is."""
+    """The results of all ranks, merged on the workers in a tree. What was kept of each rank stays on its worker."""
     parts = [_submit(client, results_of, rank) for rank in ranks]
     while len(parts) > 1:
         groups = [parts[at : at + TOGETHER] for at in range(0, len(parts), TOGETHER)]

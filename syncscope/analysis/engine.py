@@ -1,4 +1,4 @@
-"""What every engine gives: the same results for the same traces, in their order."""
+"""The protocol of an engine, which analyses many traces. All engines return the same results, in the traces' order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Protocol
 from syncscope.analysis.rank import Job, Results
 
 Progress = Callable[[str, int, int], None]
-"""Called with a trace (the one about to be read, or of several at once the one just read), how many are done and how
-many there are; and once at the end."""
+"""Called with a trace, how many are done, and how many there are; and once at the end. The trace is the one about to be
+read, or the one just read where several are read at once."""
 
 
 class EngineError(RuntimeError):

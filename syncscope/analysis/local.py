@@ -1,7 +1,7 @@
-"""One machine: traces in this process, one after the other, or in a pool of processes.
+"""Analyse traces on one machine: one after the other in this process, or in a pool of processes.
 
-A process that dies, as one that takes too much memory does, takes the pool with it. Its traces are then tried again,
-each alone, so that only the one that kills its process again is lost.
+A process that dies, for example because it takes too much memory, takes the pool with it. Its traces are then tried
+again, each alone, so that only a trace that kills its process again is lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from syncscope.estimate import MOST_PEERS, peers_to_compare
 from syncscope.trace.workers import available_cores
 
 AHEAD = 2
-"""Traces handed out for each process, so that none waits for the next."""
+"""Traces given to each process in advance, so that none waits for the next."""
 
 DIED = "the process that read it was killed (by the system, for its memory?)"
 
@@ -31,7 +31,8 @@ Task = tuple[Callable[..., Rank], tuple[Any, ...]]
 
 
 class Local:
-    """``jobs`` processes, no more than there are processors. More than one import the program's main module anew."""
+    """Up to ``jobs`` processes, no more than there are processors. Several processes import the program's main module
+    again."""
 
     def __init__(self, jobs: int = 1) -> None:
         self._jobs = max(1, min(jobs, available_cores()))
@@ -54,7 +55,7 @@ class Local:
 
 
 class _Ranks:
-    """What became of each rank, by number. What was kept of them goes where there are too many ranks to compare."""
+    """The result of each rank, by number. What was kept of them is dropped once there are too many ranks to compare."""
 
     def __init__(self) -> None:
         self._ranks: dict[int, Rank] = {}

@@ -16,7 +16,7 @@ def merge(reports: Iterable[Report]) -> Report:
 
     Findings keep their rank and point at their trace in the joined list. Savings of several traces do not add up,
     so a joined report has none. An expectation is stale only where every report says so, and none is where a trace
-    could not be read. A report of no trace, only of one that could not be read, joins as any other.
+    could not be read. A report whose only trace could not be read is joined like any other.
 
     Raises ``ValueError`` when there is nothing to join.
     """
@@ -32,7 +32,7 @@ def merge(reports: Iterable[Report]) -> Report:
         not_checked += [msgspec.structs.replace(entry, trace=entry.trace + offset) for entry in part.not_checked]
         offset += len(part.traces)
     traces = tuple(info for part in parts for info in part.traces)
-    # What is true of a run is found between all of its ranks: what was found between some of them gives way.
+    # Rules of a run compare all of its ranks, so their findings from fewer ranks are dropped.
     of_run = {rule.code: rule for rule in RUN_RULES}
     earlier = {(one.rule, one.trace, one.fingerprint): one for one in findings if one.rule in of_run}
     findings = [finding for finding in findings if finding.rule not in of_run]

@@ -1,9 +1,10 @@
-"""One rank: its trace read, its findings estimated, its picture drawn. Every engine runs this, wherever it does.
+"""Analyse one rank: read its trace, find, estimate the savings, and draw its picture. Every engine runs this.
 
-There are two phases. ``analyze_rank`` reads a trace, and keeps what an estimate needs where the trace may be one rank
-of several. ``compare_rank`` estimates again, knowing the other ranks, from what was kept: it reads no trace.
+There are two phases. ``analyze_rank`` reads a trace. Where the trace may be one rank of several, it also keeps what an
+estimate needs. ``compare_rank`` estimates the savings again, with what is known of the other ranks. It reads no trace,
+only what was kept.
 
-What goes from one process to another is JSON of these structures and ``Prepared.to_bytes``: nothing that could run.
+Processes exchange these structures as JSON, and ``Prepared.to_bytes``. Neither can run code.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ EMPTY_REPORT = Report(tool=TOOL, traces=(), findings=())
 NOTHING_KEPT = b""
 
 Rank = tuple[bytes, bytes]
-"""What became of one rank: ``Results`` of it alone as JSON, and ``Prepared.to_bytes`` or ``NOTHING_KEPT``."""
+"""The result of one rank: its own ``Results`` as JSON, and ``Prepared.to_bytes`` or ``NOTHING_KEPT``."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,18 +47,19 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Bars of its picture at most, 0 for no picture."""
     reading: Reading = Reading()
     several: bool = False
-    """Whether there are other traces: then an internal error counts as a trace that cannot be read, where it would be
-    raised otherwise, and what comparing ranks needs is kept."""
+    """Whether there are other traces. If so, what comparing ranks needs is kept, and an internal error counts as a
+    trace that cannot be read. Otherwise the error is raised."""
     version: str = __version__
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one rank, or of several."""
+    """The result of one rank, or of several that were merged."""
 
     report: Report
     pictures: tuple[Lanes, ...] = ()
     peers: tuple[Peer, ...] = ()
-    """What the ranks need to know of each other; where there are too many to compare, the first ones and one more."""
+    """What the ranks need to know of each other. Where there are too many to compare, these are the first ones and one
+    more."""
 
 
 def analyze_rank(path: str, job: bytes, shown: str | None = None) -> Rank:
@@ -68,12 +70,12 @@ def analyze_rank(path: str, job: bytes, shown: str | None = None) -> Rank:
     """
     wanted = msgspec.json.decode(job, type=Job)
     if wanted.version != __version__:
-        raise RuntimeError(f"asked by syncscope {wanted.version}, and this is {__version__}")
+        raise RuntimeError(f"the client runs syncscope {wanted.version}, and this worker runs {__version__}")
     return _or_unread(shown or path, wanted.several, lambda: _analyze(path, wanted, shown))
 
 
 def compare_rank(rank: Rank, peers: bytes) -> Rank:
-    """The second phase: the same rank, its savings estimated anew among ``peers`` (``Peer`` as JSON)."""
+    """The second phase: estimate the savings of the same rank again, among ``peers`` (a tuple of ``Peer`` as JSON)."""
     results, kept = rank
     if kept == NOTHING_KEPT:
         return rank
@@ -88,12 +90,12 @@ def compare_rank(rank: Rank, peers: bytes) -> Rank:
 
 
 def results_of(rank: Rank) -> bytes:
-    """What became of a rank, without what was kept."""
+    """The ``Results`` of a rank as JSON, without what was kept."""
     return rank[0]
 
 
 def _or_unread(path: str, several: bool, work: Callable[[], Rank]) -> Rank:
-    """What ``work`` returns. Where it fails, the trace counts as one that could not be read."""
+    """What ``work`` returns. If it fails, the trace counts as one that could not be read."""
     try:
         return work()
     except TraceError as error:
@@ -143,7 +145,7 @@ def make_report(
 
 
 def estimate_report(report: Report, prepared: Prepared, peers: Sequence[Peer] = ()) -> Report:
-    """The report on one trace with its savings, knowing the ranks of its run or not."""
+    """The report on one trace with its savings, estimated among ``peers``, or alone."""
     estimate = estimate_savings(prepared, peers)
     (info,) = report.traces
     return msgspec.structs.replace(
@@ -157,7 +159,7 @@ def estimate_report(report: Report, prepared: Prepared, peers: Sequence[Peer] = 
 
 
 def find_peer(report: Report, prepared: Prepared) -> tuple[Peer, ...]:
-    """What the other ranks need to know of this one, whose ``report`` has its savings; nothing where it meets none."""
+    """What the other ranks need to know of this one; nothing where it meets no other. ``report`` has its savings."""
     replay, peer = report.traces[0].replay, prepared.peer
     fits = replay is None or replay.null_why is None
     return (msgspec.structs.replace(peer, fits=fits),) if peer else ()
@@ -175,12 +177,12 @@ def unread_report(path: str, why: str) -> Report:
 
 
 def merge_encoded(parts: Iterable[bytes]) -> bytes:
-    """Several ``Results`` as one, all as JSON: the same in whatever grouping they are merged."""
+    """Merge several ``Results``, all as JSON. The grouping in which they are merged makes no difference."""
     return msgspec.json.encode(merge_results(parts))
 
 
 def merge_results(parts: Iterable[bytes]) -> Results:
-    """Several ``Results``, as JSON, as one."""
+    """Merge several ``Results``, given as JSON."""
     results = [msgspec.json.decode(part, type=Results) for part in parts]
     return Results(
         report=merge(one.report for one in results),

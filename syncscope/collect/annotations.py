@@ -1,6 +1,6 @@
 """What a program may say about itself: ``syncscope.step()`` and ``syncscope.expected(reason)``.
 
-Light, and free while nothing records: programs import this when nobody profiles them.
+It imports little and does nothing while no collector records, because programs import it for normal runs too.
 """
 
 from __future__ import annotations

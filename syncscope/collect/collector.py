@@ -17,7 +17,7 @@ from syncscope.collect.gpu import copy_engines
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
 from syncscope.collect.sites.stacks import Stacks
-from syncscope.collect.steps import StepWatch
+from syncscope.collect.step_watch import StepWatch
 from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import splice, write_trace
 from syncscope.collect.undisturbed import undisturbed

@@ -177,7 +177,7 @@ class Windows:
             yield from self._look_for_races(self.plan.hazards)
 
     def _ready(self) -> bool:
-        """Whether CUDA is in use and nobody else is profiling."""
+        """Whether CUDA is in use and no other profiler runs."""
         return self._torch.cuda.is_initialized() and not self._torch._C._autograd._profiler_enabled()
 
     def _bare(self) -> Iterator[None]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from syncscope.compare.occurrences import ExpressionKey, Occurrences, count_by_fingerprint, expression_key_of
+from syncscope.compare.fingerprints import ExpressionKey, FingerprintCount, count_by_fingerprint, expression_key_of
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report, TraceInfo
 
@@ -88,7 +88,7 @@ def diff(before: Report, after: Report) -> Diff:
 
 
 def _change(
-    old: Occurrences | None, new: Occurrences | None, unchecked: tuple[frozenset[str], frozenset[str]]
+    old: FingerprintCount | None, new: FingerprintCount | None, unchecked: tuple[frozenset[str], frozenset[str]]
 ) -> Change | None:
     """The change of one fingerprint, ``None`` for no change. ``unchecked`` are the rules that could not be checked,
     before and after."""
@@ -113,7 +113,7 @@ def _change(
 
 
 def _with_candidate_lines(
-    changes: Iterable[Change], old: Iterable[Occurrences], new: Iterable[Occurrences]
+    changes: Iterable[Change], old: Iterable[FingerprintCount], new: Iterable[FingerprintCount]
 ) -> Iterator[Change]:
     """Add the lines of all equal expressions to a change that is new or more, where some of them were there before."""
     known = {expression_key_of(occurrences.first) for occurrences in old}

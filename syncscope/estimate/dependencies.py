@@ -19,13 +19,13 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
 NOW = -1
-"""In place of an item: everything on the stream so far."""
+"""Stands for everything on the stream so far, where a target names an item."""
 
 RECENT = 64
-"""How many recorded events and launches back a wait may look."""
+"""How many recorded events and launches before a wait are searched for its target."""
 
 LONGEST_RETURN = 100_000
-"""Nanoseconds between the end of what a wait waited for and its return, at most."""
+"""The most nanoseconds between the end of what a wait waited for and its return."""
 
 UNBLOCKED = 3_000.0
 """Nanoseconds that a wait takes with nothing to wait for, where the trace shows none."""
@@ -105,7 +105,7 @@ class Streams:
         return last
 
     def latest(self, targets: list[Target], before: int, until: float) -> Target | None:
-        """Of several targets the one that was done last, of those done by ``until``; ``None`` for nothing."""
+        """The target that was done last among those done by ``until``; ``None`` where there is none."""
         ends = {target: self.end(target, before) for target in targets}
         fits = [target for target, end in ends.items() if -np.inf < end <= until]
         return max(fits, key=lambda target: ends[target]) if fits else None
@@ -210,7 +210,7 @@ def find_host_waits(timeline: Timeline, host: HostPart, device: DevicePart) -> H
 def _targets(
     item: int, role: str, span: tuple[float, float], named: int | None, streams: Streams, events: Events
 ) -> tuple[Target, ...]:
-    """What a call that lasted for ``span`` waited for; ``named`` is the stream that it names, where that is known."""
+    """What a call that lasted for ``span`` waited for. ``named`` is the stream that it names, where that is known."""
     begin, end = span
     if role in ("device-sync", "device-free"):
         return tuple(Target(number) for number in streams.used(item))
@@ -234,21 +234,22 @@ def _event(item: int, begin: float, end: float, streams: Streams, events: Events
 
 
 def _named_streams(timeline: Timeline, host: HostPart) -> dict[int, int]:
-    """By item the stream that a wait for a stream names: by the device's record, else that of the copy it completes."""
-    tables, sync = timeline, timeline.trace.sync
-    number = number_streams(tables.activities)[1]
+    """The stream that each wait for a stream names, by item: from the device's record, else from the copy it
+    completes."""
+    records = timeline.sync_records
+    number = number_streams(timeline.activities)[1]
     item_of = {call: item for item, call in enumerate(host.call.tolist()) if call >= 0}
-    waits = tables.waits.take(tables.waits.copy >= 0)
-    copies = tables.copies.take(waits.copy)
+    waits = timeline.waits.take(timeline.waits.copy >= 0)
+    copies = timeline.copies.take(waits.copy)
     completed = zip(waits.call.tolist(), copies.device.tolist(), copies.stream.tolist(), strict=True)
     names = {item_of[call]: (device, stream) for call, device, stream in completed if call in item_of}
-    columns = (sync[name].tolist() for name in ("correlation", "device", "stream"))
+    columns = (column.tolist() for column in (records.correlation, records.device, records.stream))
     noted = {
         correlation: (max(device, 0), stream)
         for correlation, device, stream in zip(*columns, strict=True)
         if stream >= 0
     }
-    correlations = tables.calls.correlation.tolist()
+    correlations = timeline.calls.correlation.tolist()
     names |= {item: noted[correlations[call]] for call, item in item_of.items() if correlations[call] in noted}
     return {item: number[name] for item, name in names.items() if name in number}
 
@@ -259,9 +260,9 @@ def _named_streams(timeline: Timeline, host: HostPart) -> dict[int, int]:
 def find_stream_waits(timeline: Timeline, host: HostPart, device: DevicePart) -> Dependencies:
     """For each activity that another stream's event held (or might have), what it waited for.
 
-    The device's record of a wait says so. Without one the thread's next launch is on the stream that waits, and the
-    event the latest one of another stream that was over when it began. Of several waits in a row either the streams
-    that wait differ, or those they wait for.
+    The device's record of a wait says it. Without a record, the stream that waits is that of the thread's next launch,
+    and the event is the latest one of another stream that was over when that launch began. When several waits follow
+    each other, either the streams that wait differ, or the streams they wait for.
     """
     role, stream = find_roles(timeline, host), device.stream
     events, streams, noted = find_events(role, host, device), Streams(device), _recorded_waits(timeline, host)
@@ -316,17 +317,16 @@ def _first_each(items: Ints, stream: Ints) -> list[int]:
 
 def _recorded_waits(timeline: Timeline, host: HostPart) -> dict[int, Target]:
     """What the trace's own records say of waits for events: by item the recording call."""
-    sync = timeline.trace.sync
-    names = ("correlation", "wait_on_event_correlation", "wait_on_stream", "device")
-    known = [row for row in zip(*(sync[name].tolist() for name in names), strict=True) if row[1] >= 0]
-    if not known:
+    records = timeline.sync_records.take(timeline.sync_records.wait_on_event_correlation >= 0)
+    if not len(records):
         return {}
     correlation = np.append(timeline.calls.correlation, -1)[host.call]
     item_of = {int(number): item for item, number in enumerate(correlation) if number >= 0}
     stream_of = number_streams(timeline.activities)[1]
     result = {}
-    for waiting, recorded, stream, where in known:
-        number = stream_of.get((max(int(where), 0), int(stream)), -1)
+    columns = records.correlation, records.wait_on_event_correlation, records.wait_on_stream, records.device
+    for waiting, recorded, stream, device in zip(*(column.tolist() for column in columns), strict=True):
+        number = stream_of.get((max(device, 0), stream), -1)
         if waiting in item_of and recorded in item_of and number >= 0:
             result[item_of[waiting]] = Target(number, item_of[recorded])
     return result

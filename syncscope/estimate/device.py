@@ -119,9 +119,9 @@ def _blocking(timeline: Timeline, host: HostPart, stream: Ints, starts: Floats, 
 def find_timing(host: HostPart, device: DevicePart, held: Floats) -> Timing:
     """The timing of each item. ``held`` (n,) is the end of what events made it wait for, −inf for nothing.
 
-    An activity that began when its launch or its stream let it shows that distance. Where something else held it, and
-    for the distance that did not matter, the median of its kind stands in.
-    """
+    An activity shows the distance to its launch if it began as soon as it was launched, and the distance to the
+    activity before it if it began as soon as that one was over. The median of its kind takes the place of a distance
+    that it does not show."""
     blocks, stream, starts = device.blocks, device.stream, device.starts
     launched = np.where(blocks, host.begin, host.end)
     before = _end_before(stream, device.ends)

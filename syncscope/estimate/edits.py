@@ -1,4 +1,4 @@
-"""What a question changes about a program, item by item."""
+"""The edits of a program that a question makes, item by item."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Question = dict[int, Edit]
 
 
 def combine(questions: Iterable[Question]) -> Question:
-    """Everything that several questions change, changed at once."""
+    """One question with the edits of several."""
     combined: Question = {}
     for question in questions:
         for item, edit in question.items():

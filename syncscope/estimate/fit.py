@@ -1,4 +1,4 @@
-"""Whether a program fits its trace, and by how much its host work must be scaled to fit the bare step."""
+"""Find whether a program fits its trace, and by how much its host work must be scaled to fit the bare step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from syncscope.estimate.replay import Scenario, replay
 from syncscope.timeline.intervals import Floats
 
 MISFIT = 0.03
-"""Share of the step by which a replay may miss it."""
+"""The share of the step by which a replay may miss it."""
 
 LEAST, MOST = 0.6, 1.05
 """Factors between which the host's work may be scaled."""
@@ -71,8 +71,8 @@ def steady_steps(program: Program) -> tuple[list[int], int]:
 
 
 def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None, bare: Program | None = None) -> Fit:
-    """Compare with the trace and with the bare steps: their lengths, idle device to idle device, or only ``bare_ms``,
-    the mean of many. ``bare`` is what runs in those, where it is not just the same."""
+    """Compare the replay with the trace, and with the bare steps: their lengths, from idle device to idle device, or
+    only ``bare_ms``, the mean of many. ``bare`` is what runs in those, where it is not just the same."""
     traced = replay(program, [{}], [Scenario()], profiled=True)
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)
@@ -105,7 +105,7 @@ def _grid(program: Program, host: float, copies: float) -> tuple[Floats, Floats]
 
 
 def _worker_paced(program: Program) -> float:
-    """1 unless the loader is known to have no workers."""
+    """``Scenario.worker_paced``: 1 unless the loader is known to have no workers."""
     return float(program.workers is not False)
 
 
@@ -134,7 +134,7 @@ def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
 
 
 def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:
-    """The likely scenario, and two alternatives for each thing that is in doubt."""
+    """The likely scenario, and two alternatives for each uncertain value."""
     scenarios = [likely, likely._replace(host=least), likely._replace(host=most)]
     if program.items.pageable.any():
         scenarios += [likely._replace(pageable=likely.pageable + doubt) for doubt in (-PAGEABLE, PAGEABLE)]

@@ -1,4 +1,4 @@
-"""When collectives that reduce gradients could begin if they ran beside the backward that makes the gradients."""
+"""Find when collectives that reduce gradients could begin if they ran beside the backward that makes the gradients."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ PIECES = 8
 MOST_PIECES = 16
 
 OTHERS = 0.1
-"""Share of backward's time which others may compute between it and the collectives that reduce its gradients."""
+"""Other compute between backward and the collectives that reduce its gradients may take this share of backward's
+time."""
 
 
 def spread_over_backward(timeline: Timeline, program: Program, collectives: dict[int, float]) -> Question:
-    """Some collectives cut into pieces that run beside the backward before them; nothing where there is no backward.
+    """Cut collectives into pieces that run beside the backward before them; no edits where there is no backward.
 
     ``collectives`` are items with their bytes (−1 unknown). Backward's kernels are those that another thread than the
     steps' launches. Which of them makes which gradient is not recorded, so gradients are taken to come evenly, and each
@@ -69,7 +70,7 @@ def _spread(items: Items, mine: Ints, size: dict[int, float], backward: Ints) ->
     for item in mine.tolist():
         many = _pieces(size[item], alone=len(mine) == 1)
         shares = (before + dur[item] * np.arange(1, many + 1) / many) / max(whole, 1.0)
-        # Nothing that the host launches later holds it.
+        # No later launch of the host delays it.
         last = int(np.searchsorted(backward, item)) - 1
         rows = np.minimum(np.searchsorted(done, shares * done[-1] * (1 - 1e-9)), max(last, 0))
         question[item] = Edit(pieces=tuple(Target(stream, int(backward[row])) for row in rows))

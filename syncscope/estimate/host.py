@@ -1,9 +1,9 @@
-"""The host's part of a program: which threads act as one, how much work lies before and inside each call, and what of
-it is waiting for the next batch.
+"""The host's part of a program: which threads act as one, how much work there is before and inside each call, and how
+much of it is waiting for the next batch.
 
 Worker processes make batches at a pace. A step that saves time elsewhere then only waits longer for the next batch,
-which comes a period after the last. Without workers the thread loads by itself, and that is work like any other.
-"""
+which comes a period after the last. Without workers the thread loads the batch itself, which is ordinary work of the
+host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
 LONG_CALL = 20_000
-"""Nanoseconds from which on a call shows whether another thread was working meanwhile."""
+"""A call of at least this many nanoseconds shows whether another thread worked at the same time."""
 
 RECORDED_LOAD = "DataLoader"
 """The entry point that the collector records when the program gets its next batch."""
@@ -114,7 +114,7 @@ class Loading:
     """How each item's host work waited for a batch (n,), ns."""
 
     length: Floats
-    """What of the host's work before the call went into getting a batch; 0 none."""
+    """How much of the host's work before the call went into getting a batch; 0 none."""
     period: Floats
     """From the batch before to this one."""
     workers: bool | None

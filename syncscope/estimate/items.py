@@ -29,7 +29,7 @@ class HostPart:
     """The thread went on only after the last call of chain 0."""
     begin: Floats
     end: Floats
-    """Of the call in the trace."""
+    """When the call ended in the trace."""
     pre: Floats
     """Host work before the call, ns."""
     own: Floats
@@ -47,13 +47,13 @@ class DevicePart:
     """Number of the stream, −1 for a call that launched nothing."""
     starts: Floats
     ends: Floats
-    """Of the activity in the trace, nan none."""
+    """When the activity ended in the trace, nan none."""
     dur: Floats
     """Length of the activity in ns, 0 none."""
     device: Ints
-    """Of the launch's first activity, −1 none."""
+    """The device of the launch's first activity, −1 none."""
     kind: Ints
-    """Of the launch's first activity: index in ``device.KINDS``, −1 none."""
+    """The kind of the launch's first activity: index in ``device.KINDS``, −1 none."""
     engine: Ints
     """``TO_DEVICE`` a copy to the device, ``TO_HOST`` a copy to the host, ``COLLECTIVE``, or −1 none of them."""
     kernel: Bools
@@ -88,7 +88,7 @@ class Items(Timing, DevicePart, HostPart):
     back: Floats
     """From the end of what the host waited for to the return of the call, ns."""
     loading: Floats
-    """What of ``pre`` went into getting the next batch, ns; 0 none."""
+    """How much of ``pre`` went into getting the next batch, ns; 0 none."""
     period: Floats
     """From the batch before to this one, ns."""
     later: Floats

@@ -1,4 +1,4 @@
-"""When the other ranks came to a collective, as far as their traces show.
+"""Find when the other ranks came to a collective, from their traces.
 
 All ranks are done with a collective at one moment, whatever their clocks say, so of two ranks the one that was in it
 for a shorter time came later, by the difference.
@@ -18,7 +18,7 @@ from syncscope.timeline.collectives import POINT_TO_POINT
 from syncscope.timeline.intervals import Ints
 
 MOST_PEERS = 64
-"""Ranks that are compared at most."""
+"""The most ranks that are compared."""
 
 
 Identity = tuple[int, str, int, int, int]
@@ -35,13 +35,14 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     collectives: tuple[tuple[Identity, int], ...]
     """The collectives in its steps, each with its length in ns."""
     fits: bool = True
-    """Whether the model fits its trace by itself."""
+    """Whether the model fits its trace without knowing the other ranks."""
 
 
 def peers_to_compare(peers: Sequence[Peer]) -> tuple[Peer, ...]:
-    """The ranks, where one has a finding that another has not, or one does not fit by itself.
+    """The ranks that should be compared: all of them if one has a finding that another lacks, or if the model of one
+    does not fit its own trace.
 
-    Otherwise nothing: ranks with the same findings gain alike. Nothing either for one rank alone, for two traces of
+    Otherwise none, because ranks with the same findings gain the same. Also none for one rank alone, for two traces of
     the same rank, and for more ranks than ``MOST_PEERS``.
     """
     if not 1 < len({peer.rank for peer in peers}) == len(peers) <= MOST_PEERS:
@@ -121,7 +122,7 @@ def with_peers(program: Program, mine: SharedCollectives, others: Sequence[Peer]
 
 
 def without_late_peers(program: Program) -> Program:
-    """The program when no other rank comes later to a collective than this one does."""
+    """The program, as if no other rank came later to a collective than this one."""
     items = program.items
     waited = np.nan_to_num(np.maximum(items.later, 0.0))
     return replace(program, items=replace(items, dur=items.dur - waited, later=np.minimum(items.later, 0.0)))

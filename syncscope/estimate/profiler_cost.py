@@ -1,4 +1,4 @@
-"""What the profiler itself costs the host, as measured."""
+"""The host time that the profiler itself takes, as measured."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A trace as a program that can be run again: items in the order of the host, and what each of them waits for.
 
-What an item needs of the time it took in the trace is taken apart here: host work before and inside the call, how long
-the device held the activity after its launch, and what a wait waited for.
+The time that an item took in the trace is split here into host work before and inside the call, the time from launch to
+activity, and what a wait waited for.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats, Ints
 
 QUEUE = 1022
-"""A launch returns when the one so many before it in its stream is done: what CUDA queues, measured on an H200."""
+"""Launches that a stream can queue, measured with CUDA on an H200. A launch beyond that waits for the oldest to end."""
 
 FULL = 0.85
-"""Share of ``QUEUE`` outstanding from which on a launch that takes long counts as blocked by it."""
+"""A launch that takes long counts as blocked by the queue if at least this share of ``QUEUE`` is outstanding."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ FORMATTER_LAUNCHES = 7
 """Kernels that the printing of a tensor launches before its first wait, at most."""
 
 SMALL_READ = 65_536
-"""Bytes up to which the copy behind a read is part of the read."""
+"""A copy of up to this many bytes is part of the read that waits for it."""
 
 STACKED = 400.0
 """Nanoseconds of host work to put one small tensor beside the others, instead of copying it by itself."""
@@ -43,7 +43,7 @@ COPY_START = 1_500.0
 """Nanoseconds that a copy takes however small it is."""
 
 LARGE_COPY = 1_000_000
-"""Bytes from which on a copy shows the rate of its link."""
+"""The rate of a link is measured on copies of at least this many bytes."""
 
 PEERS = "the other ranks gain what this one does, so a collective lasts as long as it did"
 
@@ -54,7 +54,7 @@ class Rate:
 
     bytes_per_ns: float
     assumed: str | None
-    """What was taken for granted where the trace shows no such copy; ``None`` where it does."""
+    """What was assumed because the trace shows no such copy; ``None`` where it shows one."""
 
     def ns(self, size: int) -> float:
         """How long a copy of ``size`` bytes takes, to a tenth of a microsecond."""
@@ -90,7 +90,7 @@ class Study:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the interventions tried so far take for granted."""
+        """What the interventions tried so far assume."""
         peers = (PEERS,) if len(self.timeline.collectives) else ()
         return tuple(dict.fromkeys(rate.assumed for rate in self._rates.values() if rate.assumed)) + peers
 
@@ -117,7 +117,7 @@ class Study:
 
 
 def question(study: Study, hit: Hit) -> Question:
-    """What fixing a finding changes; nothing where there is nothing to try, or nothing of it inside the steps."""
+    """The edits that fix a finding; none where there is nothing to try, or the finding has no item inside the steps."""
     intervention = BY_CODE[hit.finding.rule].question
     return {} if isinstance(intervention, NoQuestion) else QUESTIONS[intervention](study, hit)
 
@@ -230,7 +230,7 @@ def gather_copies(study: Study, hit: Hit) -> Question:
 
 
 def _share(of: float, whole: float) -> float:
-    """What share of the whole a part is, at most all of it; rounded, so that many items are changed alike."""
+    """The share of a part in the whole, at most 1. It is rounded, so that many items are changed in the same way."""
     return round(of / max(whole, of), 3)
 
 

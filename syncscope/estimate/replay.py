@@ -23,13 +23,13 @@ from syncscope.estimate.runs import Run, find_runs
 from syncscope.timeline.intervals import Bools, Floats
 
 LEAST_LEFT = 0.25
-"""Share of an item's host work that stays, however much the profiler is said to cost."""
+"""The least share of an item's host work that is left when the profiler's cost is taken off."""
 
 HOLDS_ENGINE = 20_000
-"""Nanoseconds from which on a copy keeps copies of other streams waiting."""
+"""A copy of at least this many nanoseconds keeps copies of other streams waiting."""
 
 HOST = -1
-"""Stands in place of a stream for the host being blocked."""
+"""In place of a stream's number: the host, while it is blocked."""
 
 SLOWDOWN = 0.75
 """Share of a collective's time by which the compute beside it takes longer: 0.5 to 1, measured on two H200 that NVLink
@@ -199,7 +199,7 @@ class _Machine:
         return apart
 
     def step(self, number: int, step: int) -> None:
-        """Run a recorded step as the ``number``-th."""
+        """Run a recorded step, as step ``number`` of the replay."""
         for part in self._steps[step]:
             if isinstance(part, Run):
                 self._run_stretch(part)
@@ -232,7 +232,7 @@ class _Machine:
         done, end = queue[0]
         if done > full:
             return host
-        # The launch that needed the place was held; the rest of the work came behind it.
+        # The launch that needed the place was held. The rest of the work came after it.
         behind = min(full - done, launches - 1) / launches
         return np.maximum(host, end + behind * work)
 

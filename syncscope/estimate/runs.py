@@ -1,4 +1,4 @@
-"""Stretches of a program without waits, each summed up beforehand so that a replay takes it as one.
+"""Stretches of a program without waits. Each is summed up in advance, so that a replay takes it as one item.
 
 A stretch of launches by one chain of host work on one stream does two things: it takes the host some work, and the
 stream is done at the later of two times, its earlier end plus all activities, or the launch that held it up most plus
@@ -17,13 +17,13 @@ from syncscope.estimate.items import Items
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
 LONGEST = 32
-"""Items of a stretch at most: places in the launch queue are counted by stretches."""
+"""The most items of a stretch. Places in the launch queue are counted by stretches."""
 
 AT_ONCE = 1024
-"""How many changed stretches are summed up at a time: their tables are as wide as there are questions."""
+"""How many changed stretches are summed at a time. Their tables have a column for each question."""
 
 OUTLASTS = 16.0
-"""Times the mean of its stream that an activity must last to stand between two stretches: a queue waits for it long."""
+"""An activity that lasts this many times the mean of its stream is no part of a stretch, since it fills the queue."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Run:
     changed: bool
     """Whether a question changes something in it: what follows is then (columns,), else a number or (scales,)."""
     work: Floats | float
-    """Of the host; at scale 1 where it is one number."""
+    """The host's work; at scale 1 where it is one number."""
     busy: Floats | float
     """Activities and the gaps before them."""
     behind: Floats
@@ -88,7 +88,7 @@ _Sums = tuple[Floats, Floats, Floats]
 def _changed(
     items: Items, starts: Ints, last: Ints, runs: Ints, changes: Sequence[TimingChange], scales: Floats
 ) -> dict[int, _Sums]:
-    """Work, activities and what is behind, (columns,) each, of the ``runs`` that a question changes."""
+    """``Run.work``, ``busy`` and ``behind`` (columns,) of the ``runs`` that a question changes."""
     sums: dict[int, _Sums] = {}
     for begin in range(0, len(runs), AT_ONCE):
         numbers = runs[begin : begin + AT_ONCE]

@@ -1,4 +1,4 @@
-"""The second phase of an estimate: the program replayed without what each finding is about.
+"""The second phase of an estimate: replay the program without what each finding is about.
 
 It needs no trace, only what the first phase kept (``prepare.Prepared``), so it can be repeated when the other ranks are
 known.
@@ -25,7 +25,7 @@ from syncscope.schema.report import Replay
 from syncscope.timeline.intervals import Floats
 
 LITTLE = 0.01
-"""Share of the step below which a finding saves so little that it is no error."""
+"""A finding that saves a smaller share of the step is no error."""
 
 BINS = 60
 """Bins of the step before; the step after has bins of the same length, fewer of them."""
@@ -58,7 +58,7 @@ class Estimate:
 
     findings: tuple[Finding, ...]
     together: Saving
-    """Of all of them fixed together."""
+    """The saving of all findings fixed together."""
     replay: Replay | None
     """``None`` where there are no findings, so nothing was replayed."""
 
@@ -93,8 +93,8 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
 
 
 def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:
-    """The program as it runs bare, and how it fits. Where it does not, and the other ranks' traces show how long this
-    one waited for them, it may have been their profilers that it waited for."""
+    """The program as it runs without a profiler, and how it fits. If it does not fit, and the other ranks' traces show
+    how long this one waited for them, it is fitted again without those waits: their profilers may have caused them."""
     fitted = fit(program, prepared.bare_ns, prepared.bare_ms)
     if fitted.scenarios or not known or abs(fitted.misfit) > MISFIT:
         return program, fitted
@@ -144,7 +144,7 @@ class Savings:
     """In the order of the questions."""
     all: Saving
     step_ms: float
-    """The step as it is, in steady state."""
+    """Length of the unchanged step, in steady state."""
     replayed: Replayed
     """Question 0 changes nothing, the last everything."""
 
@@ -165,7 +165,7 @@ def replay_savings(
     saved = by_step[:, :1] - by_step
     step = float(by_step[:, 0, 0].mean())
     bounds = np.array([_saving(saved[:, number], step) for number in range(1, len(every))])
-    # Nobody who fixes all need save less than by fixing one.
+    # To fix all findings saves at least as much as to fix one of them.
     bounds[-1] = bounds.max(axis=0)
     savings = [
         Saving(None if fit.ranged else round(float(ms), 6), round(float(low), 6), round(float(high), 6))
@@ -177,7 +177,7 @@ def replay_savings(
 def _saving(saved: Floats, step: float) -> tuple[float, float, float]:
     """Likely, least and greatest, from savings by step and scenario (steps, scenarios); the first is the likely one.
 
-    What is in doubt has nothing to do with each other: the steps, each pair of scenarios, and two windows of steps.
+    The doubts are independent of each other: the steps, each pair of scenarios, and the two windows of steps.
     """
     means, steps = saved.mean(axis=0), len(saved)
     likely = float(means[0])

@@ -1,4 +1,4 @@
-"""The analyses of HTA that reports show. Each runs on its own; where HTA fails, the table says why."""
+"""Run the analyses of HTA that reports show. Each runs on its own, and where HTA fails, the table says why."""
 
 from __future__ import annotations
 

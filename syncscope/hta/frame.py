@@ -94,7 +94,7 @@ def count_profiler_steps(trace: Trace) -> int:
 def step_rows(trace: Trace, symbols: Symbols, after: int, *, whole_us: bool) -> pd.DataFrame:
     """The steps of a recording as ``ProfilerStep#`` rows, by which HTA knows steps. Empty where the file has its own.
 
-    Their index begins behind ``after``.
+    Their index begins after ``after``.
     """
     steps = trace.steps
     if count_profiler_steps(trace) or steps.empty:

@@ -87,7 +87,7 @@ def _by_rank(traces: Traces) -> dict[int, Trace]:
 
 
 def _metadata(trace: Trace, symbols: Symbols) -> dict[str, Any]:
-    """What HTA keeps of the file besides its events, as far as an analysis reads it."""
+    """What HTA keeps of the file besides its events: the part that an analysis reads."""
     kind = next((kind for call, kind in _DEVICE_TYPES.items() if call in symbols.names), "UNKNOWN GPU")
     return {
         "baseTimeNanoseconds": trace.base_ns,

@@ -16,7 +16,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from syncscope.compare.occurrences import (
+from syncscope.compare.fingerprints import (
     DIGITS,
     ExpressionKey,
     count_by_fingerprint,

@@ -1,4 +1,4 @@
-"""Limits a step, and whether a report keeps them.
+"""Check whether a report keeps its budgets, which are limits a step.
 
 The budget of waits is a count, which is the same on every machine. A budget in time is checked over the recorded steps.
 The figure of a trace is the median of its steps. The budget is exceeded only when the lower quartile is over it too,
@@ -13,7 +13,7 @@ from statistics import quantiles
 
 import msgspec
 
-from syncscope.compare.occurrences import format_count, most_per_step
+from syncscope.compare.fingerprints import format_count, most_per_step
 from syncscope.policy.settings import Budgets
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import EachStep, Report, TraceInfo

@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 20
 _COMMENT = re.compile(r"#\s*syncscope:\s*expect\b")
 _NEXT_COMMENT = re.compile(r"\s#\s")
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
-"""Refuse a link that was put in the file's place meanwhile, and do not block on a pipe."""
+"""Refuse a link that replaced the file since it was checked, and do not block on a pipe."""
 
 
 def find_comments(report: Report, folders: Sequence[Path]) -> tuple[Expectation, ...]:

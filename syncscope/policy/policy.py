@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from syncscope.compare.occurrences import format_count
+from syncscope.compare.fingerprints import format_count
 from syncscope.policy.settings import Budgets
 from syncscope.schema.findings import Finding
 

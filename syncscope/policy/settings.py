@@ -58,7 +58,7 @@ class Settings(_Table, frozen=True, kw_only=True):
     """The table tool.syncscope of pyproject.toml, or the whole of syncscope.toml."""
 
     gate: Annotated[
-        Rules | None, Meta(description="What check fails on; by default SYN101-SYN105, SYN109, SYN110 and CPY201.")
+        Rules | None, Meta(description="What check fails on, instead of the rules that are gated by default.")
     ] = None
     own: Annotated[tuple[str, ...], Meta(description="Installed packages that count as the project's own code.")] = ()
     expect: Annotated[tuple[Expect, ...], Meta(description="Findings that are fine, and why.")] = ()

@@ -23,7 +23,7 @@ TOGETHER_MS = 0.2
 """Milliseconds within which the ranks of a collective end it; what ends further apart is not one collective."""
 
 FEWEST = 3
-"""Collectives from which on the clocks of two ranks are compared."""
+"""The clocks of two ranks are compared if they have at least this many collectives in common."""
 
 ONE_SIDED = ("broadcast", "reduce", "gather", "scatter", "send", "recv", "send_recv")
 """Collectives that ranks may leave at different times."""

@@ -19,9 +19,9 @@ class LateRank:
     """A rank where it was the last to come to a collective. Times are sums over the steps that were compared, in ms."""
 
     held: float = 0.0
-    """What the rank that waited longest in each collective waited, as far as it had nothing to compute meanwhile."""
+    """How long the rank that waited longest in each collective waited with nothing to compute."""
     idle: float = 0.0
-    """What its own device was idle before those collectives, beyond what that of the rank that waited longest was."""
+    """How much longer its device was idle before those collectives than that of the rank that waited longest."""
     times: int = 0
     """How often it came last."""
     names: Counter[str] = field(default_factory=Counter)
@@ -53,7 +53,7 @@ class Lateness:
 
 
 def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
-    """Who comes last to the collectives of several ranks, and who waits for it meanwhile."""
+    """Find which rank comes last to each collective, and which ranks wait for it."""
     every = _ended_together(list(_match(ranks)))
     steps = sorted({_step_of(meeting) for meeting in every})
     # Profilers do not start at the same time, and the first ranks to record wait for the last in the first step.
@@ -152,8 +152,8 @@ def _match(ranks: dict[int, TraceInfo]) -> Iterator[Meeting]:
 
 
 def _ended_together(meetings: list[Meeting]) -> list[Meeting]:
-    """Those that ended at one moment, whatever the ranks' clocks say. Where that does not hold for most of what two
-    ranks have in common, nothing of it is compared."""
+    """The collectives that ended at one moment on all ranks, once the offset of the clocks is subtracted. If that is
+    less than half of what two ranks have in common, none of it is compared."""
     pairs = compare_pairs(meetings)
     return [
         meeting

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from syncscope.compare.diff import Change, Diff, Kind
-from syncscope.compare.occurrences import format_count
+from syncscope.compare.fingerprints import format_count
 from syncscope.report.numbers import milliseconds
 
 

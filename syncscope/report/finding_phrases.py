@@ -21,7 +21,7 @@ def group_alike(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 
 def describe_cost(finding: Finding) -> str:
-    """How often, how long blocked or exposed, and what it is worth: a figure that is missing is left out."""
+    """How often it occurs, how long it is blocked or exposed, and its saving. Unknown figures are left out."""
     if finding.per_step == 0:
         return "outside the steps"
     if finding.per_step is None:

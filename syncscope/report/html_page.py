@@ -15,10 +15,10 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
 
 LEAST_HEADLINE = 0.05
-"""The least share of a step from which on idle or exposed time is the verdict."""
+"""Idle or exposed time is the verdict only if it takes at least this share of a step."""
 
 LEAST_PIECE = 0.01
-"""The least share of a step from which on a cause of idle time has a part of its own."""
+"""A cause of idle time has its own part of the bar if it takes at least this share of a step."""
 
 BECAUSE = {
     "wait": "the host was waiting and had queued nothing",
@@ -104,11 +104,11 @@ def _blocked_ms(info: TraceInfo) -> float | None:
 def _first(findings: dict[int, Finding], start_ns: int) -> dict[int, int]:
     """When each finding first occurs. One without a moment of its own has that of another finding at its line."""
     known = {f.site: f.first_ns for f in reversed(findings.values()) if f.site is not None and f.first_ns is not None}
-    found = {
+    begins = {
         place: known.get(one.site) if one.first_ns is None and one.site is not None else one.first_ns
         for place, one in findings.items()
     }
-    return {place: first_ns - start_ns for place, first_ns in found.items() if first_ns is not None}
+    return {place: first_ns - start_ns for place, first_ns in begins.items() if first_ns is not None}
 
 
 def _owners(findings: dict[int, Finding], spots: Sequence[Spot]) -> tuple[int | None, ...]:

@@ -1,7 +1,7 @@
 """The report as JUnit XML, which every CI can show: a suite for each trace, a case for each rule it is held to.
 
 Fails: a rule with findings that stand against the gate. Errs: a gated rule that could not be checked, a budget that
-could not be judged, and a trace that could not be read; not *skipped*, since a CI passes those. Without a verdict all
+could not be checked, and a trace that could not be read; not *skipped*, since a CI passes those. Without a verdict all
 rules are cases: those with unexpected findings fail, notes aside, and those that could not be checked are skipped.
 """
 
@@ -29,7 +29,7 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
     """The document, with its XML declaration; UTF-8 when written."""
     root = Element("testsuites", name="syncscope")
     labels = label_by_file(report.traces)
-    found = _by_trace(report.findings if verdict is None else verdict.unexpected)
+    by_trace = _by_trace(report.findings if verdict is None else verdict.unexpected)
     unseen = _by_trace(report.not_checked if verdict is None else verdict.not_checked)
     budgets = _by_trace(() if verdict is None else verdict.budgets)
     for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
@@ -37,9 +37,9 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
         # Jenkins takes what is before a dot for a package.
         cases = _Cases(suite, f"syncscope.{terminal(label).replace('.', '_')}")
         if verdict is None:
-            _all_rules(cases, found[number], unseen[number])
+            _all_rules(cases, by_trace[number], unseen[number])
         else:
-            _gated(cases, verdict.gate, found[number], unseen[number])
+            _gated(cases, verdict.gate, by_trace[number], unseen[number])
         for budget in budgets[number]:
             _budget(cases, budget)
     if report.unread:
@@ -74,10 +74,10 @@ _Of = TypeVar("_Of", Finding, NotChecked, Budget)
 
 
 def _by_trace(entries: Iterable[_Of]) -> defaultdict[int, list[_Of]]:
-    found: defaultdict[int, list[_Of]] = defaultdict(list)
+    grouped: defaultdict[int, list[_Of]] = defaultdict(list)
     for entry in entries:
-        found[entry.trace].append(entry)
-    return found
+        grouped[entry.trace].append(entry)
+    return grouped
 
 
 def _gated(cases: _Cases, gate: Iterable[str], against: Sequence[Finding], unseen: Iterable[NotChecked]) -> None:
@@ -86,28 +86,30 @@ def _gated(cases: _Cases, gate: Iterable[str], against: Sequence[Finding], unsee
         _rule(cases, rule, [finding for finding in against if finding.rule == rule], blind.get(rule), "error")
 
 
-def _all_rules(cases: _Cases, found: Sequence[Finding], unseen: Iterable[NotChecked]) -> None:
+def _all_rules(cases: _Cases, findings: Sequence[Finding], unseen: Iterable[NotChecked]) -> None:
     blind = {entry.rule: entry for entry in unseen if not entry.partial}
-    mine = [finding for finding in found if finding.status == "unexpected" and finding.severity != "note"]
+    mine = [finding for finding in findings if finding.status == "unexpected" and finding.severity != "note"]
     for rule in sorted({*(rule.code for rule in RULES), *(finding.rule for finding in mine)}):
         _rule(cases, rule, [finding for finding in mine if finding.rule == rule], blind.get(rule), "skipped")
 
 
-def _rule(cases: _Cases, rule: str, found: Sequence[Finding], unseen: NotChecked | None, unseen_is: str) -> None:
+def _rule(cases: _Cases, rule: str, findings: Sequence[Finding], unseen: NotChecked | None, unseen_is: str) -> None:
     name = next((f"{known.code} {known.name}" for known in RULES if known.code == rule), rule)
-    if found:
-        places = ", ".join(dict.fromkeys(format_location(finding.site) for finding in found))
-        cases.add(name, "failure", f"{count(len(group_alike(found)), 'unexpected finding')}: {places}", _text(found))
+    if findings:
+        places = ", ".join(dict.fromkeys(format_location(finding.site) for finding in findings))
+        cases.add(
+            name, "failure", f"{count(len(group_alike(findings)), 'unexpected finding')}: {places}", _text(findings)
+        )
     elif unseen is not None:
         cases.add(name, unseen_is, f"not checked: {unseen.why}")
     else:
         cases.add(name)
 
 
-def _text(found: Iterable[Finding]) -> str:
+def _text(findings: Iterable[Finding]) -> str:
     """A few lines a finding."""
     lines = []
-    for finding in found:
+    for finding in findings:
         expression = f"  {finding.site.expression}" if finding.site and finding.site.expression else ""
         lines += [
             f"{format_location(finding.site)}{expression}",

@@ -10,7 +10,7 @@ from syncscope.report.escape import code, markdown
 from syncscope.report.finding_phrases import format_location
 
 MOST_CHARACTERS = 20_000
-"""Of each table; GitHub takes comments of 65,536."""
+"""The most characters of each table. GitHub takes comments of 65,536."""
 LONGEST_NAME = 300
 
 

@@ -1,4 +1,4 @@
-"""Choose which of many traces to show: nobody reads a thousand rows."""
+"""Choose which of many traces to show."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from syncscope.schema.report import NotChecked, Report
 
 
 def notable(report: Report, most: int) -> list[int]:
-    """At most ``most`` traces to show, in the report's order. The first comes before those that hold others up, the
-    heaviest of each finding, and those that wait longest or whose steps take longest; then the others follow."""
+    """Choose at most ``most`` traces, and return them in the report's order. The first trace is chosen first; then
+    those that hold others up; then the heaviest of each finding; then those that wait longest or have the longest
+    steps."""
     if len(report.traces) <= most:
         return list(range(len(report.traces)))
-    found: dict[int, None] = {}
+    chosen: dict[int, None] = {}
     for trace in _by_interest(report):
-        found.setdefault(trace)
-        if len(found) == most:
+        chosen.setdefault(trace)
+        if len(chosen) == most:
             break
-    return sorted(found)
+    return sorted(chosen)
 
 
 def reduced(report: Report, most: int) -> Report:

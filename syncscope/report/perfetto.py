@@ -1,4 +1,4 @@
-"""A trace with our findings as tracks of their own, for Perfetto: https://perfetto.dev/docs.
+"""A trace with its findings as additional tracks, for Perfetto: https://perfetto.dev/docs.
 
 The new events form a process of their own and stand before the trace's, whose bytes stay as they are. Written in the
 trace event format that the trace itself has, so that every other viewer and reader of it takes them too.
@@ -52,7 +52,7 @@ def annotated(
 
 
 def _place(data: bytes | bytearray) -> tuple[int, bool]:
-    """Where the list of events begins, behind its bracket, and whether it is empty."""
+    """The offset after the bracket that opens the list of events, and whether the list is empty."""
     depth, key = 0, b""
     for token in _TOKEN.finditer(data):
         text = token.group()

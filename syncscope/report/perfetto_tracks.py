@@ -46,16 +46,16 @@ class Track:
 def make_tracks(timeline: Timeline, findings: Sequence[Finding], hits: Sequence[Hit]) -> list[Track]:
     """The tracks of one trace. ``findings`` are those of its report, with their numbers; ``hits`` is what all rules
     found in it."""
-    found = [Track("steps", _steps(timeline))]
+    tracks = [Track("steps", _steps(timeline))]
     hit_of = {hit.finding.number: hit for hit in hits}
     awaited = find_awaited(timeline)
     for finding in findings:
         hit = hit_of.get(finding.number) if finding.number is not msgspec.UNSET else None
         rows = list(_occurrences(timeline, finding, hit or Hit(finding), awaited))
-        found += [Track(_label(finding), slices) for slices in _side_by_side(rows)]
-    found.append(Track("idle: why", _idle(timeline)))
-    found += _exposed(timeline)
-    return [track for track in found if track.slices]
+        tracks += [Track(_label(finding), slices) for slices in _side_by_side(rows)]
+    tracks.append(Track("idle: why", _idle(timeline)))
+    tracks += _exposed(timeline)
+    return [track for track in tracks if track.slices]
 
 
 def _label(finding: Finding) -> str:
@@ -130,12 +130,12 @@ def _steps(timeline: Timeline) -> list[Slice]:
 
 def _idle(timeline: Timeline) -> list[Slice]:
     bubbles = timeline.bubbles
-    found = []
+    slices = []
     columns = (bubbles.ts.tolist(), bubbles.end.tolist(), bubbles.cause, bubbles.by_cause.tolist())
     for ts, end, cause, parts in zip(*columns, strict=True):
         args: Args = {f"{name} ms": ns * 1e-6 for name, ns in zip(CAUSES, parts, strict=True) if ns}
-        found.append(Slice(ts, end, str(cause), {"cause": str(cause), **args}))
-    return found
+        slices.append(Slice(ts, end, str(cause), {"cause": str(cause), **args}))
+    return slices
 
 
 def _exposed(timeline: Timeline) -> Iterator[Track]:

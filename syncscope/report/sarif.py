@@ -31,7 +31,7 @@ NOTIFICATIONS = {
     "unread": "A trace could not be read.",
     "trace-warning": "Something to know about a trace: it was cut short, events were skipped, a window ended early.",
     "stale-expectation": "An expectation matches nothing and should be deleted.",
-    "budget": "A budget was exceeded or could not be judged.",
+    "budget": "A budget was exceeded or could not be checked.",
 }
 FIGURES = (
     "status", "op", "thread", "count", "per_step", "bytes", "stall_ms_per_step", "exposed_ms_per_step",
@@ -136,7 +136,7 @@ def _region(frame: Frame) -> dict[str, Any]:
 
 def _invocation(report: Report, verdict: Verdict | None, index: dict[str, int], base: str) -> dict[str, Any]:
     """How the analysis went. It failed where a trace could not be read, a gated rule could not be checked, or a budget
-    could not be judged."""
+    could not be checked."""
     gated = verdict.not_checked if verdict else ()
     # What several traces say alike stands once.
     entries = {(entry.rule, entry.why, entry.partial): entry for entry in (*report.not_checked, *gated)}

@@ -36,8 +36,8 @@ def _descriptor(rule: Rule) -> dict[str, Any]:
 
 def _why(doc: str) -> str:
     """The paragraph on what it costs."""
-    found = re.search(r"\n\nWhy it costs: (.*?)\n\n", doc, re.DOTALL)
-    return " ".join(found[1].split()) if found else ""
+    match = re.search(r"\n\nWhy it costs: (.*?)\n\n", doc, re.DOTALL)
+    return " ".join(match[1].split()) if match else ""
 
 
 def as_markdown(doc: str) -> str:

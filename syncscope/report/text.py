@@ -154,7 +154,7 @@ def _device_time(info: TraceInfo) -> list[str]:
 
 
 def _savings(info: TraceInfo) -> list[str]:
-    """What stands behind the savings, or why there are none."""
+    """Print what the savings assume, or why there are none."""
     replay = info.replay
     if replay is None:
         return []

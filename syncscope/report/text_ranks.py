@@ -1,4 +1,4 @@
-"""Several traces in a terminal: a row for each notable one, and which rank waits for which."""
+"""Print several traces in a terminal: a row for each notable one, and which rank waits for which."""
 
 from __future__ import annotations
 

@@ -47,11 +47,11 @@ def join_labels(labels: Iterable[str]) -> str:
 
 def group_warnings(traces: Sequence[TraceInfo]) -> list[tuple[str, list[str]]]:
     """Each warning once, with the labels of the traces that have it."""
-    found: dict[str, list[str]] = {}
+    labels: dict[str, list[str]] = {}
     for info, label in zip(traces, label_by_number(traces), strict=True):
         for text in info.warnings:
-            found.setdefault(text, []).append(label)
-    return list(found.items())
+            labels.setdefault(text, []).append(label)
+    return list(labels.items())
 
 
 def label_cause(cause: str) -> str:

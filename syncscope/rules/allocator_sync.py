@@ -12,13 +12,13 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.schema.findings import Severity
 from syncscope.timeline import Timeline
+from syncscope.timeline.allocations import asks_for_memory, find_owners, in_empty_cache, number_runs
 from syncscope.timeline.intervals import Bools
-from syncscope.timeline.memory import asks_for_memory, find_owners, in_empty_cache, number_runs
 from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.tables import Waits
 
 REGULAR = 0.5
-"""Share of the steps that ask the driver for memory from which on it is a habit of the program, not a late warm-up."""
+"""If at least this share of the steps asks the driver for memory, the program does so regularly, and not in warm-up."""
 
 
 class AllocatorSync(WaitRule):
@@ -72,14 +72,14 @@ class AllocatorSync(WaitRule):
         return asks_for_memory(waits, places) | in_empty_cache(waits, places)
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
-        found, emptied = super().occurrences(waits, timeline), in_empty_cache(waits, timeline.places)
+        occurrences, emptied = super().occurrences(waits, timeline), in_empty_cache(waits, timeline.places)
         owner, unit = find_owners(emptied), number_runs(waits, timeline.calls)
-        place = to_objects(found.place[row] if row >= 0 else NOWHERE for row in owner.tolist())
+        place = to_objects(occurrences.place[row] if row >= 0 else NOWHERE for row in owner.tolist())
         owned = np.where(owner >= 0, np.append(unit, -1)[owner], unit)
-        nothing = Occurrences.at([NOWHERE] * len(found))
-        found = replace(found, place=place, ops=nothing.ops, sort=nothing.sort, unit=owned)
+        nothing = Occurrences.at([NOWHERE] * len(occurrences))
+        occurrences = replace(occurrences, place=place, ops=nothing.ops, sort=nothing.sort, unit=owned)
         # What was given away comes first: it names the finding.
-        return found.take(np.argsort(~emptied, kind="stable"))
+        return occurrences.take(np.argsort(~emptied, kind="stable"))
 
     def reports(self, group: Group) -> bool:
         return group.steps > 0 and len(group.inside) > 0

@@ -58,8 +58,8 @@ class BlockingCopy(WaitRule):
         copies = (waits.kind == "stream") | (waits.kind == "copy")
         bare = np.array([not ops for ops in waits.ops], dtype=bool)
         completes = matching(waits, only_copies) | ((waits.copy_call >= 0) & bare)
-        found: Bools = copies & completes & ~in_library(waits, timeline.places)
-        return found
+        claimed: Bools = copies & completes & ~in_library(waits, timeline.places)
+        return claimed
 
     def message(self, group: Group) -> str:
         direction, memory = _copied(group)

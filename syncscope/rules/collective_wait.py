@@ -26,8 +26,8 @@ class CollectiveWait(WaitRule):
     """The host waits inside a collective: a barrier, a collective of objects, DDP's search for unused parameters.
 
     Why it costs: the host stands still until all ranks have come this far and the device has finished what was queued
-    before. A barrier is a small all-reduce and a wait for it. `all_gather_object` and its kin copy sizes and bytes to
-    the device and back: five waits or more a call. Every rank pays for the slowest.
+    before. A barrier is a small all-reduce and a wait for it. Collectives of objects, such as `all_gather_object`, copy
+    sizes and bytes to the device and back: five waits or more a call. Every rank pays for the slowest.
 
     Bad:
         dist.barrier()                                  # each step, "to be safe"
@@ -79,16 +79,16 @@ class CollectiveWait(WaitRule):
         return in_collectives(waits, timeline.places, timeline.ops) & is_wait(waits.kind)
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
-        found = super().occurrences(waits, timeline)
-        unit = np.full(len(found), -1, dtype=np.int64)
-        for tid in np.unique(found.tid):
-            rows = np.flatnonzero(found.tid == tid)
-            unit[rows] = unit.max() + 1 + number_calls(found.place[rows].tolist())
-        both = zip(found.ops, found.place, strict=True)
+        occurrences = super().occurrences(waits, timeline)
+        unit = np.full(len(occurrences), -1, dtype=np.int64)
+        for tid in np.unique(occurrences.tid):
+            rows = np.flatnonzero(occurrences.tid == tid)
+            unit[rows] = unit.max() + 1 + number_calls(occurrences.place[rows].tolist())
+        both = zip(occurrences.ops, occurrences.place, strict=True)
         return replace(
-            found,
+            occurrences,
             ops=to_objects(cut_at_collective(ops, place) for ops, place in both),
-            place=to_objects(strip_collective(place) for place in found.place),
+            place=to_objects(strip_collective(place) for place in occurrences.place),
             unit=unit,
         )
 

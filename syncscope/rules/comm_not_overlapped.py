@@ -82,13 +82,13 @@ class CommNotOverlapped(RankRule):
 
     def find(self, inspection: Inspection) -> list[Hit]:
         timeline, tables = inspection.timeline, inspection.timeline
-        found = tables.collectives.take(tables.collectives.device == tables.device)
-        dur, exposed = trim_first_step(found, len(tables.steps))
+        collectives = tables.collectives.take(tables.collectives.device == tables.device)
+        dur, exposed = trim_first_step(collectives, len(tables.steps))
         occurrences = Occurrences.at(
-            places_of(timeline, found.place),
-            ts=np.where(found.launch >= 0, found.launch_ts, found.ts), tid=found.tid, step=found.step, ops=found.ops,
-            call=found.name, sort=found.name, unit=found.row, bytes=found.bytes, ran=dur,
-            exposed=exposed, cause=found.beside,
+            places_of(timeline, collectives.place),
+            ts=np.where(collectives.launch >= 0, collectives.launch_ts, collectives.ts), tid=collectives.tid,
+            step=collectives.step, ops=collectives.ops, call=collectives.name, sort=collectives.name,
+            unit=collectives.row, bytes=collectives.bytes, ran=dur, exposed=exposed, cause=collectives.beside,
         )  # fmt: skip
         return self.hits(timeline, occurrences)
 

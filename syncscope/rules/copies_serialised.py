@@ -17,8 +17,8 @@ class CopiesSerialised(RankRule):
     """A copy in and a copy out run one after the other on one stream, though the device could make both at once.
 
     Why it costs: a device has a copy engine for each direction, and the bus carries both at full speed, but a stream
-    is in order. A stream for copies that both directions share halves what the bus could move. The cost is the shorter
-    of each pair, as far as nothing computes beside it.
+    is in order. A stream for copies that both directions share halves what the bus could move. The cost is the
+    shorter copy of each pair, without the time in which something computes beside it.
 
     Bad:
         with torch.cuda.stream(copy_stream):
@@ -55,8 +55,8 @@ class CopiesSerialised(RankRule):
         if (count_engines(timeline.trace.devices, tables.copies, tables.device) or 0) < 2:
             return []
         rows, exposed = find_serialised(tables.copies, tables.activities)
-        found = of_copies(tables.copies.take(rows), timeline)
-        return self.hits(timeline, replace(found, stall=np.full(len(found), -1), exposed=exposed))
+        occurrences = of_copies(tables.copies.take(rows), timeline)
+        return self.hits(timeline, replace(occurrences, stall=np.full(len(occurrences), -1), exposed=exposed))
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
         if why := super().why_unchecked(timeline):

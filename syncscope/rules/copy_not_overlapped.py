@@ -32,8 +32,8 @@ REASONS = {
     HOST: "the host waits for the copy (a blocking copy), so nothing is launched that could run beside it",
     STREAM: "it runs on the same stream as the compute, so one waits for the other; it needs a stream of its own",
     ENGINE: "another copy holds the copy engine of this direction, and there is no free one",
-    WAIT: "the host is in {wait} meanwhile, and launches nothing that could run beside it",
-    NOTHING: "it is free to overlap, but nothing was queued that the device could compute meanwhile",
+    WAIT: "the host is in {wait} during the copy, and launches nothing that could run beside it",
+    NOTHING: "it is free to overlap, but nothing was queued that the device could compute beside it",
 }
 
 
@@ -94,9 +94,11 @@ class CopyNotOverlapped(RankRule):
         lacks = first_lacking(timeline, blockers)
         blockers = np.where(lacks == WAIT, blockers, -1)
         mine = between_host_and_device(copies) & ~inspection.part_of_read(copies.wait)
-        found = of_copies(copies.take(mine), timeline)
-        found = replace(found, stall=np.full(len(found), -1), cause=lacks[mine], blocker=blockers[mine])
-        return [_related_to_waits(inspection, hit, blockers) for hit in self.hits(timeline, found)]
+        occurrences = of_copies(copies.take(mine), timeline)
+        occurrences = replace(
+            occurrences, stall=np.full(len(occurrences), -1), cause=lacks[mine], blocker=blockers[mine]
+        )
+        return [_related_to_waits(inspection, hit, blockers) for hit in self.hits(timeline, occurrences)]
 
     def reports(self, group: Group) -> bool:
         return group.is_exposed() and (group.total("exposed") or 0) >= LEAST_EXPOSED * int(group.inside.ran.sum())

@@ -11,13 +11,14 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.places import NOWHERE
 
 LEAST_SHARE = 0.1
-"""Idle share of the span from which on the device counts as starved."""
+"""The device counts as starved if it is idle for at least this share of the span."""
 
 MAIN_SHARE = 0.1
-"""Share of the idle time from which on a finding is named as a cause."""
+"""A finding is named as a cause if it explains at least this share of the idle time."""
 
 SITE_SHARE = 0.5
-"""Share of the idle time in bubbles behind its waits from which on a finding lends this one its site."""
+"""This finding gets the site of another one if the bubbles after the other's waits are at least this share of the idle
+time."""
 
 
 class DeviceStarved(RankRule):

@@ -18,7 +18,7 @@ class ExplicitSync(WaitRule):
 
     Why it costs: the host stops launching until the device has caught up, and then the device has nothing queued.
     PyTorch orders its own work, so a program needs no wait for its results to be right. Where the step is bound by the
-    device, removing the wait gives little back: look at the saving, not at the time blocked.
+    device, removing the wait saves little: look at the saving, not at the blocked time.
 
     Bad:
         loss.backward()
@@ -79,8 +79,8 @@ class ExplicitSync(WaitRule):
         unseen = np.array([place.source != "hook" for place in places], dtype=bool)
         bare = np.array([not ops for ops in waits.ops], dtype=bool) & (waits.copy_call < 0)
         targeted = np.array([kind in TARGETS for kind in waits.kind], dtype=bool)
-        found: Bools = asked | (targeted & bare & unseen)
-        return found
+        claimed: Bools = asked | (targeted & bare & unseen)
+        return claimed
 
     def message(self, group: Group) -> str:
         kind = group.timeline.waits.kind[group.rows.wait[0]]

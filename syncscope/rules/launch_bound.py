@@ -11,7 +11,7 @@ from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.tables import CAUSES
 
 LEAST_SHARE = 0.1
-"""Share of the step that the device waits for the next launch, from which on the step is bound by launches."""
+"""The step is bound by launches if the device waits for the next launch for at least this share of it."""
 
 LEAST_LAUNCHES = 10
 """Launches a step below which there is nothing to gather."""
@@ -23,8 +23,8 @@ PROFILED = 1.5
 class LaunchBound(RankRule):
     """Small kernels, and a host that cannot launch them as fast as the device runs them.
 
-    Why it costs: to launch a kernel takes the host 5 to 20 µs, with PyTorch and Python around it. A kernel that runs
-    for less leaves the device waiting for the next one, kernel after kernel. No wait is to blame: the queue never
+    Why it costs: launching a kernel takes the host 5 to 20 µs, with PyTorch and Python around it. A kernel that runs
+    for less leaves the device waiting for the next one, kernel after kernel. No wait causes this: the queue never
     fills. Reported where the host, its waits left out, needs longer for the launches than the device for the work, and
     the device waits between launches for a tenth of the step.
 
@@ -110,7 +110,7 @@ def _graphs(launching: Launching, steps: int) -> str:
 
 
 def _waiting_ms(timeline: Timeline) -> float:
-    """Milliseconds a step that the device waits for a launch right behind another one."""
+    """Milliseconds a step that the device waits for a launch that comes right after another one."""
     by_cause = timeline.bubbles.by_cause
     waiting = by_cause[by_cause[:, LAUNCHING] > 0][:, [LAUNCHING, LATENCY]]
     return float(waiting.sum()) * 1e-6 / max(len(timeline.steps), 1)

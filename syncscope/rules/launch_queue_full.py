@@ -11,11 +11,11 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
 
 FULL = 900
-"""Calls that the device is behind from which on the queue may be full. It holds 1,024 entries; events take some of
+"""If the device is at least this many calls behind, the queue may be full. It holds 1,024 entries; events take some of
 them, so that launches block at 1,022 kernels (H200) or at 966 (an A100 that records events too)."""
 
 LONG_NS = 50_000
-"""Nanoseconds from which on a launch may have been blocked."""
+"""A launch of at least this many nanoseconds may have been blocked."""
 
 LONG_TIMES = 10
 """How many times as long as the trace's median launch it must have taken as well."""
@@ -74,8 +74,8 @@ def _blocked_launches(timeline: Timeline) -> Ints:
     calls = timeline.calls
     launches = np.flatnonzero((calls.role == "launch") | (calls.role == "graph-launch"))
     least = max(LONG_NS, LONG_TIMES * float(np.median(calls.dur[launches]))) if len(launches) else LONG_NS
-    found: Ints = launches[(timeline.queued[launches] >= FULL) & (calls.dur[launches] >= least)]
-    return found[~np.isin(found, _first_launches(timeline))] if len(found) else found
+    blocked: Ints = launches[(timeline.queued[launches] >= FULL) & (calls.dur[launches] >= least)]
+    return blocked[~np.isin(blocked, _first_launches(timeline))] if len(blocked) else blocked
 
 
 def _first_launches(timeline: Timeline) -> Ints:

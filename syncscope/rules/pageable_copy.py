@@ -32,7 +32,7 @@ class PageableCopy(RankRule):
         weights = torch.load(path).cuda()               # once
 
     The driver takes the bytes of a small copy to the device (up to 1 MiB on an H200) at once. With `non_blocking=True`
-    such a copy holds nobody up until it grows. The message says which it was.
+    such a copy delays nothing until it grows. The message says which it was.
     `x.pin_memory().to("cuda")` in the main thread costs the host a copy of its own (see CPY202).
     """
 

@@ -55,8 +55,8 @@ class SmallCopies(RankRule):
     def find(self, inspection: Inspection) -> list[Hit]:
         timeline, copies = inspection.timeline, inspection.timeline.copies
         crosses = between_host_and_device(copies) & (copies.launch >= 0)
-        found = of_copies(copies.take(crosses & ~inspection.part_of_read(copies.wait)), timeline)
-        return self.hits(timeline, replace(found, stall=np.full(len(found), -1)))
+        occurrences = of_copies(copies.take(crosses & ~inspection.part_of_read(copies.wait)), timeline)
+        return self.hits(timeline, replace(occurrences, stall=np.full(len(occurrences), -1)))
 
     def reports(self, group: Group) -> bool:
         return group.place.site is not None and group.many_small

@@ -15,21 +15,22 @@ from syncscope.schema.report import NotChecked, Report, TraceInfo
 from syncscope.timeline import Place
 
 LEAST_SHARE = 0.02
-"""Share of its step that a rank holds the others, from which on it is reported."""
+"""A rank is reported if it holds the others for at least this share of its step."""
 
 LEAST_MS = 0.05
-"""Milliseconds a step that a rank holds the others, from which on it is reported."""
+"""A rank is reported if it holds the others for at least this many milliseconds a step."""
 
 MAIN_SHARE = 0.1
-"""Share of that time from which on a kind of collective is named."""
+"""A kind of collective is named if it has at least this share of that time."""
 
 EXPLAINED = 0.5
-"""Share of the time that the others are held which the rank's own device must be idle for: else it had more to do."""
+"""The rank's own device must be idle for this share of the time that the others are held. Otherwise it had more to
+do."""
 
 ALONE = "the trace of one rank alone does not say who comes late to a collective"
 APART = "no trace of another rank has the same collectives of the same steps"
 BECAUSE = {
-    "wait": "behind a wait",
+    "wait": "after a wait",
     "host work": "while the host does something else than launch",
     "launching": "while the host launches one small thing after the other",
     "data loading": "while the host loads data",

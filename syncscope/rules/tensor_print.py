@@ -54,19 +54,19 @@ class TensorPrint(WaitRule):
     )
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
-        found: Bools = timeline.prints[waits.row] >= 0
-        return found
+        printed: Bools = timeline.prints[waits.row] >= 0
+        return printed
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
-        found = super().occurrences(waits, timeline)
+        occurrences = super().occurrences(waits, timeline)
         prints = timeline.prints[waits.row]
         # All waits of a print are in its one place, with the ops of the first, whatever op each was in.
         first: dict[int, object] = {}
-        for number, ops in zip(prints.tolist(), found.ops, strict=True):
+        for number, ops in zip(prints.tolist(), occurrences.ops, strict=True):
             first.setdefault(number, ops)
         return replace(
-            found,
-            place=to_objects(replace(strip_formatter(place), entry="print") for place in found.place),
+            occurrences,
+            place=to_objects(replace(strip_formatter(place), entry="print") for place in occurrences.place),
             ops=to_objects(first[number] for number in prints.tolist()),
             unit=prints,
         )

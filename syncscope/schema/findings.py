@@ -33,9 +33,9 @@ class Site(Frame, frozen=True, kw_only=True):
 
     expression: str | None = None
     column: int | None = None
-    """Of the expression's first character, from 1; ``None`` where the recording does not know."""
+    """The column of the expression's first character, from 1; ``None`` where the recording does not have it."""
     end_column: int | None = None
-    """Just after its last character; ``None`` also where it ends on another line."""
+    """The column just after its last character; ``None`` also where it ends on another line."""
 
 
 class SketchLane(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One cause: every occurrence of a rule at one site and one ``at``."""
+    """One cause: every occurrence of a rule at one place."""
 
     rule: str
     name: str
@@ -62,8 +62,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     status: Status = "unexpected"
     reason: str | None = None
     exceeds: str | None = None
-    """What of the policy an unexpected finding goes beyond (``expected at most 1 a step, found 3``; ``baseline 1, now
-    2``); ``None`` where nothing covers it."""
+    """How an unexpected finding exceeds the policy (``expected at most 1 a step, found 3``; ``baseline 1, now 2``);
+    ``None`` where nothing covers it."""
     site: Site | None
     """The user's line; ``None`` when the trace holds neither sites nor stacks."""
     at: Frame | None = None
@@ -72,7 +72,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The call chain, outermost first, ending at ``at``."""
     site_source: SiteSource
     earlier: tuple[Site, ...] = ()
-    """Of a race the other lines: what may still run when this one reads or writes. The most frequent first."""
+    """The other lines of a race, the most frequent first: what may still run when this one reads or writes."""
     related: tuple[str, ...] = ()
     """Fingerprints of findings with the same cause."""
     trace: int = 0
@@ -103,8 +103,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     fix: str
     fingerprint: str
     number: int | msgspec.UnsetType = msgspec.UNSET
-    """Its number among those that the rules found in its trace: what ties it to its waits and copies. Inside the
-    program only; a saved report has none, nor has what shows only between ranks."""
+    """Its number among the findings of the rules in its trace, by which its waits and copies are known. It exists only
+    inside the program: a saved report has none, and neither has a finding of a ``RunRule``."""
 
 
 def fingerprint(rule: str, file: str, function: str, expression: str | None, ordinal: int = 0) -> str:
@@ -119,7 +119,7 @@ def fingerprint(rule: str, file: str, function: str, expression: str | None, ord
 
 
 def identity(finding: Finding) -> tuple[object, ...]:
-    """What tells the findings of one trace apart where they have no numbers: nothing that estimate or policy change."""
+    """A key of a finding within its trace, for findings without numbers. Estimate and policy change nothing in it."""
     return (
         finding.rule, finding.fingerprint, finding.site, finding.at, finding.op, finding.first_ns, finding.count,
         finding.bytes,
@@ -127,7 +127,8 @@ def identity(finding: Finding) -> tuple[object, ...]:
 
 
 def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Finding]:
-    """``findings`` of a trace, each with the number of the one it is among ``known``, those that the rules find in it.
+    """The ``findings`` of a trace, each with the number of the same finding in ``known``, the findings of the rules in
+    it.
 
     A finding that has a number keeps it; one that is not among ``known`` has none.
     """
@@ -135,18 +136,18 @@ def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Find
     for one in known:
         if one.number is not msgspec.UNSET:
             numbers.setdefault(identity(one), []).append(one.number)
-    found = []
+    renumbered = []
     for finding in findings:
         same = numbers.get(identity(finding))
         if finding.number is msgspec.UNSET and same:
             finding = msgspec.structs.replace(finding, number=same.pop(0))
-        found.append(finding)
-    return found
+        renumbered.append(finding)
+    return renumbered
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Unexpected first, notes last; then by what fixing is worth, where that is unknown by severity and what it
-    blocks."""
+    """The findings in order: unexpected first, notes last, then by saving. Where the saving is unknown, by severity and
+    blocked time."""
     return tuple(sorted(findings, key=_place))
 
 

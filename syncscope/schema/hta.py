@@ -27,7 +27,7 @@ class HTA(msgspec.Struct, frozen=True, kw_only=True):
     release: str
     """``HolisticTraceAnalysis 0.5.0``, ``traceinsight 0.6.1``."""
     last_step_left_out: bool
-    """HTA leaves out what begins in or after the last ``ProfilerStep#`` row, or was asked not to."""
+    """Whether HTA left out what begins in or after the last ``ProfilerStep#`` row."""
     rounded: bool
     """Times are rounded inwards to whole µs."""
     tables: tuple[HTATable, ...]

@@ -24,20 +24,20 @@ class RankBetween(msgspec.Struct, frozen=True, kw_only=True):
     """Index into ``Report.traces``."""
     rank: int | None
     collectives: int
-    """Those that were compared, in all those steps."""
+    """How many collectives were compared, in all steps together."""
     last: int
-    """Of them, those to which it came last."""
+    """How many of them it came to last."""
     waits_ms_per_step: float
-    """In collectives, for the last to come, as far as no compute of its own hides it."""
+    """How long it waits in collectives for the last to come, without what its own compute hides."""
     holds_ms_per_step: float
-    """That the rank which waits longest waits for this one."""
+    """How long the rank that waits longest waits for this one."""
     waits_for: tuple[WaitsFor, ...] = ()
-    """For whom it waits, the longest first, no more than a few."""
+    """The ranks that it waits for longest, in that order; at most a few."""
     clock_offset_ms: float | None = None
     """By how much its clock is ahead of the reference rank's; ``None`` where no collectives connect the two."""
     clock_spread_ms: float | None = None
-    """Median distance from that offset (added up where the two are connected by way of others): what is smaller than
-    this, or than the microseconds by which the ends of a collective differ on one clock, is no offset."""
+    """Median distance from that offset (the sum, where the two are compared through other ranks). An offset smaller
+    than this, or than the microseconds by which the ends of a collective differ on one clock, means nothing."""
 
 
 class BetweenRanks(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class BetweenRanks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unread(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace that was asked for and could not be read: nothing in the report speaks of it."""
+    """A trace that was given and could not be read. Nothing else in the report is about it."""
 
     path: str
     why: str

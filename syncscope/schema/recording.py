@@ -56,10 +56,10 @@ class SiteEvent(msgspec.Struct, frozen=True, kw_only=True):
     kind: EventKind
     name: str = ""
     """For a call, the entry point: ``torch.cuda.synchronize``, ``torch.accelerator.synchronize``,
-    ``Event.synchronize``, ``torch.cuda.empty_cache``, ``Tensor.to``, ``Tensor.cuda``, ``Tensor.cpu``,
-    ``Tensor.copy_``, ``Tensor.pin_memory``, ``Tensor.coalesce``, ``torch.unique``, ``torch.linalg.eigh`` and its kin,
-    ``torch.ops``, ``DataLoader`` (the next batch); with several ranks also ``backward`` and
-    ``ProcessGroup.allreduce`` and its kin."""
+    ``Event.synchronize``, ``torch.cuda.empty_cache``, ``Tensor.to``, ``Tensor.cuda``, ``Tensor.cpu``, ``Tensor.copy_``,
+    ``Tensor.pin_memory``, ``Tensor.coalesce``, ``torch.unique``, ``torch.linalg.eigh`` and similar functions,
+    ``torch.ops``, ``DataLoader`` (the next batch); with several ranks also ``backward`` and ``ProcessGroup.allreduce``
+    and the other collectives."""
     tid: int
     """The native thread id, as in the trace's ``tid``."""
     start_ns: int
@@ -106,7 +106,7 @@ class HazardAccess(msgspec.Struct, frozen=True, kw_only=True):
     stream: str | None = None
     """``the default stream``, ``stream 1``; ``None`` for the host."""
     direction: Literal["HtoD", "DtoH"] | None = None
-    """Of a copy between host and device."""
+    """The direction of a copy between host and device."""
 
 
 class HazardEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +121,7 @@ class HazardEvent(msgspec.Struct, frozen=True, kw_only=True):
     """The native thread id of the access."""
     count: int
     bytes: int
-    """Of memory they share, all occurrences together."""
+    """Bytes of memory that they share, all occurrences together."""
     expected: str | None = None
     """The reason of the innermost ``syncscope.expected`` block around the access."""
 
@@ -150,7 +150,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     sites: tuple[SiteEvent, ...] = ()
     attribution: tuple[Attributed, ...] | None = None
     hazards: tuple[HazardEvent, ...] | None = None
-    """Races of a window of their own; ``None`` when nobody looked for them."""
+    """Races, which have a window of their own; ``None`` when the recording did not look for them."""
     hazard_steps: int | None = None
     """Steps of that window, ``None`` when it had none."""
     launch_blocking: bool = False

@@ -53,11 +53,11 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     misfit: float | None = None
     """Share of the traced step by which the replay of the unchanged steps misses it."""
     host_scale: float | None = None
-    """What the host's work, the profiler's cost taken off, was multiplied with to meet the bare step."""
+    """The factor on the host's work, without the profiler's cost, at which the replay meets the bare step."""
     null_why: str | None = None
-    """Why no saving of the trace could be told."""
+    """Why no saving of the trace could be estimated."""
     assumptions: tuple[str, ...] = ()
-    """What was taken for granted where the trace does not show it, one sentence each."""
+    """What was assumed because the trace does not show it, one sentence each."""
     before: Sketch | None = None
 
 
@@ -71,7 +71,7 @@ class Delay(msgspec.Struct, frozen=True, kw_only=True):
     chain: tuple[Frame, ...] = ()
     site_source: SiteSource = "op"
     ordinal: int = 0
-    """Of the site's expression among equal ones of its function."""
+    """The number of the site's expression among equal ones of its function."""
 
 
 class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -81,7 +81,7 @@ class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     step: int
     """The number of the step."""
     name: str
-    """Of what it is, and of its process group where the trace says so."""
+    """The kind of collective, and its process group where the trace has it."""
     end_ms: float
     """When it ended, since the trace's base."""
     ms: float
@@ -102,14 +102,14 @@ class Meetings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EachStep(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds of every recorded step, in order: what a spread is judged by."""
+    """Milliseconds of every recorded step, in order. They show how much the steps differ."""
 
     length_ms: tuple[float, ...]
     """On the host, under the profiler."""
     blocked_ms: tuple[float, ...] | None
-    """In which some thread is blocked; ``None`` without runtime calls."""
+    """Time in which some thread is blocked; ``None`` without runtime calls."""
     copy_exposed_ms: tuple[float, ...] | None
-    """Of the copies that the step asked for, what no compute hides; ``None`` without device activity."""
+    """Time of the copies that the step launched that no compute hides; ``None`` without device activity."""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     meetings: Meetings | None = None
     """``None`` without collectives, and in a program of one rank."""
     hta: HTA | None = None
-    """``None`` unless asked for."""
+    """``None`` unless HTA was requested."""
 
 
 class NotChecked(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,7 +184,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     traces: tuple[TraceInfo, ...]
     findings: tuple[Finding, ...]
     saving_all_ms_per_step: float | None = None
-    """Of all findings of the report's one trace together; they do not add up."""
+    """The saving of all findings of the report's one trace together. Savings of single findings do not add up."""
     saving_all_low_ms_per_step: float | None = None
     saving_all_high_ms_per_step: float | None = None
     not_checked: tuple[NotChecked, ...] = ()
@@ -198,7 +198,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.format(msgspec.json.encode(self.without_numbers()), indent=indent).decode()
 
     def without_numbers(self) -> Report:
-        """The report as it is saved: ``Finding.number`` means nothing outside the program."""
+        """The report as it is saved, without ``Finding.number``, which means nothing outside the program."""
         findings = tuple(msgspec.structs.replace(finding, number=msgspec.UNSET) for finding in self.findings)
         return msgspec.structs.replace(self, findings=findings)
 

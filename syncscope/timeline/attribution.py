@@ -1,6 +1,6 @@
-"""The ops around the waits and copies of a window that was recorded without ops.
+"""Find the ops around the waits and copies of a window that was recorded without ops.
 
-The attribution window tells them, else the expression that ran there.
+They come from the attribution window, or else from the expression that ran there.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from syncscope.schema.expressions import called_name, parse_expression
 from syncscope.schema.recording import Attributed, Recording
-from syncscope.timeline.groups import number_groups, number_in_group
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import Place
+from syncscope.timeline.row_groups import number_groups, number_in_group
 from syncscope.timeline.tables import Copies, Objects, Table, Waits, objects
 
 Chain = tuple[str, ...]
@@ -88,10 +88,10 @@ def tabulate_ops(events: StackedEvents) -> list[Attributed]:
 def fill_ops(
     waits: Waits, copies: Copies, places: tuple[Place, ...], recording: Recording | None
 ) -> tuple[Waits, Copies]:
-    """Waits and copies with the ops that the trace lacks, as far as they are known otherwise.
+    """Fill in the ops of waits and copies that the trace lacks, where they are known from elsewhere.
 
-    The attribution window tells the ops by stack and ordinal in the step. A step that took another path gets the first
-    chain of its stack; a stack that the window never saw gets the ops of its expression.
+    The attribution window has the ops by stack and ordinal in the step. A step that took another path gets the first
+    chain of its stack. A stack that the window never saw gets the ops of its expression.
     """
     table = recording.attribution if recording and recording.attribution else ()
     exact = {(seen.stack, seen.ordinal): seen.ops for seen in table}
@@ -114,7 +114,7 @@ def fill_ops(
 
 
 def ops_of_expression(text: str | None) -> Chain | None:
-    """The ops behind a wait whose expression leaves no doubt, else ``None``.
+    """The ops of a wait whose expression leaves no doubt, else ``None``.
 
     A name, a comparison or ``not`` can only wait because it was used as a condition.
     """

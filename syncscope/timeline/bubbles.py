@@ -2,8 +2,8 @@
 
 A bubble ends when the device begins its next activity, so the question is why that was launched so late. If a wait had
 emptied the queue, the host could only start again when the wait returned. Without the wait, the host would have been
-ahead by the time it was blocked, so the wait answers for that much at most. The rest is what the host did instead of
-launching: something that has a name, one launch right after the other, or work of its own.
+ahead by the time it was blocked, so at most that much of the bubble is due to the wait. The rest is due to what the
+host did instead of launching: something that has a name, one launch right after the other, or work of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLOCK_SLACK = 5_000
 """Nanoseconds by which host and device times may disagree."""
 
 LATENCY = 20_000
-"""A launch within so many nanoseconds before a gap counts as just made. It explains at most as much of the gap."""
+"""A launch at most this many nanoseconds before a gap counts as just made. It explains no more than this of the gap."""
 
 PACE = 200_000
 """The most nanoseconds between two launches of a host that does nothing but launch. An op of PyTorch takes 5 to 20 µs,
@@ -49,7 +49,7 @@ def find_bubbles(
     """
     begin, end = Union(activities.ts, activities.end).gaps(*span)
     following = np.searchsorted(activities.ts, end, side="left")
-    # Behind the last gap there may be nothing: then the span ends it, and no launch.
+    # After the last gap there may be no activity: then the end of the span ends the gap, and no launch does.
     launch = np.append(activities.launch, -1)[following]
     known = len(calls) > 0
     latest = end.max(initial=0)
@@ -138,7 +138,8 @@ def _is_beside_collective(activities: Activities, begin: Ints, following: Ints) 
 
 
 def _emptied_by(begin: Ints, launched: Ints, waits: Waits) -> tuple[Ints, Ints]:
-    """For each gap (n,) the wait that emptied the queue (its ``row``, −1 none) and the ns of the gap it answers for."""
+    """For each gap (n,) the wait that emptied the queue (its ``row``, −1 none) and the ns of the gap that are due to
+    it."""
     if not len(waits):
         return np.full(len(begin), -1, dtype=np.int64), np.zeros(len(begin), dtype=np.int64)
     waits = waits.take(np.argsort(waits.end, kind="stable"))

@@ -13,7 +13,7 @@ COMMANDS = frozenset({"launch", "graph-launch", "copy", "copy-sync", "fill"})
 """Roles of calls that give the device something to do."""
 
 ORDERED = COMMANDS | {"stream-sync", "device-sync", "event-sync", "event-record", "stream-wait-event"}
-"""Roles of calls whose place among the others matters; queries and attributes do not."""
+"""Roles of calls whose order matters. The order of queries and attributes does not."""
 
 
 def find_calls(trace: Trace) -> Calls:

@@ -1,4 +1,4 @@
-"""Which waits belong to a collective, and to which call of it."""
+"""Find which waits belong to a collective, and to which call of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from syncscope.timeline.calls import last_before
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.places import BACKWARD, Place
-from syncscope.timeline.stacks import is_user
+from syncscope.timeline.python_stacks import is_user
 from syncscope.timeline.tables import Ops, Waits
 
 FILE = "torch/distributed/distributed_c10d.py"
@@ -31,15 +31,15 @@ UNUSED = "torch.distributed.ddp.reducer::search_unused_parameters"
 """What DDP runs in forward to find the parameters that this rank leaves out."""
 
 CALLBACK = ("aten::copy_",)
-"""The ops of DDP's question whether another rank used those parameters. It is a copy made when backward is over, inside
-no function of backward, on the thread that autograd has for the device."""
+"""The ops by which DDP finds out whether another rank used those parameters: a copy when backward is over, outside of
+its functions, on autograd's thread for the device."""
 
 
 def in_collectives(waits: Waits, places: tuple[Place, ...], ops: Ops) -> Bools:
     """Which waits (n,) are inside a collective.
 
-    The Python frames tell, or the ops around the wait, or the op just before it: older versions of PyTorch wait for a
-    barrier behind its op.
+    The Python frames show it, or the ops around the wait, or the op just before it, because older versions of PyTorch
+    wait for a barrier after its op.
     """
     searching = set(ops.tid[ops.name == UNUSED].tolist())
     inside: Bools = np.array(
@@ -69,7 +69,7 @@ def _find_entry(place: Place) -> int:
 
 
 def asks_for_unused(ops: tuple[str, ...], place: Place) -> bool:
-    """Whether DDP asks there if another rank used a parameter.
+    """Whether DDP finds out there if another rank used a parameter.
 
     It does so in the copy that backward makes outside of its functions. Where ops are unknown, it is a wait that
     PyTorch did not warn of: then only the recorded call of backward says where it is.
@@ -101,8 +101,8 @@ def cut_at_collective(ops: tuple[str, ...], place: Place) -> tuple[str, ...]:
 def number_calls(places: list[Place]) -> Ints:
     """Number the calls of collectives that the waits (n,) of one thread belong to, in order of time.
 
-    A call runs down its function. So a line further up, the same line once more, or another place begins the next call.
-    """
+    The lines of a call go down its function. So a line further up, the same line again, or another place begins the
+    next call."""
     calls = np.zeros(len(places), dtype=np.int64)
     before: tuple[Place, list[int]] | None = None
     number = -1

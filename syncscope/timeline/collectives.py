@@ -1,4 +1,4 @@
-"""Collectives: when each ran, how much of it nothing hides, why nothing computes beside it, and where ranks meet."""
+"""Collectives: when each ran, how much of it no compute hides, why nothing computes beside it, and where ranks meet."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from syncscope.schema.report import Collective, Delay, Meetings
 from syncscope.timeline.copies import on_compute_stream
-from syncscope.timeline.groups import group_rows, number_groups, number_in_group
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.places import Place
+from syncscope.timeline.row_groups import group_rows, number_groups, number_in_group
 from syncscope.timeline.tables import (
     Activities,
     Bubbles,
@@ -34,8 +34,8 @@ BESIDE = (SAME_STREAM, HELD, UNQUEUED)
 waited for it. *not queued*: the host launched nothing more until it was over, or nothing more computes."""
 
 MOST_OF_A_KIND, MOST_STEPS = 8, 32
-"""How many meetings of one kind are kept of a step, and how many steps, the first ones. Where a step has more meetings,
-collectives in a row are summed."""
+"""How many meetings of each kind are kept in a step, and in how many of the first steps. Where a step has more
+meetings, collectives in a row are summed."""
 
 MOST_DELAYS, LEAST_DELAY = 4, 10_000
 """How many kinds of idle time are kept of a meeting, and the shortest in ns."""
@@ -78,7 +78,7 @@ def _beside(ran: Activities, activities: Activities, calls: Calls) -> Objects:
     launched = calls.ts[kernels.launch]
     for device in np.unique(ran.device):
         here, rows = np.flatnonzero(kernels.device == device), np.flatnonzero(ran.device == device)
-        # The next to compute behind each collective: was it launched while the collective still ran?
+        # Was the next compute after each collective launched while the collective still ran?
         slot = np.searchsorted(kernels.ts[here], ran.end[rows], side="left")
         following = np.append(launched[here], ran.end.max())[slot]
         beside[rows[following < ran.end[rows]]] = HELD

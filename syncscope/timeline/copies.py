@@ -18,7 +18,7 @@ COMPUTE_SHARE = 0.1
 """A stream that has this share of its device's kernel time is one that computes. A copy stream that casts is not."""
 
 LEAST_BYTES = 1024
-"""Two copies of the same size are a coincidence below so many bytes: single values, small indices."""
+"""Below this many bytes (single values, small indices) two copies of the same size are a coincidence."""
 
 HAND_OVER = 20_000
 """The most nanoseconds between the end of a copy and the begin of the next that waited for it. An H200 takes 4 to 10
@@ -64,7 +64,7 @@ def on_compute_stream(table: Activities, activities: Activities) -> Bools:
 
 
 def blocks_alone(copies: Copies) -> Bools:
-    """Which copies (n,) from or to pageable memory block inside their own call, with no wait behind it."""
+    """Which copies (n,) from or to pageable memory block inside their own call, with no wait after it."""
     alone: Bools = (copies.memory == "pageable") & (copies.launch >= 0) & (copies.wait < 0)
     return alone
 
@@ -98,8 +98,8 @@ def find_trips(copies: Copies, waits: Waits, places: tuple[Place, ...]) -> list[
 
 
 def _follows(there: Place, back: Place) -> bool:
-    """Whether the second place lies behind the first in the program: its line is not before the first's where their
-    stacks part. Otherwise it is the next round of a loop, which begins with new data."""
+    """Whether the second place comes after the first in the program: where their stacks part, its line is not before
+    that of the first. Otherwise it belongs to the next round of a loop, which begins with new data."""
     if there.source != "hook" or back.source != "hook":
         return False
     for one, other in zip(there.chain, back.chain, strict=False):

@@ -1,4 +1,4 @@
-"""What a copy needs to run beside compute, and what of it each copy lacks."""
+"""What a copy needs to run beside compute, and what each copy lacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ REQUIREMENTS = (PAGEABLE, HOST, STREAM, ENGINE, WAIT, NOTHING)
 
 
 def first_lacking(timeline: Timeline, blockers: Ints) -> Objects:
-    """For each of ``copies`` the first of ``REQUIREMENTS`` that it lacks; ``blockers`` as of ``blocking_waits``."""
+    """For each of ``copies`` the first of ``REQUIREMENTS`` that it lacks. ``blockers`` is the result of
+    ``blocking_waits``."""
     copies = timeline.copies
     lacks = np.full(len(copies), NOTHING, dtype=object)
     lacks[blockers >= 0] = WAIT
@@ -33,12 +34,12 @@ def blocking_waits(timeline: Timeline) -> Ints:
     """For each of ``copies`` the row in ``waits`` of the wait that the host was in for half of the copy or more before
     it launched the next kernel that computes, −1 for none."""
     copies, calls = timeline.copies, timeline.calls
-    found = np.full(len(copies), -1, dtype=np.int64)
+    blocker = np.full(len(copies), -1, dtype=np.int64)
     activities, every = timeline.activities, timeline.waits
     kernels = activities.take(is_compute(activities) & (activities.launch >= 0))
     waits = every.take(is_wait(every.kind))
     if not len(kernels) or not len(waits):
-        return found
+        return blocker
     launch = kernels.launch
     # Waits of one thread follow one another, so the one under way in the middle of a copy has the most of it.
     for thread in np.unique(waits.tid):
@@ -51,8 +52,8 @@ def blocking_waits(timeline: Timeline) -> Ints:
         after = np.searchsorted(launched, waits.end[wait], side="left") < len(launched)
         held = (2 * shared >= copies.dur) & after
         held &= ~_still_pending(timeline, kernels, waits.begin[wait], copies.end)
-        found[held] = waits.row[wait[held]]
-    return found
+        blocker[held] = waits.row[wait[held]]
+    return blocker
 
 
 def _still_pending(timeline: Timeline, kernels: Activities, before: Ints, until: Ints) -> Bools:
@@ -62,5 +63,5 @@ def _still_pending(timeline: Timeline, kernels: Activities, before: Ints, until:
     order = np.argsort(launched, kind="stable")
     latest = np.maximum.accumulate(kernels.ts[order])
     slot = np.searchsorted(launched[order], before, side="left") - 1
-    found: Bools = (slot >= 0) & (latest[np.maximum(slot, 0)] >= until)
-    return found
+    pending: Bools = (slot >= 0) & (latest[np.maximum(slot, 0)] >= until)
+    return pending

@@ -1,4 +1,4 @@
-"""What the report says of a trace as a whole: its steps, overlap, coverage, and where it meets the other ranks."""
+"""Describe a trace as a whole for the report: its steps, overlap, coverage, and where it meets the other ranks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def measure_steps(timeline: Timeline) -> Steps:
 
 
 def _mean_step_ms(timeline: Timeline) -> float | None:
-    """Mean length of a recorded step: where the device was seen to drain, until then, as bare steps are timed."""
+    """Mean length of a recorded step. It includes the time until the device had drained, where that was recorded,
+    because bare steps are timed so."""
     tables = timeline
     if not len(tables.steps):
         return None

@@ -20,7 +20,7 @@ class Union:
         real = end > ts
         order = np.argsort(ts[real], kind="stable")
         starts, ends = ts[real][order], end[real][order]
-        # A new piece begins where a start lies behind everything that ended before it.
+        # A new piece begins where a start comes after the end of all earlier intervals.
         reach = np.maximum.accumulate(ends) if len(ends) else ends
         first = np.ones(len(starts), dtype=bool)
         first[1:] = starts[1:] > reach[:-1]

@@ -1,4 +1,4 @@
-"""The launches: whether the host keeps ahead of the device, and what a CUDA graph could replay."""
+"""Measure the launches: whether the host keeps ahead of the device, and what a CUDA graph could replay."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from operator import and_
 
 import numpy as np
 
-from syncscope.timeline.groups import group_rows, number_groups
 from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.row_groups import group_rows, number_groups
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
 
@@ -27,7 +27,7 @@ WAITING_SHARE = 0.9
 """Where this share of the launches returns after their kernel has ended, every launch counts as waiting."""
 
 LEAST_LAUNCHES = 20
-"""So many launches prove it without a recording that says so."""
+"""At least this many launches show it where no recording says it."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Launching:
     busy_ns: int
     """Time that the kernels run, one by one."""
     graphs: tuple[Ints, ...] | None
-    """What could be a graph each: the launches (rows of ``calls``) of every stretch that all steps repeat and that has
-    no wait, host copy or allocation in it. ``None`` with fewer than two steps to compare."""
+    """The stretches that could be a CUDA graph each: the launches (rows of ``calls``) of every stretch that all steps
+    repeat and that has no wait, host copy or allocation in it. ``None`` with fewer than two steps to compare."""
 
     @property
     def replayable(self) -> int | None:

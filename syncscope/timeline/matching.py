@@ -1,7 +1,7 @@
 """Match PyTorch's warnings with waits, and recorded calls with what ran inside them.
 
 PyTorch keeps the warnings of a call into C++ until that call returns to Python, then raises them in order. So k
-warnings raised together belong to the last k waits of the thread that have none yet. A wait that never gets a warning
+warnings raised together belong to the last k waits of the thread that lack one. A wait that never gets a warning
 (custom operators, TorchScript) stays in the queue, and no later warning takes it.
 """
 

@@ -1,4 +1,4 @@
-"""What encloses what on a host thread: op chains and Python stacks from begin and end times alone."""
+"""Find what encloses what on a host thread, from begin and end times alone: chains of ops, and Python stacks."""
 
 from __future__ import annotations
 

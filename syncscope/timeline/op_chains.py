@@ -52,6 +52,13 @@ def ops_of(chain: Chain) -> Chain:
     return tuple(op for op in chain if "::" in op and not op.startswith(("autograd::", "torch::autograd::")))
 
 
+def known_op(chain: Chain, call: str) -> str:
+    """The innermost op that a user knows: ``aten::item``, not the private ``aten::_local_scalar_dense`` inside it.
+    Without any op, the runtime ``call``."""
+    public = [op for op in chain if not op.split("::")[-1].startswith("_")]
+    return (public or chain or (call,))[-1]
+
+
 def reads_scalar(chain: Chain) -> bool:
     return not SCALAR_READS.isdisjoint(chain)
 
@@ -79,8 +86,8 @@ def in_library(waits: Waits, places: Sequence[Place]) -> Bools:
     seen = [places[place] for place in waits.place.tolist()]
     warned = np.array([place.source == "hook" and not place.entry for place in seen], dtype=bool)
     called = np.array([place.entry == OPERATOR_CALL for place in seen], dtype=bool) & bare
-    found: Bools = (foreign & ~warned) | called
-    return found
+    inside: Bools = (foreign & ~warned) | called
+    return inside
 
 
 def matching(waits: Waits, test: Callable[[Chain], bool]) -> Bools:

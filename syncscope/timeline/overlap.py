@@ -1,4 +1,4 @@
-"""Where the device's time goes: compute, copies, collectives, what of them nothing hides, and idle time."""
+"""Where the device's time goes: compute, copies and collectives, how much of these no compute hides, and idle time."""
 
 from __future__ import annotations
 

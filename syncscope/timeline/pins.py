@@ -40,7 +40,7 @@ def find_pins(ops: Ops, recorded: Marks) -> Pins:
 def fed_copies(pins: Pins, calls: Calls, copies: Copies) -> Ints:
     """For each pinning (n,) the row in ``copies`` that takes its memory to the device at once, −1 for none.
 
-    The next thing its thread asks of the device is that copy; after several pinnings in a row, the copies that
+    The next command that its thread gives the device is that copy; after several pinnings in a row, the copies that
     follow belong to them in order.
     """
     fed = np.full(len(pins), -1, dtype=np.int64)

@@ -17,7 +17,7 @@ from syncscope.schema.findings import Frame, Site, SiteSource
 from syncscope.schema.recording import HazardEvent, RecordedFrame, Recording, SiteEvent
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import Warned, match_calls, match_warnings
-from syncscope.timeline.stacks import PythonStacks, is_user
+from syncscope.timeline.python_stacks import PythonStacks, is_user
 from syncscope.timeline.tables import Marks, Waits, objects
 
 BACKWARD = ("_engine_run_backward", "run_backward")
@@ -181,13 +181,14 @@ class Hazard:
 
     event: HazardEvent
     place: Place
-    """Of the later access."""
+    """The place of the later access."""
     earlier: Place
-    """Of the copy, or other work of a stream, that may still run."""
+    """The place of the copy, or other work of a stream, that may still run."""
 
 
 def find_hazards(recording: Recording | None) -> tuple[Hazard, ...] | None:
-    """The races of a recording, in the order they were first seen; ``None`` when nobody looked for them."""
+    """The races of a recording, in the order they were first seen; ``None`` where the recording did not look for
+    them."""
     if recording is None or recording.hazards is None:
         return None
     return tuple(

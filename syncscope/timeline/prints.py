@@ -1,4 +1,4 @@
-"""Which waits belong to the printing of a tensor, and to which print.
+"""Find which waits belong to the printing of a tensor, and to which print.
 
 Formatting a device tensor reads it value by value. The file of the formatter in the Python stack shows it; without a
 stack, the sequence of ops that the formatter runs does.
@@ -47,7 +47,7 @@ def find_prints(waits: Waits, places: tuple[Place, ...], ops: Ops) -> Ints:
 def _number_by_stack(prints: Ints, rows: Ints, places: list[Place], number: int) -> int:
     """Number the prints among the waits of one thread, from ``number`` on; returns the last number.
 
-    A print runs down the formatter once. So a step back up its lines, or another place, begins the next print.
+    A print runs through the lines of the formatter once. So an earlier line, or another place, begins the next print.
     """
     before: tuple[tuple[Frame, ...], tuple[int, ...]] | None = None
     for row, place in zip(rows, places, strict=True):

@@ -32,15 +32,15 @@ def find_span(steps: Steps, activities: Activities, drained: int | None) -> tupl
 
 
 def find_blocked(waits: Waits, copies: Copies) -> Union:
-    """When the host is blocked: some thread is in a wait, or in a copy that blocks with no wait behind it. Threads that
-    are blocked at once count once."""
+    """When the host is blocked: some thread is in a wait, or in a copy that blocks with no wait after it. Threads that
+    are blocked at the same time count once."""
     waits, alone = waits.take(is_wait(waits.kind)), copies.take(blocks_alone(copies))
     begin, end = np.append(waits.begin, alone.launch_ts), np.append(waits.end, alone.launch_end)
     return Union(begin, end)
 
 
 def exposed_copies(steps: Steps, copies: Copies, compute: Union) -> Ints:
-    """For each step (n,) the ns of the copies it asked for, whenever they run, that ``compute`` does not hide.
+    """For each step (n,) the ns of the copies that it launched, whenever they run, that ``compute`` does not hide.
 
     ``copies`` are those of one device; copies inside it do not count.
     """

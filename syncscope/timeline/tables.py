@@ -44,7 +44,7 @@ class Table:
         return len(self.row)
 
     def take(self, rows: Ints | Bools | list[int]) -> Self:
-        """Some rows: by number, in that order, or those for which a mask is true."""
+        """Some rows: those with these numbers, in that order, or those for which a mask is true."""
         wanted = rows if isinstance(rows, np.ndarray) else np.array(rows, dtype=np.int64)
         return type(self)(**{field.name: getattr(self, field.name)[wanted] for field in fields(self)})
 
@@ -62,7 +62,7 @@ class Table:
         return cls(row=np.arange(len(frame), dtype=np.int64), **arrays)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A frame with a column for each field; one of two dimensions is left out."""
+        """A frame with a column for each field, except fields with two dimensions."""
         import pandas as pd
 
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -97,13 +97,13 @@ class Activities(Table):
     """−1 unknown."""
     correlation: Ints
     bytes: Ints
-    """Moved, set or sent, −1 unknown or none."""
+    """Bytes moved, set or sent; −1 unknown or none."""
     direction: Objects
-    """Of a copy, as the device row says; ``Copies.direction`` is the one to trust."""
+    """The direction of a copy in the device row. ROCm may get it wrong, so use ``Copies.direction``."""
     memory: Objects
-    """Of a copy the host side: ``pageable``, ``pinned``, ``""`` unknown or none."""
+    """The host side of a copy: ``pageable``, ``pinned``, or ``""`` for unknown or none."""
     collective: Objects
-    """Of a collective's kernel its name, else ``""``."""
+    """The name of the collective that a kernel runs, else ``""``."""
     group: Objects
     """The process group of a collective, ``""`` unknown."""
     launch: Ints
@@ -126,7 +126,7 @@ class Calls(Table):
     """What the call does (``names.Role``), ``""`` for one that the table of names does not hold."""
     correlation: Ints
     copy_kind: Ints
-    """Of HIP's copies a key of ``names.HIP_COPY_KINDS``, −1 unknown or none."""
+    """A key of ``names.HIP_COPY_KINDS`` for HIP's copies, −1 unknown or none."""
 
     @property
     def dur(self) -> Ints:
@@ -170,7 +170,7 @@ class Ops(Marks):
 
 @dataclass(frozen=True)
 class SyncRecords(Table):
-    """What the profiler recorded of waits, in order of ``ts``. ``row`` is a row of ``Trace.sync``."""
+    """The profiler's own records of waits, in order of ``ts``. ``row`` is a row of ``Trace.sync``."""
 
     ts: Ints
     end: Ints
@@ -178,7 +178,7 @@ class SyncRecords(Table):
     device: Ints
     stream: Ints
     correlation: Ints
-    """That of the waiting runtime call."""
+    """The correlation of the runtime call that waits."""
     wait_on_stream: Ints
     wait_on_event_correlation: Ints
     """Correlation of the call that recorded the event."""
@@ -188,9 +188,9 @@ class SyncRecords(Table):
 class Waits(Table):
     """The waits of the traced process, the profiler's own left out, in order of ``ts``.
 
-    A copy put on a stream from or to pageable memory blocks inside its call too. It is no row here, since the wait that
-    follows it in a blocking copy is, and takes over its blocked time. A copy with no wait behind it keeps its own: the
-    length of its launch.
+    A copy from or to pageable memory that is put on a stream also blocks inside its call. It is no row here: the wait
+    that follows it in a blocking copy is one, and its blocked time includes the copy's. A copy with no wait after it
+    has its own blocked time: the length of its launch.
     """
 
     ts: Ints
@@ -364,10 +364,10 @@ class Bubbles(Table):
     cause: Objects
     """The greatest part of the gap, one of ``CAUSES``."""
     by_cause: Ints
-    """(n, causes) nanoseconds of the gap by cause, in the order of ``CAUSES``; they sum to ``dur``."""
+    """Nanoseconds of the gap by cause (n, causes), in the order of ``CAUSES``. They sum to ``dur``."""
 
     def due_to(self, cause: str) -> Ints:
-        """(n,) nanoseconds of each gap that are due to one of ``CAUSES``."""
+        """Nanoseconds of each gap (n,) that are due to one of ``CAUSES``."""
         return self.by_cause[:, CAUSES.index(cause)]
 
     @property

@@ -23,7 +23,7 @@ from syncscope.timeline.overlap import busiest, compute_unions, overlap
 from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places
 from syncscope.timeline.prints import find_prints
-from syncscope.timeline.stacks import PythonStacks, is_user
+from syncscope.timeline.python_stacks import PythonStacks, is_user
 from syncscope.timeline.steps import find_blocked, find_span, step_of
 from syncscope.timeline.tables import (
     Activities,
@@ -116,7 +116,7 @@ class Tables:
 
     @cached_property
     def bubbles(self) -> Bubbles:
-        """Those of ``device``."""
+        """The bubbles of ``device``."""
         if self.device is None or self.span is None:
             return NO_BUBBLES
         waits = self.waits.take(is_wait(self.waits.kind) & (self.waits.pending != 0))
@@ -137,7 +137,7 @@ class Tables:
 
     @cached_property
     def device(self) -> int | None:
-        """The busiest device: overlap and idle time speak of it alone. ``None`` without device activity."""
+        """The busiest device. Overlap and idle time are about this device only. ``None`` without device activity."""
         return busiest(self.activities)
 
     @cached_property
@@ -147,12 +147,12 @@ class Tables:
 
     @cached_property
     def span(self) -> tuple[int, int] | None:
-        """Begin and end of what is looked at, in ns (``steps.find_span``)."""
+        """Begin and end of the part of the trace that is analysed, in ns (``steps.find_span``)."""
         return find_span(self.steps, self.activities, self.drained)
 
     @cached_property
     def drained(self) -> int | None:
-        """When the device had finished the last step's work, ns; ``None`` where nobody looked."""
+        """When the device had finished the last step's work, ns; ``None`` where that was not recorded."""
         recording = self.trace.recording
         if recording is None or recording.steps.drained_ns is None or not len(self.steps):
             return None

@@ -32,7 +32,7 @@ AT_ONCE = 50_000
 
 
 def is_wait(kind: Objects) -> Bools:
-    """Which waits (n,), by their ``kind``, are waits proper: calls for memory, which only may wait, are left out."""
+    """Which waits (n,), by their ``kind``, wait for certain. Calls for memory may wait, and are left out."""
     return np.isin(kind, [KINDS[role] for role in SYNC_ROLES])
 
 
@@ -41,14 +41,14 @@ def find_waits(calls: Calls, ops: Ops) -> Waits:
     rows = np.flatnonzero(np.isin(calls.role, list(KINDS)))
     # A driver's wait inside a runtime's is the same wait.
     rows = rows[Nesting(calls.ts[rows], calls.end[rows], calls.tid[rows]).parent < 0]
-    found = calls.take(rows)
-    op = ops.nesting.innermost(found.tid, found.ts, found.end)
-    known = np.isin(found.tid, list(ops.nesting.threads()))
+    waiting = calls.take(rows)
+    op = ops.nesting.innermost(waiting.tid, waiting.ts, waiting.end)
+    known = np.isin(waiting.tid, list(ops.nesting.threads()))
     unknown = np.full(len(rows), -1, dtype=np.int64)
     return Waits(
-        row=np.arange(len(rows), dtype=np.int64), ts=found.ts, end=found.end, begin=found.ts, call=rows,
-        name=found.name, kind=objects([KINDS[role] for role in found.role]), tid=found.tid, step=unknown,
-        correlation=found.correlation, op=op, ops=ops.chains(op), ops_known=known,
+        row=np.arange(len(rows), dtype=np.int64), ts=waiting.ts, end=waiting.end, begin=waiting.ts, call=rows,
+        name=waiting.name, kind=objects([KINDS[role] for role in waiting.role]), tid=waiting.tid, step=unknown,
+        correlation=waiting.correlation, op=op, ops=ops.chains(op), ops_known=known,
         copy_call=_completed_copies(calls, rows, op, known, ops), copy=unknown, pending=unknown,
         place=np.zeros(len(rows), dtype=np.int64),
     )  # fmt: skip
@@ -92,7 +92,8 @@ def in_profiler(waits: Waits, calls: Calls, places: Places) -> Bools:
 
 
 def join_copies(waits: Waits, copies: Copies) -> tuple[Waits, Copies]:
-    """Waits and copies that name each other; a wait that completes a pageable copy takes over its blocked time."""
+    """Waits and copies with the rows of each other. The blocked time of a wait that completes a pageable copy includes
+    the copy's."""
     copy = np.where(waits.copy_call >= 0, find_first(copies.launch, waits.copy_call), -1)
     pageable = np.append(copies.memory == "pageable", False)[copy]
     began = np.append(copies.launch_ts, 0)[copy]

@@ -1,4 +1,4 @@
-"""The traces that a path stands for: a file itself, or every chrome trace in a folder and below it."""
+"""Find the traces at a path: the file itself, or every chrome trace in a folder and below it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_TRACE = "no trace in this folder (*.json or *.json.gz of torch.profiler)"
 
 
 def find_traces(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The trace files that paths stand for, each once. A path may be a URL that fsspec knows, of a file or a folder.
+    """Find the trace files at some paths, each once. A path may be a URL that fsspec knows, of a file or a folder.
 
     Raises ``TraceError`` for a folder without traces and for a URL that cannot be read, and ``ValueError`` for no path.
     """

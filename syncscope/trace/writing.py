@@ -14,7 +14,7 @@ PRIVATE = 0o600
 def write_atomically(
     path: str | os.PathLike[str], pieces: Iterable[bytes | memoryview], permissions: int | None = None
 ) -> None:
-    """Write ``pieces``, one behind the other, to a temporary file in the same folder, then put it at ``path`` at once.
+    """Write ``pieces``, one after the other, to a temporary file in the same folder, then put it at ``path`` at once.
 
     A reader never sees half of the file. An error or an interrupt leaves what was there before, and nothing else.
     A symbolic link stays one: its target is replaced. A pipe or a device is written to, not replaced. By default a

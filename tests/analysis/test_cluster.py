@@ -107,7 +107,7 @@ def test_a_cluster_gives_the_report_of_one_machine(tmp_path: Path, monkeypatch: 
         assert calls == [(done, 4) for done in range(1, 5)]
         # What fails on the workers however often it is tried is calls of every rank.
         (entry,) = there.analyze(files[:1], msgspec.structs.replace(JOB, version="0.0.1")).report.unread
-        assert entry.why.startswith("failed on the cluster: RuntimeError: asked by syncscope 0.0.1, and this is ")
+        assert entry.why.startswith("failed on the cluster: RuntimeError: the client runs syncscope 0.0.1, and this ")
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from syncscope.timeline.groups import group_rows, number_groups, number_in_group
+from syncscope.timeline.row_groups import group_rows, number_groups, number_in_group
 from syncscope.timeline.tables import Marks, Ops, objects
 from tests.builders import TraceBuilder
 

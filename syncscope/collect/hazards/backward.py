@@ -1,6 +1,6 @@
-"""The order that autograd's engine puts streams in by itself.
+"""Follow the order in which autograd's engine puts streams.
 
-The engine runs each node of a backward pass on the stream of its forward operator. In C++, where nobody sees it, it
+The engine runs each node of a backward pass on the stream of its forward operator. In C++, where no hook sees it, it
 lets a stream wait for the caller's current streams before its first node, for the streams that its gradients come
 from before each node, and lets the caller's streams wait for all of them at the end.
 """
@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.runtime import Runtime
+from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.patching import Patches
 
 
@@ -28,9 +28,8 @@ class BackwardOrder:
     """Gives ``clocks`` the engine's order, a little more than it guarantees: each operator of a pass comes after all
     earlier operators of the pass, whatever gradients it takes.
 
-    A stream that a hook or a ``Function.backward`` makes current by ``torch.cuda.stream`` is the program's affair:
-    the engine orders nothing there. ``on_window_thread`` says whether this is the thread that the window was opened on.
-    """
+    A stream that a hook or a ``Function.backward`` makes current by ``torch.cuda.stream`` is up to the program: the
+    engine orders nothing there. ``on_window_thread`` says whether this is the thread that the window was opened on."""
 
     def __init__(self, torch: Any, clocks: Clocks, runtime: Runtime, on_window_thread: Callable[[], bool]) -> None:
         self._torch = torch

@@ -10,12 +10,12 @@ from types import FrameType
 from typing import Any
 
 from syncscope.collect.hazards.backward import BackwardOrder
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.effects import Effects, find_tensors, read_effects
 from syncscope.collect.hazards.memory import Span, Storages, is_dense, span_of
 from syncscope.collect.hazards.races import Call, Direction, Races
 from syncscope.collect.hazards.runtime import Runtime
 from syncscope.collect.hazards.shadow import Access, ShadowMemory
+from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.paths import OURS
 
 
@@ -72,20 +72,20 @@ class RaceDetector:
 
     def begin(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OperatorRun | None:
         """An operator is about to run."""
-        found = self._effects.get(func)
-        if found is None:
-            found = self._effects[func] = read_effects(func._schema)
-        if found.none:
+        effects = self._effects.get(func)
+        if effects is None:
+            effects = self._effects[func] = read_effects(func._schema)
+        if effects.none:
             return None
-        running = OperatorRun(found)
-        if found.kind == "join":
+        running = OperatorRun(effects)
+        if effects.kind == "join":
             self._clocks.wait_for_all(*self._runtime.current_streams())
-        if found.kind == "copy":
+        if effects.kind == "copy":
             self._copy(running, args, kwargs)
-        elif found.kind == "conversion":
+        elif effects.kind == "conversion":
             self._conversion(running, args[0], kwargs)
         else:
-            for position, name, touch in found.arguments:
+            for position, name, touch in effects.arguments:
                 value = args[position] if position < len(args) else kwargs.get(name)
                 for tensor in find_tensors(value, self._tensor):
                     self._touch(running, tensor, touch == "write")

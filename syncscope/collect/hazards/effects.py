@@ -1,4 +1,4 @@
-"""What an operator does to the memory of its arguments, read off its schema.
+"""Read from an operator's schema what it does to the memory of its arguments.
 
 An argument that the schema marks as written is written, one that is only viewed is not touched, every other one is
 read. A result is written unless it is a view. ``torch.cuda._sanitizer.ArgumentHandler`` decides the same way, but it

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.runtime import Runtime
+from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
 
 
@@ -28,7 +28,7 @@ class _Here(threading.local):
 
 
 class ImplicitWaits:
-    """Tells ``clocks`` of the waits inside operators, from ``open`` to ``close``."""
+    """Reports the waits inside operators to ``clocks``, from ``open`` to ``close``."""
 
     def __init__(self, torch: Any, clocks: Clocks, runtime: Runtime) -> None:
         self._torch = torch

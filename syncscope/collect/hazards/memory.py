@@ -124,5 +124,5 @@ def span_of(tensor: Any) -> Span | None:
 
 def is_dense(tensor: Any) -> bool:
     """Whether a tensor's bytes have no gaps and no item twice, in whatever order of dimensions."""
-    found = span_of(tensor)
-    return found is not None and found.stop - found.start == tensor.numel() * tensor.element_size()
+    covered = span_of(tensor)
+    return covered is not None and covered.stop - covered.start == tensor.numel() * tensor.element_size()

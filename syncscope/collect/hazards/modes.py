@@ -51,7 +51,7 @@ class OperatorHooks:
             self._failed("torch.compile", error)
         for stack, mode in zip(self._stacks, self._modes, strict=True):
             stack.insert(mode)
-        # ``torch.save`` asks no mode.
+        # ``torch.save`` calls no mode.
         self._replaced.replace(self._torch.Tensor, "_reduce_ex_internal", self._pickles)
 
     def close(self) -> None:

@@ -48,7 +48,7 @@ class Races:
         self._streams: dict[int, str] = {}
 
     def take(self) -> tuple[HazardEvent, ...]:
-        """The races so far, in the order they were first seen; the list starts anew."""
+        """The races so far, in the order they were first seen. Empties the list."""
         events, self._events = self._events, {}
         return tuple(events.values())
 

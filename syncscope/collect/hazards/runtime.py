@@ -1,4 +1,4 @@
-"""What the race detector asks of the device's runtime: where a tensor lies, and which stream is current."""
+"""What the race detector needs from the device's runtime: where a tensor lies, and which stream is current."""
 
 from __future__ import annotations
 

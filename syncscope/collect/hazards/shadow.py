@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.memory import Span
+from syncscope.collect.hazards.vector_clocks import Clocks
 
 MOST = 256
 """Accesses kept of one storage. Beyond that the oldest are forgotten, and races with them are missed."""

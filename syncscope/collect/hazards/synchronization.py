@@ -1,4 +1,4 @@
-"""Waits and orders that a program asks for in Python: by streams, events, whole devices, collectives and futures.
+"""See waits and orders that a program makes in Python: with streams, events, whole devices, collectives and futures.
 
 PyTorch's own trace of these (``torch.cuda._gpu_trace``) would also show those made in C++, but it calls Python where
 an exception may be on its way, which replaces the exception, and it can never be switched off. What C++ orders is
@@ -12,9 +12,9 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.implicit import ImplicitWaits
 from syncscope.collect.hazards.runtime import Runtime
+from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.patching import Patches
 
 Report = Callable[[Any, Any, Any], None]
@@ -153,8 +153,8 @@ class SynchronizationHooks:
     def _event(event: Any) -> int | None:
         """The raw handle of a ``torch.cuda.Event`` or ``torch.Event``; ``None`` for one that was never recorded.
 
-        A handle may be that of an earlier event that is gone. Then it has been recorded anew since, which is seen.
-        """
+        A handle may be that of an earlier event that is gone. The new event has then been recorded since, which is
+        seen."""
         return int(event.cuda_event if hasattr(event, "cuda_event") else event.event_id) or None
 
 

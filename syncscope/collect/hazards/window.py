@@ -7,12 +7,12 @@ import threading
 from typing import Any
 
 from syncscope.collect.hazards.backward import BackwardOrder
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.detector import RaceDetector
 from syncscope.collect.hazards.implicit import ImplicitWaits
 from syncscope.collect.hazards.modes import OperatorHooks
 from syncscope.collect.hazards.runtime import CudaRuntime, Runtime
 from syncscope.collect.hazards.synchronization import SynchronizationHooks
+from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.schema.recording import HazardEvent
@@ -51,7 +51,7 @@ class HazardWindow:
             hooks.close()
 
     def take(self) -> tuple[HazardEvent, ...]:
-        """The races so far, in the order they were first seen; the list starts anew."""
+        """The races so far, in the order they were first seen. Empties the list."""
         return self._detector.races.take()
 
     def _on_window_thread(self) -> bool:

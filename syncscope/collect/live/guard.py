@@ -100,7 +100,7 @@ def fix_for(*names: str) -> str:
 
 
 def direction_of(name: str) -> Direction:
-    """Which way a waiting call copied, as far as its name says."""
+    """The direction in which a waiting call copied, from its name; ``unknown`` where the name does not show it."""
     if name in ("to", "cuda", "copy_"):
         return copy_direction()
     return "device-to-host" if name in _TO_HOST else "unknown"

@@ -1,4 +1,4 @@
-"""Everything that says at which line the program waited or copied, as one list of events."""
+"""Record at which lines the program waits and copies, as one list of events."""
 
 from __future__ import annotations
 

@@ -36,13 +36,12 @@ FILTER: Any = ("always", re.compile("|".join((MESSAGE, *NOTICES))), Warning, Non
 
 
 class SyncDebugMode:
-    """PyTorch's sync debug mode, shared by everybody in the process who listens to its warnings.
+    """PyTorch's sync debug mode, shared by all listeners in the process.
 
-    While anybody listens, the mode is *warn* and each warning calls every listener with the waiting frame. The program
-    still reads and sets a mode of its own: in *warn* its warnings pass, in *error* we leave the mode alone, and its
-    waits raise. ``hold_filter`` swallows warnings also after the last listener has gone, because a wait that began on
-    another thread may warn late.
-    """
+    While there is a listener, the mode is *warn* and each warning calls every listener with the waiting frame. The
+    program still reads and sets a mode of its own: in *warn* its warnings pass, in *error* we leave the mode alone, and
+    its waits raise. ``hold_filter`` swallows warnings also after the last listener has gone, because a wait that began
+    on another thread may warn late."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[FrameType], None]] = []
@@ -89,8 +88,8 @@ class SyncDebugMode:
     def suspend_if_unnoticed(self) -> bool:
         """Switch the warnings off for a call that is recorded anyway, which costs less than its warning.
 
-        Does nothing and returns ``False`` where somebody would miss a warning: another listener, another thread, or
-        the program that asked for warnings. After ``True``, ``resume`` ends it.
+        Does nothing and returns ``False`` where a warning would be missed: by another listener, by another thread, or
+        by a program that has switched warnings on. After ``True``, ``resume`` ends it.
         """
         if self.program_mode != DEFAULT or len(self._listeners) != 1 or len(_live_threads) != 1:
             return False

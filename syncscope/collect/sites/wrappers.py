@@ -127,7 +127,7 @@ class CallWrappers:
         self._patches.replace(owner, name, make)
 
     def _record_conversions(self, name: str) -> None:
-        """Record the calls of ``Tensor.to`` and its kin that copy between host and device."""
+        """Record the calls of ``Tensor.to``, ``cuda`` and ``cpu`` that copy between host and device."""
         record, now, caller, warnings = self._record, time.time_ns, sys._getframe, self.warnings
         suspend, resume = self._mode.suspend_if_unnoticed, self._mode.resume
         plain = (self._torch.Tensor, self._torch.nn.Parameter)

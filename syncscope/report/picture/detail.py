@@ -1,4 +1,4 @@
-"""Fewer bars than events: small neighbours of one kind become one, and say how many they are."""
+"""Draw fewer bars than events: merge small neighbours of one kind into one bar that has their number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FINEST = 128
 
 @dataclass(frozen=True)
 class Bars(Rows):
-    """Rows that stand for events. What is not of all of them is of the longest."""
+    """Rows that stand for one or more events. Name, size and links are those of the longest event."""
 
     key: Ints
     merged: Ints

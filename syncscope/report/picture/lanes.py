@@ -30,7 +30,7 @@ MOST_ITEMS = 1_000_000
 """Bars of a page, all its ranks together: some 4 MB."""
 
 FIRST_STEPS = 3
-"""Steps in which every event has a bar of its own, as far as half of all bars allow."""
+"""In so many of the first steps every event has a bar of its own, if these bars are at most half of all."""
 
 AROUND = 2_000_000
 """Nanoseconds around the first occurrence of a wait or copy in which every event has one."""
@@ -98,7 +98,8 @@ class Lanes(msgspec.Struct, frozen=True, kw_only=True):
     bars: dict[str, Column]
     """The table ``BARS``, a column each."""
     links: tuple[Column, Column]
-    """From which bar to which: what a launch led to, what a wait waited for, the wait behind idle time."""
+    """The two ends of each link, as bars: a launch and its activity, a wait and what it waited for, idle time and the
+    wait that caused it."""
     blocked_ms_per_step: float | None = None
     """``Timeline.blocked_ms_per_step``."""
     events: int
@@ -217,17 +218,17 @@ def _inside(rows: Rows, ts: Ints, end: Ints) -> Bools:
     """Which rows any of the spans from ``ts`` to ``end`` touches."""
     spans = Union(ts, end)
     after = np.searchsorted(spans.end, rows.ts)
-    found: Bools = rows.end >= np.append(spans.ts, np.iinfo(np.int64).max)[after]
-    return found
+    touched: Bools = rows.end >= np.append(spans.ts, np.iinfo(np.int64).max)[after]
+    return touched
 
 
 def find_series(lane: Ints, kind: Ints) -> tuple[Series, ...]:
     """The series of bars that are in order of ``lane`` (n,) and ``kind`` (n,)."""
-    found = []
+    series = []
     _, first = _combinations(lane, kind)
     for begin, end in pairwise([*first.tolist(), len(lane)]):
-        found.append(Series(lane=int(lane[begin]), kind=int(kind[begin]), first=begin, count=end - begin))
-    return tuple(found)
+        series.append(Series(lane=int(lane[begin]), kind=int(kind[begin]), first=begin, count=end - begin))
+    return tuple(series)
 
 
 def pack_columns(table: Mapping[str, Ints]) -> dict[str, Column]:
@@ -245,14 +246,14 @@ def _lanes(order: list[LaneKey], timeline: Timeline) -> tuple[Lane, ...]:
     """Threads by name, with their number where a name is not enough; streams by number."""
     names = {tid: timeline.thread_name(tid) for where, tid, _, _ in order if where == HOST}
     shared = {name for name, count in Counter(names.values()).items() if count > 1}
-    found = []
+    lanes = []
     for where, tid, device, stream in order:
         if where == HOST:
-            found.append(Lane(label=_thread_label(names[tid], tid, shared), place="host", tid=tid))
+            lanes.append(Lane(label=_thread_label(names[tid], tid, shared), place="host", tid=tid))
             continue
         label = "idle" if where == IDLE else "stream" if stream < 0 else f"stream {stream}"
-        found.append(Lane(label=label, place=PLACES[where], device=device, stream=stream if where == STREAM else None))
-    return tuple(found)
+        lanes.append(Lane(label=label, place=PLACES[where], device=device, stream=stream if where == STREAM else None))
+    return tuple(lanes)
 
 
 def _thread_label(name: str | None, tid: int, shared: set[str | None]) -> str:

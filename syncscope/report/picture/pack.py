@@ -1,4 +1,4 @@
-"""Columns of whole numbers in few bytes, for a page that holds a million of them.
+"""Pack columns of whole numbers into few bytes, for a page that holds a million of them.
 
 A column is zigzagged (so that small negative numbers are small), cut into planes of equal significance (all lowest
 bytes first), of which only those in use are kept, and compressed in the zlib format: what a browser reads back without

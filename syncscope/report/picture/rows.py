@@ -7,12 +7,11 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from syncscope.report.picture.spots import Spots
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools, Ints, Union
-from syncscope.timeline.tables import Objects
+from syncscope.timeline.tables import Marks, Objects
 from syncscope.timeline.timeline import Timeline
 from syncscope.timeline.waits import is_wait
 
@@ -43,7 +42,7 @@ class Rows:
     spot: Ints
     """Index in ``Spots.all``, −1 for what is no wait and no copy."""
     link: Ints
-    """Row of the picture that it led to or waited for (idle: the wait behind it), −1 none."""
+    """Row of the picture that it launched or waited for (for idle time the wait that caused it), −1 none."""
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -74,13 +73,11 @@ SLACK = 20_000
 def picture_rows(timeline: Timeline, spots: Spots) -> Rows:
     """Everything a picture can show: calls, device rows, outermost ops and annotations, bubbles, and what is exposed,
     in this order."""
-    trace = timeline.trace
-    device = _device_rows(timeline, spots)
-    marker = trace.ops["name"].astype(str).str.startswith(MARKER).to_numpy(bool)
-    outermost = trace.ops[_outermost(timeline.ops.nesting.parent, marker)]
-    notes = trace.annotations
-    notes = notes[~notes["name"].astype(str).str.startswith(MARKER).to_numpy(bool)]
-    hosts = _host_rows(outermost, "op"), _host_rows(_widest(notes), "annotation")
+    device, ops, annotations = _device_rows(timeline, spots), timeline.ops, timeline.annotations
+    ops = ops.take(_outermost(ops.nesting.parent, _is_marker(ops)))
+    annotations = annotations.take(~_is_marker(annotations))
+    annotations = annotations.take(_widest(annotations))
+    hosts = _host_rows(ops, "op"), _host_rows(annotations, "annotation")
     # The links of calls and bubbles rely on calls being first and device rows second.
     return _concatenated([_call_rows(timeline, spots), device, *hosts, _bubble_rows(timeline), *_exposed_rows(device)])
 
@@ -98,13 +95,13 @@ def _concatenated(parts: Sequence[Rows]) -> Rows:
     return Rows(**{field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Rows)})
 
 
-def _host_rows(table: pd.DataFrame, kind: str) -> Rows:
-    ts, end, tid = (table[column].to_numpy(np.int64) for column in ("ts", "end", "tid"))
-    return _rows(ts, end, HOST, kind, tid=tid, name=table["name"].astype(object).to_numpy(object))
+def _host_rows(marks: Marks, kind: str) -> Rows:
+    return _rows(marks.ts, marks.end, HOST, kind, tid=marks.tid, name=marks.name)
 
 
 def _call_rows(timeline: Timeline, spots: Spots) -> Rows:
-    """The runtime calls. Device rows stand behind them: what a call launched or waited for has its row there."""
+    """The runtime calls. The device rows follow them in the picture, so a link to a device row is its row plus the
+    number of calls."""
     calls, waits, copies = timeline.calls, timeline.waits, timeline.copies
     kind = np.where(np.isin(calls.role, list(COMMANDS)), KIND["launch"], KIND["call"])
     spot, size = np.full(len(calls), -1, np.int64), np.full(len(calls), -1, np.int64)
@@ -146,36 +143,42 @@ def find_awaited(timeline: Timeline) -> Ints:
     """For each wait the row of ``Trace.device`` it waited for, −1 none: its copy, else the last to end during the
     wait of what was launched before it."""
     waits, device = timeline.waits, timeline.activities
-    found: Ints = np.append(timeline.copies.device_row, -1)[waits.copy]
+    awaited: Ints = np.append(timeline.copies.device_row, -1)[waits.copy]
     # What was launched before the trace began, or by a call it does not hold, counts as launched before the wait.
     launched = np.append(timeline.calls.ts, 0)[device.launch]
     launched = np.where(device.launch >= 0, launched, device.end.min(initial=0))
     order = np.argsort(device.end, kind="stable")
-    alone = np.flatnonzero((found < 0) & is_wait(waits.kind))
+    alone = np.flatnonzero((awaited < 0) & is_wait(waits.kind))
     last = np.searchsorted(device.end[order], waits.end[alone] + SLACK, side="right")
     for wait, begin, ended in zip(alone, waits.begin[alone], last, strict=True):
         for row in order[:ended][::-1]:
             if device.end[row] < begin or launched[row] < begin:
-                found[wait] = row if device.end[row] >= begin else -1
+                awaited[wait] = row if device.end[row] >= begin else -1
                 break
-    return found
+    return awaited
 
 
 def _outermost(parent: Ints, marker: Bools) -> Bools:
     """Rows with nothing around them but the profiler's step markers."""
     inside = np.append(~marker, False)[parent]
-    found: Bools = ~marker & ~inside
-    return found
+    outermost: Bools = ~marker & ~inside
+    return outermost
 
 
-def _widest(notes: pd.DataFrame) -> pd.DataFrame:
-    """Annotations that no other one of their thread holds."""
-    if not len(notes):
-        return notes
-    reach = notes.groupby("tid")["end"].cummax()
-    before = reach.groupby(notes["tid"]).shift(fill_value=notes["ts"].min() - 1)
-    found: pd.DataFrame = notes[(notes["end"] > before).to_numpy(bool)]
-    return found
+def _is_marker(marks: Marks) -> Bools:
+    """Which rows (n,) are the profiler's step markers."""
+    markers = {name: name.startswith(MARKER) for name in set(marks.name)}
+    return np.array([markers[name] for name in marks.name], dtype=bool)
+
+
+def _widest(marks: Marks) -> Bools:
+    """Which rows (n,) no other row of their thread holds."""
+    widest = np.ones(len(marks), dtype=bool)
+    for tid in np.unique(marks.tid):
+        own = np.flatnonzero(marks.tid == tid)
+        reach = np.maximum.accumulate(marks.end[own])
+        widest[own[1:]] = marks.end[own[1:]] > reach[:-1]
+    return widest
 
 
 def _bubble_rows(timeline: Timeline) -> Rows:
@@ -191,13 +194,13 @@ def _exposed_rows(device: Rows) -> list[Rows]:
     not count."""
     moving = device.take(np.isin(device.kind, [KIND[kind] for kind in ("HtoD", "DtoH", "copy", "collective")]))
     computing = device.take(device.kind == KIND["compute"])
-    found = []
+    parts = []
     for number, stream in sorted(set(zip(moving.device.tolist(), moving.stream.tolist(), strict=True))):
         compute = _union(computing.take(computing.device == number))
         ts, end = _union(moving.take((moving.device == number) & (moving.stream == stream))).without(compute)
         lane = {"device": np.full(len(ts), number, np.int64), "stream": np.full(len(ts), stream, np.int64)}
-        found.append(_rows(ts, end, STREAM, "exposed", **lane, name=np.full(len(ts), "exposed", object)))
-    return found
+        parts.append(_rows(ts, end, STREAM, "exposed", **lane, name=np.full(len(ts), "exposed", object)))
+    return parts
 
 
 def _union(rows: Rows) -> Union:

@@ -39,11 +39,11 @@ class Spots:
     def of_waits(self) -> Ints:
         """For each wait (n,) the number of its spot. The findings of its copy come after its own."""
         waits = self._tables.waits
-        found = []
+        numbers = []
         for row, (copy, place) in enumerate(zip(waits.copy.tolist(), waits.place.tolist(), strict=True)):
             findings = dict.fromkeys((*self._of_wait.get(row, ()), *self._of_copy.get(copy, ())))
-            found.append(self._spot(place, tuple(findings)))
-        return np.array(found, dtype=np.int64)
+            numbers.append(self._spot(place, tuple(findings)))
+        return np.array(numbers, dtype=np.int64)
 
     def of_copies(self, copies: Ints, *, waits_first: bool = False) -> Ints:
         """For each of these copies (n,) the number of its spot. The findings of its wait come after its own, or first:
@@ -53,11 +53,11 @@ class Spots:
             return (number in self._about_waits) != waits_first, number
 
         places = self._tables.copies.place[copies]
-        found = [
+        numbers = [
             self._spot(place, tuple(sorted(self._of_copy.get(copy, ()), key=order)))
             for copy, place in zip(copies.tolist(), places.tolist(), strict=True)
         ]
-        return np.array(found, dtype=np.int64)
+        return np.array(numbers, dtype=np.int64)
 
     def _spot(self, place: int, findings: tuple[int, ...]) -> int:
         site = self._places[place].site
@@ -71,8 +71,8 @@ def _numbered(hits: Iterable[Hit]) -> Iterable[tuple[int, Hit]]:
 
 def _by_row(rows: Iterable[tuple[int, Iterable[int]]]) -> dict[int, list[int]]:
     """For each row the numbers of the findings that speak of it, in order."""
-    found: dict[int, list[int]] = {}
+    by_row: dict[int, list[int]] = {}
     for number, mine in rows:
         for row in dict.fromkeys(mine):
-            found.setdefault(row, []).append(number)
-    return found
+            by_row.setdefault(row, []).append(number)
+    return by_row

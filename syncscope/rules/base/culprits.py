@@ -1,4 +1,4 @@
-"""The findings whose waits emptied a device's queue, and the loader that it waited for."""
+"""Find what left a device idle: the findings whose waits emptied its queue, and the loader that it waited for."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from syncscope.schema.findings import Finding
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Union
 from syncscope.timeline.places import NOWHERE
-from syncscope.timeline.tables import CAUSES
-
-WAIT = CAUSES.index("wait")
 
 
 class Culprit(NamedTuple):
-    """A finding whose waits emptied the queue; idle ms per step that they caused, and of the whole bubbles behind."""
+    """A finding whose waits emptied the queue, with milliseconds a step: idle time that the waits caused, and the whole
+    length of the bubbles after them."""
 
     finding: Finding
     caused_ms: float
     behind_ms: float
 
     def place(self, least_ms: float) -> Place:
-        """Where the waits are, if bubbles of so many ms lie behind them."""
+        """Where the waits are, ``NOWHERE`` if the bubbles after them are shorter than ``least_ms`` a step."""
         if self.behind_ms < least_ms:
             return NOWHERE
         finding = self.finding
@@ -35,7 +33,7 @@ def find_culprits(inspection: Inspection) -> list[Culprit]:
     """The findings whose waits emptied the queue, the one that caused the most first."""
     timeline, bubbles = inspection.timeline, inspection.timeline.bubbles
     caused, behind = np.zeros((2, len(timeline.waits) + 1), dtype=np.int64)
-    np.add.at(caused, bubbles.emptied_by, bubbles.by_cause[:, WAIT])
+    np.add.at(caused, bubbles.emptied_by, bubbles.due_to("wait"))
     np.add.at(behind, bubbles.emptied_by, bubbles.dur)
     scale = 1e-6 / max(len(timeline.steps), 1)
     culprits = []

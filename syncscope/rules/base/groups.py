@@ -12,22 +12,22 @@ from syncscope.rules.base.occurrences import Occurrences
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
-from syncscope.timeline.op_chains import ops_of
+from syncscope.timeline.op_chains import known_op, ops_of
 
 SAVING_NULL_WHY = "only the rules were run: no saving was estimated"
 
 MANY = 8
-"""Copies a step at one site from which on they are many."""
+"""Copies count as many if there are at least this many of them a step at one site."""
 
 SMALL = 65_536
-"""Bytes of a copy up to which its fixed cost counts, not its size: an H200 moves them in 1.2 µs from pinned memory,
-while the call that asks for the copy takes 4 µs and more."""
+"""Up to this many bytes the fixed cost of a copy counts, not its size: an H200 moves them in 1.2 µs from pinned memory,
+while the call that starts the copy takes 4 µs or more."""
 
 LEAST_SHARE = 0.01
-"""Exposed time of a site, as a share of the step, below which it is not reported."""
+"""A site is not reported if its exposed time is a smaller share of the step."""
 
 LEAST_NS = 20_000
-"""Exposed time of a site in ns per step below which it is not reported."""
+"""A site is not reported if its exposed time is fewer nanoseconds a step."""
 
 
 def to_ms(ns: float, steps: int = 1) -> float:
@@ -42,7 +42,7 @@ def say_ms(ms: float) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """The occurrences of one rule at one site and one ``at``."""
+    """The occurrences of one rule at one place."""
 
     timeline: Timeline
     place: Place
@@ -63,14 +63,13 @@ class Group:
     @property
     def ops(self) -> tuple[str, ...]:
         """The chain of ops of the first occurrence, outermost first."""
-        found: tuple[str, ...] = self.rows.ops[0]
-        return found
+        chain: tuple[str, ...] = self.rows.ops[0]
+        return chain
 
     @property
     def op(self) -> str | None:
         """The innermost op that a user knows (``aten::item``, not ``aten::_local_scalar_dense``), else the call."""
-        public = [op for op in self.ops if not op.split("::")[-1].startswith("_")] or list(self.ops)
-        return public[-1] if public else str(self.rows.call[0]) or None
+        return known_op(self.ops, str(self.rows.call[0])) or None
 
     @property
     def subject(self) -> str:
@@ -105,7 +104,7 @@ class Group:
         return f"{time} ms {'a step' if self.steps else 'in all'}"
 
     def is_exposed(self, share: float = LEAST_SHARE) -> bool:
-        """Whether the exposed time is worth a finding: ``share`` of the step, and not tiny."""
+        """Whether the exposed time is long enough for a finding: ``share`` of the step, and at least ``LEAST_NS``."""
         exposed, span = self.total("exposed"), self.timeline.span
         if exposed is None or span is None:
             return False
@@ -113,7 +112,7 @@ class Group:
         return exposed / steps >= max(LEAST_NS, share * (span[1] - span[0]) / steps)
 
     def longest(self, column: str, among: Sequence[str]) -> str:
-        """The one of some values of a column whose occurrences are exposed for the longest together."""
+        """The value of ``among`` whose occurrences have the longest exposed time, by the values of a column."""
         time: Counter[str] = Counter()
         for value, exposed in zip(getattr(self.rows, column), self.rows.exposed.tolist(), strict=True):
             time[value] += exposed

@@ -1,4 +1,4 @@
-"""What a rule of one rank hands over: a row for each wait, copy or call that has the problem."""
+"""The occurrences that a rule finds in one rank: a row for each wait, copy or call that has the problem."""
 
 from __future__ import annotations
 
@@ -52,23 +52,24 @@ class Occurrences(Table):
 
     @classmethod
     def at(cls, places: Sequence[Place], **columns: Any) -> Occurrences:
-        """Rows at ``places`` (n,). A column is an array (n,) or one value for all. One left out does not apply."""
+        """Rows at ``places`` (n,). A column is an array (n,), or one value for all rows. A column that is left out does
+        not apply."""
         size = len(places)
         unset: dict[str, Any] = {"row": np.arange(size), "ops": (), "call": "", "sort": "", "cause": ""}
         given = unset | columns
         objects = {"ops", "call", "sort", "cause"}
-        found: dict[str, Any] = {"place": to_objects(places)}
+        arrays: dict[str, Any] = {"place": to_objects(places)}
         for name in (field.name for field in fields(cls) if field.name != "place"):
             value = given.get(name, -1)
             if name in objects:
-                found[name] = to_objects([value] * size if isinstance(value, str | tuple) else value)
+                arrays[name] = to_objects([value] * size if isinstance(value, str | tuple) else value)
             else:
-                found[name] = np.broadcast_to(np.asarray(value, dtype=np.int64), size)
-        return cls(**found)
+                arrays[name] = np.broadcast_to(np.asarray(value, dtype=np.int64), size)
+        return cls(**arrays)
 
     @classmethod
     def joined(cls, parts: Sequence[Occurrences]) -> Occurrences:
-        """The rows of one part after those of another, numbered anew."""
+        """The rows of all parts, one part after the other, numbered from 0."""
         columns = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)}
         return cls(**columns | {"row": np.arange(sum(len(part) for part in parts))})
 
@@ -86,8 +87,8 @@ def places_of(timeline: Timeline, numbers: Ints) -> list[Place]:
 
 def between_host_and_device(copies: Copies) -> Bools:
     """Which copies go from the host to a device or back."""
-    found: Bools = (copies.direction == "HtoD") | (copies.direction == "DtoH")
-    return found
+    crosses: Bools = (copies.direction == "HtoD") | (copies.direction == "DtoH")
+    return crosses
 
 
 def of_waits(waits: Waits, timeline: Timeline) -> Occurrences:
@@ -117,7 +118,7 @@ def of_copies(copies: Copies, timeline: Timeline) -> Occurrences:
 
 
 def of_calls(rows: Ints, timeline: Timeline) -> Occurrences:
-    """One occurrence for each of ``rows`` of ``calls``, all in one place: the finding is no single line's doing."""
+    """One occurrence for each of ``rows`` of ``calls``, all without a place, because no single line causes them."""
     calls = timeline.calls.take(rows)
     return Occurrences.at(
         [NOWHERE] * len(rows),

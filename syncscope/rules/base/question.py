@@ -1,4 +1,4 @@
-"""What the replay of a trace is asked about a rule's findings."""
+"""The question that a rule puts to the replay: which change of the program stands for the fix of its findings."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from enum import Enum
 
 
 class Intervention(Enum):
-    """A change of the program that stands for fixing a finding. The replay tries it, and the step that gets shorter is
-    the finding's saving. The value says what the changed program does."""
+    """A change of the program that stands for fixing a finding. The replay tries it. The finding's saving is the time
+    by which the step gets shorter. The value says what the changed program does."""
 
     REMOVE_WAIT = "the host does not wait; where the wait read no copy, what is launched next waits on the device"
     REMOVE_READ = "neither the wait nor the small copy of the value that is read"
@@ -26,7 +26,7 @@ class Intervention(Enum):
 
 @dataclass(frozen=True)
 class NoQuestion:
-    """No change of one rank's step stands for the fix."""
+    """The replay tries nothing, because no change of one rank's step stands for the fix."""
 
     why: str
     """The finding's ``saving_null_why``."""

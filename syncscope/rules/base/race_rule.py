@@ -12,7 +12,7 @@ from syncscope.schema.recording import Recording
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.places import Hazard, find_hazards
 
-NOT_LOOKED_FOR = "nobody looked for races: record with --hazards"
+NOT_LOOKED_FOR = "no window looked for races: record with --hazards"
 UNSEEN = (
     "races were looked for, but not those through NumPy or DLPack aliases taken earlier, in other threads, in CUDA "
     "graphs, or in C++ extensions and kernels that PyTorch does not dispatch; compiled functions ran uncompiled"

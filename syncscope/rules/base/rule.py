@@ -21,7 +21,7 @@ from syncscope.schema.report import NotChecked, Report, TraceInfo
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.op_chains import ops_of
-from syncscope.timeline.stacks import is_user
+from syncscope.timeline.python_stacks import is_user
 from syncscope.timeline.tables import Waits
 
 LIBRARIES = "<site-packages>/"
@@ -70,13 +70,14 @@ class Rule(ABC):
     """Reads after "allow"."""
     severity: ClassVar[Severity]
     needs: ClassVar[tuple[str, ...]]
-    """What a trace must hold for an exact answer, in the words of ``TraceInfo.has`` (``device``: device activity)."""
+    """What a trace must hold so that the rule can be checked: entries of ``TraceInfo.has``, or ``device`` for device
+    activity."""
     gated: ClassVar[bool]
     """Whether ``syncscope check`` fails on it unless the configuration says otherwise."""
     question: ClassVar[Intervention | NoQuestion]
     """What the replay tries to find the saving, or why there is nothing to try."""
     advice: ClassVar[tuple[Advice, ...]]
-    """What to write instead, by what is known of a finding: the first that fits."""
+    """What to write instead. The first entry that fits what is known of a finding is given."""
     counts_as_wait: ClassVar[bool] = False
     """Whether its findings count against the budget of waits a step."""
     needs_async_launches: ClassVar[bool] = False
@@ -90,15 +91,15 @@ class Rule(ABC):
 
     @property
     def summary(self) -> str:
-        """Its first line."""
+        """The first line of the documentation."""
         return self.doc.split("\n", 1)[0]
 
     def advise(self, *names: str) -> str:
         """The sentence of the first advice that fits ``names``. Raises ``LookupError`` where none does."""
-        found = choose(self.advice, names)
-        if found is None:
+        entry = choose(self.advice, names)
+        if entry is None:
             raise LookupError(f"{self.code} has no advice for {', '.join(names)}")
-        return found.sentence
+        return entry.sentence
 
     def example(self, fix: str) -> Example | None:
         """The change of code that goes with a finding's fix; else what the documentation calls bad and good."""
@@ -208,8 +209,8 @@ class RunFindings:
 
 
 class RunRule(Rule):
-    """A rule about a run: it compares what the reports of its ranks say. It runs anew whenever reports are merged, so
-    what it found between some of the ranks gives way to what it finds between all."""
+    """A rule about a run: it compares what the reports of its ranks say. It runs again whenever reports are merged, and
+    its new findings replace those from fewer ranks."""
 
     @abstractmethod
     def compare(self, traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> RunFindings:
@@ -217,11 +218,11 @@ class RunRule(Rule):
 
     @abstractmethod
     def can_compare(self, info: TraceInfo) -> bool:
-        """Whether a trace holds what the rule compares. Where not, ``why_unchecked`` said why."""
+        """Whether a trace holds what the rule compares. If not, ``why_unchecked`` has said why."""
 
     @abstractmethod
     def leave_out(self, report: Report) -> Report:
-        """The report without what only this rule's findings are read with."""
+        """The report without the parts that only explain this rule's findings."""
 
 
 def _known(rows: Ints) -> frozenset[int]:

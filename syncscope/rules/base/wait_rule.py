@@ -14,7 +14,7 @@ from syncscope.timeline.intervals import Bools
 from syncscope.timeline.tables import Waits
 
 CALL_NS = 50_000
-"""Nanoseconds that the call of a wait takes at most when there is nothing to wait for."""
+"""The most nanoseconds that the call of a wait takes when there is nothing to wait for."""
 
 
 class WaitRule(RankRule):

@@ -25,7 +25,7 @@ LONGEST_US = 4e15
 _INT64 = 1 << 63
 
 MOST_ELEMENTS = 1 << 58
-"""The size in bytes of a message with so many elements would overflow."""
+"""The size in bytes of a message with more elements would overflow."""
 
 Columns = dict[str, NDArray[np.integer]]
 """The columns of a table by name: integers of any width."""

@@ -21,7 +21,7 @@ from msgspec import field
 
 
 class Args(msgspec.Struct, gc=False):
-    """``args`` of an event: every argument that some table uses. −1 stands for a number that is absent."""
+    """``args`` of an event: every argument that some table uses. A number that is absent is −1."""
 
     correlation: Any = -1
     external_id: Any = field(default=None, name="External id")

@@ -27,7 +27,7 @@ LONGEST = 256 << 20
 """Bytes of an event, and of what comes before and after the events. A longer one belongs to no trace."""
 
 NEAR = 16
-"""The separator must follow within so many times a span's size. Otherwise the events are laid out differently there."""
+"""The separator must follow within this many times a span's size. Otherwise the layout of the events has changed."""
 
 
 class Span(NamedTuple):
@@ -115,14 +115,15 @@ class Pieces:
         raise PiecesFailed
 
     def _spans(self, file: int, separator: bytes, start: int, size: int) -> Iterator[Span]:
-        """The spans from ``start`` on; afterwards the blocks go on behind the last."""
+        """The spans from ``start`` on. Afterwards the blocks continue after the last span."""
         for span in spans(file, start, separator, size):
             yield span
             start = span.end + 1
         self._blocks = blocks(file, start, size)
 
     def _more(self, text: bytes) -> bytes:
-        """``text`` and at least as much behind it, so that searching it from the start is cheap. Empty at the end."""
+        """``text`` with at least as much of the text that follows, so that searching it from the start is cheap. Empty
+        at the end."""
         parts, size = [text], 0
         for block in self._blocks:
             parts.append(block)

@@ -9,9 +9,9 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from syncscope.collect.hazards.clocks import Clocks
 from syncscope.collect.hazards.memory import Span
 from syncscope.collect.hazards.shadow import MOST, Access, ShadowMemory
+from syncscope.collect.hazards.vector_clocks import Clocks
 
 STREAMS, EVENTS, BLOCKS, BYTES = range(3), range(3), range(2), 6
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.compare.occurrences import count_by_fingerprint, expression_key_of, format_count, most_per_step
+from syncscope.compare.fingerprints import count_by_fingerprint, expression_key_of, format_count, most_per_step
 from syncscope.schema.findings import Finding
 from tests.report import sample
 

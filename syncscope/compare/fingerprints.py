@@ -17,7 +17,7 @@ DIGITS = 4
 
 
 @dataclass(frozen=True)
-class Occurrences:
+class FingerprintCount:
     """All findings with one fingerprint."""
 
     findings: tuple[Finding, ...]
@@ -30,12 +30,12 @@ class Occurrences:
         return self.findings[0]
 
 
-def count_by_fingerprint(findings: Iterable[Finding]) -> dict[str, Occurrences]:
+def count_by_fingerprint(findings: Iterable[Finding]) -> dict[str, FingerprintCount]:
     """The occurrences of each fingerprint, in the order of its first finding."""
     groups: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[finding.fingerprint].append(finding)
-    return {fingerprint: Occurrences(tuple(group), most_per_step(group)) for fingerprint, group in groups.items()}
+    return {fingerprint: FingerprintCount(tuple(group), most_per_step(group)) for fingerprint, group in groups.items()}
 
 
 def most_per_step(findings: Iterable[Finding]) -> float | None:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.timeline.calls import COMMANDS
-from syncscope.timeline.groups import number_groups
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.pins import ENTRY, OPS
 from syncscope.timeline.places import Place
+from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.tables import Calls, Waits
 
 

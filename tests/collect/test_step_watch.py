@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the collector's step hooks are PyTorch's")
 
-from syncscope.collect.steps import PATIENCE, StepWatch  # noqa: E402
+from syncscope.collect.step_watch import PATIENCE, StepWatch  # noqa: E402
 
 CALL = torch.nn.Module.__call__
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.collect.hazards.clocks import Clocks
+from syncscope.collect.hazards.vector_clocks import Clocks
 
 MAIN, SIDE, THIRD = 0, 7, 9
 EVENT = 100

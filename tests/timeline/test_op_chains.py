@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.timeline.ops import known_op
+from syncscope.timeline.op_chains import known_op
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.tables import numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PROFILER = ("<site-packages>/torch/profiler/", "<site-packages>/torch/autograd/profiler")
 """Files of the profiler, whose waits are not the program's."""
@@ -51,7 +55,7 @@ class PythonStacks:
         return "" if row < 0 or self._line[row] >= 0 else self._functions[self._function[row]]
 
     def in_profiler(self, rows: Ints) -> Bools:
-        """Which stacks (n,), given by their innermost rows (−1 none), run through the profiler's own files."""
+        """Which stacks (n,), given by their innermost rows (−1 none), pass through the profiler's own files."""
         own = np.array([file.startswith(PROFILER) for file in self._files], dtype=bool)
         # Whether a row or anything around it is the profiler's, walking all stacks outwards at once.
         inside = np.zeros(len(rows), dtype=bool)
