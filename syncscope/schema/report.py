@@ -136,6 +136,10 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The program's own files, as recorded; ``None`` where the recording does not list them."""
     warnings: tuple[str, ...] = ()
     """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
+    lost: tuple[str, ...] = ()
+    """Of ``warnings``, those that say what of the file is not in the tables: nobody knows what it held."""
+    world_size: int | None = None
+    """How many ranks the run had; ``None`` where the trace does not say."""
     meetings: Meetings | None = None
     """``None`` without collectives, and in a program of one rank."""
     hta: HTA | None = None
