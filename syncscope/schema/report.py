@@ -12,7 +12,7 @@ import msgspec
 
 from syncscope.schema.findings import Finding, Frame, Site, SiteSource, Sketch
 from syncscope.schema.hta import HTA
-from syncscope.schema.ranks import BetweenRanks, Unread
+from syncscope.schema.ranks import BetweenRanks, MissingRanks, Unread
 
 SCHEMA_VERSION = 1
 StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "none"]
@@ -196,6 +196,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     between_ranks: BetweenRanks | None = None
     """``None`` where no collectives of two ranks could be compared."""
     unread: tuple[Unread, ...] = ()
+    missing_ranks: tuple[MissingRanks, ...] = ()
 
     def to_json(self, *, indent: int = 2) -> str:
         """The JSON report."""

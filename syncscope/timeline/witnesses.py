@@ -77,8 +77,10 @@ def _counted(timeline: Timeline, times: Ints) -> Bools:
     """Which times (n,) lie inside the steps, or inside the calls of a trace without steps."""
     steps, calls = timeline.steps, timeline.calls
     if len(steps):
-        return step_of(steps, times) >= 0
-    return (times >= calls.ts.min(initial=0)) & (times <= calls.end.max(initial=0))
+        inside: Bools = step_of(steps, times) >= 0
+        return inside
+    during: Bools = (times >= calls.ts.min(initial=0)) & (times <= calls.end.max(initial=0))
+    return during
 
 
 def _about_warnings(timeline: Timeline) -> tuple[Disagreement, ...]:
@@ -137,14 +139,15 @@ def _about_reads(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 
 def _about_bare_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
-    """Values that came to the host in a trace that holds launches and copies but no other call: not even the
-    profiler's own wait."""
+    """Copies to pageable memory of the host, which wait, in a trace that holds launches and copies but no other call:
+    not even the profiler's own wait."""
+    rows = timeline.activities
     bare = bool(np.isin(timeline.calls.role, list(COMMANDS)).all())
-    reads = int((timeline.activities.direction == "DtoH").sum()) if bare else 0
+    reads = int(((rows.direction == "DtoH") & (rows.memory == "pageable")).sum()) if bare else 0
     return _disagree(
         "runtime", reads,
-        "the trace holds a copy to the host, and of the runtime's calls only launches and copies",
-        "the trace holds {} copies to the host, and of the runtime's calls only launches and copies",
+        "the trace holds a copy to pageable memory, and of the runtime's calls only launches and copies",
+        "the trace holds {} copies to pageable memory, and of the runtime's calls only launches and copies",
     )  # fmt: skip
 
 
