@@ -101,7 +101,10 @@ def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
 
 
 def _why_doubted(rule: Rule, timeline: Timeline) -> str | None:
-    """Why what the rule finds cannot be trusted: the first contradiction about rows that it needs."""
+    """Why what the rule finds cannot be trusted: the first contradiction about rows that it needs. Where part of the
+    file was lost, that explains them all, and ``Trace.lost`` says so."""
+    if timeline.trace.lost:
+        return None
     doubted = (one.text for one in timeline.disagreements if one.lost in rule.needs or _needs_steps(rule, one.lost))
     return next(doubted, None)
 
