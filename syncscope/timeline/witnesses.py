@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import CALL_SLACK
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls, numbers
 from syncscope.timeline.waits import KINDS
+from syncscope.trace.names import SYNC_ROLES
 
 if TYPE_CHECKING:
     from syncscope.timeline.timeline import Timeline
@@ -135,19 +135,19 @@ def _about_reads(timeline: Timeline) -> tuple[Disagreement, ...]:
         "runtime", int((~np.isin(reading, waiting)).sum()),
         "an op reads a value from the device, and the trace does not hold its wait",
         "{} ops read a value from the device, and the trace does not hold their waits",
-    ) or _about_bare_commands(timeline)  # fmt: skip
+    ) or _about_pageable_copies(timeline)  # fmt: skip
 
 
-def _about_bare_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
-    """Copies to pageable memory of the host, which wait, in a trace that holds launches and copies but no other call:
-    not even the profiler's own wait."""
+def _about_pageable_copies(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Copies to pageable memory of the host, which the host waits for, in a trace that holds no wait at all: not even
+    the profiler's own."""
     rows = timeline.activities
-    bare = bool(np.isin(timeline.calls.role, list(COMMANDS)).all())
-    reads = int(((rows.direction == "DtoH") & (rows.memory == "pageable")).sum()) if bare else 0
+    waits = bool(np.isin(timeline.calls.role, list(SYNC_ROLES)).any())
+    reads = 0 if waits else int(((rows.direction == "DtoH") & (rows.memory == "pageable")).sum())
     return _disagree(
         "runtime", reads,
-        "the trace holds a copy to pageable memory, and of the runtime's calls only launches and copies",
-        "the trace holds {} copies to pageable memory, and of the runtime's calls only launches and copies",
+        "the trace holds a copy to pageable memory of the host, and not one wait, not even the profiler's own",
+        "the trace holds {} copies to pageable memory of the host, and not one wait, not even the profiler's own",
     )  # fmt: skip
 
 
@@ -155,7 +155,10 @@ def _about_launches(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Device rows without the call that launched them. What was launched before the trace began has none. Neither has
     a kernel that a call of the driver launched, where the profiler records none of those: then no row of it has one."""
     rows = timeline.activities
-    unlaunched = (rows.launch < 0) & ~np.isin(rows.correlation, _correlations(timeline)) & _after_first_launch(rows)
+    inside = _after_first_launch(rows)
+    if timeline.drained is not None and len(timeline.steps):  # the steps began with an idle device
+        inside |= rows.ts >= timeline.steps.ts.min()
+    unlaunched = (rows.launch < 0) & ~np.isin(rows.correlation, _correlations(timeline)) & inside
     launched_names = np.unique(rows.name[rows.launch >= 0].astype(str))
     surely = unlaunched & ((rows.kind != "kernel") | np.isin(rows.name.astype(str), launched_names))
     return _disagree(
