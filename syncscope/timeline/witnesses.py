@@ -159,10 +159,11 @@ def _about_launches(timeline: Timeline) -> tuple[Disagreement, ...]:
     if timeline.drained is not None and len(timeline.steps):  # the steps began with an idle device
         inside |= rows.ts >= timeline.steps.ts.min()
     unlaunched = (rows.launch < 0) & ~np.isin(rows.correlation, _correlations(timeline)) & inside
-    launched_names = np.unique(rows.name[rows.launch >= 0].astype(str))
-    surely = unlaunched & ((rows.kind != "kernel") | np.isin(rows.name.astype(str), launched_names))
+    launched = set(rows.name[rows.launch >= 0].tolist())
+    suspects = rows.take(unlaunched)
+    surely = [kind != "kernel" or name in launched for kind, name in zip(suspects.kind, suspects.name, strict=True)]
     return _disagree(
-        "runtime", int(surely.sum()),
+        "runtime", sum(surely),
         "the device ran something whose launch is not in the trace",
         "the device ran {} things whose launches are not in the trace",
     )  # fmt: skip
@@ -196,9 +197,10 @@ def _about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 def _in_capture(calls: Calls) -> Bools:
     """Which calls (n,) were made while some thread captured a CUDA graph, which runs nothing."""
-    text = calls.name.astype(str)
-    begins = np.char.find(text, "StreamBeginCapture") >= 0
-    ends = np.char.find(text, "StreamEndCapture") >= 0
+    begins, ends = (
+        np.array([word in name for name in calls.name.tolist()], dtype=bool)
+        for word in ("StreamBeginCapture", "StreamEndCapture")
+    )
     captured: Bools = np.cumsum(begins) > np.cumsum(ends)
     return captured
 
