@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from syncscope.ranks.missing import find_missing_ranks
 from syncscope.rules import RUN_RULES
 from syncscope.schema.findings import Finding, ordered
 from syncscope.schema.report import NotChecked, Report, Stale
@@ -56,6 +57,7 @@ def merge(reports: Iterable[Report]) -> Report:
         stale=_stale_everywhere(parts),
         between_ranks=next((one.between_ranks for one in compared if one.between_ranks is not None), None),
         unread=tuple(entry for part in parts for entry in part.unread),
+        missing_ranks=find_missing_ranks(traces),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,6 +41,10 @@ BaselineFile = Annotated[
 Update = Annotated[bool, typer.Option("--update", help="Remove fixed findings from the baseline. It never adds any.")]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 instead of 1.")]
 
+AllowPartial = Annotated[
+    bool, typer.Option("--allow-partial", help="Pass although part of a trace, a trace or a rank was not seen.")
+]
+
 
 def check(
     traces: Traces,
@@ -51,6 +56,7 @@ def check(
     baseline: BaselineFile = None,
     update: Update = False,
     exit_zero: ExitZero = False,
+    allow_partial: AllowPartial = False,
     jobs: Jobs = None,
     engine: Engine = "local",
     scheduler: Scheduler = None,
@@ -80,14 +86,16 @@ def check(
       history.append(loss.item())  # syncscope: expect SYN102 -- one read every 100 steps
 
     [bold]Exit status[/bold]: 0 clean; 1 unexpected findings, stale expectations or exceeded budgets; 2 wrong usage or
-    configuration; 3 a trace or baseline cannot be read, or a gated rule or a budget cannot be checked. Where both 1 and
-    3 apply, it is 1.
+    configuration; 3 a trace or baseline cannot be read, or a gated rule or a budget cannot be checked, on all there
+    was to see. Where both 1 and 3 apply, it is 1.
     """
     from syncscope.cli.inputs import analyze_traces, print_unread, reading_options, select_engine
     from syncscope.cli.output import Content, with_stdout, write_outputs
     from syncscope.policy import check_baseline, check_gate, load_policy
 
     policy = _select_gate(load_policy(Path.cwd(), config), codes(select), codes(ignore))
+    if allow_partial:
+        policy = replace(policy, allow_partial=True)
     saved = _read_baseline(baseline, update)
     report, pictures, wanted = analyze_traces(
         traces,

@@ -74,6 +74,7 @@ def load_policy(start: Path, config: Path | None = None) -> Policy:
         gate=default_gate() if settings.gate is None else _codes(settings.gate, path, "gate"),
         expect=_expectations(settings, path),
         own=settings.own,
+        allow_partial=settings.allow_partial,
         overrides=tuple(_override(entry, path, f"overrides[{i}]") for i, entry in enumerate(settings.overrides)),
         budgets=settings.budgets,
         folders=(root, here) if here != root else (root,),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from syncscope.policy.comments import find_comments
+from syncscope.policy.partial import is_partial
 from syncscope.policy.policy import Expectation, Policy
 from syncscope.schema.findings import Finding, ordered
 from syncscope.schema.report import Report, Stale
@@ -17,7 +18,7 @@ def apply(report: Report, policy: Policy) -> Report:
 
     A finding takes its reason from the first expectation that covers it and whose limit it keeps. A finding that is
     expected in the recording keeps its own reason. An expectation that matches nothing is stale, unless its rule could
-    not be checked or a trace could not be read. Raises ``ConfigError`` for a comment that cannot be used.
+    not be checked or the report has not seen all there was. Raises ``ConfigError`` for a comment that cannot be used.
     """
     expectations = (*policy.expect, *find_comments(report, policy.folders))
     matched: set[Expectation] = set()
@@ -26,11 +27,12 @@ def apply(report: Report, policy: Policy) -> Report:
         covering = [entry for entry in expectations if entry.covers(finding)]
         matched.update(covering)
         findings.append(_mark(finding, covering) if finding.status == "unexpected" else finding)
+    partial = is_partial(report)
     unchecked = {entry.rule for entry in report.not_checked if not entry.partial}
     stale = tuple(
         Stale(rule=entry.rule, where=entry.where, reason=entry.reason)
         for entry in expectations
-        if entry not in matched and not entry.codes & unchecked and not report.unread
+        if entry not in matched and not entry.codes & unchecked and not partial
     )
     return msgspec.structs.replace(report, findings=ordered(findings), stale=stale)
 

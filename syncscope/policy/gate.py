@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from syncscope.policy.budgets import COUNTED, check_budgets, is_wait
+from syncscope.policy.partial import rules_with_unseen_parts
 from syncscope.policy.policy import Policy
 from syncscope.schema.findings import Finding
-from syncscope.schema.report import NotChecked, Report
-from syncscope.schema.verdict import Verdict
+from syncscope.schema.report import NotChecked, Report, TraceInfo
+from syncscope.schema.verdict import Budget, Verdict
 
 
 def check_gate(report: Report, policy: Policy) -> Verdict:
@@ -20,14 +23,18 @@ def check_gate(report: Report, policy: Policy) -> Verdict:
     counts = [budget for budget in budgets if budget.name == COUNTED]
     # Waits under a budget pass or fail together.
     passing = bool(counts) and all(budget.outcome == "kept" for budget in counts)
+    partial = () if policy.allow_partial else rules_with_unseen_parts(report, policy)
+    if not policy.allow_partial:
+        budgets = tuple(_doubt_if_partial(budget, report.traces[budget.trace]) for budget in budgets)
     return Verdict(
         gate=policy.gated,
         unexpected=tuple(finding for finding in unexpected if not (passing and is_wait(finding))),
         within_budget=tuple(finding for finding in unexpected if passing and is_wait(finding)),
         stale=report.stale,
         budgets=budgets,
-        not_checked=unchecked_rules(report, policy),
+        not_checked=_once((*_blind_rules(report, policy), *partial)),
         unread=report.unread,
+        allow_partial=policy.allow_partial,
     )
 
 
@@ -47,6 +54,24 @@ def _inside_steps(finding: Finding, report: Report) -> bool:
 
 
 def unchecked_rules(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
+    """Gated rules that could not be checked, or not on all there was to see, whether or not the policy allows that."""
+    return _once((*_blind_rules(report, policy), *rules_with_unseen_parts(report, policy)))
+
+
+def _once(entries: tuple[NotChecked, ...]) -> tuple[NotChecked, ...]:
+    """The first entry of each rule and trace."""
+    first = {(entry.rule, entry.trace): entry for entry in reversed(entries)}
+    return tuple(entry for entry in entries if first[entry.rule, entry.trace] is entry)
+
+
+def _doubt_if_partial(budget: Budget, info: TraceInfo) -> Budget:
+    """The budget; one that is kept is not checked where part of the trace was lost."""
+    if budget.outcome != "kept" or not info.lost:
+        return budget
+    return msgspec.structs.replace(budget, outcome="not checked", message=f"{info.lost[0]}; {budget.message}")
+
+
+def _blind_rules(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
     """Gated rules that could not be checked; all gated rules for a trace without runtime calls."""
     gated = policy.gated
     listed = tuple(entry for entry in report.not_checked if entry.rule in gated and not entry.partial)

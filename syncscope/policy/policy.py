@@ -88,6 +88,8 @@ class Policy:
     """Installed packages that count as the user's code."""
     overrides: tuple[Override, ...] = ()
     budgets: Budgets = NO_BUDGETS
+    allow_partial: bool = False
+    """Whether rules count as checked where part of a trace, a trace or a rank was not seen."""
     folders: tuple[Path, ...] = ()
     """Folders to look in for the files that a report names, in order. Nothing outside the first, the project's root, is
     read. With no folder, comments are ignored."""

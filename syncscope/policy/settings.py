@@ -61,6 +61,9 @@ class Settings(_Table, frozen=True, kw_only=True):
         Rules | None, Meta(description="What check fails on, instead of the rules that are gated by default.")
     ] = None
     own: Annotated[tuple[str, ...], Meta(description="Installed packages that count as the project's own code.")] = ()
+    allow_partial: Annotated[
+        bool, Meta(description="Let check pass although part of a trace, a whole trace or a rank was not seen.")
+    ] = False
     expect: Annotated[tuple[Expect, ...], Meta(description="Findings that are fine, and why.")] = ()
     overrides: Annotated[tuple[Override, ...], Meta(description="Other gates for some files.")] = ()
     budgets: Annotated[Budgets, Meta(description="Limits a step.")] = Budgets()

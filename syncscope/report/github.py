@@ -7,13 +7,13 @@ errors, ten warnings and ten notices of a step, so the heaviest come first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from syncscope.report.escape import command, command_property, terminal
 from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
 from syncscope.report.repository import in_repository
-from syncscope.report.trace_phrases import group_warnings, join_labels
+from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels
 from syncscope.report.verdict_phrases import (
     describe_baseline,
     describe_stale,
@@ -36,13 +36,16 @@ def render(report: Report, verdict: Verdict | None = None, *, base: str = "") ->
     ``base`` is the project's folder in the repository.
     """
     lines = _found(report, base) if verdict is None else _against(verdict, report, base)
-    unread = [_command("error", "not read", f"{entry.path}: {entry.why}") for entry in report.unread]
-    warnings = [
-        _command("warning", "syncscope", f"{text} ({join_labels(where)})" if len(report.traces) > 1 else text)
-        for text, where in group_warnings(report.traces)
-    ]
+    level: Level = "warning" if verdict is not None and verdict.allow_partial else "error"
+    unread = [_command(level, "not read", f"{entry.path}: {entry.why}") for entry in report.unread]
+    lost = [_warning("not all was seen", text, where) for text, where in group_losses(report)]
+    warnings = [_warning("syncscope", text, where) for text, where in group_warnings(report)]
     endings = [summarize_report(report)] if verdict is None else _endings(verdict, report)
-    return "\n".join([*lines, *unread, *warnings, *(f"syncscope: {terminal(text)}" for text in endings)]) + "\n"
+    return "\n".join([*lost, *lines, *unread, *warnings, *(f"syncscope: {terminal(text)}" for text in endings)]) + "\n"
+
+
+def _warning(title: str, text: str, labels: Sequence[str]) -> str:
+    return _command("warning", title, f"{text} ({join_labels(labels)})" if labels else text)
 
 
 def _endings(verdict: Verdict, report: Report) -> list[str]:

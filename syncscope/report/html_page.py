@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from syncscope.report.numbers import milliseconds, percent
+from syncscope.report.numbers import count, milliseconds, percent
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
 from syncscope.report.trace_phrases import label_by_file, label_cause
@@ -136,9 +136,10 @@ def write_verdict(info: TraceInfo) -> str:
 
 
 def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...]:
-    """The sentences under the verdict: the cause of idle time, how long the host is blocked, and the saving."""
-    out = []
+    """The sentences under the verdict: what was not seen, the cause of idle time, how long the host is blocked, and the
+    saving."""
     info = report.traces[trace]
+    out = _tell_unseen(report, info)
     overlap = info.overlap
     total = overlap.device_busy_ms + overlap.idle_ms if overlap else 0.0
     if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > LEAST_HEADLINE * total:
@@ -157,6 +158,14 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
         of = f" ({percent(report.saving_all_ms_per_step, bare)} of the step)" if bare else ""
         out.append(f"Fixing everything below is worth {milliseconds(report.saving_all_ms_per_step)} a step{of}.")
     return tuple(out)
+
+
+def _tell_unseen(report: Report, info: TraceInfo) -> list[str]:
+    """What was lost of a trace, and which traces and ranks are not in the report."""
+    unread = len(report.unread)
+    texts = [*info.lost, *(missing.text for missing in report.missing_ranks)]
+    texts += [f"{count(unread, 'trace')} could not be read"] if unread else []
+    return [f"Not all was seen: {text}." for text in texts]
 
 
 def make_figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:

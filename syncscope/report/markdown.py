@@ -11,7 +11,7 @@ from syncscope.report.escape import code, markdown
 from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
 from syncscope.report.notable import notable
 from syncscope.report.numbers import milliseconds
-from syncscope.report.trace_phrases import group_warnings, join_labels, label_by_file
+from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels, label_by_file
 from syncscope.report.verdict_phrases import (
     describe_baseline,
     describe_stale,
@@ -43,9 +43,9 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
         headline = summarize_verdict(verdict, report)
     parts = [
         [f"### syncscope: {markdown(headline)}"],
+        [*_losses(report), *_unread(report.unread)],
         list(_findings(findings, report)),
         [
-            *_unread(report.unread),
             *_stale(report.stale),
             *_budgets(verdict),
             *_not_checked(not_checked),
@@ -127,6 +127,14 @@ def _traces(report: Report) -> Iterator[str]:
         yield f"| {code(label)} | {device} | {info.steps.count} | {step} | {waits} | {info.coverage.with_line} |"
     if len(shown) < len(traces):
         yield f"\n… and {len(traces) - len(shown)} more"
-    for text, having in group_warnings(traces):
-        at = f", {markdown(join_labels(having))}" if len(traces) > 1 else ""
-        yield f"\nwarning{at}: {markdown(text)}"
+    for text, having in group_warnings(report):
+        yield f"\nwarning{_at(having)}: {markdown(text)}"
+
+
+def _losses(report: Report) -> Iterator[str]:
+    for text, having in group_losses(report):
+        yield f"- not all was seen{_at(having)}: {markdown(text)}"
+
+
+def _at(labels: Sequence[str]) -> str:
+    return f", {markdown(join_labels(labels))}" if labels else ""

@@ -17,7 +17,7 @@ from syncscope.report.escape import sarif, terminal
 from syncscope.report.finding_phrases import describe_finding, group_alike
 from syncscope.report.repository import as_uri, in_repository
 from syncscope.report.sarif_rules import descriptors
-from syncscope.report.trace_phrases import group_warnings
+from syncscope.report.trace_phrases import group_losses, group_warnings
 from syncscope.report.verdict_phrases import describe_stale
 from syncscope.schema.findings import Finding, Frame, Site
 from syncscope.schema.report import NotChecked, Report
@@ -141,13 +141,13 @@ def _invocation(report: Report, verdict: Verdict | None, index: dict[str, int], 
     # What several traces say alike stands once.
     entries = {(entry.rule, entry.why, entry.partial): entry for entry in (*report.not_checked, *gated)}
     unseen = [_unseen(entry, index, entry in gated) for entry in entries.values()]
-    warned = [_notice("trace-warning", "warning", text) for text, _ in group_warnings(report.traces)]
+    warned = [_notice("trace-warning", "warning", text) for text, _ in (*group_losses(report), *group_warnings(report))]
     unread = [_notice("unread", "error", f"{entry.path}: {entry.why}") for entry in report.unread]
     budgets = (*verdict.exceeded, *verdict.unchecked_budgets) if verdict else ()
     over = [_notice("budget", "error", f"{budget.name}: {budget.message}") for budget in budgets]
     stale = [_notice("stale-expectation", "error", f"{one.where}: {describe_stale(one)}") for one in report.stale]
     return {
-        "executionSuccessful": not report.unread and (verdict is None or not verdict.blind),
+        "executionSuccessful": not verdict.blind if verdict else not report.unread,
         "toolExecutionNotifications": [*unread, *unseen, *warned, *over],
         "toolConfigurationNotifications": stale,
     }

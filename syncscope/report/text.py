@@ -19,7 +19,7 @@ from syncscope.report.numbers import count, milliseconds, size
 from syncscope.report.text_hta import show_hta
 from syncscope.report.text_lines import line as _line
 from syncscope.report.text_lines import place as _place
-from syncscope.report.trace_phrases import group_warnings, join_labels, label_by_number, label_cause
+from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels, label_by_number, label_cause
 from syncscope.report.verdict_phrases import (
     describe_baseline,
     explain_how_to_allow,
@@ -81,15 +81,20 @@ def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
 
 def _traces(report: Report, console: Console) -> None:
     traces = report.traces
+    for loss, where in group_losses(report):
+        _line(console, Text.assemble(("not all was seen: ", "bold red"), terminal(loss) + _at(where)), hang=INDENT)
+    text_ranks.unread(report.unread, console)
     if len(traces) == 1:
         _one_trace(traces[0], console)
     else:
         text_ranks.render(report, console)
-    text_ranks.unread(report.unread, console)
-    for warning, where in group_warnings(traces):
-        at = f" ({join_labels(where)})" if len(traces) > 1 else ""
-        _line(console, Text.assemble(("warning: ", "yellow"), terminal(warning) + at), hang=9)
+    for warning, where in group_warnings(report):
+        _line(console, Text.assemble(("warning: ", "yellow"), terminal(warning) + _at(where)), hang=9)
     console.print()
+
+
+def _at(labels: Sequence[str]) -> str:
+    return f" ({join_labels(labels)})" if labels else ""
 
 
 def _hta(report: Report, console: Console) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
-from syncscope.schema.report import TraceInfo
+from syncscope.schema.report import Report, TraceInfo
 
 MOST_RUNS = 4
 """Runs of ranks named in a sentence."""
@@ -45,13 +45,27 @@ def join_labels(labels: Iterable[str]) -> str:
     return f"{label}{names}" + (f" and {more} more" if more else "")
 
 
-def group_warnings(traces: Sequence[TraceInfo]) -> list[tuple[str, list[str]]]:
-    """Each warning once, with the labels of the traces that have it."""
-    labels: dict[str, list[str]] = {}
-    for info, label in zip(traces, label_by_number(traces), strict=True):
-        for text in info.warnings:
-            labels.setdefault(text, []).append(label)
-    return list(labels.items())
+def group_losses(report: Report) -> list[tuple[str, list[str]]]:
+    """What of the traces was lost and which of several ranks are missing, each once, with the labels of the traces."""
+    lost = [info.lost for info in report.traces]
+    return [*_group(report, lost), *((missing.text, []) for missing in report.missing_ranks if missing.given > 1)]
+
+
+def group_warnings(report: Report) -> list[tuple[str, list[str]]]:
+    """Each other warning once, with the labels of the traces that have it."""
+    warnings = [[text for text in info.warnings if text not in info.lost] for info in report.traces]
+    alone = [missing.text for missing in report.missing_ranks if missing.given == 1]
+    return [*_group(report, warnings), *((text, []) for text in alone)]
+
+
+def _group(report: Report, texts: Sequence[Sequence[str]]) -> list[tuple[str, list[str]]]:
+    """Each text once, with the labels of the traces that have it; no labels for the only trace."""
+    found: dict[str, list[str]] = {}
+    for own, label in zip(texts, label_by_number(report.traces), strict=True):
+        for text in own:
+            found.setdefault(text, []).append(label)
+    several = len(report.traces) > 1
+    return [(text, labels if several else []) for text, labels in found.items()]
 
 
 def label_cause(cause: str) -> str:

@@ -39,7 +39,7 @@ def summarize_verdict(verdict: Verdict, report: Report) -> str:
             (len({budget.name for budget in verdict.exceeded}), "budget", " exceeded"),
             (len({entry.rule for entry in verdict.not_checked}), "rule", " not checked"),
             (len({budget.name for budget in verdict.unchecked_budgets}), "budget", " not checked"),
-            (len(verdict.unread), "trace", " not read"),
+            (0 if verdict.allow_partial else len(verdict.unread), "trace", " not read"),
         )
         if number
     ]
@@ -49,6 +49,7 @@ def summarize_verdict(verdict: Verdict, report: Report) -> str:
             (len(group_alike(verdict.within_budget)), "within the budget"),
             (_with_status(report, "expected"), "expected"),
             (_with_status(report, "baseline"), "in the baseline"),
+            (len(verdict.unread) if verdict.allow_partial else 0, "not read"),
         )
         if number
     ]

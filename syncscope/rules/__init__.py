@@ -91,13 +91,27 @@ def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
         if timeline.launch_blocking and rule.needs_async_launches:
             not_checked.append(NotChecked(rule=rule.code, why=SERIAL, rank=timeline.trace.rank))
             continue
-        if why := rule.why_unchecked(timeline):
+        if (why := rule.why_unchecked(timeline)) or (why := _why_doubted(rule, timeline)):
             not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank))
         if why := rule.why_partial(timeline):
             not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, partial=True))
         if isinstance(rule, RankRule):
             inspection.hits += rule.find(inspection)
     return _related_by_copies(inspection.hits), not_checked
+
+
+def _why_doubted(rule: Rule, timeline: Timeline) -> str | None:
+    """Why what the rule finds cannot be trusted: the first contradiction about rows that it needs. Where part of the
+    file was lost, that explains them all, and ``Trace.lost`` says so."""
+    if timeline.trace.lost:
+        return None
+    doubted = (one.text for one in timeline.disagreements if one.lost in rule.needs or _needs_steps(rule, one.lost))
+    return next(doubted, None)
+
+
+def _needs_steps(rule: Rule, lost: str) -> bool:
+    """Whether ``lost`` are the steps, and the rule's findings are counted in them."""
+    return lost == "steps" and "hazards" not in rule.needs
 
 
 def _related_by_copies(hits: list[Hit]) -> list[Hit]:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
+MOST_RUNS = 4
+"""Runs of missing ranks named in a sentence."""
+
 
 class WaitsFor(msgspec.Struct, frozen=True, kw_only=True):
     """The rank that came last where another waited."""
@@ -49,6 +52,27 @@ class BetweenRanks(msgspec.Struct, frozen=True, kw_only=True):
     reference: int
     """Index into ``Report.traces`` of the rank whose clock the others' are compared with."""
     ranks: tuple[RankBetween, ...]
+
+
+class MissingRanks(msgspec.Struct, frozen=True, kw_only=True):
+    """Ranks of a run that no trace was given of."""
+
+    trace: int
+    """Index into ``Report.traces`` of the first trace of the run."""
+    world_size: int
+    given: int
+    """How many of its ranks were given."""
+    runs: tuple[tuple[int, int], ...]
+    """First and last of each run of missing ranks."""
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        number = sum(last - first + 1 for first, last in self.runs)
+        shown = [str(first) if first == last else f"{first}–{last}" for first, last in self.runs[:MOST_RUNS]]
+        more = " and others" if len(self.runs) > MOST_RUNS else ""
+        noun, was = ("rank", "was") if number == 1 else ("ranks", "were")
+        return f"{noun} {', '.join(shown)}{more} of {self.world_size} {was} not given"
 
 
 class Unread(msgspec.Struct, frozen=True, kw_only=True):

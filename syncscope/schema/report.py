@@ -12,7 +12,7 @@ import msgspec
 
 from syncscope.schema.findings import Finding, Frame, Site, SiteSource, Sketch
 from syncscope.schema.hta import HTA
-from syncscope.schema.ranks import BetweenRanks, Unread
+from syncscope.schema.ranks import BetweenRanks, MissingRanks, Unread
 
 SCHEMA_VERSION = 1
 StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "none"]
@@ -136,6 +136,10 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The program's own files, as recorded; ``None`` where the recording does not list them."""
     warnings: tuple[str, ...] = ()
     """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
+    lost: tuple[str, ...] = ()
+    """Of ``warnings``, those that say what of the file is not in the tables: nobody knows what it held."""
+    world_size: int | None = None
+    """How many ranks the run had; ``None`` where the trace does not say."""
     meetings: Meetings | None = None
     """``None`` without collectives, and in a program of one rank."""
     hta: HTA | None = None
@@ -192,6 +196,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     between_ranks: BetweenRanks | None = None
     """``None`` where no collectives of two ranks could be compared."""
     unread: tuple[Unread, ...] = ()
+    missing_ranks: tuple[MissingRanks, ...] = ()
 
     def to_json(self, *, indent: int = 2) -> str:
         """The JSON report."""

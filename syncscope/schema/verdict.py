@@ -59,6 +59,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     not_checked: tuple[NotChecked, ...] = ()
     """Gated rules that could not be checked."""
     unread: tuple[Unread, ...] = ()
+    allow_partial: bool = False
+    """Whether traces that could not be read are no reason to fail."""
     baseline: Ratchet | None = None
     """``None`` where none was given."""
 
@@ -78,7 +80,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def blind(self) -> bool:
         """A trace could not be read, or a gated rule or budget could not be checked."""
-        return bool(self.unread or self.not_checked or self.unchecked_budgets)
+        unread = self.unread and not self.allow_partial
+        return bool(unread or self.not_checked or self.unchecked_budgets)
 
     @property
     def exit_code(self) -> Literal[0, 1, 3]:

@@ -21,9 +21,11 @@ def describe(timeline: Timeline) -> TraceInfo:
     """The trace in the report."""
     trace, recording = timeline.trace, timeline.trace.recording
     notes = recording.notes if recording else ()
+    contradictions = (disagreement.text for disagreement in timeline.disagreements)
     return TraceInfo(
         path=trace.path,
         rank=trace.rank,
+        world_size=trace.world_size,
         device=_name_device(timeline) or (recording.device if recording else None),
         torch=recording.torch if recording else None,
         has=timeline.has,
@@ -32,7 +34,8 @@ def describe(timeline: Timeline) -> TraceInfo:
         overlap=timeline.overlap,
         each_step=_measure_each_step(timeline),
         files=recording.files if recording else None,
-        warnings=tuple(dict.fromkeys((*trace.warnings, *notes))),
+        warnings=tuple(dict.fromkeys((*trace.warnings, *contradictions, *notes))),
+        lost=trace.lost,
         meetings=_find_meetings(timeline),
     )
 

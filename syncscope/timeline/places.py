@@ -93,6 +93,8 @@ class Places:
         self._index: dict[Place, int] = {NOWHERE: 0}
         self._of_event: dict[int, int] = {}
         self._of_frame: dict[int, int] = {}
+        self.warnings_without_wait: tuple[Warned, ...] = ()
+        """PyTorch's warnings that no wait was found for, once ``of_warnings`` was asked."""
 
     @property
     def all(self) -> tuple[Place, ...]:
@@ -118,14 +120,17 @@ class Places:
     def of_warnings(self, ts: Ints, end: Ints, tid: Ints, in_backward: Bools) -> Ints:
         """Places (n,) of the waits that PyTorch warned of, 0 for those without a warning. ``in_backward`` (n,) says
         which may have run in C++ backward."""
-        if self.recording is None or not len(ts):
+        if self.recording is None:
             return np.zeros(len(ts), dtype=np.int64)
         warned = [
             Warned(number, event.end_ns - self._base_ns, event.tid, event.stack, self._is_backward(event))
             for number, event in enumerate(self.recording.sites)
             if event.kind == "warning"
         ]
-        return self._of_events(match_warnings(warned, ts, end, tid, in_backward))
+        events = match_warnings(warned, ts, end, tid, in_backward)
+        matched = set(events.tolist())
+        self.warnings_without_wait = tuple(warning for warning in warned if warning.event not in matched)
+        return self._of_events(events)
 
     def of_calls(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
         """Places (n,) of the recorded calls around intervals, 0 where there is none."""

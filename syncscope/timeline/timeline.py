@@ -19,9 +19,10 @@ from syncscope.timeline.info import describe, measure_steps
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.launching import Launching, count_queued, every_launch_waits, find_launching
 from syncscope.timeline.loads import find_loads
+from syncscope.timeline.matching import Warned
 from syncscope.timeline.overlap import busiest, compute_unions, overlap
 from syncscope.timeline.pins import fed_copies, find_pins
-from syncscope.timeline.places import Place, Places
+from syncscope.timeline.places import Place, Places, RecordedCalls
 from syncscope.timeline.prints import find_prints
 from syncscope.timeline.python_stacks import PythonStacks, is_user
 from syncscope.timeline.steps import find_blocked, find_span, step_of
@@ -40,6 +41,7 @@ from syncscope.timeline.tables import (
     Waits,
 )
 from syncscope.timeline.waits import find_waits, in_profiler, is_wait, join_copies, pending_work, waited_streams
+from syncscope.timeline.witnesses import Disagreement, find_disagreements
 from syncscope.trace.model import Trace
 
 
@@ -134,6 +136,17 @@ class Tables:
         """The places that the tables name by index; the first is nowhere."""
         _ = self._waits_and_copies, self.pins, self.loads, self.collectives
         return self._places.all
+
+    @property
+    def warnings_without_wait(self) -> tuple[Warned, ...]:
+        """PyTorch's warnings that no wait of the trace is behind."""
+        _ = self._waits_and_copies
+        return self._places.warnings_without_wait
+
+    @property
+    def recorded_calls(self) -> RecordedCalls:
+        """The calls that the collector recorded."""
+        return self._places.calls
 
     @cached_property
     def device(self) -> int | None:
@@ -248,6 +261,11 @@ class Timeline(Tables):
     def step_figures(self) -> StepFigures:
         """How many steps there are and how long they take, bare and profiled."""
         return measure_steps(self)
+
+    @cached_property
+    def disagreements(self) -> tuple[Disagreement, ...]:
+        """Where the rows of the trace contradict each other (``witnesses``)."""
+        return find_disagreements(self)
 
     @cached_property
     def has(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from syncscope.trace.extras import require
 from syncscope.trace.model import Device, Trace
 from syncscope.trace.writing import PRIVATE, write_atomically
 
-MAGIC = f"SYNCSCOPE {__version__} trace 2\n".encode()
+MAGIC = f"SYNCSCOPE {__version__} trace 3\n".encode()
 """Increase the number with every change of what an entry holds or of how a trace is read."""
 
 LIMIT = 4 << 30
@@ -51,6 +51,7 @@ class _Rest(msgspec.Struct):
     thread_names: dict[int, str]
     recording: Recording | None
     warnings: tuple[str, ...]
+    lost: tuple[str, ...]
 
 
 class CacheEntry:

@@ -1,13 +1,24 @@
-"""Find the traces at a path: the file itself, or every chrome trace in a folder and below it."""
+"""The traces that a path stands for: a file itself, or every chrome trace in a folder and below it.
+
+A file of a folder is left out only when it is certainly no trace: by its suffix, because its name is hidden or that of
+our own report, or because it is whole and valid JSON of something else. Whatever else has a trace's suffix is read, so
+that a rank that is damaged, or a pointer to a file that was not downloaded, is reported instead of silently skipped.
+"""
 
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from io import BytesIO
 from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
 
 from syncscope.trace import remote
 from syncscope.trace.source import TraceError
@@ -15,7 +26,18 @@ from syncscope.trace.source import TraceError
 REPORT_FILE = "report.json"
 SUFFIXES = (".json", ".json.gz")
 HEAD_BYTES = 64 * 1024
+MOST_BYTES = 64 << 20
+"""Bytes that are read, and that they may inflate to, to see that a file is JSON of something else."""
+
+MOST_LENIENT = 1 << 20
+"""Bytes of JSON that may hold ``NaN``, which other programs write into their configurations and summaries."""
+
+ROOT_KEYS = frozenset({"traceEvents", "schemaVersion", "deviceProperties"})
 TRACE_KEYS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"ph"')
+_ROOT = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[msgspec.Raw] | str | float | bool | None)
+GZIP = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
+JSON_STARTS = b'{["-0123456789tfn'
 NO_TRACE = "no trace in this folder (*.json or *.json.gz of torch.profiler)"
 
 
@@ -39,7 +61,7 @@ def _find_on_disk(path: Path) -> list[str]:
     files = [
         file
         for file in path.rglob("*")
-        if _named_as_trace(file.relative_to(path).parts) and file.is_file() and _may_be_trace(file)
+        if _named_as_trace(file.relative_to(path).parts) and _is_there(file) and _may_be_trace(file)
     ]
     if not files:
         raise TraceError(path, NO_TRACE)
@@ -56,7 +78,14 @@ def _find_at_url(url: str) -> list[str]:
         heads = remote.read_heads(url, named, HEAD_BYTES)
     except remote.RemoteError as error:
         raise TraceError(url, str(error)) from None
-    traces = [file for file, head in zip(named, heads, strict=True) if head is None or _begins_as_trace(_inflate(head))]
+
+    def whole(file: str) -> bytes | None:
+        try:
+            return remote.read_heads(url, [file], MOST_BYTES)[0]
+        except remote.RemoteError:
+            return None
+
+    traces = [file for file, head in zip(named, heads, strict=True) if not _is_no_trace(head, partial(whole, file))]
     if not traces:
         raise TraceError(url, NO_TRACE)
     return sorted(traces, key=_natural_key)
@@ -72,23 +101,65 @@ def _natural_key(text: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)]
 
 
+def _is_there(file: Path) -> bool:
+    """Whether a file is there, or a link to one that is not: the pointer of a file that was not downloaded."""
+    return file.is_file() or (file.is_symlink() and not file.exists())
+
+
 def _may_be_trace(file: Path) -> bool:
-    """Whether to read a file of a folder. A broken one is read, so that it is reported instead of silently skipped."""
+    """Whether to read a file of a folder."""
+
+    def read(size: int) -> bytes | None:
+        try:
+            with file.open("rb") as stream:
+                return stream.read(size)
+        except OSError:
+            return None
+
+    return not _is_no_trace(read(HEAD_BYTES), lambda: read(MOST_BYTES))
+
+
+def _is_no_trace(head: bytes | None, read_more: Callable[[], bytes | None]) -> bool:
+    """Whether a file is whole and valid JSON without a trace's keys. ``head`` are its first ``HEAD_BYTES``, ``None``
+    where it cannot be read; ``read_more`` reads the first ``MOST_BYTES``."""
+    if head is None or not _begins_as_other_json(_inflate(head)):
+        return False
+    data = head if len(head) < HEAD_BYTES else read_more()
+    if data is None or len(data) >= MOST_BYTES:
+        return False
+    return _is_other_json(data)
+
+
+def _begins_as_other_json(text: bytes) -> bool:
+    start = text.removeprefix(BOM).lstrip()[:1]
+    return start in JSON_STARTS and start != b"" and not any(key in text for key in TRACE_KEYS)
+
+
+def _is_other_json(data: bytes) -> bool:
+    """Whether bytes, gzipped or not, are a document of JSON that is no trace."""
     try:
-        with gzip.open(file) if file.name.endswith(".gz") else file.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):
-        return True
-    return _begins_as_trace(head)
+        text = gzip.GzipFile(fileobj=BytesIO(data)).read(MOST_BYTES) if data.startswith(GZIP) else data
+        text = text.removeprefix(BOM)
+        root = _decode(text) if len(text) < MOST_BYTES else None
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError, msgspec.DecodeError):
+        return False
+    if isinstance(root, dict):
+        return not ROOT_KEYS & root.keys()
+    return len(text) < MOST_BYTES and b'"ph"' not in text
 
 
-def _begins_as_trace(head: bytes) -> bool:
-    return not head.strip() or any(key in head for key in TRACE_KEYS)
+def _decode(text: bytes) -> Any:
+    try:
+        return _ROOT.decode(text)
+    except msgspec.DecodeError:
+        if len(text) > MOST_LENIENT:
+            raise
+        return json.loads(text)
 
 
 def _inflate(head: bytes) -> bytes:
     """The beginning of the text in gzipped bytes, which may be cut anywhere. Returns other bytes as they are."""
-    if not head.startswith(b"\x1f\x8b"):
+    if not head.startswith(GZIP):
         return head
     try:
         return zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)

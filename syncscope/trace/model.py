@@ -185,6 +185,8 @@ class Trace:
     """The collector's own key, ``None`` for a foreign trace."""
     warnings: tuple[str, ...] = ()
     """What was lost or guessed while reading, one sentence each."""
+    lost: tuple[str, ...] = ()
+    """Of ``warnings``, those that say what of the file is in no table."""
 
     def to_pandas(self) -> dict[str, pd.DataFrame]:
         """The tables by name. ``frame.attrs["about"]`` says what a row is, ``frame.attrs["columns"]`` what each column

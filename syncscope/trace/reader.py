@@ -12,7 +12,7 @@ from syncscope.trace.decoding.decode import decode
 from syncscope.trace.decoding.events import Document, Event
 from syncscope.trace.decoding.pieces import Pieces
 from syncscope.trace.model import Trace
-from syncscope.trace.source import MAX_BYTES, PiecesFailed, TooLarge
+from syncscope.trace.source import MAX_BYTES, Loss, PiecesFailed, TooLarge
 from syncscope.trace.tables.build import Contents, build_trace
 from syncscope.trace.tables.frames import RawTables
 from syncscope.trace.workers import WorkerLost, decode_pieces, default_workers
@@ -113,5 +113,5 @@ def _join(parts: Iterable[Part], strings: Strings) -> Contents:
         tables.move_annotations()
     if untimed := untimed + completed.untimed:
         plural = "s" if untimed != 1 else ""
-        contents.warnings.append(f"{untimed:,} event{plural} skipped: no time or an impossible one")
+        contents.warnings.append(Loss(f"{untimed:,} event{plural} skipped: no time or an impossible one"))
     return contents

@@ -37,6 +37,10 @@ _INFLATED = 16 << 20
 _INFLATED_NEAR_DAMAGE = 1 << 10
 
 
+class Loss(str):
+    """A warning that part of a file is in no table."""
+
+
 class TraceError(ValueError):
     """A file that cannot be read as a trace. ``str()`` is one printable line, ``PATH: reason``."""
 
@@ -204,4 +208,4 @@ def _inflate_member(data: bytes, inflated: bytearray, size: int, path: str, max_
 def _warn_or_refuse(inflated: bytearray, path: str, how: str) -> list[str]:
     if not inflated:
         raise TraceError(path, f"is gzip that {how}: nothing could be inflated")
-    return [f"the gzip data {how}: read what could be inflated"]
+    return [Loss(f"the gzip data {how}: read what could be inflated")]

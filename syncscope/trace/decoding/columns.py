@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from syncscope.trace.decoding.events import NO_ARGS, TABLE_OF, Args, Event
 from syncscope.trace.names import item_size
+from syncscope.trace.source import Loss
 
 Int = NDArray[np.int64]
 
@@ -136,7 +137,7 @@ def pair(halves: Iterable[tuple[int, Event]], strings: Strings) -> tuple[Part, l
     unclosed = sum(map(len, open_events.values()))
     if not strays and not unclosed:
         return part, []
-    return part, [f"{unclosed} begin events have no end (taken as instants) and {strays} end events no begin"]
+    return part, [Loss(f"{unclosed} begin events have no end (taken as instants) and {strays} end events no begin")]
 
 
 def empty_columns(table: str) -> Columns:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from syncscope.trace.decoding.events import UNREAD, Document, Event
-from syncscope.trace.source import TraceError, one_line
+from syncscope.trace.source import Loss, TraceError, one_line
 
 _SCANNER = json.JSONDecoder(strict=False)  # accepts NaN, Infinity and control characters in strings
 _SPACE = re.compile(r"[\s,]*")
@@ -53,16 +53,16 @@ class _Damage:
         self.first = self.first or why
 
     def warnings(self) -> list[str]:
-        warnings = []
+        warnings: list[str] = []
         if self.cut:
-            warnings.append(f"the file is cut short: read {self.read:,} events, up to the cut")
+            warnings.append(Loss(f"the file is cut short: read {self.read:,} events, up to the cut"))
         if self.repaired:
             warnings.append(f"{_events(self.repaired)} with unescaped quotes or bare numbers repaired")
         if self.skipped:
-            warnings.append(f"{_events(self.skipped)} skipped as not valid, the first: {self.first}")
-        warnings += [f"the key {key} was not readable and is ignored" for key in sorted(self.keys)]
+            warnings.append(Loss(f"{_events(self.skipped)} skipped as not valid, the first: {self.first}"))
+        warnings += [Loss(f"the key {key} was not readable and is ignored") for key in sorted(self.keys)]
         if self.tail:
-            warnings.append("text after the end of the trace is ignored")
+            warnings.append(Loss("text after the end of the trace is ignored"))
         return warnings
 
 

@@ -16,7 +16,7 @@ from syncscope.trace import model
 from syncscope.trace.decoding.columns import integer
 from syncscope.trace.decoding.events import Document, Event
 from syncscope.trace.model import Device, Trace
-from syncscope.trace.source import TraceError, one_line
+from syncscope.trace.source import Loss, TraceError, one_line
 from syncscope.trace.tables.frames import RawTables, thread_names
 
 _STEP = re.compile(r"ProfilerStep#(\d{1,18})")
@@ -73,7 +73,8 @@ def build_trace(contents: Contents, path: str) -> Trace:
         pid=pid,
         thread_names=names,
         recording=recording,
-        warnings=tuple(warnings),
+        warnings=tuple(str(warning) for warning in warnings),
+        lost=tuple(str(warning) for warning in warnings if isinstance(warning, Loss)),
     )
 
 
@@ -187,7 +188,7 @@ def _recording(key: object, path: str, warnings: list[str]) -> Recording | None:
         recording = msgspec.convert(key, Recording)
         _check(recording)
     except (msgspec.ValidationError, ValueError) as error:
-        warnings.append(f"the syncscope key is malformed and is ignored: {one_line(str(error))}")
+        warnings.append(Loss(f"the syncscope key is malformed and is ignored: {one_line(str(error))}"))
         return None
     return recording
 

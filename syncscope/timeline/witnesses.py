@@ -1,0 +1,262 @@
+"""Hold the rows of a trace against each other: what one kind of row says must be there, and is not, was lost.
+
+PyTorch's warnings and the recorded calls are witnesses of waits, device rows of the calls that launched them, calls of
+device rows, ops of what they always do, and the events of when the steps were. Each check asks only for what every
+undamaged trace holds, so that a program that never waits stays clean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.matching import CALL_SLACK
+from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.steps import step_of
+from syncscope.timeline.tables import Activities, Calls, numbers
+from syncscope.timeline.waits import KINDS
+from syncscope.trace.names import SYNC_ROLES
+
+if TYPE_CHECKING:
+    from syncscope.timeline.timeline import Timeline
+
+Lost = Literal["runtime", "device", "cpu_op", "steps"]
+
+WAITING_CALLS = ("torch.cuda.synchronize", "torch.accelerator.synchronize", "Stream.synchronize", "Event.synchronize")
+"""Entry points that wait whenever they are called, by ``SiteEvent.name``."""
+
+READING_OPS = ("aten::_local_scalar_dense", "aten::nonzero")
+"""Ops that copy a few bytes from the device and wait for them, always."""
+
+HOST_WAITS = ("Stream Sync", "Event Sync", "Context Sync")
+"""Rows of ``Trace.sync`` that stand for a wait of the host."""
+
+DEVICE_COMMANDS = ("launch", "graph-launch", "copy", "copy-sync")
+"""Roles of calls that each make a device row. A memset of nothing makes none."""
+
+UNREADABLE = "\ufffd"
+"""In the place of bytes that are not UTF-8."""
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """What some rows of a trace say of others that are not there."""
+
+    lost: Lost
+    """The kind of rows that are not there, in the words of ``Rule.needs``; ``steps`` for steps that are not true."""
+    text: str
+    """One sentence."""
+
+
+def find_disagreements(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """What the witnesses disagree about."""
+    found = [*_about_steps(timeline)]
+    if len(timeline.calls):
+        found += [
+            *_about_warnings(timeline),
+            *_about_recorded_calls(timeline),
+            *_about_sync_records(timeline),
+            *_about_reads(timeline),
+            *_about_launches(timeline),
+            *_about_commands(timeline),
+            *_about_ops(timeline),
+            *_about_names(timeline),
+        ]
+    return tuple(found)
+
+
+def _disagree(lost: Lost, number: int, one: str, many: str) -> tuple[Disagreement, ...]:
+    """A disagreement about a number of rows, none where it is 0."""
+    return (Disagreement(lost, one if number == 1 else many.format(f"{number:,}")),) if number else ()
+
+
+def _counted(timeline: Timeline, times: Ints) -> Bools:
+    """Which times (n,) lie inside the steps, or inside the calls of a trace without steps."""
+    steps, calls = timeline.steps, timeline.calls
+    if len(steps):
+        inside: Bools = step_of(steps, times) >= 0
+        return inside
+    during: Bools = (times >= calls.ts.min(initial=0)) & (times <= calls.end.max(initial=0))
+    return during
+
+
+def _about_warnings(timeline: Timeline) -> tuple[Disagreement, ...]:
+    times = np.array([warning.time for warning in timeline.warnings_without_wait], dtype=np.int64)
+    return _disagree(
+        "runtime", int(_counted(timeline, times).sum()),
+        "PyTorch warned of a wait that the trace does not hold",
+        "PyTorch warned of {} waits that the trace does not hold",
+    )  # fmt: skip
+
+
+def _about_recorded_calls(timeline: Timeline) -> tuple[Disagreement, ...]:
+    calls = timeline.recorded_calls
+    events_recorded = bool((timeline.calls.role == "event-record").any())
+    waiting = np.isin(calls.name, WAITING_CALLS) & _counted(timeline, calls.ts)
+    waiting &= (calls.name != "Event.synchronize") | events_recorded  # of an event never recorded it does nothing
+    sought = calls.take(waiting)
+    waits = timeline.calls.take(np.isin(timeline.calls.role, list(KINDS)))
+    missing = 0
+    for tid in np.unique(sought.tid):
+        own = waits.take(waits.tid == tid)
+        begins = sought.ts[sought.tid == tid] - CALL_SLACK
+        ends = sought.end[sought.tid == tid] + CALL_SLACK
+        missing += int((np.searchsorted(own.ts, begins) == np.searchsorted(own.ts, ends)).sum())
+    return _disagree(
+        "runtime", missing,
+        "the program waited in a recorded call of synchronize(), and the trace does not hold the wait",
+        "the program waited in {} recorded calls of synchronize(), and the trace does not hold the waits",
+    )  # fmt: skip
+
+
+def _about_sync_records(timeline: Timeline) -> tuple[Disagreement, ...]:
+    records = timeline.sync_records
+    recorded = np.isin(records.name, HOST_WAITS) & (records.correlation >= 0)
+    missing = recorded & ~np.isin(records.correlation, _correlations(timeline))
+    return _disagree(
+        "runtime", int(missing.sum()),
+        "a wait is recorded for the device, and its runtime call is not in the trace",
+        "{} waits are recorded for the device, and their runtime calls are not in the trace",
+    )  # fmt: skip
+
+
+def _about_reads(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Ops that copy a value from the device and then wait for it, without the wait."""
+    calls, ops = timeline.calls, timeline.ops
+    copies = calls.take(calls.role == "copy")
+    op = ops.nesting.innermost(copies.tid, copies.ts, copies.end)
+    reading = np.unique(op[np.isin(np.append(ops.name, "")[op], READING_OPS)])
+    waits = calls.take(np.isin(calls.role, list(KINDS)))
+    waiting = ops.nesting.innermost(waits.tid, waits.ts, waits.end)
+    return _disagree(
+        "runtime", int((~np.isin(reading, waiting)).sum()),
+        "an op reads a value from the device, and the trace does not hold its wait",
+        "{} ops read a value from the device, and the trace does not hold their waits",
+    ) or _about_pageable_copies(timeline)  # fmt: skip
+
+
+def _about_pageable_copies(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Copies to pageable memory of the host, which the host waits for, in a trace that holds no wait at all: not even
+    the profiler's own."""
+    rows = timeline.activities
+    waits = bool(np.isin(timeline.calls.role, list(SYNC_ROLES)).any())
+    reads = 0 if waits else int(((rows.direction == "DtoH") & (rows.memory == "pageable")).sum())
+    return _disagree(
+        "runtime", reads,
+        "the trace holds a copy to pageable memory of the host, and not one wait, not even the profiler's own",
+        "the trace holds {} copies to pageable memory of the host, and not one wait, not even the profiler's own",
+    )  # fmt: skip
+
+
+def _about_launches(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Device rows without the call that launched them. What was launched before the trace began has none. Neither has
+    a kernel that a call of the driver launched, where the profiler records none of those: then no row of it has one."""
+    rows = timeline.activities
+    inside = _after_first_launch(rows)
+    if timeline.drained is not None and len(timeline.steps):  # the steps began with an idle device
+        inside |= rows.ts >= timeline.steps.ts.min()
+    unlaunched = (rows.launch < 0) & ~np.isin(rows.correlation, _correlations(timeline)) & inside
+    launched = set(rows.name[rows.launch >= 0].tolist())
+    suspects = rows.take(unlaunched)
+    surely = [kind != "kernel" or name in launched for kind, name in zip(suspects.kind, suspects.name, strict=True)]
+    return _disagree(
+        "runtime", sum(surely),
+        "the device ran something whose launch is not in the trace",
+        "the device ran {} things whose launches are not in the trace",
+    )  # fmt: skip
+
+
+def _after_first_launch(rows: Activities) -> Bools:
+    """Which rows (n,) come after one of their stream whose launch is known: a stream runs its work in order."""
+    after = np.zeros(len(rows), dtype=bool)
+    streams = np.stack([rows.device, rows.stream])
+    for device, stream in np.unique(streams, axis=1).T.tolist():
+        own = np.flatnonzero((rows.device == device) & (rows.stream == stream))
+        after[own] = np.logical_or.accumulate(rows.launch[own] >= 0)
+    return after
+
+
+def _about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Launches and copies without a device row, but for those at the end and those that a CUDA graph captured."""
+    calls, rows = timeline.calls, timeline.activities
+    known = rows.launch[rows.launch >= 0]
+    if not len(known):
+        return ()
+    commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
+    commands &= (calls.ts < calls.ts[known].max()) & ~_in_capture(calls)
+    missing = commands & ~np.isin(calls.correlation, rows.correlation)
+    return _disagree(
+        "device", int(missing.sum()),
+        "a launch or copy has no device row",
+        "{} launches and copies have no device row",
+    )  # fmt: skip
+
+
+def _in_capture(calls: Calls) -> Bools:
+    """Which calls (n,) were made while some thread captured a CUDA graph, which runs nothing."""
+    begins, ends = (
+        np.array([word in name for name in calls.name.tolist()], dtype=bool)
+        for word in ("StreamBeginCapture", "StreamEndCapture")
+    )
+    captured: Bools = np.cumsum(begins) > np.cumsum(ends)
+    return captured
+
+
+def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Runtime calls of ops that are not there; those inside an annotation may be the annotation's own."""
+    calls, ops = timeline.trace.runtime, timeline.trace.ops
+    if not len(ops):
+        return ()
+    external = numbers(calls["external_id"])
+    orphans = (external > 0) & (calls["ts"] > int(ops["ts"].iloc[0])) & ~np.isin(external, numbers(ops["external_id"]))
+    rows = calls[orphans]
+    marks = timeline.annotations
+    marks = marks.take(np.array([not name.startswith("ProfilerStep#") for name in marks.name.tolist()], dtype=bool))
+    nesting = Nesting(marks.ts, marks.end, marks.tid)
+    around = nesting.innermost(numbers(rows["tid"]), numbers(rows["ts"]), numbers(rows["end"]))
+    missing = np.unique(external[orphans][around < 0])
+    return _disagree(
+        "cpu_op", len(missing),
+        "an op of PyTorch that made a runtime call is not in the trace",
+        "{} ops of PyTorch that made runtime calls are not in the trace",
+    )  # fmt: skip
+
+
+def _about_names(timeline: Timeline) -> tuple[Disagreement, ...]:
+    unreadable = sum(UNREADABLE in name for name in timeline.calls.name.tolist())
+    return _disagree(
+        "runtime", unreadable,
+        "the name of a runtime call is not readable",
+        "the names of {} runtime calls are not readable",
+    )  # fmt: skip
+
+
+def _about_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
+    steps, trace = timeline.steps, timeline.trace
+    tables = [table for table in (trace.runtime, trace.ops, trace.device, trace.frames) if len(table)]
+    if not len(steps) or not tables:
+        return ()
+    first = min(int(table["ts"].iloc[0]) for table in tables)
+    last = max(int(table["end"].max()) for table in tables)
+    outside = (steps.end < first) | (steps.ts > last)
+    times = np.sort(np.concatenate([numbers(table["ts"]) for table in tables]))
+    filled = np.searchsorted(times, steps.ts) < np.searchsorted(times, steps.end)
+    if trace.step_source == "profiler":
+        outside[-1] &= bool(outside[:-1].any()) or len(steps) == 1  # the program may have ended after its last step()
+    elif trace.step_source == "seconds":
+        outside &= bool(outside.all())  # the program may have done nothing for a while
+    if outside.any():
+        return _disagree(
+            "steps", int(outside.sum()),
+            "a step lies outside the time of all events",
+            "{} steps lie outside the time of all events",
+        )  # fmt: skip
+    return () if filled.any() else (Disagreement("steps", "no event lies inside the steps"),)
+
+
+def _correlations(timeline: Timeline) -> Ints:
+    """Those of all runtime calls, of other processes too."""
+    return numbers(timeline.trace.runtime["correlation"])

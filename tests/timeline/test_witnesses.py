@@ -1,0 +1,136 @@
+"""Rows that contradict each other: whatever is taken from a trace, another kind of row still speaks of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fixtures.labels import CASES, recordings
+from syncscope.timeline import Timeline
+from syncscope.trace import load
+from syncscope.trace.reader import read_bytes
+from tests.builders import FrameSpec, TraceBuilder
+from tests.cli import traces
+
+LINE: FrameSpec = ("train.py", 21, "train_step", "torch.cuda.synchronize()")
+
+
+def disagreements(trace: TraceBuilder) -> list[tuple[str, str]]:
+    return [(one.lost, one.text) for one in Timeline(trace.trace()).disagreements]
+
+
+def drop(trace: TraceBuilder, wanted: Callable[[str, str], bool]) -> TraceBuilder:
+    """The trace without the events whose category and name ``wanted`` is true of."""
+    trace.events[:] = [event for event in trace.events if not wanted(event.get("cat", ""), event["name"])]
+    return trace
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("mode", ["windows", "full"])
+def test_the_rows_of_recordings_agree(case: str, mode: str) -> None:
+    for path in recordings(case, mode):
+        assert Timeline(load(path, workers=1)).disagreements == ()
+
+
+def test_the_rows_of_a_whole_trace_agree() -> None:
+    assert disagreements(traces.waiting()) == []
+
+
+def test_a_warning_speaks_of_its_wait() -> None:
+    trace = drop(traces.waiting(), lambda cat, name: name == "cudaStreamSynchronize")
+    assert ("runtime", "PyTorch warned of 3 waits that the trace does not hold") in disagreements(trace)
+
+
+def test_a_warning_outside_the_steps_may_be_of_a_wait_before_the_trace() -> None:
+    trace = traces.clean().warning(400, LINE)
+    assert disagreements(trace) == []
+
+
+def test_a_recorded_call_of_synchronize_speaks_of_its_wait() -> None:
+    def synchronizing() -> TraceBuilder:
+        return traces.clean().entry("torch.cuda.synchronize", 50, 80, LINE).device_sync(52, 25)
+
+    assert disagreements(synchronizing()) == []
+    ((lost, text),) = disagreements(drop(synchronizing(), lambda cat, name: "Synchronize" in name))
+    assert (lost, "a recorded call of synchronize()" in text) == ("runtime", True)
+
+
+def test_an_event_that_was_never_recorded_is_not_waited_for() -> None:
+    trace = traces.clean().entry("Event.synchronize", 50, 80, LINE)
+    assert disagreements(trace) == []
+    assert len(disagreements(trace.call("cudaEventRecord", 40, 2))) == 1
+
+
+def test_a_row_of_a_sync_speaks_of_its_call() -> None:
+    trace = drop(traces.clean().stream_sync(50, 30, record=True), lambda cat, name: name == "cudaStreamSynchronize")
+    ((lost, text),) = disagreements(trace)
+    assert (lost, text) == ("runtime", "a wait is recorded for the device, and its runtime call is not in the trace")
+
+
+def test_an_op_that_reads_speaks_of_its_wait() -> None:
+    def reading(op: str) -> TraceBuilder:
+        trace = traces.clean().op(op, 20, 55)
+        return trace.copy("DtoH", call=(22, 4), runs=(93, 2), memory="pinned", bytes=4)
+
+    ((lost, text),) = disagreements(reading("aten::_local_scalar_dense"))
+    assert (lost, text) == ("runtime", "an op reads a value from the device, and the trace does not hold its wait")
+    assert disagreements(reading("aten::copy_")) == []  # with non_blocking=True it does not wait
+
+
+def test_a_read_on_the_host_does_not_wait() -> None:
+    assert disagreements(traces.clean().op("aten::_local_scalar_dense", 20, 5)) == []
+
+
+def test_a_device_row_speaks_of_its_launch() -> None:
+    trace = traces.clean()
+    launches = [event for event in trace.events if event["name"] == "cudaLaunchKernel"]
+    trace.events.remove(launches[1])
+    assert disagreements(trace) == [("runtime", "the device ran something whose launch is not in the trace")]
+
+
+def test_what_was_launched_before_the_trace_began_has_no_launch() -> None:
+    trace = traces.clean()
+    trace.events.remove(next(event for event in trace.events if event["name"] == "cudaLaunchKernel"))
+    assert disagreements(trace) == []
+
+
+def test_launches_of_the_driver_may_be_unrecorded() -> None:
+    assert disagreements(traces.clean().kernel("triton_poi_fused", 220, 5, correlation=900)) == []
+
+
+def test_a_copy_speaks_of_its_device_row() -> None:
+    trace = traces.clean().copy("HtoD", call=(120, 4), runs=(193, 2), memory="pageable", bytes=4)
+    assert disagreements(drop(trace, lambda cat, name: cat == "gpu_memcpy")) == [
+        ("device", "a launch or copy has no device row")
+    ]
+
+
+def test_what_a_graph_captures_does_not_run() -> None:
+    trace = traces.clean().call("cudaStreamBeginCapture", 110, 1).call("cudaLaunchKernel", 112, 2)
+    assert disagreements(trace.call("cudaStreamEndCapture", 116, 1)) == []
+
+
+@pytest.mark.parametrize(("by", "text"), [(10**6, "3 steps lie outside the time of all events"), (0, None)])
+def test_events_speak_of_the_steps(by: int, text: str | None) -> None:
+    trace = TraceBuilder().recording(by, by + 100, by + 200, by + 300)
+    for start in (0, 100, 200):
+        trace.launch("gemm", call=(start + 5, 5), runs=(start + 12, 80))
+    assert disagreements(trace) == ([] if text is None else [("steps", text)])
+
+
+def test_a_runtime_call_speaks_of_its_op() -> None:
+    (path,) = recordings("item_logging", "full")
+    document = json.loads(gzip.decompress(Path(path).read_bytes()))
+    document["traceEvents"] = [e for e in document["traceEvents"] if "aten::" not in e["name"] or "item" in e["name"]]
+    found = Timeline(read_bytes(json.dumps(document).encode(), "spoiled.json")).disagreements
+    assert [one.lost for one in found] == ["cpu_op"]
+
+
+def test_the_last_step_of_the_profiler_may_be_empty() -> None:
+    trace = TraceBuilder().steps(0, 100, 200)
+    trace.launch("gemm", call=(5, 5), runs=(12, 50))
+    assert disagreements(trace) == []

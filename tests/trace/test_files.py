@@ -1,0 +1,74 @@
+"""Which files of a folder are read: all that have a trace's suffix, but for what is certainly something else."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from syncscope.trace.files import HEAD_BYTES, find_traces
+from tests.cli import traces
+
+LONG = {"words": ["configuration"] * HEAD_BYTES}
+
+OTHERS: dict[str, bytes] = {
+    "configuration": b'{"learning_rate": 0.1}',
+    "long configuration": json.dumps(LONG).encode(),
+    "gzipped": gzip.compress(json.dumps(LONG).encode()),
+    "list": b'["a", "b"]',
+    "number": b" 3 ",
+    "NaN": b'{"loss": NaN, "step": 3}',
+    "byte order mark": b'\xef\xbb\xbf{"a": 1}',
+}
+
+READ: dict[str, bytes] = {
+    "empty": b"",
+    "text": b"loss 0.1",
+    "pointer": b"version https://git-lfs.github.com/spec/v1\n",
+    "cut configuration": b'{"learning_rate": 0.',
+    "long and cut": json.dumps(LONG).encode()[:-2],
+    "cut gzip": gzip.compress(json.dumps(LONG).encode())[:-9],
+    "two documents": b'{"a": 1}\n{"a": 2}\n',
+    "events after a long head": json.dumps({**LONG, "traceEvents": []}).encode(),
+    "list of events": json.dumps([["a"] * HEAD_BYTES, {"ph": "X"}]).encode(),
+    "nested too deep": b"[" * 200_000,
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    traces.clean().write(tmp_path / "rank0.json")
+    return tmp_path
+
+
+@pytest.mark.parametrize("data", OTHERS.values(), ids=OTHERS)
+def test_whole_json_of_something_else_is_left_out(run: Path, data: bytes) -> None:
+    (run / "other.json").write_bytes(data)
+    assert find_traces([run]) == [str(run / "rank0.json")]
+
+
+@pytest.mark.parametrize("data", READ.values(), ids=READ)
+def test_anything_else_with_the_suffix_is_read(run: Path, data: bytes) -> None:
+    (run / "other.json").write_bytes(data)
+    assert find_traces([run]) == [str(run / "other.json"), str(run / "rank0.json")]
+
+
+def test_our_own_report_hidden_files_and_other_suffixes_are_left_out(run: Path) -> None:
+    for name in ("report.json", ".rank1.json", "rank1.txt", "rank1.json.part"):
+        (run / name).write_bytes(b"{")
+    assert find_traces([run]) == [str(run / "rank0.json")]
+
+
+def test_behind_a_url_as_on_disk(run: Path) -> None:
+    fsspec: Any = pytest.importorskip("fsspec")
+    files = fsspec.filesystem("memory")
+    for kind in (OTHERS, READ):
+        for name, data in kind.items():
+            files.pipe(f"/kinds/{name}.json", data)
+    try:
+        assert find_traces(["memory://kinds"]) == sorted(f"memory://kinds/{name}.json" for name in READ)
+    finally:
+        files.store.clear()
