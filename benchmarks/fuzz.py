@@ -65,7 +65,7 @@ class Tally(msgspec.Struct):
     """How many were no ``TraceError``."""
     clean: int = 0
     """How many ``check`` passes."""
-    clean_after: Counter[str] = msgspec.field(default_factory=Counter)
+    clean_after: dict[str, int] = msgspec.field(default_factory=dict)
     """How many of those each damage was done to."""
     crashes: dict[str, list[int]] = msgspec.field(default_factory=dict)
     """Seeds by place."""
@@ -81,7 +81,7 @@ class Tally(msgspec.Struct):
             self.read + other.read,
             self.clean + other.clean,
         )
-        self.clean_after.update(other.clean_after)
+        self.clean_after = dict(Counter(self.clean_after) + Counter(other.clean_after))
         for place, seeds in other.crashes.items():
             self.crashes[place] = sorted(self.crashes.get(place, []) + seeds)
         if other.slowest_s > self.slowest_s:
@@ -96,7 +96,7 @@ class Tally(msgspec.Struct):
             f"slowest {self.slowest_s:.2f} s (seed {self.slowest}), peak {self.peak_mb} MB"
         )
         if self.mode == "whole":
-            most = ", ".join(f"{name} {count:,}" for name, count in self.clean_after.most_common(8))
+            most = ", ".join(f"{name} {count:,}" for name, count in Counter(self.clean_after).most_common(8))
             yield f"  {self.clean:,} pass the check, after: {most}"
         for place, seeds in sorted(self.crashes.items(), key=lambda item: -len(item[1])):
             yield f"  {len(seeds):,} × {place}, seeds {', '.join(map(str, seeds[:SEEDS_LISTED]))}"
@@ -177,7 +177,7 @@ def _tally_seed(tally: Tally, seed: int, folder: Path) -> None:
         tally.read += 1
         tally.clean += passed
         if passed:
-            tally.clean_after.update(set(done))
+            tally.clean_after = dict(Counter(tally.clean_after) + Counter(set(done)))
     except TraceError:
         pass
     except (Exception, Hang) as error:

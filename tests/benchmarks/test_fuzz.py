@@ -5,6 +5,7 @@ The same seeds every time; ``python -m benchmarks.fuzz`` runs as many as one lik
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from benchmarks.fuzz import LONGEST_S, Tally, run_seed, run_seeds
@@ -50,3 +51,12 @@ def test_a_trace_that_takes_too_long_is_a_hang(monkeypatch) -> None:
     monkeypatch.setattr("benchmarks.fuzz.load", wait)
     (place,) = run_seeds("loads", 0, 1).crashes
     assert place.startswith("Hang: ")
+
+
+def test_a_tally_comes_back_from_the_log() -> None:
+    tally = run_seeds("whole", 0, 5)
+    total = Tally("whole")
+    total.add(msgspec.json.decode(msgspec.json.encode(tally), type=Tally))
+    total.add(tally)
+    assert (total.traces, total.read, total.clean) == (10, 2 * tally.read, 2 * tally.clean)
+    assert sum(total.clean_after.values()) == 2 * sum(tally.clean_after.values())
