@@ -6,12 +6,16 @@ again, each alone, so that only a trace that kills its process again is lost.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import signal
+import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import forkserver, resource_tracker
+from types import FrameType
 from typing import Any
 
 import msgspec
@@ -102,6 +106,7 @@ class _Pool:
         self._context = multiprocessing.get_context("forkserver" if "forkserver" in ways else "spawn")
         if "forkserver" in ways:
             self._context.set_forkserver_preload([analyze_rank.__module__])
+            _start_forkserver()
 
     def run(self, tasks: Sequence[Task], paths: Sequence[str], keep: Keep, progress: Progress | None) -> None:
         """Run the tasks. One that kills its process, also when it runs alone, leaves a trace that could not be read."""
@@ -119,7 +124,9 @@ class _Pool:
             for number, task in self._run_until_one_dies(left, settle):
                 try:
                     with self._start(1) as pool:
-                        rank = pool.submit(task[0], *task[1]).result()
+                        with _interrupted_afterwards():
+                            future = pool.submit(task[0], *task[1])
+                        rank = future.result()
                 except BrokenProcessPool:
                     rank = unread(paths[number], DIED)
                 settle(number, rank)
@@ -128,13 +135,13 @@ class _Pool:
         """Run what is ``left``, and return what was under way when a process died."""
         under_way: dict[Future[Rank], tuple[int, Task]] = {}
         lost: list[tuple[int, Task]] = []
-        pool = self._start(self._jobs)
-        try:
+        with self._start(self._jobs) as pool:
             while under_way or (left and not lost):
                 while left and not lost and len(under_way) < AHEAD * self._jobs:
                     number, task = left.popleft()
                     try:
-                        under_way[pool.submit(task[0], *task[1])] = number, task
+                        with _interrupted_afterwards():
+                            under_way[pool.submit(task[0], *task[1])] = number, task
                     except BrokenProcessPool:
                         lost.append((number, task))
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
@@ -143,14 +150,56 @@ class _Pool:
                         settle(number, future.result())
                     except BrokenProcessPool:
                         lost.append((number, task))
-        finally:
-            pool.shutdown(cancel_futures=True)
         return sorted(lost, key=lambda pair: pair[0])
 
-    def _start(self, jobs: int) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(jobs, mp_context=self._context, initializer=_die_quietly)
+    @contextlib.contextmanager
+    def _start(self, jobs: int) -> Iterator[ProcessPoolExecutor]:
+        """A pool until the block ends. An interrupt does not wait for the tasks under way: it kills their processes."""
+        pool = ProcessPoolExecutor(jobs, mp_context=self._context, initializer=_die_quietly)
+        try:
+            yield pool
+        except BaseException:
+            for process in list((pool._processes or {}).values()):
+                process.kill()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _start_forkserver() -> None:
+    """Start the process that the others are forked from, where it does not run yet.
+
+    It would print a traceback when it is interrupted while it imports, and so would a process forked from it before
+    its own first line. So both have SIGINT blocked from their beginning; ``_die_quietly`` lets it through.
+    """
+    resource_tracker.ensure_running()  # would unblock the signal otherwise
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """An interrupt inside the block acts at its end. One that leaves a process half started would make that one print
+    a traceback, when it finds that this program is gone."""
+    handle = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handle):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handle)
+    if came:
+        handle(*came[0])
 
 
 def _die_quietly() -> None:
     """An interrupt from the terminal goes to all processes; this program says once that it ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

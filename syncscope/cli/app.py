@@ -26,6 +26,12 @@ UsageError: Any = typer.BadParameter.__base__
 class Commands(TyperGroup):
     """Turns every error of a command into one line and an exit code, without a traceback."""
 
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().make_context(*args, **extra)
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)

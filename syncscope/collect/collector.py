@@ -224,7 +224,7 @@ def _file_name() -> str:
 def _rank() -> tuple[int | None, int | None]:
     """Rank and world size of this process, as torchrun and Open MPI set them."""
     for rank, world in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
-        if os.environ.get(rank, "").isdigit() and os.environ.get(world, "").isdigit():
+        if os.environ.get(rank, "").isdecimal() and os.environ.get(world, "").isdecimal():
             return int(os.environ[rank]), int(os.environ[world])
     return None, None
 

@@ -20,7 +20,7 @@ longer: a host-bound step by a quarter, on an H200 with torch 2.11."""
 def _can_tear_down(torch: Any) -> bool:
     """Whether CUPTI survives being attached again. Torch itself relies on it from CUDA 12.6 on."""
     version = str(getattr(torch.version, "cuda", None) or "0").split(".")
-    return tuple(int(part) for part in version[:2] if part.isdigit()) >= (12, 6)
+    return tuple(int(part) for part in version[:2] if part.isdecimal()) >= (12, 6)
 
 
 def _sync_config() -> Any:

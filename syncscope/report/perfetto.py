@@ -103,7 +103,7 @@ def _arrow(one: Slice, tid: int, work: Activities, numbers: Iterator[int], threa
     arrow = {"cat": PROCESS, "name": "waited for", "id": next(numbers)}
     name = thread.format(stream)
     yield {"ph": "s", **arrow, "pid": PID, "tid": tid, "ts": _us(one.ts)}
-    yield {"ph": "f", "bp": "e", **arrow, "pid": device, "tid": int(name) if name.isdigit() else name, "ts": _us(met)}
+    yield {"ph": "f", "bp": "e", **arrow, "pid": device, "tid": int(name) if name.isdecimal() else name, "ts": _us(met)}
 
 
 def _us(ns: int) -> msgspec.Raw:

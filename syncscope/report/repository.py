@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-_ELSEWHERE = re.compile(r"[<~/\\]|[A-Za-z][A-Za-z0-9+.-]*:|.*(?:^|/)\.\.(?:/|$)", re.DOTALL)
+_ELSEWHERE = re.compile(r"[<~/\\]|[A-Za-z][A-Za-z0-9+.-]*:|(?:.*[/\\])?\.\.(?:[/\\]|$)", re.DOTALL)
 """``<site-packages>/…``, absolute paths, drives, URLs, and whatever leads out of the project."""
+
+_SCHEMES = re.compile(r"(?:[/\\]*[A-Za-z][A-Za-z0-9+.-]*:)+")
+"""``file:``, ``C:``, and one behind the other."""
+_SEPARATOR = re.compile(r"[/\\]")
 
 
 def in_repository(file: str, base: str) -> str | None:
@@ -20,7 +24,10 @@ def in_repository(file: str, base: str) -> str | None:
 
 
 def as_uri(path: str) -> str:
-    """A relative reference, of an absolute path a ``file:`` URI. Every character that is not plain is percent-encoded,
-    so nothing in a name is a scheme, a query or a host."""
-    encoded = quote(path, safe="/", errors="replace")
-    return f"file:///{encoded.lstrip('/')}" if encoded.startswith("/") else encoded
+    """A relative reference, which leads nowhere but down; empty where nothing is left of the path.
+
+    A scheme, a drive, the root and every ``..`` are left out. Every character that is not plain is percent-encoded, so
+    nothing in a name is a query or a host.
+    """
+    parts = _SEPARATOR.split(_SCHEMES.sub("", path))
+    return "/".join(quote(part, safe="", errors="replace") for part in parts if part not in ("", ".", ".."))

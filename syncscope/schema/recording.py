@@ -7,11 +7,14 @@ without frames of syncscope itself.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 FORMAT = 1
+
+Number = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
+"""A number that stays an int64 when another one is added. Readers refuse any other."""
 
 EventKind = Literal["warning", "call"]
 
@@ -30,18 +33,18 @@ class RecordedFrame(msgspec.Struct, frozen=True, kw_only=True):
     """A Python frame at the very expression that ran. Columns are 0-based characters, ``None`` before Python 3.11."""
 
     file: str
-    line: int | None
-    end_line: int | None = None
-    column: int | None = None
-    end_column: int | None = None
+    line: Number | None
+    end_line: Number | None = None
+    column: Number | None = None
+    end_column: Number | None = None
     function: str
     """Qualified (``Trainer.step``) where Python knows it."""
     expression: str | None = None
-    ordinal: int = 0
+    ordinal: Number = 0
     """Among equal expressions of the function, in source order."""
     user: bool = False
     """Outside site-packages, the standard library and torch."""
-    first_line: int | None = None
+    first_line: Number | None = None
     """Line of the ``def``."""
 
 
@@ -60,38 +63,38 @@ class SiteEvent(msgspec.Struct, frozen=True, kw_only=True):
     ``Tensor.pin_memory``, ``Tensor.coalesce``, ``torch.unique``, ``torch.linalg.eigh`` and similar functions,
     ``torch.ops``, ``DataLoader`` (the next batch); with several ranks also ``backward`` and ``ProcessGroup.allreduce``
     and the other collectives."""
-    tid: int
+    tid: Number
     """The native thread id, as in the trace's ``tid``."""
-    start_ns: int
-    end_ns: int
-    stack: int
+    start_ns: Number
+    end_ns: Number
+    stack: Number
     expected: str | None = None
     """The reason of the innermost ``syncscope.expected`` block around it."""
 
 
 class RecordedSteps(msgspec.Struct, frozen=True, kw_only=True):
     source: Literal["user", "optimizer", "module", "seconds", "none"]
-    first: int = 0
+    first: Number = 0
     """The number of the first recorded step, counted from the program's start."""
-    boundaries_ns: tuple[int, ...] = ()
+    boundaries_ns: tuple[Number, ...] = ()
     """n + 1 times for n steps, on the host."""
-    drained_ns: int | None = None
+    drained_ns: Number | None = None
     """When the device had finished the work of the last step: the steps began with an idle device."""
-    tid: int | None = None
+    tid: Number | None = None
 
 
 class Bare(msgspec.Struct, frozen=True, kw_only=True):
     """Steps timed with no profiler, between two device syncs."""
 
-    steps_ns: tuple[int, ...]
+    steps_ns: tuple[Number, ...]
     """Length of each step between its boundaries on the host, the last one closed by the device sync."""
 
 
 class Attributed(msgspec.Struct, frozen=True, kw_only=True):
     """What the attribution window saw at one place, to be joined to a timed window by stack and ordinal in the step."""
 
-    stack: int
-    ordinal: int
+    stack: Number
+    ordinal: Number
     ops: tuple[str, ...]
     """The chain of PyTorch ops around the runtime call, outermost first."""
 
@@ -99,7 +102,7 @@ class Attributed(msgspec.Struct, frozen=True, kw_only=True):
 class HazardAccess(msgspec.Struct, frozen=True, kw_only=True):
     """One of the two accesses of a race."""
 
-    stack: int
+    stack: Number
     op: str
     """``aten::copy_``, ``Tensor.numpy``."""
     writes: bool
@@ -117,41 +120,41 @@ class HazardEvent(msgspec.Struct, frozen=True, kw_only=True):
     """The later one in the order of the program."""
     earlier: HazardAccess
     """The copy (or other work of a stream) that may still run."""
-    tid: int
+    tid: Number
     """The native thread id of the access."""
-    count: int
-    bytes: int
+    count: Number
+    bytes: Number
     """Bytes of memory that they share, all occurrences together."""
     expected: str | None = None
     """The reason of the innermost ``syncscope.expected`` block around the access."""
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    format: int
+    format: Number
     version: str
     mode: Literal["full", "windows"] = "full"
     torch: str | None = None
     python: str | None = None
     device: str | None = None
-    copy_engines: int | None = None
+    copy_engines: Number | None = None
     """Of ``device``: how many copies it can make at the same time."""
-    rank: int | None = None
-    world_size: int | None = None
-    pid: int | None = None
+    rank: Number | None = None
+    world_size: Number | None = None
+    pid: Number | None = None
     thread_names: dict[str, str] = {}
     """Native thread id → name."""
-    thread_aliases: dict[str, int] = {}
+    thread_aliases: dict[str, Number] = {}
     """The trace's ``tid`` → native thread id, for threads that Kineto knows only by the low half of their pthread id
     (every thread of a window without CPU activity)."""
     steps: RecordedSteps
     bare: Bare | None = None
     frames: tuple[RecordedFrame, ...] = ()
-    stacks: tuple[tuple[int, ...], ...] = ()
+    stacks: tuple[tuple[Number, ...], ...] = ()
     sites: tuple[SiteEvent, ...] = ()
     attribution: tuple[Attributed, ...] | None = None
     hazards: tuple[HazardEvent, ...] | None = None
     """Races, which have a window of their own; ``None`` when the recording did not look for them."""
-    hazard_steps: int | None = None
+    hazard_steps: Number | None = None
     """Steps of that window, ``None`` when it had none."""
     launch_blocking: bool = False
     """``CUDA_LAUNCH_BLOCKING=1`` was set."""

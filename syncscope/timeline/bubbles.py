@@ -116,6 +116,8 @@ def _is_launched_in_a_row(launch: Ints, calls: Calls) -> Bools:
     no wait or allocation of its thread lies between."""
     commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)))
     in_a_row = np.zeros(len(launch), dtype=bool)
+    if not len(commands):
+        return in_a_row
     known = np.flatnonzero(launch >= 0)
     slot = np.searchsorted(commands, launch[known], side="left") - 1
     known, before = known[slot >= 0], commands[np.maximum(slot, 0)][slot >= 0]

@@ -98,7 +98,7 @@ def _named_as_trace(parts: Sequence[str]) -> bool:
 
 def _natural_key(text: str) -> list[tuple[int, str]]:
     """A sort key that puts rank 10 after rank 2."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]
 
 
 def _is_there(file: Path) -> bool:

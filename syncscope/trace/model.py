@@ -1,7 +1,8 @@
 """What a trace is once it is read: a table for each kind of event, with typed columns.
 
 ``ts`` and ``end`` are nanoseconds since ``Trace.base_ns``, which is nanoseconds since the Unix epoch (0 when the file's
-own times are absolute). Every table is sorted by ``ts``, the longest row first among equals, and its index is 0..n-1.
+own times are absolute). Every table is sorted by ``ts``, the longest row first among equals, then by thread or stream
+and by what a row holds; its index is 0..n-1.
 """
 
 from __future__ import annotations

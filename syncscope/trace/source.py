@@ -96,7 +96,7 @@ class Blocks:
             raise TraceError(self._path, "is empty")
 
     def _blocks(self, file: IO[bytes] | remote.File) -> Iterator[bytes]:
-        data = file.read(self.size)
+        data = file.read(self.size) or b""  # None where it would wait
         if data.startswith(_GZIP):
             return _inflated(file, data, self.size)
         if hasattr(os, "preadv") and not isinstance(file, remote.File):
@@ -133,7 +133,7 @@ def read(path: str, max_bytes: int = MAX_BYTES) -> tuple[bytes | bytearray, list
     """All bytes of the file, inflated, and a warning for each loss. Raises :class:`TraceError`."""
     with _open(path, max_bytes) as file:
         try:
-            data = file.read(max_bytes + 1)
+            data = file.read(max_bytes + 1) or b""
         except OSError as error:
             raise TraceError(path, f"cannot be read: {error.strerror or error}") from None
     if len(data) > max_bytes:
@@ -157,7 +157,7 @@ def _open(path: str, max_bytes: int) -> IO[bytes] | remote.File:
             raise TraceError(path, "is not a regular file")
         if status.st_size > max_bytes:
             raise TooLarge(path, f"holds {status.st_size:,} bytes, more than the limit of {max_bytes:,}")
-        return open(path, "rb")
+        return open(path, "rb", opener=_open_at_once)
     except FileNotFoundError:
         raise TraceError(path, "does not exist") from None
     except PermissionError:
@@ -168,6 +168,11 @@ def _open(path: str, max_bytes: int) -> IO[bytes] | remote.File:
         raise
     except ValueError:  # a NUL in the name
         raise TraceError(path, "is not a possible file name") from None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """A descriptor that never blocks: some files of the system call themselves regular, and wait for what comes."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def inflate(data: bytes, path: str, max_bytes: int = MAX_BYTES) -> tuple[bytearray, list[str]]:

@@ -92,6 +92,15 @@ def test_progress_hears_of_each_file_and_of_the_end(run: Path) -> None:
     ]
 
 
+def test_digits_that_are_no_decimals_sort_as_letters(tmp_path: Path) -> None:
+    names = ["m²", "m2", "m10", "m①"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        traces.clean().write(tmp_path / name / "t.json")
+    assert {Path(file).parent.name for file in find_traces([tmp_path])} == set(names)
+    assert [Path(file).parent.name for file in find_traces([tmp_path])][:2] == ["m2", "m10"]
+
+
 def test_a_long_run_is_not_held_in_memory(run: Path) -> None:
     alive: list[weakref.ref[Timeline]] = []
     most = 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli import traces
+from tests.interrupts import heed_interrupts
 
 pty = pytest.importorskip("pty", reason="needs POSIX terminals and pipes")
 
@@ -145,3 +146,22 @@ def test_wrong_options_are_exit_2_without_a_traceback() -> None:
         assert done.returncode == 2
         assert "Traceback" not in done.stderr
     assert "analyze" in run("analyse", "x").stderr
+
+
+@pytest.mark.parametrize("module", ["syncscope.cli", "typer", "syncscope.trace.reader", "syncscope.report.text"])
+def test_an_interrupt_while_the_command_imports_ends_it_without_a_traceback(module: str, tmp_path: Path) -> None:
+    """The import of one module is the moment, so that it is always the same."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+    )
+    done = subprocess.run(
+        [*COMMAND, "analyze", "waiting.json.gz"],
+        capture_output=True, text=True, check=False, preexec_fn=heed_interrupts,
+        env=environment(PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path])),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

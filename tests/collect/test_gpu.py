@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from syncscope.schema.report import Report
+from tests.interrupts import heed_interrupts
 
 torch = pytest.importorskip("torch", reason="the collector records PyTorch programs")
 pytestmark = [
@@ -261,11 +262,16 @@ def test_an_interrupted_program_leaves_a_whole_recording(tmp_path: Path, number:
     script.write_text(loop(steps=16, after="import time\nprint('ready', flush=True)\ntime.sleep(60)"))
     command = [sys.executable, "-m", "syncscope", "profile", *SHORT, "-o", str(tmp_path / "out"), str(script)]
     env = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
-    assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    time.sleep(0.2)
-    process.send_signal(number)
-    process.communicate(timeout=60)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env, preexec_fn=heed_interrupts
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == -number
     assert json.loads(_gunzip(tmp_path / "out" / "trace.json.gz"))["syncscope"]["steps"]["source"] == "optimizer"
 

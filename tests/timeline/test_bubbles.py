@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
+from syncscope.trace.reader import read_bytes
 from tests.builders import TID, TraceBuilder
 
 US = 1000
@@ -131,3 +133,12 @@ def test_a_host_that_stages_a_pageable_copy_is_named():
 def test_activity_of_another_device_does_not_fill_the_gap():
     builder = base().launch("other", call=(1, 2), runs=(100, 100), device=1)
     assert gap(builder, 100)["host work"] == 290
+
+
+def test_without_any_command_in_the_trace_no_launch_came_right_after_one():
+    document = base().document()
+    for event in document["traceEvents"]:
+        if event.get("cat") == "cuda_runtime":
+            event["name"] = "cudaEventQuery"
+    bubbles = Timeline(read_bytes(json.dumps(document).encode(), "t.json")).bubbles
+    assert (bubbles.by_cause.sum(axis=1) == bubbles.dur).all()

@@ -83,7 +83,10 @@ def columns() -> str:
         listed = "\n".join(f"| `{name}` | {column.type} | {column.meaning} |" for name, column in table.columns.items())
         about = f"{table.about[0].upper()}{table.about[1:]}."
         lists.append(f"### `{name}`\n\n{about}\n\n| column | type | |\n|---|---|---|\n{listed}\n")
-    intro = "## Columns\n\nEvery table is sorted by `ts`, the longest first among equals.\n\n"
+    intro = (
+        "## Columns\n\nEvery table is sorted by `ts`, the longest first among equals, then by thread or stream and by "
+        "what a row holds: the order\nof the file's events does not matter.\n\n"
+    )
     return intro + "\n".join(lists)
 
 

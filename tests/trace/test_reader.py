@@ -325,8 +325,22 @@ def test_a_recording_of_a_newer_format_asks_for_an_upgrade():
         lambda key: key["stacks"][0].append(-1),
         lambda key: key.update(format="x"),
         lambda key: key.update(thread_aliases={"5": 2**70}),
+        lambda key: key["sites"][0].update(tid=2**64),
+        lambda key: key["steps"].update(drained_ns=-(2**62)),
+        lambda key: key["frames"][0].update(line=10**30),
     ],
-    ids=["no steps", "backwards", "too late", "no such stack", "no such frame", "odd format", "odd thread"],
+    ids=[
+        "no steps",
+        "backwards",
+        "too late",
+        "no such stack",
+        "no such frame",
+        "odd format",
+        "odd thread",
+        "odd thread of a site",
+        "drained before the epoch",
+        "odd line",
+    ],
 )
 def test_a_malformed_recording_is_ignored_with_a_warning(spoil):
     document = json.loads(recorded().step(0, 50).json())
@@ -384,7 +398,47 @@ def test_device_rows_without_calls_and_calls_without_device_rows_are_traces(tmp_
     assert len(load(TraceBuilder().stream_sync(0, 1).write(tmp_path / "t.json.gz")).runtime) == 1
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), max_size=30))
-def test_rows_are_in_the_order_of_their_begins_the_longest_first(spans):
-    ts, dur = (np.array([span[at] for span in spans], dtype=np.int64) for at in (0, 1))
-    assert _order(ts, dur).tolist() == np.lexsort((-dur, ts)).tolist()
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 5), max_size=30), st.randoms())
+def test_rows_are_in_the_order_of_their_begins_the_longest_first_and_then_of_what_they_hold(rows, chance):
+    def ordered(rows):
+        names = ("ts", "dur", "tid", "correlation", "bytes")
+        columns = {name: np.array([row[at] for row in rows], dtype=np.int64) for at, name in enumerate(names)}
+        return [rows[at] for at in _order(columns)]
+
+    assert ordered(rows) == sorted(rows, key=lambda row: (row[0], -row[1], *row[2:]))
+    chance.shuffle(rows)
+    assert ordered(rows) == sorted(rows, key=lambda row: (row[0], -row[1], *row[2:]))
+
+
+def test_rows_alike_but_for_a_name_are_in_the_order_of_their_names():
+    row = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+    call = row | {"cat": "cuda_runtime", "name": "cudaLaunchKernel"}
+    trace = read_bytes(json.dumps([row | {"name": name} for name in ("b", "a", "c")] + [call]).encode(), "t.json")
+    assert list(trace.annotations["name"]) == ["a", "b", "c"]
+
+
+def test_of_several_names_a_thread_has_the_one_of_its_own():
+    names = [(1, "python3"), (2, "pt_autograd_0"), (2, "python3")]
+    rows = [
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": f"thread {tid} ({name})"}}
+        for tid, name in names
+    ]
+    call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+    for order in (rows, rows[::-1]):
+        trace = read_bytes(json.dumps([*order, call]).encode(), "t.json")
+        assert trace.thread_names == {1: "python3", 2: "pt_autograd_0"}
+
+
+@pytest.mark.parametrize(("start", "length"), [(4.1e15, 1), (-4.1e15, 1), (1, 4.1e15), (3e15, 2e15), (1e300, 0)])
+def test_an_event_at_an_impossible_time_is_skipped_with_a_warning(start, length):
+    call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+    trace = read_bytes(json.dumps([call, call | {"ts": start, "dur": length}]).encode(), "t.json")
+    assert len(trace.runtime) == 1
+    assert "1 event skipped: no time or an impossible one" in trace.warnings
+
+
+@pytest.mark.parametrize("base", [2**62, 2**63, 10**30])
+def test_an_impossible_base_time_counts_as_none(base):
+    call = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+    document = {"baseTimeNanoseconds": base, "traceEvents": [call]}
+    assert read_bytes(json.dumps(document).encode(), "t.json").base_ns == 0

@@ -249,3 +249,12 @@ def test_a_huge_broken_event_does_not_take_for_ever():
     hostile = '{"ph": "X", "name": "' + '"a":"' * 200_000 + "x"
     trace = read(replaced(WHOLE, '{\n    "ph"', hostile + '\n  },\n  {\n    "ph"'))
     assert starts(trace) == ALL
+
+
+@pytest.mark.parametrize("phase", [[], {}, ["X"], None, 5])
+def test_an_event_whose_phase_is_no_text_is_skipped_and_counted(phase):
+    document = ten_waits().document()
+    next(event for event in document["traceEvents"] if event.get("ph") == "X")["ph"] = phase
+    trace = read_bytes(json.dumps(document).encode(), "t.json")
+    assert len(trace.runtime) == 9
+    assert any("1 event skipped as not valid" in warning for warning in trace.warnings)

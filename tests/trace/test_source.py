@@ -57,11 +57,23 @@ def test_a_socket_is_refused(tmp_path, monkeypatch):
 def test_an_unreadable_file_is_refused(tmp_path, monkeypatch):
     path = small().write(tmp_path / "t.json")
 
-    def deny(*_):
+    def deny(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("syncscope.trace.source.open", deny, raising=False)
     assert refusal(path) == "cannot be read: permission denied"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("written", [False, True])
+def test_a_file_that_calls_itself_regular_and_waits_for_what_comes_is_refused_at_once(tmp_path, monkeypatch, written):
+    """As ``/proc/kmsg`` does."""
+    os.mkfifo(tmp_path / "t.json")
+    monkeypatch.setattr("syncscope.trace.source.stat.S_ISREG", lambda mode: True)
+    writer = os.open(tmp_path / "t.json", os.O_RDWR) if written else None
+    assert refusal(tmp_path / "t.json") == "is empty"
+    if writer is not None:
+        os.close(writer)
 
 
 def test_a_name_that_no_file_can_have_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from fixtures import repeat
 from syncscope.trace import TraceError, load, workers
 from syncscope.trace.decoding.columns import Strings
 from syncscope.trace.reader import read_bytes
+from tests.interrupts import heed_interrupts
 from tests.same import assert_same
 
 PROCESSES = Path("/proc")
@@ -134,23 +136,30 @@ except KeyboardInterrupt:
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         start_new_session=True,
+        preexec_fn=heed_interrupts,
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "waiting\n"
-    children = [int(pid) for pid in (PROCESSES / f"{process.pid}/task/{process.pid}/children").read_text().split()]
-    children += [
-        int(pid)
-        for task in (PROCESSES / f"{process.pid}/task").iterdir()
-        for pid in (task / "children").read_text().split()
-    ]
-    assert children
-    os.killpg(process.pid, ending)  # as the terminal does
-    out, err = process.communicate(timeout=30)
-    assert (out, err) == (("interrupted\n", "") if ending == signal.SIGINT else ("", ""))
-    deadline = time.monotonic() + 30
-    while any(is_alive(pid) for pid in children) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [pid for pid in children if is_alive(pid)]
+    children: list[int] = []
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        children = [
+            int(pid)
+            for task in (PROCESSES / f"{process.pid}/task").iterdir()
+            for pid in (task / "children").read_text().split()
+        ]
+        assert children
+        os.killpg(process.pid, ending)  # as the terminal does
+        out, err = process.communicate(timeout=30)
+        assert (out, err) == (("interrupted\n", "") if ending == signal.SIGINT else ("", ""))
+        deadline = time.monotonic() + 30
+        while any(is_alive(pid) for pid in children) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not [pid for pid in children if is_alive(pid)]
+    finally:
+        for pid in [process.pid, *children]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
 
 
 def is_alive(pid: int) -> bool:

@@ -6,8 +6,9 @@ them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import compress
+from itertools import compress, groupby
 
 import msgspec
 import numpy as np
@@ -21,7 +22,8 @@ from syncscope.trace.source import Loss
 Int = NDArray[np.int64]
 
 LONGEST_US = 4e15
-"""Times and lengths beyond this (the year 2096 in µs) are impossible; they would overflow int64 nanoseconds."""
+"""Times and lengths beyond this (the year 2096 in µs) are impossible; they would overflow int64 nanoseconds, or the
+length between two of them would."""
 
 _INT64 = 1 << 63
 
@@ -114,30 +116,60 @@ def split(events: Sequence[Event], strings: Strings) -> Part:
 
 
 def pair(halves: Iterable[tuple[int, Event]], strings: Strings) -> tuple[Part, list[str]]:
-    """Make complete events of begin and end events. An end closes the last open begin of its process and thread."""
+    """Make complete events of begin and end events. An end closes the last open begin of its process, thread and name,
+    else the last of its thread. Their order in the file does not matter."""
     complete: dict[int, Event] = {}
-    open_events: dict[tuple[object, object], list[Event]] = {}
-    strays = 0
-    for row, half in sorted(halves, key=lambda half: half[1].ts):
-        stack = open_events.setdefault((str(half.pid), str(half.tid)), [])
+    strays = unclosed = 0
+    threads: dict[tuple[str, str], list[tuple[int, Event]]] = {}
+    for row, half in halves:
+        threads.setdefault((str(half.pid), str(half.tid)), []).append((row, half))
         if half.ph == "B":
-            stack.append(half)
             complete[row] = half
-        elif stack:
-            begin = stack.pop()
-            begin.dur = half.ts - begin.ts
-            begin.args = begin.args or half.args
-        else:
-            strays += 1
+    for thread in threads.values():
+        lone_begins, lone_ends = _pair_thread([half for _, half in sorted(thread, key=lambda half: _moment(half[1]))])
+        unclosed, strays = unclosed + lone_begins, strays + lone_ends
     part = Part()
     rows = _Rows(part)
     for row, event in complete.items():
         rows[event.cat].append(row)
     rows.fill(complete, strings)
-    unclosed = sum(map(len, open_events.values()))
     if not strays and not unclosed:
         return part, []
     return part, [Loss(f"{unclosed} begin events have no end (taken as instants) and {strays} end events no begin")]
+
+
+def _moment(half: Event) -> tuple[bool, float, str]:
+    """Sorts begin and end events by time, those without a time last."""
+    return math.isnan(half.ts), half.ts, half.name
+
+
+def _pair_thread(halves: Iterable[Event]) -> tuple[int, int]:
+    """Set the lengths of the begins of one thread. Returns how many begins, and how many ends, are left alone.
+
+    At one moment, what was open ends first, then the rest begins, and what has both lasts no time.
+    """
+    stack: list[Event] = []
+    strays = 0
+    for _, group in groupby(halves, key=lambda half: half.ts):
+        moment = list(group)
+        ends = [half for half in moment if half.ph == "E" and not _close(stack, half, bool(half.name))]
+        stack += [half for half in moment if half.ph == "B"]
+        for half in ends:
+            if not _close(stack, half, named=True) and not _close(stack, half, named=False):
+                strays += 1
+    return len(stack), strays
+
+
+def _close(stack: list[Event], end: Event, named: bool) -> bool:
+    """Close the last open begin that has the end's name, or any name; ``False`` where there is none."""
+    for place in range(len(stack) - 1, -1, -1):
+        begin = stack[place]
+        if not named or begin.name == end.name:
+            begin.dur = end.ts - begin.ts
+            begin.args = begin.args or end.args
+            del stack[place]
+            return True
+    return False
 
 
 def empty_columns(table: str) -> Columns:
@@ -149,7 +181,8 @@ def _columns(table: str, rows: list[int], events: list[Event], strings: Strings)
     """The columns of a table; leaves out the events whose time is missing or impossible."""
     start = np.fromiter([event.ts for event in events], np.float64, len(events))
     length = np.fromiter([event.dur or 0.0 for event in events], np.float64, len(events))
-    timed = (np.abs(start) <= LONGEST_US) & (np.abs(length) <= LONGEST_US)  # so neither is NaN
+    # So neither is NaN. A length below 0 counts as 0.
+    timed = (np.abs(start) <= LONGEST_US) & (np.abs(length) <= LONGEST_US) & (start + length <= LONGEST_US)
     if not timed.all():
         rows, events = list(compress(rows, timed)), list(compress(events, timed))
         start, length = start[timed], length[timed]

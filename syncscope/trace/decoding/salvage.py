@@ -163,7 +163,8 @@ def _boundary(text: str, position: int) -> re.Pattern[str]:
 
 def _convert(raw: object, damage: _Damage) -> Event:
     """The event, or :data:`UNREAD` for one of another phase and for what is no event."""
-    if isinstance(raw, dict) and raw.get("ph") not in _READ_PHASES:
+    phase = raw.get("ph", "") if isinstance(raw, dict) else None
+    if isinstance(phase, str) and phase not in _READ_PHASES:
         return UNREAD
     try:
         event = msgspec.convert(_encodable(raw), Event, strict=False)

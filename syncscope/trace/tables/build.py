@@ -22,6 +22,8 @@ from syncscope.trace.tables.frames import RawTables, thread_names
 _STEP = re.compile(r"ProfilerStep#(\d{1,18})")
 _OTHER_DEVICE = re.compile(r"(?:mtia|hpu|privateuse1|glow|ipu|npu|tpu)\w{0,40}")
 _YEAR_1973_NS = 10**17
+_END_OF_TIME_NS = 1 << 62
+"""A later time (than 2116) is impossible; the length to an earlier one might overflow."""
 
 
 @dataclass
@@ -125,7 +127,7 @@ def _base(document: Document, frames: _Frames, warnings: list[str]) -> int:
     first = min((int(table["ts"].iloc[0]) for table in frames.all() if len(table)), default=0)
     if first >= _YEAR_1973_NS:
         return 0
-    if base <= 0:
+    if not 0 < base < _END_OF_TIME_NS:
         warnings.append("the file does not say when it begins: its times cannot be compared with another's")
         return 0
     return base
@@ -199,7 +201,8 @@ def _check(recording: Recording) -> None:
     if any(after < before for before, after in pairwise(times)):
         raise ValueError("step boundaries go back in time")
     times += [time for event in recording.sites for time in (event.start_ns, event.end_ns)]
-    if any(not 0 <= time < 1 << 62 for time in times):
+    times += [recording.steps.drained_ns or 0]
+    if any(not 0 <= time < _END_OF_TIME_NS for time in times):
         raise ValueError("a time is out of range")
     threads = [recording.steps.tid or 0, recording.steps.first, *recording.thread_aliases.values()]
     if any(not -(1 << 62) < number < 1 << 62 for number in threads):

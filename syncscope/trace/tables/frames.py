@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -141,14 +142,19 @@ class RawTables:
 
 
 def thread_names(metadata: Iterable[Event], pid: int | None) -> dict[int, str]:
-    """Names of the threads of process ``pid``, by thread id."""
-    names = {}
+    """Names of the threads of process ``pid``, by thread id.
+
+    A thread begins with the name of the one that started it, and may be named again later: of several names it is
+    called by the one that the fewest threads have.
+    """
+    names: dict[int, set[str]] = {}
     for event in metadata:
         name = (event.args or NO_ARGS).name
         if event.name == "thread_name" and isinstance(name, str) and pid is not None and integer(event.pid) == pid:
             inner = _THREAD.fullmatch(name)
-            names[integer(event.tid)] = inner[1] if inner else name
-    return names
+            names.setdefault(integer(event.tid), set()).add(inner[1] if inner else name)
+    bearers = Counter(name for own in names.values() for name in own)
+    return {tid: min(own, key=lambda name: (bearers[name], name)) for tid, own in names.items()}
 
 
 # ---------------------------------------------------------------------------------------------------- columns
@@ -159,19 +165,47 @@ _Columns = dict[str, Any]
 def _frame(columns: _Columns, table: model.Table) -> pd.DataFrame:
     """A frame with the table's columns, sorted by start, the longest first among equals."""
     columns["end"] = columns["ts"] + columns["dur"]
-    order = _order(columns["ts"], columns["dur"])
+    order = _order(columns)
     frame: pd.DataFrame = pd.DataFrame({name: columns.pop(name)[order] for name in table.columns}, copy=False)
     return frame
 
 
-def _order(ts: Int, dur: Int) -> Int:
-    """``np.lexsort((-dur, ts))``, but quick for rows that are mostly in that order already, as a profiler's are."""
+_COUNTED = ("tid", "device", "stream", "id", "correlation", "external_id")
+"""Of rows with the same times: first a thread's or stream's own, in the order of the numbers that count them up."""
+
+
+def _order(columns: _Columns) -> Int:
+    """The rows by start, the longest first among equals, and then by what the rows hold, never by their place in the
+    file: a file's events may come in any order. Quick for rows that are mostly in order already, as a profiler's are.
+    """
+    ts, dur = columns["ts"], columns["dur"]
     order = np.argsort(ts, kind="stable")
-    same = np.flatnonzero(np.diff(ts[order]) == 0)
-    tied = np.union1d(same, same + 1)
+    tied = _neighbours(np.diff(ts[order]) == 0)
     rows = order[tied]
-    order[tied] = rows[np.lexsort((-dur[rows], ts[rows]))]
+    order[tied] = rows = rows[np.lexsort((-dur[rows], ts[rows]))]
+    alike = _neighbours((np.diff(ts[rows]) == 0) & (np.diff(dur[rows]) == 0))
+    if not len(alike):
+        return order
+    rows = rows[alike]
+    others = [name for name in columns if name not in (*_COUNTED, "ts", "dur", "end", "row")]
+    keys = [_ranks(columns[name][rows]) for name in (*_COUNTED, *others) if name in columns]
+    order[tied[alike]] = rows[np.lexsort((*reversed(keys), -dur[rows], ts[rows]))]
     return order
+
+
+def _neighbours(same: NDArray[np.bool_]) -> Int:
+    """The indices of rows that are the same as the one before or behind, of which ``same`` (n − 1,) tells."""
+    equal = np.flatnonzero(same)
+    return np.union1d(equal, equal + 1)
+
+
+def _ranks(column: Int | pd.Categorical) -> Int:
+    """Numbers in the order of the column's values. Of texts, those that it has, not the places of their categories."""
+    if not isinstance(column, pd.Categorical):
+        return column
+    used, place = np.unique(column.codes, return_inverse=True)
+    texts = column.categories.to_numpy(dtype=object)[used]
+    return np.argsort(np.argsort(texts, kind="stable"), kind="stable")[place]
 
 
 def _linked(external: Int, correlation: Int) -> Int:
