@@ -180,7 +180,7 @@ def test_more_waits_than_allowed_fail_with_each_line_and_a_way_out(run_pytest: R
     assert f"\n  test_it.py:{line}  loss.item()  in test_marked  2 ×\n      fix: Keep " in done.out
     assert f"\n  test_it.py:{line + 1}  torch.cuda.synchronize()  in test_marked\n" in done.out
     assert "\n      at <site-packages>/torch/__init__.py:" in done.out
-    assert "\n      fix: leave it out, since PyTorch orders its own work" in done.out
+    assert "\n      fix: Remove it: PyTorch orders its work by itself." in done.out
     assert "Traceback" not in done.out
 
 

@@ -35,13 +35,23 @@ def made() -> dict[str, Any]:
     return dict(json.loads(json.dumps(whole)))  # tuples become lists
 
 
+def in_one_order(schema: Any) -> Any:
+    """Alternatives in the order of their text: that of ``anyOf`` differs between versions of msgspec."""
+    if isinstance(schema, list):
+        return [in_one_order(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {key: in_one_order(part) for key, part in schema.items()}
+    return {**parts, "anyOf": sorted(parts["anyOf"], key=json.dumps)} if "anyOf" in parts else parts
+
+
 def validate(text: str) -> None:
     validator = jsonschema.Draft202012Validator(json.loads(FILE.read_text(encoding="utf-8")))
     validator.validate(json.loads(text))
 
 
 def test_the_file_is_the_schema_of_the_structures() -> None:
-    assert json.loads(FILE.read_text(encoding="utf-8")) == made()
+    assert in_one_order(json.loads(FILE.read_text(encoding="utf-8"))) == in_one_order(made())
 
 
 def test_it_is_a_schema() -> None:
