@@ -19,6 +19,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from syncscope.collect import features
 from syncscope.collect.patching import Patches
 from syncscope.collect.paths import OURS
 
@@ -54,7 +55,11 @@ class SyncDebugMode:
         """The mode that the program set."""
 
     def listen(self, torch: Any, listener: Callable[[FrameType], None]) -> None:
-        """Call ``listener(frame)`` at each warning from now on. CUDA must be initialised."""
+        """Call ``listener(frame)`` at each warning from now on. CUDA must be initialised.
+
+        Raises ``features.Unsupported`` where PyTorch has no such mode.
+        """
+        features.require(torch, features.SYNC_DEBUG_MODE, "see waits")
         self.hold_filter()
         self._listeners.append(listener)
         if len(self._listeners) == 1:
