@@ -110,8 +110,9 @@ class Collector:
         if not self._torch.cuda.is_initialized():
             return "The program never used CUDA."
         if self._watch.source == "none":
+            unseen = "No step was seen: no optimiser stepped twice, and no module was called twice. "
             return (
-                f"{self._unfollowed or 'No step was seen: no optimiser stepped twice, and no module was called twice. '}"
+                f"{self._unfollowed or unseen}"
                 "Call syncscope.step() at the end of each step, or record by time with --seconds."
             )
         needed = self._plan.warmup + self._plan.bare + 3
