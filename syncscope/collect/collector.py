@@ -51,6 +51,7 @@ class Collector:
         self._watch = StepWatch(self._boundary, self._restart)
         self._imports = ImportWatch("torch", self._torch_imported)
         self._pid = os.getpid()
+        self._unfollowed = ""
 
     def open(self) -> None:
         self._imports.open()
@@ -83,7 +84,11 @@ class Collector:
         if self._timer is not None:
             self._timer.open()
         else:
-            self._watch.attach(torch)
+            try:
+                self._watch.attach(torch)
+            except (AttributeError, ImportError) as error:  # the program's import must not fail
+                self._watch.detach()
+                self._unfollowed = f"Steps cannot be followed in this PyTorch ({error}). "
 
     def _boundary(self) -> None:
         if self._windows is not None:
@@ -102,8 +107,9 @@ class Collector:
         if not self._torch.cuda.is_initialized():
             return "The program never used CUDA."
         if self._watch.source == "none":
+            unseen = "No step was seen: no optimiser stepped twice, and no module was called twice. "
             return (
-                "No step was seen: no optimiser stepped twice, and no module was called twice. "
+                f"{self._unfollowed or unseen}"
                 "Call syncscope.step() at the end of each step, or record by time with --seconds."
             )
         needed = self._plan.warmup + self._plan.bare + 3

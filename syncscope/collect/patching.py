@@ -55,9 +55,8 @@ def skip_in_dynamo(torch: Any, function: Any) -> None:
     evaluator = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
     if evaluator is None or not isinstance(function, FunctionType):
         return
-    if hasattr(evaluator, "set_code_exec_strategy"):
-        action = evaluator._FrameAction
-        strategy = evaluator._FrameExecStrategy(action.SKIP, action.DEFAULT)
-        evaluator.set_code_exec_strategy(function.__code__, strategy)
+    action, strategy = getattr(evaluator, "_FrameAction", None), getattr(evaluator, "_FrameExecStrategy", None)
+    if hasattr(evaluator, "set_code_exec_strategy") and action is not None and strategy is not None:
+        evaluator.set_code_exec_strategy(function.__code__, strategy(action.SKIP, action.DEFAULT))
     elif hasattr(evaluator, "skip_code"):
         evaluator.skip_code(function.__code__)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from syncscope.collect.features import Unsupported
 from syncscope.collect.hazards.window import HazardWindow
 from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.sites.recorder import SiteRecorder
@@ -206,11 +207,10 @@ class Windows:
         first, exported = self._count, None
         self._recording = True
         try:
-            if not self._filter_held:
-                sync_debug_mode.hold_filter()
-                self._filter_held = True
+            self._hold_filter()
             profiler.prepare()
             sites.open()
+            self._note_missing(sites.missing)
             yield
             sites.take()
             first = self._count
@@ -240,9 +240,25 @@ class Windows:
                 window = Window(exported, tuple(boundaries), drained, first, sites.take())
                 setattr(self.recorded, name, window)
 
+    def _hold_filter(self) -> None:
+        """From now on no warning that we cause reaches the user."""
+        if not self._filter_held:
+            sync_debug_mode.hold_filter()
+            self._filter_held = True
+
+    def _note_missing(self, attributes: tuple[str, ...]) -> None:
+        for name in attributes:
+            note = f"PyTorch lacks {name}: calls of it have no line of their own."
+            if note not in self.recorded.notes:
+                self.recorded.notes.append(note)
+
     def _look_for_races(self, steps: int) -> Iterator[None]:
         """Follow host memory and streams for ``steps`` steps. This is slow, so nothing is timed here."""
-        hazards = HazardWindow(self._torch, self.stacks, self.threads)
+        try:
+            hazards = HazardWindow(self._torch, self.stacks, self.threads)
+        except Unsupported as error:
+            self.recorded.notes.append(f"This recording {error}.")
+            return
         self._sync()
         hazards.open()
         try:

@@ -57,6 +57,8 @@ class FakeWindow:
 
 
 class FakeRecorder:
+    missing: tuple[str, ...] = ()
+
     def __init__(self, torch: Any, stacks: Any, threads: Any) -> None:
         self._stacks = stacks
 

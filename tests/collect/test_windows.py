@@ -53,6 +53,8 @@ class FakeWindow:
 
 
 class FakeRecorder:
+    missing: tuple[str, ...] = ()
+
     def __init__(self, *parts: object) -> None:
         pass
 

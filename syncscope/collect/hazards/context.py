@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from syncscope.collect.features import Unsupported
 from syncscope.collect.hazards.window import HazardWindow
 from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.sites.stacks import Stacks
@@ -30,7 +31,8 @@ class hazards:
     Afterwards ``findings`` holds one finding for each line that races, and ``not_checked`` what could not be seen.
     What was launched before the block is not followed. The block runs much slower than the program alone, so this is
     for tests and debugging. Compiled functions run uncompiled inside. Without a GPU the block runs unobserved, and
-    ``not_checked`` says so. ``own`` names installed packages that count as the user's.
+    ``not_checked`` says so, as with a version of PyTorch that lacks what the hooks need. ``own`` names installed
+    packages that count as the user's.
     """
 
     def __init__(self, *, own: tuple[str, ...] = ()) -> None:
@@ -38,12 +40,16 @@ class hazards:
         self.not_checked: tuple[NotChecked, ...] = ()
         self._own = own
         self._window: HazardWindow | None = None
+        self._why = NO_GPU
 
     def __enter__(self) -> hazards:
         import torch
 
         if torch.cuda.is_available():
-            self._begin(torch)
+            try:
+                self._begin(torch)
+            except Unsupported as error:
+                self._why = str(error)
         return self
 
     def __exit__(
@@ -54,7 +60,7 @@ class hazards:
 
         rules = [rule for rule in RULES if isinstance(rule, RaceRule)]
         if self._window is None:
-            self.not_checked = tuple(NotChecked(rule=rule.code, why=NO_GPU) for rule in rules)
+            self.not_checked = tuple(NotChecked(rule=rule.code, why=self._why) for rule in rules)
             return
         self._window.close()
         recording = self._recording(self._window)
@@ -66,8 +72,9 @@ class hazards:
     def _begin(self, torch: Any) -> None:
         self._threads = Threads()
         self._stacks = Stacks(Paths(project_root(Path.cwd()), self._own))
-        self._window = HazardWindow(torch, self._stacks, self._threads)
-        self._window.open()
+        window = HazardWindow(torch, self._stacks, self._threads)
+        window.open()
+        self._window = window
 
     def _recording(self, window: HazardWindow) -> Recording:
         frames, stacks = self._stacks.resolve()

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from syncscope.collect.features import SYNC_DEBUG_MODE, lacking
 from syncscope.collect.hazards.runtime import Runtime
 from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
@@ -42,7 +43,7 @@ class ImplicitWaits:
         self._listening = False
 
     def open(self) -> None:
-        if hasattr(self._torch._C, "_cuda_set_sync_debug_mode"):  # not in builds for the CPU
+        if not lacking(self._torch, SYNC_DEBUG_MODE):  # as builds for the CPU do
             sync_debug_mode.listen(self._torch, self._warned)
             self._listening = True
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, Protocol
 
+from syncscope.collect import features
+
 Side = Literal["host", "device"]
 
 
@@ -27,9 +29,13 @@ class Runtime(Protocol):
 
 
 class CudaRuntime:
-    """The CUDA runtime of this process. Does nothing with CUDA before the program has initialised it."""
+    """The CUDA runtime of this process. Does nothing with CUDA before the program has initialised it.
+
+    Raises ``features.Unsupported`` where PyTorch does not tell of its implicit waits: what they order would be a race.
+    """
 
     def __init__(self, torch: Any) -> None:
+        features.require(torch, features.SYNC_DEBUG_MODE, "look for races")
         self._torch = torch
         self._strided = torch.strided
         self._raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)

@@ -6,6 +6,7 @@ import contextlib
 import threading
 from typing import Any
 
+from syncscope.collect import features
 from syncscope.collect.hazards.backward import BackwardOrder
 from syncscope.collect.hazards.detector import RaceDetector
 from syncscope.collect.hazards.implicit import ImplicitWaits
@@ -21,10 +22,12 @@ from syncscope.schema.recording import HazardEvent
 class HazardWindow:
     """Looks for races on the thread that opens it, from ``open`` to ``close``. Several windows may share ``stacks``.
 
-    ``notes`` says what it could not follow, one sentence each.
+    ``notes`` says what it could not follow, one sentence each. Raises ``features.Unsupported`` where this version of
+    PyTorch lacks what the hooks need.
     """
 
     def __init__(self, torch: Any, stacks: Stacks, threads: Threads, runtime: Runtime | None = None) -> None:
+        features.require(torch, features.HAZARDS, "look for races")
         self.notes: list[str] = []
         runtime = runtime or CudaRuntime(torch)
         self.clocks = Clocks()

@@ -7,6 +7,7 @@ from types import FrameType, TracebackType
 from typing import NamedTuple, overload
 
 from syncscope.collect.annotations import expectation
+from syncscope.collect.features import SYNC_DEBUG_MODE, lacking
 from syncscope.collect.live.guard import fix_for
 from syncscope.collect.live.open_blocks import OpenBlocks
 from syncscope.collect.paths import Paths
@@ -36,7 +37,10 @@ def unavailable() -> str | None:
         import torch
     except ImportError:
         return "needs PyTorch, which is not installed"
-    return None if torch.cuda.is_available() else "needs a GPU: there is none here"
+    if not torch.cuda.is_available():
+        return "needs a GPU: there is none here"
+    missing = lacking(torch, SYNC_DEBUG_MODE)
+    return f"needs {', '.join(missing)}, which this PyTorch lacks" if missing else None
 
 
 class record(Sequence[Wait]):

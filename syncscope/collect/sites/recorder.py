@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from syncscope.collect import features
 from syncscope.collect.annotations import expectation
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
@@ -22,15 +23,21 @@ class SiteRecorder:
     """Records the program's waits and copies from ``open`` to ``close``. Several windows share one table of stacks.
 
     Opening needs an initialised CUDA context. ``close`` puts back every setting and method, and does nothing unless
-    open.
+    open. Opening raises ``features.Unsupported`` where PyTorch has no sync debug mode.
     """
 
     def __init__(self, torch: Any, stacks: Stacks, threads: Threads) -> None:
+        features.require(torch, features.SYNC_DEBUG_MODE, "see waits")
         self._torch = torch
         self._events: list[Event] = []
         self._add = _make_add(self._events, stacks, threads)
         self._calls = CallWrappers(torch, self._add, sync_debug_mode)
         self._listening = False
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The entry points that this version of PyTorch lacks, so that their calls are not recorded."""
+        return tuple(self._calls.missing)
 
     def open(self) -> None:
         self._listening = True

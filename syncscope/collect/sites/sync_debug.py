@@ -11,6 +11,7 @@ The mode is off during such calls (``suspend``).
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import threading
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from syncscope.collect import features
 from syncscope.collect.patching import Patches
 from syncscope.collect.paths import OURS
 
@@ -53,7 +55,11 @@ class SyncDebugMode:
         """The mode that the program set."""
 
     def listen(self, torch: Any, listener: Callable[[FrameType], None]) -> None:
-        """Call ``listener(frame)`` at each warning from now on. CUDA must be initialised."""
+        """Call ``listener(frame)`` at each warning from now on. CUDA must be initialised.
+
+        Raises ``features.Unsupported`` where PyTorch has no such mode.
+        """
+        features.require(torch, features.SYNC_DEBUG_MODE, "see waits")
         self._listeners.append(listener)
         self.hold_filter()
         if len(self._listeners) == 1:
@@ -131,11 +137,18 @@ class SyncDebugMode:
                 # The program's line, not that of our wrapper around the call.
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
                 show(message)
-        elif not text.startswith(NOTICES):
+        elif not (text.startswith(NOTICES) and is_ours(sys._getframe(2))):
             if message.filename.startswith(OURS):  # of an operator that a wrapper of ours ran
                 frame = program_frame(sys._getframe(2))
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
             show(message)
+
+
+def is_ours(frame: FrameType | None) -> bool:
+    """Whether PyTorch's own frames from ``frame`` outwards were called by syncscope."""
+    while frame is not None and f"{os.sep}torch{os.sep}" in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(OURS)
 
 
 def program_frame(frame: FrameType) -> FrameType:

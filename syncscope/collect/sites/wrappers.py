@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
 from syncscope.collect.sites.sync_debug import SyncDebugMode
 
@@ -48,6 +49,8 @@ class CallWrappers:
         self._patches = Patches(torch)
         self.warnings = WarningCount()
         self._operators = OperatorFilter(torch)
+        self.missing: list[str] = []
+        """The owners of entry points that this version of PyTorch lacks."""
 
     def open(self) -> None:
         """Wrap everything that waits or copies without a warning."""
@@ -61,10 +64,10 @@ class CallWrappers:
         for name in LINALG_WITHOUT_WARNING:
             self._record_calls(torch.linalg, name, f"torch.linalg.{name}")
         # These sort with thrust, which waits without PyTorch's knowledge.
-        self._record_calls(torch._VF, "unique_dim", "torch.unique")
-        self._record_calls(torch._VF, "unique_consecutive", "torch.unique_consecutive")
+        self._record_calls(self._owner("_VF"), "unique_dim", "torch.unique")
+        self._record_calls(self._owner("_VF"), "unique_consecutive", "torch.unique_consecutive")
         self._record_calls(torch.Tensor, "coalesce", "Tensor.coalesce")
-        self._record_calls(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", "DataLoader")
+        self._record_calls(self._owner("utils.data.dataloader._BaseDataLoaderIter"), "__next__", "DataLoader")
         self._record_collectives()
 
     def open_waits(self) -> None:
@@ -73,13 +76,20 @@ class CallWrappers:
         self._record_calls(torch._C, "_cuda_synchronize", "torch.cuda.synchronize")
         self._record_calls(torch._C, "_accelerator_synchronizeDevice", "torch.accelerator.synchronize")
         self._record_calls(torch.cuda.Event, "synchronize", "Event.synchronize")
-        self._record_operators(torch._ops.OpOverload)
-        self._record_operators(torch._ops.OpOverloadPacket)
-        self._record_operators(torch._C.ScriptFunction)
-        self._record_operators(torch._C.ScriptMethod)
+        self._record_operators(self._owner("_ops.OpOverload"))
+        self._record_operators(self._owner("_ops.OpOverloadPacket"))
+        self._record_operators(self._owner("_C.ScriptFunction"))
+        self._record_operators(self._owner("_C.ScriptMethod"))
 
     def close(self) -> None:
         self._patches.restore()
+
+    def _owner(self, path: str) -> Any:
+        """``torch.<path>``, whose entry points are wrapped. ``None``, and noted, where PyTorch has it no more."""
+        owner = find(self._torch, path)
+        if owner is None and f"torch.{path}" not in self.missing:
+            self.missing.append(f"torch.{path}")
+        return owner
 
     def _record_calls(self, owner: Any, name: str, label: str) -> None:
         """Record every call of ``owner.name`` as ``label``."""
@@ -204,9 +214,9 @@ class OperatorFilter:
     def __init__(self, torch: Any) -> None:
         self.known: dict[int, bool] = {}
         """Whether to ignore an operator, by its identity: its own hash is slow."""
-        implemented = (key.rpartition("/") for key in torch.library._impls)
+        implemented = (key.rpartition("/") for key in getattr(torch.library, "_impls", ()))
         self._python = {name.replace("/", "::") for name, _, key in implemented if key in _RUNS_ON_DEVICE}
-        custom = getattr(torch._library, "custom_ops", None)
+        custom = find(torch, "_library.custom_ops")
         self._python |= set(getattr(custom, "OPDEFS", ()))
         self._kept: list[Any] = []
 
