@@ -5,6 +5,7 @@ A dependency is found from the trace's own records where it has them, else from 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -301,7 +302,7 @@ def _waits_in_a_row(items: Ints, stream: Ints) -> Iterator[tuple[list[int], Ints
     """Each row of waits among ``items`` (waits and launches of a thread), with the launches up to the next wait."""
     launch = stream[items] >= 0
     begins = np.flatnonzero(~launch & np.concatenate([[True], launch[:-1]]))
-    for begin, end in zip(begins, np.append(begins[1:], len(items)), strict=True):
+    for begin, end in itertools.pairwise([*begins.tolist(), len(items)]):
         part = items[begin:end]
         yield part[stream[part] < 0].tolist(), part[stream[part] >= 0]
 

