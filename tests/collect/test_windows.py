@@ -76,7 +76,11 @@ class Torch:
         self.cuda = type("cuda", (), {"is_initialized": staticmethod(lambda: self.ready)})
         autograd = type("_autograd", (), {"_profiler_enabled": staticmethod(lambda: False)})
         sync = staticmethod(lambda: LOG.append("sync"))
-        self._C = type("_C", (), {"_autograd": autograd, "_cuda_synchronize": sync})
+        debug_mode = {
+            "_cuda_get_sync_debug_mode": staticmethod(lambda: 0),
+            "_cuda_set_sync_debug_mode": staticmethod(lambda mode: None),
+        }
+        self._C = type("_C", (), {"_autograd": autograd, "_cuda_synchronize": sync, **debug_mode})
 
 
 @pytest.fixture

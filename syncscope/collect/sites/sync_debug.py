@@ -11,7 +11,6 @@ The mode is off during such calls (``suspend``).
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import threading
@@ -137,18 +136,11 @@ class SyncDebugMode:
                 # The program's line, not that of our wrapper around the call.
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
                 show(message)
-        elif not (text.startswith(NOTICES) and is_ours(sys._getframe(2))):
+        elif not text.startswith(NOTICES):
             if message.filename.startswith(OURS):  # of an operator that a wrapper of ours ran
                 frame = program_frame(sys._getframe(2))
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
             show(message)
-
-
-def is_ours(frame: FrameType | None) -> bool:
-    """Whether PyTorch's own frames from ``frame`` outwards were called by syncscope."""
-    while frame is not None and f"{os.sep}torch{os.sep}" in frame.f_code.co_filename:
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename.startswith(OURS)
 
 
 def program_frame(frame: FrameType) -> FrameType:
