@@ -70,13 +70,11 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Steps(Table):
-    """The recorded steps, in order."""
+class TimedTable(Table):
+    """Rows that last from ``ts`` to ``end``: device work on the device, calls and waits in the call itself."""
 
     ts: Ints
     end: Ints
-    number: Ints
-    tid: Ints
 
     @property
     def dur(self) -> Ints:
@@ -84,11 +82,17 @@ class Steps(Table):
 
 
 @dataclass(frozen=True)
-class Activities(Table):
+class Steps(TimedTable):
+    """The recorded steps, in order."""
+
+    number: Ints
+    tid: Ints
+
+
+@dataclass(frozen=True)
+class Activities(TimedTable):
     """What the devices ran, in order of ``ts``. ``row`` is a row of ``Trace.device``."""
 
-    ts: Ints
-    end: Ints
     name: Objects
     kind: Objects
     """``kernel``, ``memcpy`` or ``memset``."""
@@ -109,17 +113,11 @@ class Activities(Table):
     launch: Ints
     """Row in ``calls`` of the call that launched it, −1 not in the trace."""
 
-    @property
-    def dur(self) -> Ints:
-        return self.end - self.ts
-
 
 @dataclass(frozen=True)
-class Calls(Table):
+class Calls(TimedTable):
     """The runtime calls of the traced process, in order of ``ts``."""
 
-    ts: Ints
-    end: Ints
     tid: Ints
     name: Objects
     role: Objects
@@ -128,23 +126,13 @@ class Calls(Table):
     copy_kind: Ints
     """A key of ``names.HIP_COPY_KINDS`` for HIP's copies, −1 unknown or none."""
 
-    @property
-    def dur(self) -> Ints:
-        return self.end - self.ts
-
 
 @dataclass(frozen=True)
-class Marks(Table):
+class Marks(TimedTable):
     """Named stretches of time on host threads, such as annotations, in order of ``ts``."""
 
-    ts: Ints
-    end: Ints
     tid: Ints
     name: Objects
-
-    @property
-    def dur(self) -> Ints:
-        return self.end - self.ts
 
 
 @dataclass(frozen=True)
@@ -185,7 +173,7 @@ class SyncRecords(Table):
 
 
 @dataclass(frozen=True)
-class Waits(Table):
+class Waits(TimedTable):
     """The waits of the traced process, the profiler's own left out, in order of ``ts``.
 
     A copy from or to pageable memory that is put on a stream also blocks inside its call. It is no row here: the wait
@@ -193,8 +181,6 @@ class Waits(Table):
     has its own blocked time: the length of its launch.
     """
 
-    ts: Ints
-    end: Ints
     begin: Ints
     """When the host began to be blocked: where the wait completes a pageable copy, the begin of that copy's call."""
     call: Ints
@@ -223,22 +209,15 @@ class Waits(Table):
     """Index in ``Timeline.places``."""
 
     @property
-    def dur(self) -> Ints:
-        """The call itself."""
-        return self.end - self.ts
-
-    @property
     def stall(self) -> Ints:
         """Nanoseconds blocked."""
         return self.end - self.begin
 
 
 @dataclass(frozen=True)
-class Copies(Table):
+class Copies(TimedTable):
     """The copies that devices made, in order of ``ts``."""
 
-    ts: Ints
-    end: Ints
     device_row: Ints
     """Row in ``Trace.device``."""
     launch: Ints
@@ -271,22 +250,15 @@ class Copies(Table):
     """Index in ``Timeline.places``; only copies between host and device have one of their own."""
 
     @property
-    def dur(self) -> Ints:
-        """On the device."""
-        return self.end - self.ts
-
-    @property
     def launch_dur(self) -> Ints:
         """Of the call that launched it, −1 not in the trace."""
         return np.where(self.launch >= 0, self.launch_end - self.launch_ts, -1)
 
 
 @dataclass(frozen=True)
-class Collectives(Table):
+class Collectives(TimedTable):
     """The collectives that devices ran, in order of ``ts``."""
 
-    ts: Ints
-    end: Ints
     device_row: Ints
     """Row in ``Trace.device``."""
     launch: Ints
@@ -314,18 +286,11 @@ class Collectives(Table):
     place: Ints
     """Index in ``Timeline.places``."""
 
-    @property
-    def dur(self) -> Ints:
-        """On the device."""
-        return self.end - self.ts
-
 
 @dataclass(frozen=True)
-class Pins(Table):
+class Pins(TimedTable):
     """Pinnings of tensors, in order of ``ts``: the host copies into pinned memory from ``ts`` to ``end``."""
 
-    ts: Ints
-    end: Ints
     tid: Ints
     step: Ints
     """Row in ``steps``, −1 outside."""
@@ -338,10 +303,6 @@ class Pins(Table):
     place: Ints
     """Index in ``Timeline.places``."""
 
-    @property
-    def dur(self) -> Ints:
-        return self.end - self.ts
-
 
 @dataclass(frozen=True)
 class Loads(Marks):
@@ -352,11 +313,9 @@ class Loads(Marks):
 
 
 @dataclass(frozen=True)
-class Bubbles(Table):
+class Bubbles(TimedTable):
     """Gaps in a device's activity inside the span of the steps, in order of ``ts``."""
 
-    ts: Ints
-    end: Ints
     launch: Ints
     """Row in ``calls`` of the call that ended the gap, −1 none."""
     emptied_by: Ints
@@ -369,10 +328,6 @@ class Bubbles(Table):
     def due_to(self, cause: str) -> Ints:
         """Nanoseconds of each gap (n,) that are due to one of ``CAUSES``."""
         return self.by_cause[:, CAUSES.index(cause)]
-
-    @property
-    def dur(self) -> Ints:
-        return self.end - self.ts
 
 
 def objects(values: list[Any]) -> Objects:
