@@ -15,7 +15,8 @@ import msgspec
 
 Severity = Literal["error", "warning", "note"]
 Status = Literal["unexpected", "expected", "baseline"]
-SiteSource = Literal["hook", "stack", "op"]
+SiteSource = Literal["hook", "stack", "op", "count"]
+"""``count``: no window recorded it, but it was counted over the run."""
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 
@@ -97,6 +98,19 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The step with this fixed; before it is that of the trace's ``Replay``."""
     stall_ms: float | None = None
     """Milliseconds blocked by all occurrences together; set also where the trace has no steps."""
+    phase: str | None = None
+    """The phase of the program, where the run was counted."""
+    run_per_step: float | None = None
+    """Occurrences a step of that phase over the whole run; ``None`` where they were not counted."""
+    run_per_step_low: float | None = None
+    run_per_step_high: float | None = None
+    """The 95 % interval where only some steps were counted; equal to ``run_per_step`` where all were."""
+    occurrences: int | None = None
+    """In that phase over the whole run; an estimate where only some steps were counted."""
+    run_steps: tuple[int, int] | None = None
+    """The first and the last step of the phase, from 0, in which it was counted."""
+    run_stall_ms_per_step: float | None = None
+    run_saving_ms_per_step: float | None = None
     first_ns: int | None = None
     """Start of the first occurrence, ns since the trace's base: where a timeline jumps to."""
     message: str

@@ -7,14 +7,14 @@ without frames of syncscope itself.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
-FORMAT = 1
+from syncscope.schema.counting import RecordedRun
+from syncscope.schema.numbers import Number
 
-Number = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
-"""A number that stays an int64 when another one is added. Readers refuse any other."""
+FORMAT = 1
 
 EventKind = Literal["warning", "call"]
 
@@ -147,6 +147,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """The trace's ``tid`` → native thread id, for threads that Kineto knows only by the low half of their pthread id
     (every thread of a window without CPU activity)."""
     steps: RecordedSteps
+    """Of the timed window; without boundaries where no window was recorded, only the run counted."""
     bare: Bare | None = None
     frames: tuple[RecordedFrame, ...] = ()
     stacks: tuple[tuple[Number, ...], ...] = ()
@@ -165,3 +166,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """Source text around sites: file → line number → text; empty with ``--no-source``."""
     notes: tuple[str, ...] = ()
     """What the collector could not do, one sentence each (a window ended early, and why)."""
+    phase: str | None = None
+    """The phase whose steps these windows recorded, by its name in ``run``."""
+    run: RecordedRun | None = None
+    """``None`` in recordings that did not look at the whole run."""

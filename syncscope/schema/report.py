@@ -13,6 +13,7 @@ import msgspec
 from syncscope.schema.findings import Finding, Frame, Site, SiteSource, Sketch
 from syncscope.schema.hta import HTA
 from syncscope.schema.ranks import BetweenRanks, MissingRanks, Unread
+from syncscope.schema.run import Run
 
 SCHEMA_VERSION = 1
 StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "none"]
@@ -144,6 +145,10 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """``None`` without collectives, and in a program of one rank."""
     hta: HTA | None = None
     """``None`` unless HTA was requested."""
+    phase: str | None = None
+    """The phase of the program that was recorded; ``None`` where the recording does not say."""
+    run: Run | None = None
+    """``None`` where only these steps were looked at."""
 
 
 class NotChecked(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,76 @@
+"""The whole run of a program in the JSON report: ``traces[].run``."""
+
+from __future__ import annotations
+
+import msgspec
+
+from syncscope.schema.counting import PhaseKind
+
+
+class StepTime(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds of a phase's steps over the run, with no profiler running."""
+
+    median: float
+    p95: float
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    kind: PhaseKind
+    where: str | None
+    """``train.py:42 main``: the loop, where it can be told."""
+    steps: int
+    counted_steps: int
+    one_in: float
+    """One step in so many was counted, on average."""
+    times: int
+    """How often the program entered it."""
+    share: float
+    """Of the time that was counted."""
+    step_ms: StepTime | None
+    waits_per_step: float | None
+    """``None`` where it has no steps, or nothing was counted."""
+    recorded: bool
+    """Windows of it were recorded."""
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    one_in: float
+    """Of the phase that ``check`` judges by: one step in so many was counted, on average."""
+    overhead_share: float | None
+
+
+class Stretch(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A stretch of the run in one phase. There are many: in JSON each is a list of its fields."""
+
+    start_s: float
+    seconds: float
+    phase: int
+    """Index into ``Run.phases``."""
+    steps: int
+    waits_per_step: float | None
+    windows: bool
+    """Windows were being recorded in it."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole run of the process that wrote the trace."""
+
+    id: str
+    seconds: float
+    complete: bool
+    """``False``: the program was killed, or had not ended."""
+    stopped: bool
+    """It was ended after its windows, as asked."""
+    steps: int
+    """Of all training phases; without training, of the longest phase."""
+    counted: Counted | None
+    """``None`` where waits were not counted."""
+    processes: int = 1
+    """How many processes of this run left a trace."""
+    shared_device: bool | None = None
+    """Whether other processes used the GPU; ``None`` where nothing could tell."""
+    main: bool = True
+    """Of several traces of one process, the one that speaks for phases without a trace of their own."""
+    phases: tuple[Phase, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
