@@ -1,190 +1,200 @@
-"""Record one process, from the program's import of torch to a trace file on disk."""
+"""Record one process, from the program's import of torch to its end: its run, and windows of its phases."""
 
 from __future__ import annotations
 
-import linecache
 import os
-import platform
 import tempfile
-from collections.abc import Iterable
+import threading
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from msgspec import structs
 
-from syncscope.collect.gpu import copy_engines
+from syncscope.collect.background import Background
+from syncscope.collect.counting import STATE_SECONDS, RunCount
+from syncscope.collect.files import FileNames
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
-from syncscope.collect.sites.stacks import Stacks
-from syncscope.collect.step_watch import StepWatch
+from syncscope.collect.phases.phase import Phase
+from syncscope.collect.plan import Plan
+from syncscope.collect.recordings import Recordings
+from syncscope.collect.schedule import Schedule
 from syncscope.collect.timer import Timer
-from syncscope.collect.tracefile import splice, write_trace
+from syncscope.collect.tracefile import TraceFile
 from syncscope.collect.undisturbed import undisturbed
-from syncscope.collect.windows import Plan, Recorded, Window, Windows
-from syncscope.schema.recording import FORMAT, RecordedFrame, RecordedSteps, Recording
-
-CONTEXT_LINES = 2
-"""Source lines kept on each side of a user's line."""
+from syncscope.collect.windows import Recorded, Window
+from syncscope.schema.recording import RecordedSteps, Recording
 
 
 class Collector:
-    """Records this process and writes one trace file into ``folder`` when its windows are over.
+    """Records this process and writes its trace files.
 
     ``open`` may be called before torch is imported: the collector neither imports torch nor touches CUDA before the
-    program has. ``close`` ends windows that are still open and removes every hook. Afterwards ``path`` is the file
-    written, or it is ``None`` and ``notes`` says why.
+    program has. ``close`` ends windows that are still open, removes every hook and writes the run into the files.
+    Afterwards ``path`` is the main file, or it is ``None`` and ``notes`` says why.
     """
 
     def __init__(
-        self, folder: Path, plan: Plan, paths: Paths, *, seconds: float | None = None, source: bool = True
-    ) -> None:
-        self.path: Path | None = None
+        self, names: FileNames, plan: Plan, paths: Paths, *, seconds: float | None = None, source: bool = True,
+        process: str | None = None,
+    ) -> None:  # fmt: skip
         self.notes: list[str] = []
-        self._folder = folder
+        self._names = names
         self._plan = plan
-        self._paths = paths
-        self._keep_source = source
-        self._timer = Timer(seconds, self._tick) if seconds else None
+        self._process = process
+        self._count = RunCount(None, paths, names.run, count=plan.count, source=source)
+        self._timer = Timer(seconds, self._count.signals.tick) if seconds else None
         self._torch: Any = None
-        self._windows: Windows | None = None
-        self._watch = StepWatch(self._boundary, self._restart)
+        self._schedule: Schedule | None = None
+        self._recordings = Recordings(names, self._complete)
+        self._state = Background(STATE_SECONDS, self._write_state)
         self._imports = ImportWatch("torch", self._torch_imported)
+        self._ended = threading.Event()
         self._pid = os.getpid()
-        self._unfollowed = ""
 
-    def open(self) -> None:
-        self._imports.open()
+    @property
+    def path(self) -> Path | None:
+        """The main file, once it is written."""
+        return self._recordings.path
 
     @property
     def stopped(self) -> bool:
         """Whether the program was ended after its windows, as planned."""
-        return self._plan.stop and self._windows is not None and self._windows.finished and self.path is not None
+        return self._schedule is not None and self._schedule.stopped
+
+    def open(self) -> None:
+        self._imports.open()
 
     def step(self) -> None:
         """The program said that a step ended."""
-        self._watch.user_step()
+        self._count.step()
 
     def close(self) -> None:
-        """End the windows that are still open and remove every hook. Does nothing in a forked child."""
-        if os.getpid() != self._pid:
+        """End what is open and write the files. Does nothing in a forked child, or the second time."""
+        if os.getpid() != self._pid or self._ended.is_set():
             return
         self._imports.close()
-        self._watch.detach()
         if self._timer is not None:
             self._timer.close()
-        if self._windows is not None and not self._windows.finished:
-            self._windows.close("The program ended before its windows were over.")
-        if self.path is None and not self.notes:
+        if self._schedule is not None:
+            self._state.close()
+            self._schedule.close("The program ended before its windows were over.")
+            self._ended.set()
+            with undisturbed():
+                self._count.close()
+                self._finish(self._schedule)
+        self._ended.set()
+        if self.path is None:
             self.notes.append(self._why_nothing_was_recorded())
 
+    def abandon(self) -> None:
+        """Remove every hook, in a forked child that used no CUDA before, and write nothing."""
+        self._imports.close()
+        self._count.after_fork()
+
     def _torch_imported(self, torch: ModuleType) -> None:
+        if os.getpid() != self._pid:
+            return
         self._torch = torch
-        self._windows = Windows(self._plan, torch, Stacks(self._paths), self._finish)
+        count = self._count
+        self._schedule = count.listener = Schedule(
+            self._plan, torch, count.stacks, count.threads, self._keep,
+            sync=getattr(torch._C, "_cuda_synchronize", lambda: None), counter=lambda: count.counter,
+            phases=lambda: count.tracker.phases, training_may_come=lambda: count.signals.optimizers_made,
+        )  # fmt: skip
+        count.open(torch)
+        self._state.open()
         if self._timer is not None:
             self._timer.open()
-        else:
-            try:
-                self._watch.attach(torch)
-            except (AttributeError, ImportError) as error:  # the program's import must not fail
-                self._watch.detach()
-                self._unfollowed = f"Steps cannot be followed in this PyTorch ({error}). "
 
-    def _boundary(self) -> None:
-        if self._windows is not None:
-            self._windows.boundary()
+    def _write_state(self) -> None:
+        if self._count.began:
+            self._recordings.write_state(self._count.recording)
 
-    def _tick(self) -> None:
-        self._watch.source = "seconds"
-        self._boundary()
-
-    def _restart(self) -> bool:
-        return self._windows is None or self._windows.restart()
-
-    def _why_nothing_was_recorded(self) -> str:
-        if self._torch is None:
-            return "The program never imported torch."
-        if not self._torch.cuda.is_initialized():
-            return "The program never used CUDA."
-        if self._watch.source == "none":
-            unseen = "No step was seen: no optimiser stepped twice, and no module was called twice. "
-            return (
-                f"{self._unfollowed or unseen}"
-                "Call syncscope.step() at the end of each step, or record by time with --seconds."
-            )
-        needed = self._plan.warmup + self._plan.bare + 3
-        return (
-            f"The program made too few steps: {needed} pass before one is recorded. "
-            "Lower --warmup and --bare, or run more steps."
-        )
-
-    def _finish(self) -> None:
-        """Write the file and remove every hook, now that the windows are over."""
-        assert self._windows is not None
-        self._watch.detach()
-        if self._timer is not None:
-            self._timer.close()
-        recorded = self._windows.recorded
-        self.notes += [*recorded.notes, *([recorded.failure] if recorded.failure else [])]
-        with undisturbed():
-            self._write(recorded)
-
-    def _write(self, recorded: Recorded) -> None:
+    def _keep(self, phase: Phase, recorded: Recorded) -> None:
+        """Write what the windows of a phase recorded."""
         window = recorded.timed
-        if window is None:
-            self.notes = [recorded.failure or self._why_nothing_was_recorded()]
-            return
-        if len(window.boundaries_ns) - 1 < self._plan.steps:
-            self.notes.append(f"Only {len(window.boundaries_ns) - 1} of {self._plan.steps} steps were recorded.")
-        path = self._folder / _file_name()
-        try:
-            write_trace(path, splice(window.exported, self._recording(recorded, window)))
-        except Exception as error:  # the program must not fail because its recording does
-            self.notes.append(f"{path}: the recording could not be written ({type(error).__name__}: {error}).")
-            return
-        except BaseException as error:  # Ctrl-C while the file was being written: the program's to handle
-            self.notes.append(f"{path}: {type(error).__name__} came while the recording was being written.")
-            raise
-        self.path = path
+        assert window is not None
+        with undisturbed():
+            try:
+                self._recordings.keep(phase, window.exported, self._recording(phase, recorded, window))
+            except Exception as error:  # the program must not fail because its recording does
+                self._note(f"The recording of {phase.name} could not be written ({type(error).__name__}: {error}).")
+            except BaseException as error:  # Ctrl-C while the file was being written: the program's to handle
+                self._note(f"{type(error).__name__} came while the recording of {phase.name} was being written.")
+                raise
 
-    def _recording(self, recorded: Recorded, window: Window) -> Recording:
-        assert self._windows is not None
-        frames, stacks = self._windows.stacks.resolve()
-        rank, world = _rank()
-        recording = Recording(
-            format=FORMAT,
-            version=_version(),
+    def _finish(self, schedule: Schedule) -> None:
+        """Write the whole run into the files, and leave none where there is nothing to say."""
+        for note in (*self._count.notes, *schedule.failures):
+            self._note(note)
+        try:
+            if not self._recordings.phases and self._saw_nothing():
+                self._recordings.remove()
+                return
+            self._recordings.write_state(self._count.recording)
+            self._recordings.finish(lambda phase: phase.time_ns)
+        except Exception as error:
+            self._note(f"{self._names.folder}: the recording could not be written ({type(error).__name__}: {error}).")
+
+    def _saw_nothing(self) -> bool:
+        """Whether the program made no step and waited nowhere."""
+        count = self._count
+        counted = count.counter is not None and bool(count.counter.waits())
+        return not count.began or not (counted or any(phase.steps for phase in count.tracker.phases))
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def _recording(self, phase: Phase, recorded: Recorded, window: Window) -> Recording:
+        notes = [*recorded.notes, *([recorded.failure] if recorded.failure else [])]
+        steps = len(window.boundaries_ns) - 1
+        if steps < self._plan.steps:
+            notes.append(f"Only {steps} of {self._plan.steps} steps were recorded.")
+        recording = structs.replace(
+            self._count.recording(),
             mode=self._plan.mode,
-            torch=str(self._torch.__version__),
-            python=platform.python_version(),
-            device=self._torch.cuda.get_device_name(),
-            copy_engines=copy_engines(self._torch.cuda.current_device()),
-            rank=rank,
-            world_size=world,
-            pid=os.getpid(),
-            thread_names=self._windows.threads.names(),
-            thread_aliases=self._windows.threads.aliases,
             steps=RecordedSteps(
-                source=self._watch.source,
+                source=phase.source,
                 first=window.first_step,
                 boundaries_ns=window.boundaries_ns,
                 drained_ns=window.drained_ns,
                 tid=recorded.tid,
             ),
             bare=recorded.bare,
-            frames=frames,
-            stacks=stacks,
             sites=window.sites,
             hazards=recorded.hazards,
             hazard_steps=recorded.hazard_steps or None,
-            launch_blocking=os.environ.get("CUDA_LAUNCH_BLOCKING") == "1",
-            files=self._paths.own_files(),
-            sources=self._sources(frames) if self._keep_source else {},
-            notes=tuple(self.notes),
+            notes=tuple(notes),
         )
-        if self._plan.mode == "windows":
-            recording = self._attribute(recording, recorded.attribution)
-        return recording
+        return self._attribute(recording, recorded.attribution) if self._plan.mode == "windows" else recording
+
+    def _complete(self, recording: Recording) -> Recording:
+        """``recording`` with what is known now of the process and its run."""
+        now = self._count.recording(complete=self._ended.is_set())
+        run = structs.replace(now.run, stopped=self.stopped, process=self._process) if now.run else None
+        if run is not None:
+            with_windows = {phase.number for phase in self._recordings.phases}
+            phases = (
+                structs.replace(one, recorded=number in with_windows) for number, one in enumerate(run.phases)
+            )
+            run = structs.replace(run, phases=tuple(phases))
+        rank, world = self._names.rank()
+        return structs.replace(
+            recording,
+            rank=rank,
+            world_size=world,
+            thread_names=now.thread_names,
+            thread_aliases=now.thread_aliases,
+            frames=now.frames,
+            stacks=now.stacks,
+            files=now.files,
+            sources=now.sources,
+            notes=tuple(dict.fromkeys((*recording.notes, *now.notes, *self.notes))),
+            run=run,
+        )
 
     def _attribute(self, recording: Recording, window: Window | None) -> Recording:
         """Add the table of the ops around each wait and copy, read from ``window``, or a note that says why not."""
@@ -199,50 +209,25 @@ class Collector:
         )
         of_window = structs.replace(recording, mode="full", steps=steps, sites=window.sites)
         with tempfile.TemporaryDirectory(prefix="syncscope-") as folder:
-            path = Path(folder) / "attribution.json"
-            write_trace(path, splice(window.exported, of_window))
+            file = TraceFile(Path(folder) / "attribution.json.gz")
+            file.write(window.exported, of_window)
             try:
-                table = Timeline(load(path)).attributed()
+                table = Timeline(load(file.path)).attributed()
             except TraceError as error:
                 note = f"The window that recorded the ops could not be read ({error.reason}): ops are missing."
                 return _with_note(recording, note)
         return structs.replace(recording, attribution=tuple(table))
 
-    def _sources(self, frames: Iterable[RecordedFrame]) -> dict[str, dict[str, str]]:
-        """The source text around the user's lines: normalised file → line → text."""
-        sources: dict[str, dict[str, str]] = {}
-        for file, name in self._windows.stacks.files() if self._windows else ():
-            lines = linecache.getlines(file)
-            for frame in frames:
-                if frame.file != name or not frame.user or frame.line is None:
-                    continue
-                last = (frame.end_line or frame.line) + CONTEXT_LINES
-                for number in range(max(1, frame.line - CONTEXT_LINES), min(last, len(lines)) + 1):
-                    sources.setdefault(name, {})[str(number)] = lines[number - 1].rstrip("\n")
-        return sources
-
-
-def _file_name() -> str:
-    rank, world = _rank()
-    return f"trace.rank{rank}.json.gz" if rank is not None and (world or 1) > 1 else "trace.json.gz"
-
-
-def _rank() -> tuple[int | None, int | None]:
-    """Rank and world size of this process, as torchrun and Open MPI set them."""
-    for rank, world in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
-        if os.environ.get(rank, "").isdecimal() and os.environ.get(world, "").isdecimal():
-            return int(os.environ[rank]), int(os.environ[world])
-    return None, None
+    def _why_nothing_was_recorded(self) -> str:
+        if self._torch is None:
+            return "The program never imported torch."
+        if not self._count.began:
+            return "The program never used CUDA."
+        return (
+            f"{' '.join(self._count.notes)} No step was seen, and no wait: no optimiser stepped, and no module was called "
+            "twice. Call syncscope.step() at the end of each step, or record by time with --seconds."
+        ).strip()
 
 
 def _with_note(recording: Recording, note: str) -> Recording:
     return structs.replace(recording, notes=(*recording.notes, note))
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("syncscope")
-    except PackageNotFoundError:
-        return "0+unknown"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,6 +16,10 @@ from syncscope.collect.patching import Patches
 TEARDOWN = "TEARDOWN_CUPTI"
 """Kineto's switch to detach CUPTI when a profile ends. While CUPTI stays attached, every launch of the program takes
 longer: a host-bound step by a quarter, on an H200 with torch 2.11."""
+
+DETACHED = 0.2
+"""Seconds after which CUPTI has detached: Kineto does it on a thread of its own, at a later call of the runtime. On an
+H100 with torch 2.11, windows recorded nothing after no pause, and all events after 0.05 s."""
 
 
 def _can_tear_down(torch: Any) -> bool:
@@ -37,11 +42,14 @@ class KinetoWindow:
     """Prepare, start, stop. ``cpu`` adds PyTorch ops, ``cuda_sync`` records and ``ProfilerStep#`` rows.
 
     A second profiler would silently leave the first without events. So ``on_foreign`` is called when the program is
-    about to start one of its own while ours runs. After the ``last`` window CUPTI is detached from the process. This
-    takes a while, and a profile started meanwhile records nothing.
+    about to start one of its own while ours runs. ``stop(detach=True)`` also detaches CUPTI from the process. This
+    takes a while, and a profile started before ``ready_at`` records nothing.
     """
 
-    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None], last: bool = True) -> None:
+    ready_at = 0.0
+    """When CUPTI has surely detached, by ``time.monotonic``, in seconds."""
+
+    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None]) -> None:
         self._torch = torch
         self._cpu = cpu
         self._on_foreign = on_foreign
@@ -50,7 +58,9 @@ class KinetoWindow:
         self._profile: Any = None
         self._prepared = False
         self._patches = Patches()
-        self._teardown = last and _can_tear_down(torch) and TEARDOWN not in os.environ
+        self._detaching = False
+        self._foreign = False
+        """The program starts a profiler of its own, which needs CUPTI."""
 
     def prepare(self) -> None:
         """Switch the activities on without keeping events, so that the profiler is warm in the first recorded step."""
@@ -66,9 +76,6 @@ class KinetoWindow:
     def start(self) -> None:
         with self._as_ours():
             self._profile.start_trace()
-        if self._teardown:
-            # Not earlier: preparing a profile clears the previous one, which would then detach CUPTI.
-            os.environ[TEARDOWN] = "1"
         self._started = True
 
     def step(self, number: int) -> AbstractContextManager[Any]:
@@ -77,7 +84,7 @@ class KinetoWindow:
             return contextlib.nullcontext()
         return self._torch.profiler.record_function(f"ProfilerStep#{number}")  # type: ignore[no-any-return]
 
-    def stop(self) -> bytes | None:
+    def stop(self, *, detach: bool) -> bytes | None:
         """Stop and return the chrome trace; ``None`` when it was never started."""
         if not self._prepared:
             self._patches.restore()
@@ -86,6 +93,11 @@ class KinetoWindow:
         try:
             if not started:
                 self.start()
+            detach = detach and not self._foreign and TEARDOWN not in os.environ
+            if detach and _can_tear_down(self._torch):
+                # Not before the start: preparing a profile clears the previous one, which would then detach CUPTI.
+                os.environ[TEARDOWN] = "1"
+                self._detaching = True
             self._profile.stop_trace()
         finally:
             self._patches.restore()
@@ -102,7 +114,7 @@ class KinetoWindow:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def entry(*args: Any, **kwargs: Any) -> Any:
                 if not self._ours:
-                    self._keep_cupti()
+                    self._foreign = True
                     self._on_foreign()
                 return original(*args, **kwargs)
 
@@ -112,9 +124,10 @@ class KinetoWindow:
             self._patches.replace(self._torch.autograd.profiler, name, make)
 
     def _keep_cupti(self) -> None:
-        """Take back the request to detach CUPTI."""
-        if self._teardown:
-            self._teardown = False
+        """Take back the request to detach CUPTI, so that a profiler of the program's does not follow it."""
+        if self._detaching:
+            self._detaching = False
+            KinetoWindow.ready_at = time.monotonic() + DETACHED
             os.environ.pop(TEARDOWN, None)
 
     @contextlib.contextmanager

@@ -1,21 +1,23 @@
-"""Windows of consecutive steps after warm-up: bare, then recorded.
+"""Windows of consecutive steps of one phase, after warm-up: bare, then recorded.
 
-The schedule is a generator that every step boundary resumes, so it reads in the order in which things happen. Closing
-it early, because the program ended or started its own profiler, runs its ``finally`` clauses and keeps whole steps.
+Each window is a generator that every step boundary resumes, so it reads in the order in which things happen. Closing
+it early, because the program ended, left the phase or started its own profiler, runs its ``finally`` clauses and keeps
+whole steps.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Protocol
 
 from syncscope.collect.features import Unsupported
 from syncscope.collect.hazards.window import HazardWindow
+from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.stacks import Stacks
@@ -24,26 +26,17 @@ from syncscope.collect.sites.threads import Threads
 from syncscope.collect.undisturbed import undisturbed
 from syncscope.schema.recording import Bare, HazardEvent, SiteEvent
 
-Mode = Literal["windows", "full"]
-
 SETTLE = 0.002
 """Seconds that other threads get to return from their waits after the sync at the end of a window."""
 
+PATIENT = 3
+"""A window that was interrupted so often is content with fewer steps, ..."""
 
-@dataclass(frozen=True)
-class Plan:
-    """How many steps each window takes."""
+TOLERANT = 6
+"""... and so often, goes on through what interrupts it: the program never makes enough steps in a row."""
 
-    warmup: int = 5
-    bare: int = 10
-    steps: int = 5
-    attribution: int = 3
-    """Steps of the attribution window; only in mode ``windows``."""
-    mode: Mode = "windows"
-    hazards: int = 0
-    """Steps of a window that looks for races; 0 for none. It comes last because it is slow."""
-    stop: bool = False
-    """End the program after the windows."""
+LONGEST_BARE = 4
+"""The bare window ends after so many times its steps, however many of them something else intruded in."""
 
 
 @dataclass
@@ -61,7 +54,7 @@ class Window:
 
 @dataclass
 class Recorded:
-    """What the windows of one process recorded."""
+    """What the windows of one phase recorded."""
 
     bare: Bare | None = None
     timed: Window | None = None
@@ -74,48 +67,83 @@ class Recorded:
     notes: list[str] = field(default_factory=list)
 
 
-class StopProgram(SystemExit):
-    """Raised at the step boundary after the windows, where the user asked to end the program there."""
+class Census(Protocol):
+    """Counts waits while no window does, and takes over what a window saw."""
+
+    def suspend(self) -> None: ...
+    def resume(self) -> None: ...
+    def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None: ...
+
+
+class NoCensus:
+    """Counts nothing."""
+
+    def suspend(self) -> None: ...
+    def resume(self) -> None: ...
+    def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None: ...
 
 
 class Windows:
-    """Runs the windows of one process, and then ``on_finish``. ``boundary`` is called between the program's steps."""
+    """Runs the windows of one phase, and then ``on_finish``.
 
-    def __init__(self, plan: Plan, torch: Any, stacks: Stacks, on_finish: Callable[[], None]) -> None:
+    ``boundary`` is called between the steps of the phase. ``interrupt`` is called when the program leaves it in the
+    middle of a step: a recorded window then ends, and begins again later unless it has most of its steps.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        torch: Any,
+        stacks: Stacks,
+        threads: Threads,
+        on_finish: Callable[[Windows], None],
+        *,
+        sync: Callable[[], None] | None = None,
+        census: Census | None = None,
+    ) -> None:
         self.plan = plan
         self.recorded = Recorded()
-        self.stacks = stacks
-        self.threads = Threads()
+        self._stacks = stacks
+        self._threads = threads
         self._torch = torch
-        self._sync: Callable[[], None] = lambda: None
+        # Taken before anything is wrapped, so that our own waits are not recorded.
+        self._sync: Callable[[], None] = sync or torch._C._cuda_synchronize
+        self._census: Census = census or NoCensus()
         self._on_finish = on_finish
         self._pid = os.getpid()
         self._count = 0
-        self._recording = False
+        self._intruded = False
         self._filter_held = False
         self._thread: int | None = None
-        self._schedule: Iterator[None] | None = self._run()
-        next(self._schedule)
+        self._interrupted = 0
+        self._enough: Callable[[], bool] = lambda: True
+        self._stages = self._plan_stages()
+        self._stage: Generator[None, None, None] | None = None
 
     @property
     def finished(self) -> bool:
-        return self._schedule is None
+        return not self._stages
 
-    def boundary(self) -> None:
-        """A step ended. Ignored in forked children, on other threads, and after the windows."""
-        if self._schedule is None or os.getpid() != self._pid:
+    @property
+    def recording(self) -> bool:
+        """Whether a window is open in which the program runs under a profiler."""
+        return self._stage is not None and self._stage.gi_code is Windows._record.__code__
+
+    def boundary(self, number: int | None = None, *, intruded: bool = False) -> None:
+        """A step ended, the phase's ``number``-th, in which something else than the phase may have ``intruded``.
+
+        Ignored in forked children, on other threads, and after the windows.
+        """
+        if self.finished or os.getpid() != self._pid:
             return
         if self._thread is None:
             self._thread = threading.get_ident()
         elif self._thread != threading.get_ident():
             return
-        self._count += 1
+        self._count = self._count + 1 if number is None else number
+        self._intruded = intruded
         try:
-            next(self._schedule)
-        except StopIteration:
-            self._finish()
-            if self.plan.stop:
-                raise StopProgram(0) from None
+            self._go_on()
         except Exception as error:
             # An error of the profiler or of ours: the program goes on unrecorded.
             self._give_up(error)
@@ -123,96 +151,145 @@ class Windows:
             self._give_up(error)
             raise
 
-    def restart(self) -> bool:
-        """Begin again because a better source of steps was found. Refused, with ``False``, once a window records."""
-        if self._schedule is None or self._recording:
-            return False
-        self._schedule.close()  # type: ignore[attr-defined]
-        self.recorded, self._count = Recorded(), 0
-        self._schedule = self._run()
-        next(self._schedule)
-        return True
+    def interrupt(self) -> None:
+        """The program left the phase within a step."""
+        if not self.recording or os.getpid() != self._pid or self._thread != threading.get_ident():
+            return
+        if self._interrupted >= TOLERANT:
+            return
+        self._interrupted += 1
+        stage, self._stage = self._stage, None
+        try:
+            assert stage is not None
+            stage.close()
+        except Exception as error:
+            self._give_up(error)
+            return
+        except BaseException as error:
+            self._give_up(error)
+            raise
+        if self._enough():
+            self._stages.pop(0)
+        if self._stages:
+            self._stages.insert(0, self._wait_for_cupti)
+        else:
+            self._finish()
 
     def close(self, note: str) -> None:
         """End the windows early and keep whole steps; ``note`` says why."""
-        if self._schedule is not None and os.getpid() == self._pid:
-            self.recorded.notes.append(note)
+        if self.finished or os.getpid() != self._pid:
+            return
+        self.recorded.notes.append(note)
+        try:
+            if self._stage is not None:
+                self._stage.close()
+        except Exception as error:  # after an error of the device, say, every call of CUDA raises
+            self._give_up(error)
+        else:
+            self._finish()
+
+    def discard(self) -> None:
+        """End the windows and forget them, without ``on_finish``."""
+        self._on_finish = lambda _: None
+        self.close("")
+
+    def _plan_stages(self) -> list[Callable[[], Generator[None, None, None]]]:
+        plan = self.plan
+        stages: list[Callable[[], Generator[None, None, None]]] = [self._warm_up]
+        if plan.bare:
+            stages.append(self._bare)
+        stages.append(self._wait_for_cupti)
+        if plan.mode == "windows":
+            last = plan.attribution < 1
+            stages.append(partial(self._record, "timed", plan.steps, cpu=False, last=last))
+            if not last:
+                stages.append(partial(self._record, "attribution", plan.attribution, cpu=True))
+        else:
+            stages.append(partial(self._record, "timed", plan.steps, cpu=True))
+        if plan.hazards:
+            stages.append(partial(self._look_for_races, plan.hazards))
+        return stages
+
+    def _go_on(self) -> None:
+        """Resume the stage, or begin the next one, until one lets a step of the program run."""
+        while self._stages:
+            if self._stage is None:
+                self._stage = self._stages[0]()
             try:
-                self._schedule.close()  # type: ignore[attr-defined]
-            except Exception as error:  # after an error of the device, say, every call of CUDA raises
-                self._give_up(error)
-            else:
-                self._finish()
+                next(self._stage)
+                return
+            except StopIteration:
+                self._stage = None
+                self._stages.pop(0)
+        self._finish()
 
     def _give_up(self, error: BaseException) -> None:
         """End the windows after an error, and keep those that are whole."""
         self.recorded.failure = f"Recording failed and was given up ({type(error).__name__}: {error})."
-        if self._schedule is not None:
+        if self._stages or self._stage is not None:
             self._finish()
 
     def _finish(self) -> None:
-        self._schedule = None
+        self._stages, self._stage = [], None
         try:
-            self._on_finish()
+            self._on_finish(self)
         finally:
             if self._filter_held:
                 sync_debug_mode.release_filter()
+                self._filter_held = False
 
-    def _run(self) -> Iterator[None]:
-        """The schedule: each ``yield`` lets one step of the program run."""
-        yield
+    def _warm_up(self) -> Generator[None, None, None]:
+        """Let steps pass, and more until CUDA is in use and no other profiler runs."""
         for _ in range(self.plan.warmup):
             yield
-        while not self._ready():
+        while not self._torch.cuda.is_initialized() or self._torch._C._autograd._profiler_enabled():
             yield
-        # Taken before anything is wrapped, so that our own waits are not recorded.
-        self._sync = self._torch._C._cuda_synchronize
-        self.recorded.tid = self.threads.current()
-        yield from self._bare()
-        if self.plan.mode == "windows":
-            yield from self._record("timed", self.plan.steps, cpu=False, last=self.plan.attribution < 1)
-            yield from self._record("attribution", self.plan.attribution, cpu=True)
-        else:
-            yield from self._record("timed", self.plan.steps, cpu=True)
-        if self.plan.hazards:
-            yield from self._look_for_races(self.plan.hazards)
+        self.recorded.tid = self._threads.current()
 
-    def _ready(self) -> bool:
-        """Whether CUDA is in use and no other profiler runs."""
-        return self._torch.cuda.is_initialized() and not self._torch._C._autograd._profiler_enabled()
-
-    def _bare(self) -> Iterator[None]:
-        """Time steps with nothing switched on, between two device syncs."""
-        if self.plan.bare < 1:
-            return
-        sync, now = self._sync, time.perf_counter_ns
+    def _bare(self) -> Generator[None, None, None]:
+        """Time steps with nothing switched on, between two device syncs. Steps that something intruded in are left out,
+        unless there are too many of them."""
+        sync, now, wanted = self._sync, time.perf_counter_ns, self.plan.bare
+        clean: list[int] = []
+        intruded: list[int] = []
         sync()
-        times = [now()]
-        for _ in range(self.plan.bare - 1):
+        begin = now()
+        while True:
             yield
-            times.append(now())
-        yield
-        sync()
-        times.append(now())
-        lengths = tuple(after - before for before, after in itertools.pairwise(times))
-        self.recorded.bare = Bare(steps_ns=lengths)
+            # The next step is the last one that is wanted, or the last that is waited for: its work ends in it.
+            last = (
+                len(clean) + (not self._intruded) >= wanted or len(clean) + len(intruded) + 1 >= LONGEST_BARE * wanted
+            )
+            if last:
+                sync()
+            end = now()
+            (intruded if self._intruded else clean).append(end - begin)
+            begin = end
+            if last:
+                break
+        self.recorded.bare = Bare(steps_ns=tuple(clean or intruded))
 
-    def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Iterator[None]:
+    def _wait_for_cupti(self) -> Generator[None, None, None]:
+        """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing."""
+        while time.monotonic() < KinetoWindow.ready_at:
+            yield
+
+    def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Generator[None, None, None]:
         """Record ``steps`` steps as ``recorded.<name>``, after one step that only warms up the profiler and hooks."""
-        if steps < 1:
-            return
-        profiler = KinetoWindow(self._torch, cpu=cpu, on_foreign=self._foreign_profiler, last=last)
-        sites = SiteRecorder(self._torch, self.stacks, self.threads)
+        profiler = KinetoWindow(self._torch, cpu=cpu, on_foreign=self._foreign_profiler)
+        sites = SiteRecorder(self._torch, self._stacks, self._threads)
         boundaries: list[int] = []
-        first, exported = self._count, None
-        self._recording = True
+        first, exported, warm = self._count, None, time.time_ns()
+        seen: tuple[SiteEvent, ...] = ()
+        self._enough = lambda: False
         try:
             self._hold_filter()
+            self._census.suspend()
             profiler.prepare()
             sites.open()
             self._note_missing(sites.missing)
             yield
-            sites.take()
+            seen = sites.take()
             first = self._count
             # From an idle device to an idle device, like the bare window.
             self._sync()
@@ -225,6 +302,7 @@ class Windows:
         finally:
             # Also runs when the generator is closed in the middle of a step: whole steps are kept. The sync comes
             # before the hooks go, so that waits still under way on other threads are recorded too.
+            drained = time.time_ns()
             with undisturbed():
                 try:
                     self._sync()
@@ -234,11 +312,15 @@ class Windows:
                     try:
                         sites.close()
                     finally:
-                        self._recording = False
-                        exported = profiler.stop()
+                        exported = profiler.stop(detach=last or len(boundaries) <= steps)
+                        events = sites.take()
+                        self._census.add_window((*seen, *events), (warm, *boundaries))
+                        self._census.resume()
             if exported is not None and len(boundaries) > 1:
-                window = Window(exported, tuple(boundaries), drained, first, sites.take())
+                window = Window(exported, tuple(boundaries), drained, first, events)
                 setattr(self.recorded, name, window)
+                few = 1 if self._interrupted >= PATIENT else (steps + 1) // 2
+                self._enough = lambda: len(boundaries) > few
 
     def _hold_filter(self) -> None:
         """From now on no warning that we cause reaches the user."""
@@ -252,10 +334,10 @@ class Windows:
             if note not in self.recorded.notes:
                 self.recorded.notes.append(note)
 
-    def _look_for_races(self, steps: int) -> Iterator[None]:
+    def _look_for_races(self, steps: int) -> Generator[None, None, None]:
         """Follow host memory and streams for ``steps`` steps. This is slow, so nothing is timed here."""
         try:
-            hazards = HazardWindow(self._torch, self.stacks, self.threads)
+            hazards = HazardWindow(self._torch, self._stacks, self._threads)
         except Unsupported as error:
             self.recorded.notes.append(f"This recording {error}.")
             return

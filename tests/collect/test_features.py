@@ -80,7 +80,7 @@ def recorded(tmp_path: Path) -> Callable[..., Any]:
 
     def run(torch: Any, **plan: int) -> Any:
         given = {"warmup": 0, "bare": 1, "steps": 0, "attribution": 0, **plan}
-        windows = Windows(Plan(**given), torch, Stacks(Paths(tmp_path)), lambda: None)  # type: ignore[arg-type]
+        windows = Windows(Plan(**given), torch, Stacks(Paths(tmp_path)), Threads(), lambda _: None)  # type: ignore[arg-type]
         for _ in range(20):
             windows.boundary()
         assert windows.finished

@@ -14,8 +14,10 @@ import pytest
 
 from syncscope.collect import windows
 from syncscope.collect.paths import Paths
+from syncscope.collect.plan import Plan
 from syncscope.collect.sites.stacks import Stacks
-from syncscope.collect.windows import Plan, StopProgram, Windows
+from syncscope.collect.sites.threads import Threads
+from syncscope.collect.windows import PATIENT, TOLERANT, Windows
 
 LOG: list[str] = []
 
@@ -24,8 +26,9 @@ class FakeWindow:
     """Stands where torch.profiler would."""
 
     broken = False
+    ready_at = 0.0
 
-    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None], last: bool = True) -> None:
+    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None]) -> None:
         self.name = "attribution" if cpu else "timed"
         self.on_foreign = on_foreign
         self.started = False
@@ -47,8 +50,8 @@ class FakeWindow:
         LOG.append(f"step {number}")
         yield
 
-    def stop(self) -> bytes | None:
-        LOG.append(f"stop {self.name}")
+    def stop(self, *, detach: bool) -> bytes | None:
+        LOG.append(f"stop {self.name}{' and detach' if detach else ''}")
         return b"{}" if self.started else None
 
 
@@ -91,9 +94,10 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
     monkeypatch.setattr(FakeWindow, "broken", False)
     made: list[Windows] = []
 
-    def build(plan: Plan, torch: Torch | None = None) -> Windows:
+    def build(plan: Plan, torch: Torch | None = None, census: Any = None) -> Windows:
         stacks = Stacks(Paths(tmp_path))
-        made.append(Windows(plan, torch or Torch(), stacks, lambda: LOG.append("done")))
+        finished = lambda windows: LOG.append("done")  # noqa: E731
+        made.append(Windows(plan, torch or Torch(), stacks, Threads(), finished, census=census))
         return made[-1]
 
     yield build
@@ -119,7 +123,7 @@ def test_the_windows_come_in_order_and_each_from_an_idle_device(make: Callable[[
     assert LOG == [
         "sync", "sync",
         "prepare timed", "listen", "sync", "start timed", "step 5", "step 6", "sync", "unlisten", "stop timed",
-        "prepare attribution", "listen", "sync", "start attribution", "step 8", "sync", "unlisten", "stop attribution",
+        "prepare attribution", "listen", "sync", "start attribution", "step 8", "sync", "unlisten", "stop attribution and detach",
         "done",
     ]  # fmt: skip
     recorded = one.recorded
@@ -154,7 +158,7 @@ def test_a_program_that_ends_early_keeps_its_whole_steps(make: Callable[[Plan], 
     one.close("The program ended.")
     assert one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 4
     assert one.recorded.notes == ["The program ended."]
-    assert LOG[-3:] == ["unlisten", "stop timed", "done"]
+    assert LOG[-3:] == ["unlisten", "stop timed and detach", "done"]
 
 
 def test_a_window_without_a_whole_step_is_no_window(make: Callable[[Plan], Windows]) -> None:
@@ -163,7 +167,7 @@ def test_a_window_without_a_whole_step_is_no_window(make: Callable[[Plan], Windo
     one.boundary()
     one.close("The program ended.")
     assert one.recorded.timed is None
-    assert "stop timed" in LOG
+    assert "stop timed and detach" in LOG
 
 
 def test_the_programs_own_profiler_ends_the_window(make: Callable[[Plan], Windows]) -> None:
@@ -186,26 +190,111 @@ def test_a_profiler_that_fails_does_not_fail_the_program(
     assert LOG[-1] == "done"
 
 
-def test_stop_ends_the_program_when_the_windows_are_over(make: Callable[[Plan], Windows]) -> None:
-    one = make(Plan(warmup=0, bare=0, steps=1, attribution=0, stop=True))
-    one.boundary()
-    one.boundary()
-    with pytest.raises(StopProgram):
-        one.boundary()
-    assert LOG[-1] == "done"
+class Notes:
+    """Takes notes where the counter would be."""
+
+    def suspend(self) -> None:
+        LOG.append("suspend")
+
+    def resume(self) -> None:
+        LOG.append("resume")
+
+    def add_window(self, events: Any, boundaries_ns: Any) -> None:
+        LOG.append(f"add {len(boundaries_ns) - 1} steps")
 
 
-def test_a_better_source_of_steps_begins_anew_but_not_in_a_window(make: Callable[[Plan], Windows]) -> None:
-    one = make(Plan(warmup=2, bare=2, steps=2, attribution=0))
-    for _ in range(4):
+def test_counting_rests_while_a_window_is_open_and_takes_over_its_steps(make: Any) -> None:
+    one = make(Plan(warmup=0, bare=1, steps=2, attribution=0), census=Notes())
+    drive(one)
+    told = [entry for entry in LOG if entry in ("prepare timed", "suspend", "resume", "done") or "add" in entry]
+    assert told == ["suspend", "prepare timed", "add 3 steps", "resume", "done"]  # with the step that warms up
+
+
+def test_steps_in_which_something_intruded_are_not_bare_steps(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=3, steps=1, attribution=0))
+    one.boundary()
+    for intruded in (False, True, True, False):
+        one.boundary(intruded=intruded)
+        assert one.recorded.bare is None
+    one.boundary(intruded=False)
+    assert one.recorded.bare is not None and len(one.recorded.bare.steps_ns) == 3
+    assert LOG.count("sync") == 2
+
+
+def test_a_bare_window_of_nothing_but_intruded_steps_ends(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=2, steps=1, attribution=0))
+    for _ in range(9):
+        assert one.recorded.bare is None
+        one.boundary(intruded=True)
+    assert one.recorded.bare is not None and len(one.recorded.bare.steps_ns) == 8
+
+
+def test_an_interrupted_window_begins_again_with_its_warm_up(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=0, steps=4, attribution=0))
+    for _ in range(3):
         one.boundary()
-    assert one.restart()
+    assert one.recording
+    one.interrupt()  # after one of four steps
+    assert not one.recording and not one.finished
     LOG.clear()
     for _ in range(6):
         one.boundary()
-    assert "prepare timed" in LOG
-    assert not one.restart()
-    assert drive(one)
+    assert LOG[:4] == ["prepare timed", "listen", "sync", "start timed"]
+    assert one.finished and one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 5
+
+
+def test_an_interrupted_window_with_most_of_its_steps_is_enough(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=0, steps=4, attribution=0))
+    for _ in range(5):
+        one.boundary()
+    one.interrupt()
+    assert one.finished and LOG[-2:] == ["stop timed and detach", "done"]
+    assert one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 4
+
+
+def test_a_window_that_is_always_interrupted_is_content_with_less_and_less(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=0, steps=4, attribution=0))
+    for number in range(PATIENT - 1):
+        for _ in range(3):
+            one.boundary()
+        one.interrupt()
+        assert not one.finished, number
+    for _ in range(3):
+        one.boundary()
+    one.interrupt()
+    assert one.finished and one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 2
+
+
+def test_where_no_step_comes_without_an_interruption_windows_go_on_through_them(make: Any) -> None:
+    one = make(Plan(warmup=0, bare=0, steps=2, attribution=0))
+    for _ in range(TOLERANT):
+        one.boundary()
+        assert one.recording
+        one.interrupt()
+    for _ in range(4):
+        one.boundary()
+        one.interrupt()
+    assert one.finished and one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 3
+
+
+def test_a_window_waits_until_the_profiler_before_it_has_detached(
+    make: Callable[[Plan], Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeWindow, "ready_at", float("inf"))
+    one = make(Plan(warmup=0, bare=0, steps=1, attribution=0))
+    for _ in range(5):
+        one.boundary()
+    assert not one.recording and LOG == []
+    monkeypatch.setattr(FakeWindow, "ready_at", 0.0)
+    drive(one)
+
+
+def test_discarded_windows_leave_nothing(make: Callable[[Plan], Windows]) -> None:
+    one = make(Plan(warmup=0, bare=0, steps=4))
+    for _ in range(4):
+        one.boundary()
+    one.discard()
+    assert one.finished and LOG[-1] == "stop timed and detach"
 
 
 class RealProfile:
@@ -234,7 +323,7 @@ def test_a_window_that_never_opened_says_why_and_leaves_nothing_behind(
     monkeypatch.setitem(
         sys.modules, "torch.profiler", SimpleNamespace(profile=RealProfile, ProfilerActivity=activities)
     )
-    one = Windows(Plan(warmup=0, bare=0, steps=2), torch, Stacks(Paths(tmp_path)), lambda: None)
+    one = Windows(Plan(warmup=0, bare=0, steps=2), torch, Stacks(Paths(tmp_path)), Threads(), lambda _: None)
     before = list(warnings.filters)
     drive(one)
     assert one.recorded.failure == "Recording failed and was given up (RuntimeError: no CUPTI)."

@@ -37,6 +37,10 @@ class Stacks:
         self._direct: dict[tuple[int, ...], int] = {}
         self._taken: list[list[tuple[CodeType, int]]] = []
         self._user: dict[int, tuple[CodeType, bool]] = {}
+        self._expressions = Expressions()
+        self._frames: list[RecordedFrame] = []
+        self._frame_ids: dict[tuple[int, int], int] = {}
+        self._resolved: list[tuple[int, ...]] = []
 
     def take(self, frame: FrameType) -> int:
         """The number of the stack whose innermost frame is ``frame``."""
@@ -73,24 +77,23 @@ class Stacks:
         return number
 
     def resolve(self) -> tuple[tuple[RecordedFrame, ...], tuple[tuple[int, ...], ...]]:
-        """All frames, and for each stack the numbers of its frames, outermost first. Without syncscope's own."""
-        paths = self._paths
-        frames: list[RecordedFrame] = []
-        ids: dict[tuple[int, int], int] = {}
-        expressions = Expressions()
-        stacks: list[tuple[int, ...]] = []
-        for codes in self._taken:
+        """All frames, and for each stack the numbers of its frames, outermost first. Without syncscope's own.
+
+        What an earlier call resolved stays as it was. Calls must not overlap.
+        """
+        for codes in self._taken[len(self._resolved) :]:
             stack: list[int] = []
             for code, lasti in reversed(codes):
                 if code.co_filename.startswith(OURS):
                     continue
                 key = (id(code), lasti)
-                if key not in ids:
-                    ids[key] = len(frames)
-                    frames.append(_resolve_frame(code, lasti, paths, expressions))
-                stack.append(ids[key])
-            stacks.append(tuple(stack))
-        return tuple(frames), tuple(stacks)
+                if key not in self._frame_ids:
+                    frame = _resolve_frame(code, lasti, self._paths, self._expressions)
+                    self._frame_ids[key] = len(self._frames)
+                    self._frames.append(frame)
+                stack.append(self._frame_ids[key])
+            self._resolved.append(tuple(stack))
+        return tuple(self._frames), tuple(self._resolved)
 
     def files(self) -> set[tuple[str, str]]:
         """The user's files in the stacks, each as (name that Python knows, normalised name)."""

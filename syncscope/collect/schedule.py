@@ -1,0 +1,213 @@
+"""Which phase of the program gets windows, and when.
+
+Training gets its windows whenever it comes. Another phase gets them once it has taken its share of the time. The first
+windows of the program are short ones, so that a short program has some too; the plan's own replace them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from syncscope.collect.count.counter import Counter
+from syncscope.collect.phases.phase import Phase
+from syncscope.collect.phases.places import function_of
+from syncscope.collect.plan import Plan
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.threads import Threads
+from syncscope.collect.windows import Recorded, Windows
+from syncscope.schema.recording import SiteEvent
+
+MOST_PHASES = 4
+"""Phases that get windows, training not counted."""
+
+SHARE = 0.05
+"""Of the time since the first phase began: what a phase takes before it gets windows."""
+
+FREQUENT = 4
+"""An end of an epoch or a checkpoint in every fourth step or more often does not interrupt a window."""
+
+STOP_AFTER_S = 10.0
+"""How long ``--stop`` waits for training after the windows of a program that has made no optimiser so far."""
+
+STEPPED_KINDS = ("train", "evaluate", "generate", "rollout", "other")
+
+
+class StopProgram(SystemExit):
+    """Raised at a step boundary after the windows, where the user asked to end the program there."""
+
+
+@dataclass
+class _Take:
+    """The windows of one phase."""
+
+    phase: Phase
+    windows: Windows
+    plans: list[Plan] = field(default_factory=list)
+    """Of the windows that come after these."""
+    done_at: float | None = None
+    """By ``time.monotonic``, in seconds."""
+
+
+class Schedule:
+    """Begins, resumes and interrupts windows as the program goes from phase to phase.
+
+    ``on_recorded(phase, recorded)`` is called each time that windows of a phase are over and hold something, which may
+    be twice: the later ones are better. ``training_may_come()`` says whether the program has made an optimiser.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        torch: Any,
+        stacks: Stacks,
+        threads: Threads,
+        on_recorded: Callable[[Phase, Recorded], None],
+        *,
+        sync: Callable[[], None],
+        counter: Callable[[], Counter | None] = lambda: None,
+        phases: Callable[[], Sequence[Phase]],
+        training_may_come: Callable[[], bool],
+    ) -> None:
+        self.stopped = False
+        """Whether the program was ended as planned."""
+        self.failures: list[str] = []
+        self._plan = plan
+        self._parts = torch, stacks, threads
+        self._on_recorded = on_recorded
+        self._sync = sync
+        self._counter = counter
+        self._phases = phases
+        self._training_may_come = training_may_come
+        self._takes: dict[int, _Take] = {}
+        self._over = False
+        self._pid = os.getpid()
+
+    @property
+    def begun(self) -> bool:
+        """Whether a phase has windows, be they over or not."""
+        return bool(self._takes)
+
+    def stepped(self, phase: Phase) -> None:
+        """A step of ``phase`` ended. Raises ``StopProgram`` where the program ends here."""
+        if self._over or os.getpid() != self._pid:
+            return
+        take = self._takes.get(phase.number)
+        if take is None and self._may_begin(phase):
+            take = self._takes[phase.number] = self._begin(phase)
+        if take is not None and take.done_at is None and not self._must_wait(take):
+            take.windows.boundary(phase.steps, intruded=phase.intruded)
+        if self._plan.stop and self._may_stop():
+            self.stopped = True
+            raise StopProgram(0)
+
+    def changed(self, before: Phase, after: Phase) -> None:
+        """The program went from one phase to another, maybe in the middle of a step."""
+        for take in self._recording():
+            if not _is_part_of(after, take.phase):
+                take.windows.interrupt()
+
+    def folded(self, phase: Phase, into: Phase) -> None:
+        """``phase`` is part of another one."""
+        take = self._takes.pop(phase.number, None)
+        if take is not None:
+            take.windows.discard()
+
+    def better_source(self, phase: Phase) -> None:
+        """The steps of ``phase`` were the wrong ones so far: begin again."""
+        take = self._takes.pop(phase.number, None)
+        if take is not None:
+            take.windows.discard()
+
+    def close(self, note: str) -> None:
+        """End the windows that are still open. ``note`` says why."""
+        self._over = True
+        for take in list(self._takes.values()):
+            if take.done_at is None:
+                take.plans.clear()
+                take.windows.close(note)
+
+    def _may_begin(self, phase: Phase) -> bool:
+        if phase.kind not in STEPPED_KINDS or phase.steps < self._plan.begin_at or self._recording():
+            return False
+        if self._plan.phase is not None:
+            return self._plan.phase in (phase.kind, phase.name, function_of(phase))
+        if phase.kind == "train":
+            return True
+        others = sum(take.phase.kind != "train" for take in self._takes.values())
+        taken = sum(one.time_ns for one in self._phases() if one.kind != "start")
+        return others < MOST_PHASES and phase.time_ns >= SHARE * taken
+
+    def _begin(self, phase: Phase) -> _Take:
+        plans = [self._plan]
+        early = self._plan.early()
+        if early.steps < self._plan.steps and not self._takes:
+            plans.insert(0, early)
+        return _Take(phase, self._windows(plans.pop(0), phase), plans)
+
+    def _windows(self, plan: Plan, phase: Phase) -> Windows:
+        counter = self._counter()
+        census = None if counter is None else _Census(counter, phase)
+        return Windows(plan, *self._parts, self._finished(phase.number), sync=self._sync, census=census)
+
+    def _finished(self, number: int) -> Callable[[Windows], None]:
+        def on_finish(windows: Windows) -> None:
+            take = self._takes[number]
+            recorded = windows.recorded
+            if recorded.failure is not None:
+                take.plans.clear()
+                self.failures.append(recorded.failure)
+            if take.plans:
+                take.windows = self._windows(take.plans.pop(0), take.phase)
+            else:
+                take.done_at = time.monotonic()
+            if recorded.timed is not None:
+                self._on_recorded(take.phase, recorded)
+
+        return on_finish
+
+    def _recording(self) -> list[_Take]:
+        return [take for take in self._takes.values() if take.windows.recording]
+
+    def _must_wait(self, take: _Take) -> bool:
+        """Whether the windows of another phase, of which this one may be a part, come first."""
+        outer = take.phase.in_every_step_of
+        around = self._takes.get(outer.number) if outer is not None else None
+        if around is not None and around.done_at is None:
+            return True
+        return any(other is not take for other in self._recording())
+
+    def _may_stop(self) -> bool:
+        done = {number: take for number, take in self._takes.items() if take.done_at is not None}
+        if self._plan.phase is not None or any(take.phase.kind == "train" for take in done.values()):
+            return bool(done)
+        if not done or self._training_may_come():
+            return False
+        longest = max(self._phases(), key=lambda phase: phase.time_ns if phase.kind in STEPPED_KINDS else -1)
+        take = done.get(longest.number)
+        return take is not None and time.monotonic() - (take.done_at or 0) > STOP_AFTER_S
+
+
+class _Census:
+    """Hands what the windows of ``phase`` saw to the counter."""
+
+    def __init__(self, counter: Counter, phase: Phase) -> None:
+        self.suspend, self.resume = counter.suspend, counter.resume
+        self._counter = counter
+        self._phase = phase
+
+    def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
+        self._counter.add_window(self._phase, events, boundaries_ns)
+
+
+def _is_part_of(inner: Phase, outer: Phase) -> bool:
+    """Whether ``inner`` belongs to the steps of ``outer``."""
+    phase: Phase | None = inner
+    while phase is not None:
+        if phase is outer:
+            return True
+        phase = phase.in_every_step_of
+    return inner.kind in ("epoch end", "checkpoint") and inner.times * FREQUENT >= outer.steps

@@ -1,0 +1,217 @@
+"""Which phase gets windows, and when: with windows that only count their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from syncscope.collect import schedule
+from syncscope.collect.plan import Plan
+from syncscope.collect.schedule import Schedule, StopProgram
+from syncscope.collect.windows import Recorded
+
+LOG: list[str] = []
+
+
+def phase(number: int, kind: str, **other: Any) -> Any:
+    """A phase of a program, as the tracker would have it."""
+    usual = {"name": kind, "slug": kind, "function": None, "steps": 0, "times": 1, "time_ns": 1, "intruded": False}
+    return SimpleNamespace(number=number, kind=kind, in_every_step_of=None, **{**usual, **other})
+
+
+class FakeWindows:
+    """Is over after as many steps as its plan has; records in all but the first."""
+
+    def __init__(self, plan: Plan, *parts: Any, sync: Any, census: Any) -> None:
+        self.plan = plan
+        self.recorded = Recorded()
+        self._on_finish = parts[-1]
+        self.done = 0
+        self.finished = False
+
+    @property
+    def recording(self) -> bool:
+        return 1 <= self.done and not self.finished
+
+    def boundary(self, number: int, *, intruded: bool) -> None:
+        self.done += 1
+        if self.done == self.plan.steps:
+            self.recorded.timed = SimpleNamespace(steps=self.plan.steps)  # type: ignore[assignment]
+            self.close("")
+
+    def interrupt(self) -> None:
+        LOG.append("interrupt")
+        self.done = 0
+
+    def close(self, note: str) -> None:
+        self.finished = True
+        self._on_finish(self)
+
+    def discard(self) -> None:
+        LOG.append("discard")
+        self.finished = True
+
+
+class Program:
+    """Drives a schedule as the tracker would."""
+
+    def __init__(self, plan: Plan, training_may_come: bool = False) -> None:
+        self.phases: list[Any] = [phase(0, "start")]
+        self.schedule = Schedule(
+            plan, object(), object(), object(), self.keep,  # type: ignore[arg-type]
+            sync=lambda: None, phases=lambda: self.phases, training_may_come=lambda: training_may_come,
+        )  # fmt: skip
+
+    def keep(self, kept: Any, recorded: Any) -> None:
+        LOG.append(f"{kept.name} {recorded.timed.steps}")
+
+    def begin(self, kind: str, **other: Any) -> Any:
+        self.phases.append(phase(len(self.phases), kind, **other))
+        return self.phases[-1]
+
+    def step(self, one: Any, times: int = 1) -> None:
+        for _ in range(times):
+            one.steps += 1
+            one.time_ns += 100
+            self.schedule.stepped(one)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Program]:
+    LOG.clear()
+    monkeypatch.setattr(schedule, "Windows", FakeWindows)
+    return Program
+
+
+def test_a_short_window_comes_first_and_the_plans_own_replaces_it(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=5))
+    train = program.begin("train")
+    program.step(train, 2)
+    assert LOG == ["train 2"]
+    program.step(train, 9)
+    assert LOG == ["train 2", "train 5"]
+
+
+def test_an_early_evaluation_gets_windows_of_its_own_and_takes_none_from_training(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=5))
+    evaluation = program.begin("evaluate")
+    program.step(evaluation, 9)
+    assert LOG == ["evaluate 2", "evaluate 5"]
+    train = program.begin("train")
+    program.schedule.changed(evaluation, train)
+    program.step(train, 5)
+    assert LOG == ["evaluate 2", "evaluate 5", "train 5"]
+
+
+def test_a_phase_that_takes_little_time_gets_none(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=3))
+    train, evaluation = program.begin("train"), program.begin("evaluate")
+    program.step(train, 100)
+    LOG.clear()
+    program.step(evaluation, 4)
+    assert LOG == []
+    program.step(evaluation, 4)  # now it has had a twentieth
+    assert LOG == ["evaluate 3"]
+
+
+def test_leaving_a_phase_interrupts_its_window_unless_the_other_is_a_part_of_its_steps(
+    run: Callable[..., Program],
+) -> None:
+    program = run(Plan(steps=5))
+    train = program.begin("train", steps=10)
+    generate = program.begin("generate", in_every_step_of=train)
+    evaluation = program.begin("evaluate")
+    program.step(train, 4)  # the short one is over
+    LOG.clear()
+    program.schedule.changed(train, generate)
+    assert LOG == []
+    program.schedule.changed(generate, evaluation)
+    assert LOG == ["interrupt"]
+
+
+@pytest.mark.parametrize(("times", "interrupts"), [(1, True), (4, False)])
+def test_only_the_rare_end_of_an_epoch_interrupts(run: Callable[..., Program], times: int, interrupts: bool) -> None:
+    program = run(Plan(steps=5))
+    train, epoch_end = program.begin("train"), program.begin("epoch end", times=times)
+    program.step(train, 12)
+    other = program.begin("train")
+    program.step(other, 3)
+    LOG.clear()
+    program.schedule.changed(other, epoch_end)
+    assert (LOG == ["interrupt"]) is (interrupts or times * 4 < other.steps)
+
+
+def test_what_is_inside_of_training_waits_for_the_windows_of_training(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=3))
+    train = program.begin("train")
+    generate = program.begin("generate", in_every_step_of=train)
+    for _ in range(5):
+        program.step(generate, 4)
+        program.step(train)
+    assert LOG == ["train 2", "train 3"]
+    program.step(generate, 4)
+    assert LOG[-1] == "generate 3"
+
+
+def test_a_better_source_of_steps_begins_anew_even_in_a_window(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=5))
+    train = program.begin("train")
+    program.step(train, 4)
+    program.schedule.better_source(train)
+    assert LOG == ["train 2", "discard"]
+    program.step(train, 9)
+    assert LOG[2:] == ["train 2", "train 5"]
+
+
+def test_a_folded_phase_is_forgotten(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=5))
+    train, teacher = program.begin("train"), program.begin("evaluate")
+    program.step(teacher)
+    program.schedule.folded(teacher, train)
+    assert LOG == ["discard"]
+    program.schedule.close("")
+    assert LOG == ["discard"]
+
+
+def test_stop_waits_for_training(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=2, stop=True), training_may_come=True)
+    evaluation, train = program.begin("evaluate"), program.begin("train")
+    program.step(evaluation, 50)
+    with pytest.raises(StopProgram):
+        program.step(train, 5)
+    assert LOG == ["evaluate 2", "train 2"] and program.schedule.stopped
+
+
+def test_stop_ends_a_program_that_trains_nothing_after_a_while(
+    run: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    program = run(Plan(steps=2, stop=True))
+    generate = program.begin("generate")
+    program.step(generate, 50)
+    clock.now = schedule.STOP_AFTER_S + 1
+    with pytest.raises(StopProgram):
+        program.step(generate)
+
+
+def test_only_the_phase_that_was_asked_for_gets_windows(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=2, phase="validate", stop=True))
+    train = program.begin("train")
+    evaluation = program.begin("evaluate", function="validate")
+    program.step(train, 50)
+    with pytest.raises(StopProgram):
+        program.step(evaluation, 2)
+    assert LOG == ["evaluate 2"]
+
+
+def test_windows_begin_at_the_step_that_was_asked_for(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=2, begin_at=10))
+    train = program.begin("train")
+    program.step(train, 10)
+    assert LOG == []
+    program.step(train)
+    assert LOG == ["train 2"]
