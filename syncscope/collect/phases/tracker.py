@@ -104,6 +104,10 @@ class PhaseTracker:
         self._decisions: dict[tuple[int, int, int, int, Event], Decision] = {}
         self._batches: set[Loop] = set()
         self._returns: list[Phase] = []
+        self._outside = False
+        """The last event was not in the loop of its phase."""
+        self._calls_around = 0
+        """Calls in a loop around the current phase's, since an event in it."""
         self._now = time.perf_counter_ns()
         self._thread = threading.get_ident()
         self.current.times = 1
@@ -118,9 +122,10 @@ class PhaseTracker:
         owner = phase.owner() if phase.owner is not None and phase.source == "optimizer" else None
         if owner is not optimizer:
             phase.since_owner += 1
-            if phase.source == "optimizer" and owner is not None and phase.since_owner < TAKEOVER:
+            replaced = phase.source == "optimizer" and owner is None
+            if phase.source == "optimizer" and not replaced and phase.since_owner < TAKEOVER:
                 return
-            if self._seen_before(phase, optimizer):
+            if replaced or self._seen_before(phase, optimizer):
                 self._choose(phase, "optimizer", optimizer)
                 owner = optimizer
         if owner is optimizer:
@@ -130,6 +135,8 @@ class PhaseTracker:
     def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
         """``module`` is about to be called, by no other module."""
         phase = self._phase_of(event, frame)
+        if self._outside:
+            return
         phase.calls += 1
         if phase.source in ("optimizer", "user") or self.by_time or phase.loop is None:
             return
@@ -180,7 +187,7 @@ class PhaseTracker:
         nest = self.nests.read(self.nests.innermost(frame))
         loop = self._batch_loop(nest)
         phase = self._by_loop.get(loop) if loop is not None else None
-        if phase is not None and phase.kind == "train":
+        if phase is not None and phase.kind == "train" and phase.frame_id:
             phase.frame_id = 0
             self._enter(self._pseudo_phase("epoch end"))
 
@@ -251,6 +258,9 @@ class PhaseTracker:
             nest = self.nests.read(inner)
             phase = self._decide(event, nest)
             frame_id = self._place(inner, event, phase, nest)
+        self._outside = not frame_id
+        if frame_id:
+            self._calls_around = 0
         if frame_id and phase.frame_id != frame_id:
             phase.frame_id = frame_id
             phase.times += 1
@@ -374,6 +384,9 @@ class PhaseTracker:
                 return phase
         if known is not None:
             return known
+        if inner in self.current.around and not self._calls_around:
+            self._calls_around = 1  # one call after the loop, with its result: not yet a phase
+            return self.current
         return self._new(_kind(event, nest, inner), inner, nest)
 
     def _in_training(self, event: Event, nest: Nest, train: Phase) -> Phase:
@@ -427,7 +440,7 @@ class PhaseTracker:
         else:
             phase = self._make(kind, loop)
             show_place(phase, nest, loop)
-            if loop in self._batches:
+            if keyed and loop in self._batches:
                 phase.batches = phase.counted_batch = 1
             self._share_functions()
         if keyed:
