@@ -1,0 +1,132 @@
+"""The loops that a program is in at one moment, over all of its frames."""
+
+from __future__ import annotations
+
+import os
+from types import CodeType, FrameType
+
+from syncscope.collect.paths import OURS, Paths
+from syncscope.collect.phases.loops import Loop, loops_of
+
+GENERATOR = 0x20 | 0x200
+"""``CO_GENERATOR`` and ``CO_ASYNC_GENERATOR`` of ``co_flags``."""
+
+MAX_DEPTH = 512
+"""Frames looked at."""
+
+MAX_CODES = 20_000
+
+
+class Kept:
+    """What is known of a function."""
+
+    __slots__ = ("code", "generator", "loops", "skipped", "user")
+
+    def __init__(self, code: CodeType, skipped: bool, user: bool) -> None:
+        self.code = code  # keeps its id from being used again
+        self.skipped = skipped
+        self.user = user
+        self.generator = bool(code.co_flags & GENERATOR)
+        self.loops: tuple[Loop, ...] | None = None
+
+
+class Nest:
+    """The loops around one event, innermost first; ``frames[i]`` is the id of the frame that runs ``loops[i]``."""
+
+    __slots__ = ("between", "frames", "here", "loops", "path", "through", "user")
+
+    def __init__(self) -> None:
+        self.loops: list[Loop] = []
+        self.frames: list[int] = []
+        self.through: list[bool] = []
+        """Whether the loop is in a generator: what it does, it does for the loop around."""
+        self.path: list[tuple[int, int]] = []
+        """Id and ``f_lasti`` of each frame, innermost first."""
+        self.between: list[str] = []
+        """Names of the functions from the innermost out to that of the innermost loop."""
+        self.here: tuple[CodeType, int] | None = None
+        """The innermost frame of the user's, and its line."""
+        self.user: list[tuple[CodeType, int] | None] = []
+        """For each loop the innermost frame of the user's that is not inside of it, and the line that it runs."""
+
+    def frame_of(self, loop: Loop) -> int:
+        return self.frames[self.loops.index(loop)]
+
+
+class Nests:
+    """Reads nests. Frames of syncscope and of PyTorch itself have no loops; those outside the user's do not count."""
+
+    def __init__(self, paths: Paths, torch_folder: str | None = None) -> None:
+        self.paths = paths
+        self._codes: dict[int, Kept] = {}
+        self._skip: tuple[str, ...] = (OURS,)
+        if torch_folder:
+            self.skip(torch_folder)
+
+    def skip(self, folder: str) -> None:
+        """Frames of files in ``folder`` are not the program's."""
+        self._skip = (*self._skip, os.path.join(folder, ""))
+        self._codes.clear()
+
+    def of_code(self, code: CodeType) -> Kept:
+        kept = self._codes.get(id(code))
+        if kept is None:
+            if len(self._codes) >= MAX_CODES:
+                self._codes.clear()
+            file = code.co_filename
+            kept = Kept(code, file.startswith(self._skip), self.paths.is_user(file))
+            self._codes[id(code)] = kept
+        return kept
+
+    def innermost(self, frame: FrameType | None) -> FrameType | None:
+        """The innermost frame of the program, from ``frame`` outwards."""
+        codes = self._codes
+        while frame is not None:
+            kept = codes.get(id(frame.f_code))
+            if not (kept.skipped if kept is not None else self.of_code(frame.f_code).skipped):
+                return frame
+            frame = frame.f_back
+        return None
+
+    def read(self, frame: FrameType | None) -> Nest:
+        """The nest of ``frame``, from the innermost frame out to the outermost of the user's."""
+        nest = Nest()
+        users: list[tuple[CodeType, int, int]] = []
+        after_user = 0
+        depth = 0
+        while frame is not None and depth < MAX_DEPTH:
+            depth += 1
+            kept = self.of_code(frame.f_code)
+            lasti = frame.f_lasti
+            if not kept.skipped:
+                if not nest.loops:
+                    nest.between.append(kept.code.co_name)
+                self._add_loops(nest, kept, frame, lasti)
+                if kept.user:
+                    users.append((kept.code, frame.f_lineno or kept.code.co_firstlineno, len(nest.loops)))
+                    after_user = len(nest.loops)
+            nest.path.append((id(frame), lasti))
+            frame = frame.f_back
+        if users:  # else a program without a file of the user's: all of it counts
+            del nest.loops[after_user:], nest.frames[after_user:], nest.through[after_user:]
+            nest.here = users[0][:2]
+        nest.user = [_user_of(number, users) for number in range(len(nest.loops))]
+        return nest
+
+    @staticmethod
+    def _add_loops(nest: Nest, kept: Kept, frame: FrameType, lasti: int) -> None:
+        if kept.loops is None:
+            kept.loops = loops_of(kept.code)
+        for loop in kept.loops:
+            if loop.holds(lasti):
+                nest.loops.append(loop)
+                nest.frames.append(id(frame))
+                nest.through.append(kept.generator)
+
+
+def _user_of(number: int, users: list[tuple[CodeType, int, int]]) -> tuple[CodeType, int] | None:
+    """The first of ``users``, innermost first, out to whose frame more than ``number`` loops were seen."""
+    for code, line, loops in users:
+        if loops > number:
+            return code, line
+    return None

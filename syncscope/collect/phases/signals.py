@@ -1,0 +1,196 @@
+"""Hooks on PyTorch that tell a ``PhaseTracker`` what the program does.
+
+They cost about a microsecond each, do nothing in forked children and in code that is being compiled, and leave nothing
+behind.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from syncscope.collect.patching import Patches
+from syncscope.collect.phases.tracker import PhaseTracker
+
+_open: weakref.WeakSet[Signals] = weakref.WeakSet()
+
+
+def _forget_in_child() -> None:
+    for signals in list(_open):
+        signals.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)
+
+
+class Signals:
+    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``.
+
+    ``before``, if given, is called at each of the first signals (not in ``torch.save``), for instance to begin when
+    CUDA is initialised.
+    """
+
+    def __init__(self, tracker: PhaseTracker) -> None:
+        self._tracker = tracker
+        self._torch: Any = None
+        self._watching = False
+        self._depth = 0
+        self._in_scaler = False
+        self._in_loader = False
+        self._saving = 0
+        self._handles: list[Any] = []
+        self._patches = Patches()
+        self._compiling: Callable[[], bool] = lambda: False
+
+    def attach(self, torch: Any) -> None:
+        """Start watching; ``torch`` is imported, CUDA need not be initialised.
+
+        Raises AttributeError or ImportError where PyTorch has changed; ``detach`` then removes what is there.
+        """
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        self._torch = torch
+        self._watching = True
+        _open.add(self)
+        self._compiling = torch.compiler.is_compiling
+        self._tracker.nests.skip(os.path.dirname(os.path.abspath(torch.__file__)))
+        self._patches = Patches(torch)
+        self._handles = [register_optimizer_step_post_hook(self._after_optimizer)]
+        self._watch_modules(torch)
+        self._watch_scaler(torch)
+        self._watch_loaders(torch)
+        self._watch_saves(torch)
+
+    def detach(self) -> None:
+        """Remove every hook. Does nothing the second time."""
+        self._watching = False  # the program may hold a bound ``module.__call__``
+        self._tracker.inside_call = False
+        _open.discard(self)
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._patches.restore()
+
+    def forget(self) -> None:
+        """Stop telling the tracker, in a forked child."""
+        self._watching = False
+
+    @property
+    def optimizers_made(self) -> bool:
+        """Whether the program has made an optimiser, before or after ``attach``."""
+        optim = getattr(self._torch, "optim", None)
+        classes = [optim.Optimizer] if optim is not None else []
+        for kind in classes:  # grows
+            if "step" in vars(kind) and getattr(vars(kind)["step"], "hooked", False):
+                return True
+            classes += kind.__subclasses__()
+        return False
+
+    def user_step(self) -> None:
+        """The program called ``syncscope.step()``."""
+        self._tracker.user_stepped(sys._getframe(1))
+
+    def tick(self) -> None:
+        """A stretch of time ended, where steps are recorded by time."""
+        self._tracker.tick()
+
+    def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._watching and not self._in_scaler and not self._compiling():
+            self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
+
+    def _watch_scaler(self, torch: Any) -> None:
+        """A scaler skips ``optimizer.step`` on infinite gradients: its own ``step`` is the step."""
+
+        def make(original: Any) -> Any:
+            def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+                if not self._watching or self._in_scaler:
+                    return original(scaler, optimizer, *args, **kwargs)
+                self._in_scaler = True
+                try:
+                    result = original(scaler, optimizer, *args, **kwargs)
+                finally:
+                    self._in_scaler = False
+                if self._watching:
+                    self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
+                return result
+
+            return step
+
+        self._patches.replace(torch.amp.GradScaler, "step", make)
+
+    def _watch_modules(self, torch: Any) -> None:
+        """Follow the outermost calls of modules.
+
+        Not with global hooks: torch warns of them under ``torch.compile``, and compiles again when they are removed.
+        """
+        compiling, main, thread = self._compiling, threading.main_thread().ident, threading.get_ident
+        grad_enabled, tracker, frame = torch.is_grad_enabled, self._tracker, sys._getframe
+
+        def make(original: Any) -> Any:
+            def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+                if compiling() or not self._watching or thread() != main or self._depth:
+                    return original(module, *args, **kwargs)
+                if not module.training:
+                    tracker.module_called(frame(1), module, "eval")
+                else:
+                    tracker.module_called(frame(1), module, "training" if grad_enabled() else "call")
+                self._depth = 1
+                tracker.inside_call = True
+                try:
+                    return original(module, *args, **kwargs)
+                finally:
+                    self._depth = 0
+                    tracker.inside_call = False
+
+            return call
+
+        self._patches.replace(torch.nn.Module, "__call__", make)
+
+    def _watch_loaders(self, torch: Any) -> None:
+        main, thread, tracker = threading.main_thread().ident, threading.get_ident, self._tracker
+
+        def make(original: Any) -> Any:
+            def take(loader: Any) -> Any:
+                if not self._watching or self._in_loader or thread() != main:
+                    return original(loader)
+                self._in_loader = True
+                try:
+                    batch = original(loader)
+                except StopIteration:
+                    self._in_loader = False
+                    tracker.loader_ended(sys._getframe(1))
+                    raise
+                finally:
+                    self._in_loader = False
+                tracker.loader_next(sys._getframe(1))
+                return batch
+
+            return take
+
+        self._patches.replace(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", make)
+
+    def _watch_saves(self, torch: Any) -> None:
+        tracker = self._tracker
+        main, thread = threading.main_thread().ident, threading.get_ident
+
+        def make(original: Any) -> Any:
+            def save(*args: Any, **kwargs: Any) -> Any:
+                if not self._watching or self._saving or thread() != main:
+                    return original(*args, **kwargs)
+                self._saving = 1
+                tracker.save_begins()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    self._saving = 0
+                    tracker.save_ends()
+
+            return save
+
+        self._patches.replace(torch, "save", make)
+        self._patches.replace(torch.serialization, "save", make)

@@ -1,0 +1,586 @@
+"""Which phase a program is in, from the loops that run and from what is called in them.
+
+An optimiser's step makes its loop a training loop. A call of a module in training, with gradients, is part of the
+training around it. Any other outermost call of a module is part of the training where its innermost loop is the
+training's or encloses it; else the loop is a phase of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal, Protocol
+
+from syncscope.collect.paths import Paths, project_root
+from syncscope.collect.phases.loops import Loop
+from syncscope.collect.phases.nests import Nest, Nests
+from syncscope.collect.phases.phase import Phase
+from syncscope.collect.phases.places import name_phases, record, show_place
+from syncscope.schema.counting import PhaseKind, RecordedPhase
+
+PATIENCE = 32
+"""Calls of a module in training, without an optimiser's step, before its calls count as steps."""
+
+MAX_PHASES = 64
+"""Loops that become phases. Further ones share the last phase of their kind."""
+
+MAX_DECISIONS = 4096
+MAX_SEEN = 1024
+
+FEW = 8
+"""Calls in a training step: with fewer a loop inside of it is part of it."""
+
+SURE = 3
+"""Training steps in a row that tell whether a loop inside of them is part of them."""
+
+TAKEOVER = 64
+"""Steps of other optimisers, without one of the chosen optimiser, after which another is chosen."""
+
+GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam"))
+"""Words in the names of functions that generate."""
+
+Event = Literal["step", "training", "call", "eval", "next", "user"]
+"""What happened: an optimiser stepped; an outermost module was called in training with gradients, in training without,
+or not in training; a loader gave a batch; the program said that a step ended."""
+
+
+class Listener(Protocol):
+    """What the tracker tells of."""
+
+    def stepped(self, phase: Phase) -> None:
+        """A step of ``phase`` ended. May raise ``SystemExit``."""
+
+    def changed(self, before: Phase, after: Phase) -> None:
+        """The program left ``before`` for ``after``."""
+
+    def folded(self, phase: Phase, into: Phase) -> None:
+        """``phase`` turned out to be part of ``into``."""
+
+    def better_source(self, phase: Phase) -> None:
+        """Steps of ``phase`` are counted by a better source from now on."""
+
+
+class Decision:
+    """The phase of an event, as long as the frames out to the one with its loop stand where they stood."""
+
+    __slots__ = ("frame_id", "path", "phase")
+
+    def __init__(self, phase: Phase, frame_id: int, path: tuple[int, ...]) -> None:
+        self.phase = phase
+        self.frame_id = frame_id
+        self.path = path
+
+    def holds(self, frame: FrameType) -> bool:
+        outer: FrameType | None = frame
+        for lasti in self.path:
+            outer = outer.f_back  # type: ignore[union-attr]
+            if outer is None or outer.f_lasti != lasti:
+                return False
+        return id(outer) == self.frame_id
+
+
+class PhaseTracker:
+    """Finds phases and their steps. ``at`` is called at every wait, the other methods by ``Signals``.
+
+    Times are of ``time.perf_counter_ns``.
+    """
+
+    def __init__(self, listener: Listener, paths: Paths | None = None) -> None:
+        self.nests = Nests(paths or Paths(project_root(Path.cwd())))
+        self.phases: list[Phase] = []
+        self.current = self._make("start")
+        self.inside_call = False
+        """The main thread is in an outermost call of a module."""
+        self.by_time = False
+        """Only ``tick`` ends steps."""
+        self._listener = listener
+        self._by_loop: dict[Loop | None, Phase] = {}
+        self._evaluations: dict[Loop | None, Phase] = {}
+        self._trains: list[Phase] = []
+        self._pseudo: dict[str, Phase] = {}
+        self._decisions: dict[tuple[int, int, int, int, Event], Decision] = {}
+        self._batches: set[Loop] = set()
+        self._returns: list[Phase] = []
+        self._outside = False
+        """The last event was not in the loop of its phase."""
+        self._calls_around = 0
+        """Calls in a loop around the current phase's, since an event in it."""
+        self._now = time.perf_counter_ns()
+        self._thread = threading.get_ident()
+        self.current.times = 1
+
+    # What happens in the program.
+
+    def optimizer_stepped(self, frame: FrameType | None, optimizer: Any) -> None:
+        """``optimizer`` made a step, or a scaler skipped it."""
+        phase = self._phase_of("step", frame)
+        if phase.source == "user" or self.by_time:
+            return
+        owner = phase.owner() if phase.owner is not None and phase.source == "optimizer" else None
+        if owner is not optimizer:
+            phase.since_owner += 1
+            replaced = phase.source == "optimizer" and owner is None
+            if phase.source == "optimizer" and not replaced and phase.since_owner < TAKEOVER:
+                return
+            if replaced or self._seen_before(phase, optimizer):
+                self._choose(phase, "optimizer", optimizer)
+                owner = optimizer
+        if owner is optimizer:
+            phase.since_owner = 0
+            self._boundary(phase)
+
+    def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
+        """``module`` is about to be called, by no other module."""
+        phase = self._phase_of(event, frame)
+        if self._outside:
+            return
+        phase.calls += 1
+        if phase.source in ("optimizer", "user") or self.by_time or phase.loop is None:
+            return
+        if phase.kind == "train":
+            phase.training_calls += 1
+            if phase.source == "none" and phase.training_calls < PATIENCE:
+                self._seen_before(phase, module)
+                return
+        if phase.batches:
+            self._count_batch(phase)
+        elif phase.source == "none":
+            if self._seen_before(phase, module):
+                self._choose(phase, "module", module)
+                self._boundary(phase)
+        elif phase.owner is not None and phase.owner() is module:
+            self._boundary(phase)
+        elif phase.owner is not None and phase.owner() is None and self._seen_before(phase, module):
+            self._choose(phase, "module", module)
+
+    def loader_next(self, frame: FrameType | None) -> None:
+        """A loader gave a batch."""
+        inner = self.nests.innermost(frame)
+        decision = self._decision(inner, "next")
+        if decision is not None:
+            phase, frame_id = decision.phase, decision.frame_id
+        else:
+            nest = self.nests.read(inner)
+            loop = self._batch_loop(nest)
+            if loop is None:
+                return
+            self._batches.add(loop)
+            known = self._by_loop.get(loop) or self._promote(loop, nest)
+            if known is None:
+                return
+            phase, frame_id = known, self._place(inner, "next", known, nest)
+        phase.batches += 1
+        if phase.kind == "train":
+            if phase.frame_id != frame_id:
+                return  # called again: it may evaluate this time
+        elif phase.frame_id != frame_id:
+            phase.frame_id = frame_id
+            phase.times += 1
+        if self.current is not phase:
+            self._enter(phase)
+
+    def loader_ended(self, frame: FrameType | None) -> None:
+        """A loader has no further batch."""
+        nest = self.nests.read(self.nests.innermost(frame))
+        loop = self._batch_loop(nest)
+        phase = self._by_loop.get(loop) if loop is not None else None
+        if phase is not None and phase.kind == "train" and phase.frame_id:
+            phase.frame_id = 0
+            self._enter(self._pseudo_phase("epoch end"))
+
+    def save_begins(self) -> None:
+        """``torch.save`` begins."""
+        self._returns.append(self.current)
+        self._enter(self._pseudo_phase("checkpoint"))
+
+    def save_ends(self) -> None:
+        """``torch.save`` is over."""
+        before = self._returns.pop() if self._returns else self.phases[0]
+        if self.current.kind == "checkpoint":
+            self._enter(before.folded_into or before)
+
+    def user_stepped(self, frame: FrameType | None) -> None:
+        """The program called ``syncscope.step()``."""
+        if self.by_time:
+            return
+        phase = self._phase_of("user", frame)
+        if phase.source != "user":
+            self._choose(phase, "user", None)
+        self._boundary(phase)
+
+    def tick(self) -> None:
+        """A stretch of time ended, where steps are recorded by time."""
+        self.by_time = True
+        phase = self.current
+        if phase.source != "seconds":
+            self._choose(phase, "seconds", None)
+        self._boundary(phase)
+
+    # What the collector asks.
+
+    def at(self, frame: FrameType) -> Phase:
+        """The phase of something that happens now, with this innermost frame. Leaves a phase whose loop is over."""
+        phase = self.current
+        if phase.frame_id == 0 or phase.kind == "train" or self.inside_call:
+            return phase
+        if threading.get_ident() != self._thread or self._runs(phase, frame):
+            return phase
+        self._leave(phase, frame)
+        return self.current
+
+    def settle(self, now_ns: int | None = None) -> None:
+        """Bring the phases' times up to ``now_ns`` of ``time.perf_counter_ns``."""
+        now = time.perf_counter_ns() if now_ns is None else now_ns
+        passed, self._now = now - self._now, now
+        phase = self.current
+        phase.time_ns += passed
+        phase.step_ns += passed
+        if phase.in_every_step_of is not None:
+            phase.in_every_step_of.step_ns += passed
+
+    def recorded(self) -> tuple[RecordedPhase, ...]:
+        """All phases, by their numbers. One that was folded into another has no time and was never entered."""
+        self.settle()
+        return record(self.phases, self.nests.paths)
+
+    # Which phase an event belongs to.
+
+    def _phase_of(self, event: Event, frame: FrameType | None) -> Phase:
+        """The phase of ``event``, which is current from now on."""
+        inner = self.nests.innermost(frame)
+        decision = self._decision(inner, event)
+        if decision is not None:
+            phase, frame_id = decision.phase, decision.frame_id
+        else:
+            nest = self.nests.read(inner)
+            phase = self._decide(event, nest)
+            frame_id = self._place(inner, event, phase, nest)
+        self._outside = not frame_id
+        if frame_id:
+            self._calls_around = 0
+        if frame_id and phase.frame_id != frame_id:
+            phase.frame_id = frame_id
+            phase.times += 1
+        if self.current is not phase:
+            self._enter(phase)
+        return phase
+
+    def _decision(self, frame: FrameType | None, event: Event) -> Decision | None:
+        if frame is None:
+            return None
+        decision = self._decisions.get(_key(frame, event))
+        return decision if decision is not None and decision.holds(frame) else None
+
+    def _place(self, frame: FrameType | None, event: Event, phase: Phase, nest: Nest) -> int:
+        """The id of the frame that runs the outermost loop of ``phase``, 0 where there is none. Remembers it."""
+        loop = next((loop for loop in reversed(nest.loops) if loop in phase.loops), None)
+        if loop is None or frame is None:
+            return 0
+        phase.around.update(nest.loops[nest.loops.index(loop) + 1 :])
+        frame_id = nest.frame_of(loop)
+        depth = [ident for ident, _ in nest.path].index(frame_id)
+        if len(self._decisions) >= MAX_DECISIONS:
+            self._decisions.clear()
+        path = tuple(lasti for _, lasti in nest.path[1 : depth + 1])
+        self._decisions[_key(frame, event)] = Decision(phase, frame_id, path)
+        return frame_id
+
+    def _decide(self, event: Event, nest: Nest) -> Phase:
+        if event == "step":
+            return self._train_for(nest)
+        if event == "training":
+            return self._training_call(nest)
+        return self._other_call(event, nest)
+
+    def _train_around(self, nest: Nest) -> Phase | None:
+        """The training that ``nest`` is in: one of its loops is the training's, or the innermost encloses it."""
+        for loop in nest.loops:
+            phase = self._by_loop.get(loop)
+            if phase is not None and phase.kind == "train":
+                return phase
+        if not nest.loops:
+            return self._by_loop.get(None)
+        return self._train_inside(nest.loops[0])
+
+    def _train_inside(self, loop: Loop) -> Phase | None:
+        """The latest training whose loop is inside of ``loop``."""
+        return next((phase for phase in reversed(self._trains) if loop in phase.around), None)
+
+    def _train_for(self, nest: Nest) -> Phase:
+        """The training whose optimiser stepped here."""
+        train = self._train_around(nest)
+        if train is None and nest.loops:
+            train = self._convert(nest)
+        if train is None:
+            train = self._new("train", nest.loops[0] if nest.loops else None, nest)
+            self._trains.append(train)
+        if nest.loops:
+            self._extend(train, nest)
+        return train
+
+    def _extend(self, train: Phase, nest: Nest) -> None:
+        """The innermost loop is the training's. Loops around it that made a few calls so far are not phases."""
+        inner = nest.loops[0]
+        for loop in nest.loops:
+            other = self._by_loop.get(loop)
+            if other is not None and other is not train and other.kind != "train" and other.calls < PATIENCE:
+                self._fold(other, train, whole=loop is inner)
+        if inner not in train.loops and self._by_loop.get(inner, train) is train:
+            train.loops.add(inner)
+            train.around.discard(inner)
+            self._by_loop[inner] = train
+            self._decisions.clear()
+
+    def _convert(self, nest: Nest) -> Phase | None:
+        """Make the phase of the innermost loop training. Phases of loops around it were its first calls."""
+        phase = self._by_loop.get(nest.loops[0])
+        if phase is None:
+            return None
+        self._make_train(phase)
+        return phase
+
+    def _make_train(self, phase: Phase) -> None:
+        phase.kind = "train"
+        self._trains.append(phase)
+        self._decisions.clear()
+        name_phases(self.phases)
+        if phase.source != "user":
+            phase.restart()
+            self._listener.better_source(phase)
+
+    def _training_call(self, nest: Nest) -> Phase:
+        train = self._train_around(nest)
+        if train is not None:
+            return train
+        if not nest.loops:
+            return self.current
+        loop = next((loop for loop in nest.loops if loop in self._batches), nest.loops[0])
+        known = self._by_loop.get(loop)
+        if known is not None:  # calls without gradients came first: an optimiser's step will tell
+            if known.kind == "other":
+                self._make_train(known)
+            return known
+        train = self._new("train", loop, nest)
+        self._trains.append(train)
+        return train
+
+    def _other_call(self, event: Event, nest: Nest) -> Phase:
+        if not nest.loops:
+            known = self._by_loop.get(None)
+            return known or (self._new("other", None, nest) if event == "user" else self.current)
+        inner = nest.loops[0]
+        known = self._by_loop.get(inner)
+        train = known if known is not None and known.kind == "train" else self._train_inside(inner)
+        if train is not None:
+            return self._in_training(event, nest, train)
+        for loop in nest.loops:
+            phase = self._by_loop.get(loop)
+            if phase is not None and phase.kind == "train":
+                break
+            if phase is not None and (phase.batches or event == "user"):
+                return phase
+        if known is not None:
+            return known
+        if inner in self.current.around and not self._calls_around:
+            self._calls_around = 1  # one call after the loop, with its result: not yet a phase
+            return self.current
+        return self._new(_kind(event, nest, inner), inner, nest)
+
+    def _in_training(self, event: Event, nest: Nest, train: Phase) -> Phase:
+        """The phase of a call whose innermost loop is that of ``train``, or encloses it."""
+        inner = nest.loops[0]
+        if inner not in train.loops:
+            # Between two rounds of the training.
+            return self.current if self.current.kind == "epoch end" else train
+        if event != "eval" or train.frame_id == nest.frame_of(inner):
+            return train
+        # The function that trains was called again, and has not trained yet: it evaluates with the same loop.
+        phase = self._evaluations.get(inner)
+        if phase is None or phase.folded_into is not None:
+            phase = self._evaluations[inner] = self._new(_kind(event, nest, inner), inner, nest, keyed=False)
+        return phase
+
+    def _batch_loop(self, nest: Nest) -> Loop | None:
+        """The loop that takes the batches of a loader: the innermost, beyond generators that pass them on."""
+        return next((loop for loop, through in zip(nest.loops, nest.through, strict=True) if not through), None)
+
+    def _promote(self, loop: Loop, nest: Nest) -> Phase | None:
+        """Let the current phase be that of ``loop``, which asks for its second batch since the phase began."""
+        phase = self.current
+        if loop not in phase.around or phase.kind in ("train", "start") or not phase.calls:
+            return None
+        phase.loops = {loop}
+        phase.loop = loop
+        phase.around = set()
+        show_place(phase, nest, loop)
+        self._by_loop[loop] = phase
+        for inner in [inner for inner, other in self._by_loop.items() if other is phase and inner is not loop]:
+            del self._by_loop[inner]
+        self._decisions.clear()
+        phase.restart()
+        phase.batches = phase.counted_batch = 1
+        name_phases(self.phases)
+        self._listener.better_source(phase)
+        return phase
+
+    # Making, entering and leaving phases.
+
+    def _make(self, kind: PhaseKind, loop: Loop | None = None) -> Phase:
+        phase = Phase(len(self.phases), kind, loop)
+        phase.join(self.phases)
+        self.phases.append(phase)
+        return phase
+
+    def _new(self, kind: PhaseKind, loop: Loop | None, nest: Nest, keyed: bool = True) -> Phase:
+        if len(self.phases) >= MAX_PHASES:
+            phase = next((p for p in reversed(self.phases) if p.kind == kind and not p.folded_into), self.phases[-1])
+        else:
+            phase = self._make(kind, loop)
+            show_place(phase, nest, loop)
+            if keyed and loop in self._batches:
+                phase.batches = phase.counted_batch = 1
+            self._share_functions()
+        if keyed:
+            self._by_loop[loop] = phase
+        name_phases(self.phases)
+        self._decisions.clear()
+        return phase
+
+    def _share_functions(self) -> None:
+        codes = [phase.loop.code for phase in self.phases if phase.loop is not None]
+        for phase in self.phases:
+            if phase.loop is not None:
+                code = phase.loop.code
+                phase.owns_function = code.co_name != "<module>" and codes.count(code) == 1
+
+    def _pseudo_phase(self, kind: PhaseKind) -> Phase:
+        if kind not in self._pseudo:
+            self._pseudo[kind] = self._make(kind)
+        return self._pseudo[kind]
+
+    def _enter(self, phase: Phase) -> None:
+        before = self.current
+        self.settle()
+        if before.loops and not (before.loops & phase.around) and phase.loops:
+            before.frame_id = 0  # its loop is not around the next phase's: it is over
+        if phase.in_every_step_of is not before:
+            before.intruded = True
+        if phase.loop is None:
+            phase.times += 1
+        self.current = phase
+        self._listener.changed(before, phase)
+
+    def _runs(self, phase: Phase, frame: FrameType | None) -> bool:
+        """Whether the frame that runs the loop of ``phase`` is around ``frame``, and in the loop."""
+        ident = phase.frame_id
+        while frame is not None:
+            if id(frame) == ident:
+                if phase.owns_function:
+                    return True
+                lasti, code = frame.f_lasti, frame.f_code
+                return any(loop.code is code and loop.holds(lasti) for loop in phase.loops)
+            frame = frame.f_back
+        return False
+
+    def _leave(self, phase: Phase, frame: FrameType) -> None:
+        phase.frame_id = 0
+        nest = self.nests.read(self.nests.innermost(frame))
+        around = (self._by_loop.get(loop) for loop in nest.loops)
+        after = next((other for other in around if other is not None and other is not phase), None)
+        if after is None:
+            after = self._trains[-1] if self._trains else None
+        if after is not None:
+            self._enter(after)
+
+    # Steps.
+
+    def _seen_before(self, phase: Phase, owner: Any) -> bool:
+        seen = phase.seen
+        if len(seen) >= MAX_SEEN:
+            seen.clear()
+        count = seen.get(id(owner), 0) + 1
+        seen[id(owner)] = count
+        return count >= 2
+
+    def _choose(self, phase: Phase, source: Any, owner: Any) -> None:
+        if phase.source not in ("none", source):
+            phase.restart()
+            phase.source = source
+            self._listener.better_source(phase)
+        phase.source = source
+        phase.owner = weakref.ref(owner) if owner is not None else None
+
+    def _count_batch(self, phase: Phase) -> None:
+        """The first call after each batch is between two steps."""
+        if phase.counted_batch == phase.batches:
+            return
+        phase.counted_batch = phase.batches
+        phase.source = "module"
+        self._boundary(phase)
+
+    def _boundary(self, phase: Phase) -> None:
+        self.settle()
+        if phase.steps:
+            phase.lengths.add(phase.step_ns)
+        phase.step_ns = 0
+        phase.steps += 1
+        if phase.kind == "train":
+            self._judge_nested(phase)
+        try:
+            self._listener.stepped(phase)
+        finally:
+            phase.intruded = False
+
+    def _judge_nested(self, train: Phase) -> None:
+        """Fold loops inside of each step of ``train`` that call little; mark those that call much."""
+        for phase in self.phases:
+            if not (phase.calls or phase.few or phase.many) or phase.kind == "train" or phase.in_every_step_of:
+                continue
+            if not phase.around & train.loops:
+                continue
+            calls, phase.calls = phase.calls, 0
+            phase.few = phase.few + 1 if 0 < calls < FEW else 0
+            phase.many = phase.many + 1 if calls >= FEW else 0
+            if phase.few >= SURE:
+                self._fold(phase, train)
+            elif phase.many >= SURE:
+                phase.in_every_step_of = train
+
+    def _fold(self, phase: Phase, into: Phase, whole: bool = True) -> None:
+        """Let ``phase`` be part of ``into``: with its loops, or with the calls made so far only."""
+        self.settle()
+        phase.folded_into = into
+        into.time_ns += phase.time_ns
+        for loop in [loop for loop, other in self._by_loop.items() if other is phase]:
+            del self._by_loop[loop]
+            if whole:
+                self._by_loop[loop] = into
+                into.loops |= phase.loops
+        phase.time_ns = phase.steps = phase.times = phase.frame_id = phase.calls = 0
+        phase.loops = set()
+        phase.around = set()
+        self._decisions.clear()
+        name_phases(self.phases)
+        self._listener.folded(phase, into)
+        if self.current is phase:
+            self._enter(into)
+
+
+def _key(frame: FrameType, event: Event) -> tuple[int, int, int, int, Event]:
+    """Two frames tell most events apart."""
+    back = frame.f_back
+    if back is None:
+        return id(frame.f_code), frame.f_lasti, 0, 0, event
+    return id(frame.f_code), frame.f_lasti, id(back.f_code), back.f_lasti, event
+
+
+def _kind(event: Event, nest: Nest, inner: Loop) -> PhaseKind:
+    if event == "user":
+        return "other"
+    words = {word for name in (*nest.between, inner.code.co_name) for word in name.lower().split("_")}
+    if words & GENERATING:
+        return "generate"
+    return "rollout" if event == "call" else "evaluate"

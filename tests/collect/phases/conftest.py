@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def run() -> Iterator[Any]:
+    """Follows this test's program; afterwards nothing of it is left in PyTorch."""
+    torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
+    from tests.collect.phases.following import following
+
+    iterator = torch.utils.data.dataloader._BaseDataLoaderIter
+    places = (torch.nn.Module, "__call__"), (torch.amp.GradScaler, "step"), (torch, "save"), (iterator, "__next__")
+    before = [getattr(owner, name) for owner, name in places]
+    with following() as followed:
+        yield followed
+    assert [getattr(owner, name) for owner, name in places] == before
+    assert not sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks

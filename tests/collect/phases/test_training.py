@@ -1,0 +1,324 @@
+"""Training is told from what comes before it, after it and inside of it, in programs as people write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
+
+from syncscope.collect.phases.tracker import PATIENCE  # noqa: E402
+from tests.collect.phases.following import X, learn, loader, model, sgd  # noqa: E402
+
+
+def test_an_early_evaluation_is_not_the_training(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    @torch.no_grad()
+    def estimate_loss() -> None:
+        net.eval()
+        for _ in range(10):
+            net(X)
+        net.train()
+
+    iteration = 0
+    while True:
+        if iteration % 6 == 0:
+            estimate_loss()
+        for _ in range(4):  # accumulation
+            net(X).sum().backward()
+        optimizer.step()
+        iteration += 1
+        if iteration > 12:
+            break
+    assert run.turns == ["evaluate", "train"]
+    assert run.steps == {"evaluate": 29, "train": 12}
+    assert run.tracker.phases[1].user_code.co_name == "estimate_loss"
+    assert run.intruded == [("evaluate", 10), ("train", 6), ("evaluate", 20), ("train", 12)]
+
+
+def test_a_callback_evaluates_and_generates(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def generate(length: int) -> None:
+        for _ in range(length):
+            with torch.no_grad():
+                net(X)
+
+    def evaluate() -> None:
+        with torch.no_grad():
+            for x in loader(4):
+                net(x)
+
+    def callback(iteration: int) -> None:
+        if iteration % 5 == 0:
+            net.eval()
+            evaluate()
+            generate(12)
+            net.train()
+
+    class Trainer:
+        def run(self) -> None:
+            for iteration in range(15):
+                learn(net, optimizer)
+                callback(iteration)
+
+    Trainer().run()
+    assert run.turns == ["train", "evaluate", "generate"]
+    assert run.steps == {"train": 14, "evaluate": 11, "generate": 35}
+
+
+def test_rollouts_and_updates_in_one_function_are_two_phases(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    places = []
+    for _ in range(4):
+        for _ in range(20):
+            with torch.no_grad():
+                net(X)
+            places.append(run.here())
+        with torch.no_grad():
+            net(X)  # the value of the last observation
+        for _ in range(2):
+            for _ in range(4):
+                learn(net, optimizer)
+        places.append(run.here())
+    assert run.turns == ["rollout", "train"]
+    assert run.steps == {"rollout": 79, "train": 31}
+    assert places == ([*["rollout"] * 20, "train"]) * 4
+
+
+def test_a_loop_that_acts_and_learns_is_training(run: Any) -> None:
+    net, target = model(), model()
+    optimizer = sgd(net)
+    for step in range(100):
+        with torch.no_grad():
+            net(X)
+        if step >= 40:
+            with torch.no_grad():
+                target(X)
+            learn(net, optimizer)
+    assert run.better == ["train"]  # calls of the policy were its first steps
+    assert run.sequence == ["rollout"]  # and the phase became training
+    assert run.steps == {"train": 59}
+
+
+def test_two_optimizers_in_one_loop_are_one_training(run: Any) -> None:
+    generator, critic = model(), torch.nn.Linear(1, 1)
+    for_generator, for_critic = sgd(generator), sgd(critic)
+    for epoch in range(2):
+        for number, x in enumerate(loader(6)):
+            learn(critic, for_critic, generator(x).detach())
+            critic(generator(x)).sum().backward()
+            for_generator.step()
+            if number % 3 == 0:
+                generator.eval()
+                with torch.no_grad():
+                    generator(X)
+                generator.train()
+    assert run.sequence == ["train", "epoch end", "train", "epoch end"]
+    assert run.steps == {"train": 11}
+
+
+def test_a_critic_with_a_loop_of_its_own_is_part_of_the_training(run: Any) -> None:
+    generator, critic = model(), torch.nn.Linear(1, 1)
+    for_generator, for_critic = sgd(generator), sgd(critic)
+    for _ in range(8):
+        for _ in range(5):
+            with torch.no_grad():
+                fake = generator(X)
+            learn(critic, for_critic, fake)
+        critic(generator(X)).sum().backward()
+        for_generator.step()
+    assert run.steps == {"train": 39}  # the second step of the critic is the first boundary
+    assert run.tracker.current.kind == "train"
+
+
+def test_helper_loops_over_optimizers_are_part_of_the_training(run: Any) -> None:
+    nets = [model(), model()]
+    optimizers = [sgd(net) for net in nets]
+    for x in loader(10):
+        for net in nets:
+            net(x).sum().backward()
+        for optimizer in optimizers:
+            optimizer.step()
+    assert run.sequence == ["train", "epoch end"]
+    assert run.steps == {"train": 9}
+
+
+def test_accumulation_over_batches_is_one_step(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    for number, x in enumerate(loader(24)):
+        net(x).sum().backward()
+        if number % 4 == 3:
+            optimizer.step()
+    assert run.steps == {"train": 5}
+
+
+def test_steps_that_a_scaler_skips_are_steps(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = model()
+    optimizer = sgd(net)
+    scaler = torch.amp.GradScaler("cpu")
+    original = type(scaler)._maybe_opt_step
+    for number in range(8):
+        skips = number in (2, 3)
+        monkeypatch.setattr(type(scaler), "_maybe_opt_step", (lambda *a, **k: None) if skips else original)
+        scaler.scale(net(X).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert run.steps == {"train": 7}
+
+
+def test_each_epoch_trains_and_tests_with_a_shared_helper(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def forward(x: Any) -> Any:
+        return net(x)
+
+    def train() -> None:
+        net.train()
+        for x in loader(5):
+            optimizer.zero_grad()
+            forward(x).sum().backward()
+            optimizer.step()
+
+    def test() -> None:
+        net.eval()
+        with torch.no_grad():
+            for x in loader(4):
+                forward(x)
+
+    for _ in range(3):
+        train()
+        test()
+    assert run.turns == ["train", "epoch end", "evaluate"]
+    assert run.steps == {"train": 14, "evaluate": 11}
+    assert (run.phase("train").times, run.phase("evaluate").times) == (3, 3)
+
+
+def test_one_function_that_trains_and_evaluates_is_two_phases(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def run_epoch(training: bool) -> None:
+        net.train(training)
+        for x in loader(5):
+            with torch.set_grad_enabled(training):
+                loss = net(x).sum()
+            if training:
+                loss.backward()
+                optimizer.step()
+
+    for _ in range(3):
+        run_epoch(True)
+        run_epoch(False)
+    assert run.turns == ["train", "epoch end", "evaluate"]
+    assert run.steps == {"train": 14, "evaluate": 14}
+
+
+def test_training_without_an_optimizer_counts_calls_after_a_while(run: Any) -> None:
+    net = model()
+    for _ in range(PATIENCE + 9):
+        net(X).sum().backward()
+        with torch.no_grad():
+            for parameter in net.parameters():
+                parameter -= 0.01 * parameter.grad
+    assert run.phase("train").source == "module"
+    assert run.steps == {"train": 10}
+
+
+def test_an_optimizer_that_shows_up_late_counts_from_the_start(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    for number in range(PATIENCE + 20):
+        net(X).sum().backward()
+        if number >= PATIENCE + 10:
+            optimizer.step()
+    assert run.better == ["train"]
+    assert run.phase("train").source == "optimizer"
+    assert run.steps == {"train": 9}
+
+
+def test_a_teacher_in_an_inner_loop_becomes_part_of_the_training(run: Any) -> None:
+    student, teachers = model(), [model().eval() for _ in range(3)]
+    optimizer = sgd(student)
+    for _ in range(10):
+        with torch.no_grad():
+            for teacher in teachers:
+                teacher(X)
+        learn(student, optimizer)
+    assert run.folds == [("evaluate", "train")]
+    assert run.steps == {"train": 9}
+    assert run.sequence == ["evaluate", *["train", "evaluate"] * 3, "train"]
+
+
+def test_generation_in_each_step_stays_a_phase_of_its_own(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def generate() -> None:
+        with torch.no_grad():
+            for _ in range(12):
+                net(X)
+
+    for x in loader(8):
+        generate()
+        learn(net, optimizer, x)
+    assert not run.folds
+    assert run.phase("generate").in_every_step_of is run.phase("train")
+    assert run.steps["train"] == 7
+    late = [number for kind, number in run.intruded if kind == "train" and number > 4]
+    assert not late  # what is in every step does not intrude
+
+
+def test_two_stages_of_training_are_two_phases(run: Any) -> None:
+    net = model()
+
+    def pretrain() -> None:
+        optimizer = sgd(net)
+        for x in loader(6):
+            learn(net, optimizer, x)
+
+    def finetune() -> None:
+        optimizer = sgd(net)
+        for x in loader(4):
+            learn(net, optimizer, x)
+
+    pretrain()
+    finetune()
+    assert run.sequence == ["train", "epoch end", "train", "epoch end"]
+    assert run.steps == {"train in pretrain": 5, "train in finetune": 3}
+
+
+def test_a_new_optimizer_in_the_same_loop_takes_over(run: Any) -> None:
+    net = model()
+
+    def fit() -> None:
+        optimizer = sgd(net)
+        for x in loader(6):
+            learn(net, optimizer, x)
+
+    fit()
+    fit()
+    assert run.steps == {"train": 11}
+
+
+def test_a_closure_is_training_of_the_loop_around_the_step(run: Any) -> None:
+    net = model()
+    optimizer = torch.optim.LBFGS(net.parameters(), max_iter=2)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = net(X).square().sum()
+        loss.backward()
+        return loss
+
+    for _ in range(6):
+        optimizer.step(closure)
+    assert run.sequence == ["train"]
+    assert run.steps == {"train": 5}
