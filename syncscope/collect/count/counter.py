@@ -312,6 +312,11 @@ class Counter:
         return max(by_steps, by_time, 1.0)
 
     @property
+    def prices(self) -> Prices:
+        """What counting costs here."""
+        return self._account.prices
+
+    @property
     def overhead_share(self) -> float | None:
         """What counting cost so far, as a share of the time outside windows."""
         account = self._account
