@@ -13,12 +13,15 @@ class Patches:
     """Replaces attributes. ``restore`` puts back what was there.
 
     A replacement keeps the name and the docstring of what it replaces. Given ``torch``, Python runs the replacements
-    even where Dynamo compiles every frame it meets.
+    even where Dynamo compiles every frame it meets. ``take_out`` and ``put_in`` switch all replacements off and on in
+    microseconds.
     """
 
     def __init__(self, torch: Any = None) -> None:
         self._torch = torch
         self._originals: list[tuple[Any, str, Any]] = []
+        self._replacements: list[Any] = []
+        self._out = False
 
     def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         """Set ``owner.name`` to ``make(original)``. An inherited attribute is shadowed, an absent one left alone."""
@@ -34,16 +37,37 @@ class Patches:
             except (AttributeError, TypeError):
                 continue
         self._originals.append((owner, name, vars(owner).get(name, _MISSING)))
+        self._replacements.append(replacement)
         setattr(owner, name, replacement)
 
     def restore(self) -> None:
         """Undo every replacement, the latest first. Does nothing the second time."""
         while self._originals:
             owner, name, original = self._originals.pop()
-            if original is _MISSING:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, original)
+            self._replacements.pop()
+            if not self._out:
+                _put_back(owner, name, original)
+
+    def take_out(self) -> None:
+        """Put back what was there, until ``put_in``. What somebody replaced in the meantime stays as it is."""
+        self._out = True
+        for (owner, name, original), replacement in zip(self._originals[::-1], self._replacements[::-1], strict=True):
+            if vars(owner).get(name) is replacement:
+                _put_back(owner, name, original)
+
+    def put_in(self) -> None:
+        """Undo ``take_out``. What somebody replaced in the meantime stays as it is."""
+        self._out = False
+        for (owner, name, original), replacement in zip(self._originals, self._replacements, strict=True):
+            if vars(owner).get(name, _MISSING) is original:
+                setattr(owner, name, replacement)
+
+
+def _put_back(owner: Any, name: str, original: Any) -> None:
+    if original is _MISSING:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, original)
 
 
 def skip_in_dynamo(torch: Any, function: Any) -> None:

@@ -42,6 +42,10 @@ class Stacks:
         self._frame_ids: dict[tuple[int, int], int] = {}
         self._resolved: list[tuple[int, ...]] = []
 
+    def empty(self) -> Stacks:
+        """Another table that tells the user's files alike."""
+        return Stacks(self._paths)
+
     def take(self, frame: FrameType) -> int:
         """The number of the stack whose innermost frame is ``frame``."""
         # One or two innermost frames identify most stacks.

@@ -46,6 +46,8 @@ class SyncDebugMode:
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[FrameType], None]] = []
+        self._muted: list[Callable[[FrameType], None]] = []
+        self._suspended = 0
         self._holds = 0
         self._filter = FirstFilter()
         self._patches = Patches()
@@ -61,18 +63,39 @@ class SyncDebugMode:
         features.require(torch, features.SYNC_DEBUG_MODE, "see waits")
         self._listeners.append(listener)
         self.hold_filter()
-        if len(self._listeners) == 1:
+        if len(self._listeners) + len(self._muted) == 1:
             self._take_mode(torch._C)
+        else:
+            self._set_warn()
 
     def unlisten(self, listener: Callable[[FrameType], None]) -> None:
         """Undo ``listen``, also one that raised midway. Does nothing for a listener that does not listen."""
-        if listener not in self._listeners:
+        if listener not in self._listeners and listener not in self._muted:
             return
-        self._listeners.remove(listener)
+        (self._listeners if listener in self._listeners else self._muted).remove(listener)
         if not self._listeners:
-            self._patches.restore()
+            if not self._muted:
+                self._patches.restore()
             self._set_mode(self.program_mode)
         self.release_filter()
+
+    def mute(self, listener: Callable[[FrameType], None]) -> None:
+        """Stop calling ``listener`` until ``unmute``, in microseconds: the program's filters are not touched.
+
+        Changing them would show the program's own warnings again that Python shows only once.
+        """
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+            self._muted.append(listener)
+            if not self._listeners:
+                self._set_mode(self.program_mode)
+
+    def unmute(self, listener: Callable[[FrameType], None]) -> None:
+        """Undo ``mute``."""
+        if listener in self._muted:
+            self._muted.remove(listener)
+            self._listeners.append(listener)
+            self._set_warn()
 
     def hold_filter(self) -> None:
         """Keep our filter first until ``release_filter`` was called as often."""
@@ -86,7 +109,11 @@ class SyncDebugMode:
             self._filter.close()
 
     def suspend(self) -> None:
-        """Switch the warnings off for a call whose warnings would not reach Python. ``resume`` ends it."""
+        """Switch the warnings off for a call whose warnings would not reach Python. ``resume`` ends it.
+
+        Calls may overlap, inside one another and on several threads.
+        """
+        self._suspended += 1
         if self.program_mode == DEFAULT:
             self._set_mode(DEFAULT)
 
@@ -98,12 +125,17 @@ class SyncDebugMode:
         """
         if self.program_mode != DEFAULT or len(self._listeners) != 1 or len(_live_threads) != 1:
             return False
+        self._suspended += 1
         self._set_mode(DEFAULT)
         return True
 
     def resume(self) -> None:
         """Switch the warnings on again."""
-        if self.program_mode != ERROR and self._listeners:
+        self._suspended = max(self._suspended - 1, 0)
+        self._set_warn()
+
+    def _set_warn(self) -> None:
+        if self.program_mode != ERROR and self._listeners and not self._suspended:
             self._set_mode(WARN)
 
     def _take_mode(self, native: Any) -> None:
@@ -115,7 +147,7 @@ class SyncDebugMode:
             def setter(mode: int) -> None:
                 set_mode(mode)  # raises for an invalid mode
                 self.program_mode = mode
-                self.resume()
+                self._set_warn()
 
             return setter
 
@@ -124,7 +156,7 @@ class SyncDebugMode:
 
         self._patches.replace(native, "_cuda_set_sync_debug_mode", make_setter)
         self._patches.replace(native, "_cuda_get_sync_debug_mode", make_getter)
-        self.resume()
+        self._set_warn()
 
     def _on_warning(self, show: Callable[[Any], None], message: Any) -> None:
         text = str(message.message)

@@ -115,6 +115,7 @@ class CallWrappers:
         distributed = self._torch.distributed
         if not (distributed.is_available() and distributed.is_initialized()):
             return
+        self._suspend_end_of_backward(lambda start_ns, frame: None)
         self._record_calls(self._torch.autograd, "_engine_run_backward", "backward")
         for name in COLLECTIVES:
             self._suspend_warnings(distributed.ProcessGroup, name)
@@ -135,6 +136,53 @@ class CallWrappers:
             return wrapper
 
         self._patches.replace(owner, name, make)
+
+    def _suspend_end_of_backward(self, record: Callable[[int, Any], None]) -> None:
+        """Keep C++'s line off stderr where DDP looks for unused parameters.
+
+        It asks the other ranks at the end of backward, and reads their answer, which waits. That is in a callback of
+        the engine, on a thread of its own after its last operator: no warning from there reaches Python. So the mode is
+        off from the first of these callbacks to the end of backward. Then ``record(start_ns, frame)`` is called.
+        """
+        reducer = find(self._torch, "_C._distributed_c10d.Reducer")
+        engine = find(self._torch, "autograd.Variable._execution_engine")
+        if reducer is None or engine is None:
+            return
+        mode, now, caller = self._mode, time.time_ns, sys._getframe
+        searched: list[bool] = []
+
+        def make_prepare(original: Any) -> Any:
+            def prepare_for_backward(self: Any, outputs: Any) -> Any:
+                searched[:] = [True] * bool(outputs)
+                return original(self, outputs)
+
+            return prepare_for_backward
+
+        def make_run(original: Any) -> Any:
+            def run_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+                node = getattr(tensors[0], "grad_fn", None) if searched and tensors else None
+                if node is None:
+                    return original(tensors, *args, **kwargs)
+                begun: list[int] = []
+
+                def suspend() -> None:
+                    begun.append(now())
+                    mode.suspend()
+
+                # Callbacks run in the order in which they were queued, and DDP queues its own later.
+                hook = node.register_prehook(lambda gradients: engine.queue_callback(suspend))
+                try:
+                    return original(tensors, *args, **kwargs)
+                finally:
+                    hook.remove()
+                    if begun:
+                        mode.resume()
+                        record(begun[0], caller(1))
+
+            return run_backward
+
+        self._patches.replace(reducer, "prepare_for_backward", make_prepare)
+        self._patches.replace(self._torch.autograd, "_engine_run_backward", make_run)
 
     def _record_conversions(self, name: str) -> None:
         """Record the calls of ``Tensor.to``, ``cuda`` and ``cpu`` that copy between host and device."""

@@ -1,0 +1,68 @@
+"""What counting costs: prices measured on this machine, what was spent, and what may still be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CAP = 0.009
+"""The share of the time that counting takes at most, all phases together."""
+
+GRACE_NS = 10_000_000
+"""What the begin of the run may cost beyond it."""
+
+CREDIT_NS = 50_000_000
+"""What can be saved up, beside the cost of two steps of the phase."""
+
+
+@dataclass(slots=True)
+class Prices:
+    """In ns. Before they are measured: what they were on a server of 2023."""
+
+    warning: float = 3_500.0
+    """One warning of PyTorch's, counted."""
+    call: float = 1_500.0
+    """One wrapped call, counted."""
+    passed: float = 350.0
+    """One wrapped call in which there was nothing to count."""
+    switch: float = 30_000.0
+    """Counting switched off and on again."""
+    step: float = 500.0
+    """A step, counted or not."""
+
+
+class Account:
+    """Spends and allows. The hot path adds to ``warnings``, ``calls`` and ``passed``, and stops at ``limit``.
+
+    Threads may lose an addition to each other; that is a few microseconds.
+    """
+
+    __slots__ = ("calls", "cost_ns", "limit", "on", "passed", "prices", "time_ns", "warnings")
+
+    def __init__(self, prices: Prices) -> None:
+        self.prices = prices
+        self.on = False
+        """Waits are being counted."""
+        self.warnings = self.calls = self.passed = 0
+        """Since the last ``settle``."""
+        self.limit = 0.0
+        """The number of them at which to settle."""
+        self.cost_ns = 0.0
+        self.time_ns = 0
+
+    def settle(self, elapsed_ns: int) -> float:
+        """Close the books after ``elapsed_ns`` more. Returns what counting cost in it."""
+        prices = self.prices
+        spent = self.warnings * prices.warning + self.calls * prices.call + self.passed * prices.passed
+        self.warnings = self.calls = self.passed = 0
+        self.cost_ns += spent
+        self.time_ns += elapsed_ns
+        return spent
+
+    def allow(self, step_cost_ns: float) -> float:
+        """Set the ``limit`` and return what may be spent now, in ns, where a step of the phase costs ``step_cost_ns``.
+
+        Negative: too much was spent.
+        """
+        allowed = min(GRACE_NS + CAP * self.time_ns - self.cost_ns, CREDIT_NS + 2 * step_cost_ns)
+        self.limit = max(allowed, 0.0) / self.prices.warning
+        return allowed

@@ -1,0 +1,89 @@
+"""What is counted at one place of one phase, in constant memory."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from syncscope.schema.counting import CountedWait, Direction
+
+MAX_PLACES = 5_000
+"""Places kept of a run. Waits at further ones are counted together (``dropped``)."""
+
+Key = tuple[str, int, "bool | None"]
+"""Name of the entry point, stack, and whether it copies to the device (``None``: no copy)."""
+
+
+class Place:
+    """The waits at one place. Counting touches ``now`` only; a step's number is squared when the next one begins."""
+
+    __slots__ = (
+        "blocked_ns", "bytes", "count", "expected", "first_step", "may_wait", "name", "non_blocking", "now", "pageable",
+        "squares", "stack", "step", "steps", "thread", "to_device",
+    )  # fmt: skip
+
+    def __init__(self, name: str, stack: int, to_device: bool | None, step: int) -> None:
+        self.name = name
+        self.stack = stack
+        self.to_device = to_device
+        self.first_step = self.step = step
+        self.now = 0
+        """Waits in ``step``, the last step with one."""
+        self.count = self.steps = self.squares = 0
+        """Of the steps before ``step``."""
+        self.bytes = self.blocked_ns = 0
+        self.pageable = self.non_blocking = self.may_wait = False
+        self.thread: str | None = None
+        self.expected: str | None = None
+
+    def begin_step(self, step: int) -> None:
+        """Add up the step that is over. ``step`` has one wait so far."""
+        now = self.now
+        if now:
+            self.count += now
+            self.steps += 1
+            self.squares += now * now
+        self.step, self.now = step, 1
+
+    def add(self, other: Place) -> None:
+        """Add the waits of ``other``, which were in other steps."""
+        now = other.now
+        self.count += other.count + now
+        self.steps += other.steps + (now > 0)
+        self.squares += other.squares + now * now
+        self.bytes += other.bytes
+        self.blocked_ns += other.blocked_ns
+        self.pageable |= other.pageable
+        self.non_blocking |= other.non_blocking
+        self.may_wait |= other.may_wait
+        self.thread = other.thread
+        self.expected = self.expected or other.expected
+        if self.to_device is None:
+            self.to_device = other.to_device
+
+    def waits(self, phase: int, most_steps: int) -> CountedWait | None:
+        """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most."""
+        now = self.now
+        count = self.count + now
+        if not count:
+            return None
+        direction: Direction | None = None if self.to_device is None else "HtoD" if self.to_device else "DtoH"
+        kind: Literal["warning", "call"] = "call" if self.name else "warning"
+        return CountedWait(
+            phase=phase,
+            stack=self.stack,
+            kind=kind,
+            name=self.name,
+            may_wait=self.may_wait,
+            thread=self.thread,
+            expected=self.expected,
+            direction=direction,
+            pageable=self.pageable,
+            non_blocking=self.non_blocking,
+            bytes=self.bytes if direction else None,
+            count=count,
+            steps=min(self.steps + (now > 0), most_steps),
+            squares=self.squares + now * now,
+            first_step=self.first_step,
+            last_step=self.step,
+            blocked_ns=self.blocked_ns if kind == "call" or direction else None,
+        )

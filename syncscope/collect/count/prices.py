@@ -1,0 +1,77 @@
+"""What counting costs on this machine, measured when counting begins. Takes about a millisecond, and no GPU."""
+
+from __future__ import annotations
+
+import _warnings
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from syncscope.collect.count.account import Prices
+from syncscope.collect.count.wrappers import conversion
+from syncscope.collect.sites.sync_debug import NOTICES
+
+if TYPE_CHECKING:
+    from syncscope.collect.count.counter import Counter
+
+IN_CPP_NS = 1_000
+"""A warning's way through PyTorch to Python. It cannot be measured without a wait."""
+
+TRACKED_NS = 400
+"""What the phase tracker needs to tell the phase of a wait."""
+
+COLD = 3
+"""A switch costs so many times what it takes itself: Python learns anew where the attributes of tensors are."""
+
+ROUNDS = 25
+
+
+class _Unchanged:
+    """Stands in for a tensor whose conversion copies nothing."""
+
+    is_cuda = False
+
+    def to(self) -> _Unchanged:
+        return self
+
+
+def measure(scratch: Counter, switch: Callable[[bool], None]) -> Prices:
+    """``scratch`` is a counter that counts nowhere; ``switch(on)`` takes the real one's wrappers out and puts them in.
+
+    Warnings are swallowed, so our filter must be first.
+    """
+    frame = sys._getframe()
+    seen = _once(lambda: scratch._seen(frame))
+    machinery = _once(lambda: _warnings.warn(NOTICES[0], UserWarning, 1))
+    tensor = _Unchanged()
+    make = conversion("Tensor.to", scratch, scratch._warned, scratch._torch.compiler.is_compiling)
+    wrapped: Any = make(_Unchanged.to)
+    passed = max(_once(lambda: wrapped(tensor)) - _once(tensor.to), 50.0)
+    called = _once(lambda: scratch._called("Tensor.to", frame, True, 0))
+    return Prices(
+        warning=IN_CPP_NS + machinery + seen + TRACKED_NS,
+        call=passed + called + TRACKED_NS,
+        passed=passed,
+        switch=COLD * _switch_ns(switch),
+        step=_once(lambda: scratch._next_block(scratch._state)),
+    )
+
+
+def _once(run: Callable[[], Any]) -> float:
+    """The median time of ``run``, in ns."""
+    times = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter_ns()
+        run()
+        times.append(time.perf_counter_ns() - start)
+    return statistics.median(times)
+
+
+def _switch_ns(switch: Callable[[bool], None]) -> float:
+    start = time.perf_counter_ns()
+    for _ in range(3):
+        switch(False)
+        switch(True)
+    return (time.perf_counter_ns() - start) / 3

@@ -1,0 +1,121 @@
+"""Which steps are counted: all of them where waits are rare, else steps drawn at random."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+EVERY_STEP = 0.008
+"""Up to this share of a phase's time, all its steps are counted."""
+
+SAMPLED = 0.007
+"""The share of a phase's time that counting drawn steps takes."""
+
+NEW_STEPS = 3
+"""The first steps of a phase are counted, whatever they cost."""
+
+MEMORY = 0.1
+"""Weight of the last block of steps in the averages."""
+
+BLOCK_NS = 5_000_000
+"""Steps are looked at again after so long, so that short ones do not pay for it each time."""
+
+LONGEST_BLOCK = 64
+
+FREE_SWITCHES = 200
+SWITCHES_PER_DOUBLING = 50
+"""From then on, drawn steps come in runs, twice as long after every so many switches: since Python 3.13 a class whose
+attributes changed a thousand times loses its cache for attributes."""
+
+
+class Draw:
+    """Random numbers of our own: never those of the program. ``uniform`` is between 0 and 1."""
+
+    def __init__(self, uniform: Callable[[], float] | None = None) -> None:
+        self._uniform = uniform or random.Random().random
+
+    def gap(self, one_in: float, together: int) -> int:
+        """Steps to leave out before the next ``together`` ones, so that one in ``one_in`` is counted on average."""
+        away = together * (one_in - 1)  # the mean of the gap
+        if away <= 0:
+            return 0
+        return int(math.log(1 - self._uniform()) / math.log(away / (1 + away)))
+
+
+@dataclass(slots=True)
+class Averages:
+    """Of the steps of one phase, in ns: their length, and what counting one costs."""
+
+    length: float = 0.0
+    cost: float = 0.0
+    lengths: int = 0
+    costs: int = 0
+
+    def add_length(self, total: float, steps: int) -> None:
+        self.lengths += 1
+        self.length += max(MEMORY, 1 / self.lengths) * (total / steps - self.length)
+
+    def add_cost(self, total: float, steps: int) -> None:
+        self.costs += 1
+        self.cost += max(MEMORY, 1 / self.costs) * (total / steps - self.cost)
+
+
+class Sampling:
+    """The choice for one phase. ``on``: the steps of this block are counted; ``left``: how many they are."""
+
+    def __init__(self, draw: Draw, always: bool) -> None:
+        self._draw = draw
+        self._always = always
+        self._blocks = 0
+        self._next_on = False
+        self.averages = Averages()
+        self.one_in = 1.0
+        """One step in so many is drawn now."""
+        self.on = True
+        self.left = 1
+
+    def next_block(self, steps: int, length_ns: float, cost_ns: float, *, switch_ns: float, switches: int) -> None:
+        """A block of ``steps`` is over, which took ``length_ns`` and cost ``cost_ns``. Choose the next one.
+
+        ``switch_ns`` is the cost of switching counting on and off, ``switches`` how often that has happened.
+        """
+        averages = self.averages
+        if steps:
+            averages.add_length(length_ns, steps)
+            if self.on:
+                averages.add_cost(cost_ns, steps)
+        self._blocks += 1
+        if self._always or self._blocks < NEW_STEPS:
+            self.on, self.left = True, 1
+            return
+        self._choose_rate(switch_ns)
+        if self.one_in == 1:
+            self.on, self.left = True, self._block()
+            return
+        together = 1 << min(max(switches - FREE_SWITCHES, 0) // SWITCHES_PER_DOUBLING, 20)
+        if self._next_on:
+            self.on, self.left, self._next_on = True, together, False
+            return
+        gap = self._draw.gap(self.one_in, together)
+        if gap:
+            self.on, self.left, self._next_on = False, gap, True
+        else:
+            self.on, self.left = True, together
+
+    def postpone(self, steps: int) -> None:
+        """Do not count this block, but the one after ``steps``."""
+        self.on, self.left, self._next_on = False, max(steps, 1), True
+
+    def _choose_rate(self, switch_ns: float) -> None:
+        averages = self.averages
+        length = max(averages.length, 1.0)
+        limit = EVERY_STEP if self.one_in == 1 else SAMPLED
+        if averages.cost <= limit * length:
+            self.one_in = 1.0
+        else:
+            self.one_in = (averages.cost + switch_ns) / (SAMPLED * length)
+
+    def _block(self) -> int:
+        return max(1, min(LONGEST_BLOCK, int(BLOCK_NS / max(self.averages.length, 1.0))))

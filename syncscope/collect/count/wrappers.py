@@ -1,0 +1,177 @@
+"""The wrappers of ``sites``, for a whole run: cheap where there is nothing to count, and out of the way in between."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from syncscope.collect.features import find
+from syncscope.collect.patching import Patches
+from syncscope.collect.sites.sync_debug import SyncDebugMode
+from syncscope.collect.sites.wrappers import COLLECTIVES, LINALG_WITHOUT_WARNING, CallWrappers, WarningCount
+
+FIND_UNUSED = "DistributedDataParallel"
+"""Recorded name of the end of a backward in which DDP looks for unused parameters."""
+
+
+class Counts(Protocol):
+    """Who counts. Each method is called when the wrapped call has returned, with the frame that called."""
+
+    def waited(self, name: str, start_ns: int, frame: Any) -> None: ...
+    def may_have_waited(self, name: str, start_ns: int, frame: Any) -> None: ...
+    def copied(self, name: str, start_ns: int, frame: Any, source: Any, target: Any, warned: bool) -> None: ...
+    def passed(self) -> None:
+        """A call with nothing to count."""
+
+
+class CountingWrappers(CallWrappers):
+    """Wraps what waits without a warning, and copies, on behalf of ``counts``.
+
+    Copies keep their warnings: that is how a copy that waits is told from one that does not. A call that cannot have
+    waited, such as ``Tensor.to`` of another dtype, only says that it ``passed``.
+    """
+
+    def __init__(self, torch: Any, counts: Counts, mode: SyncDebugMode) -> None:
+        super().__init__(torch, counts.waited, mode)
+        self._counts = counts
+        self._lasting = Patches(torch)
+
+    def open(self) -> None:
+        torch = self._torch
+        self.open_waits()
+        self._record_calls(torch._C, "_cuda_emptyCache", "torch.cuda.empty_cache")
+        for name in ("to", "cuda", "cpu"):
+            self._record_conversions(name)
+        self._record_copies()
+        for name in LINALG_WITHOUT_WARNING:
+            self._record_device_calls(torch.linalg, name, f"torch.linalg.{name}")
+        self._record_device_calls(self._owner("_VF"), "unique_dim", "torch.unique")
+        self._record_device_calls(self._owner("_VF"), "unique_consecutive", "torch.unique_consecutive")
+        self._record_device_calls(torch.Tensor, "coalesce", "Tensor.coalesce")
+        self._quiet_ranks()
+
+    def take_out(self) -> None:
+        """Leave the program alone until ``put_in``. Some ten microseconds."""
+        self._patches.take_out()
+
+    def put_in(self) -> None:
+        self._patches.put_in()
+
+    def close(self) -> None:
+        self.take_out()  # what the program replaced meanwhile is its own
+        super().close()
+        self._lasting.restore()
+
+    def _quiet_ranks(self) -> None:
+        """Keep C++'s lines off stderr in programs of several ranks, also those that start them later.
+
+        The collectives stay wrapped all the time: a call costs much more than its wrapper.
+        """
+        if find(self._torch, "_C._distributed_c10d.Reducer") is None:
+            return
+        may_have_waited = self._counts.may_have_waited
+        self._suspend_end_of_backward(lambda start_ns, frame: may_have_waited(FIND_UNUSED, start_ns, frame))
+        switched, self._patches = self._patches, self._lasting
+        for name in COLLECTIVES:
+            self._suspend_warnings(self._torch.distributed.ProcessGroup, name)
+        self._patches = switched
+
+    def _record_device_calls(self, owner: Any, name: str, label: str) -> None:
+        """Record the calls of ``owner.name`` on a tensor of the device that gave no warning."""
+        waited, passed, now, caller, warnings = (
+            self._counts.waited,
+            self._counts.passed,
+            time.time_ns,
+            sys._getframe,
+            self.warnings,
+        )
+        compiling = self._torch.compiler.is_compiling
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return original(*args, **kwargs)
+                before, start = warnings.count, now()
+                result = original(*args, **kwargs)
+                if args and getattr(args[0], "is_cuda", False) and result is not args[0] and warnings.count == before:
+                    waited(label, start, caller(1))
+                else:
+                    passed()
+                return result
+
+            return wrapper
+
+        self._patches.replace(owner, name, make)
+
+    def _record_conversions(self, name: str) -> None:
+        make = conversion(f"Tensor.{name}", self._counts, self.warnings, self._torch.compiler.is_compiling)
+        self._patches.replace(self._torch.Tensor, name, make)
+
+    def _record_copies(self) -> None:
+        copied, passed, now, caller = self._counts.copied, self._counts.passed, time.time_ns, sys._getframe
+        warnings, compiling = self.warnings, self._torch.compiler.is_compiling
+
+        def make(original: Any) -> Any:
+            def wrapper(self: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return original(self, src, *args, **kwargs)
+                before, start = warnings.count, now()
+                result = original(self, src, *args, **kwargs)
+                if self.is_cuda is not src.is_cuda:
+                    copied("Tensor.copy_", start, caller(1), src, self, warnings.count != before)
+                else:
+                    passed()
+                return result
+
+            return wrapper
+
+        self._patches.replace(self._torch.Tensor, "copy_", make)
+
+    def _record_operators(self, owner: Any) -> None:
+        may_have_waited, passed = self._counts.may_have_waited, self._counts.passed
+        now, caller = time.time_ns, sys._getframe
+        suspend, resume = self._mode.suspend, self._mode.resume
+        known, look_up = self._operators.known, self._operators.look_up
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                ignored = known.get(id(args[0]))
+                if ignored or (ignored is None and look_up(args[0])):
+                    passed()
+                    return original(*args, **kwargs)
+                suspend()
+                start = now()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    resume()
+                    may_have_waited("torch.ops", start, caller(1))
+
+            return wrapper
+
+        self._patches.replace(owner, "__call__", make)
+
+
+def conversion(
+    label: str, counts: Counts, warnings: WarningCount, compiling: Callable[[], bool]
+) -> Callable[[Any], Any]:
+    """What makes the wrapper of ``Tensor.to``, ``cuda`` and ``cpu``."""
+    copied, passed, now, caller = counts.copied, counts.passed, time.time_ns, sys._getframe
+
+    def make(original: Any) -> Any:
+        def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if compiling():
+                return original(self, *args, **kwargs)
+            before, start = warnings.count, now()
+            result = original(self, *args, **kwargs)
+            if result is not self and self.is_cuda is not getattr(result, "is_cuda", None):
+                copied(label, start, caller(1), self, result, warnings.count != before)
+            else:
+                passed()
+            return result
+
+        return wrapper
+
+    return make

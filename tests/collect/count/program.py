@@ -1,0 +1,154 @@
+"""A program that waits in simulated time: what PyTorch warns of, and phases as a tracker would tell them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+from syncscope.collect.count.account import Prices
+from syncscope.collect.count.counter import Counter
+from syncscope.collect.count.sampling import Draw
+from syncscope.collect.paths import Paths
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.sync_debug import MESSAGE, sync_debug_mode
+from syncscope.collect.sites.threads import Threads
+from syncscope.schema.counting import CountedWait, PhaseKind
+
+PRICES = Prices(warning=3_000.0, call=1_500.0, passed=300.0, switch=30_000.0, step=0.0)
+
+
+@dataclass
+class Phase:
+    number: int
+    kind: PhaseKind = "train"
+    steps: int = 0
+
+
+class Tracker:
+    def __init__(self) -> None:
+        self.current = Phase(0, "start")
+
+    def at(self, frame: FrameType) -> Phase:
+        return self.current
+
+
+class Tensor:
+    """Is on the host or on the device, and says what it does."""
+
+    def __init__(self, is_cuda: bool = False, nbytes: int = 8, pinned: bool = False, waits: bool = False) -> None:
+        self.is_cuda = is_cuda
+        self.nbytes = nbytes
+        self.pinned = pinned
+        self.waits = waits
+
+    def is_pinned(self) -> bool:
+        return self.pinned
+
+    def to(self, device: str, non_blocking: bool = False) -> Tensor:
+        is_cuda = device == "cuda"
+        if is_cuda == self.is_cuda:
+            return self
+        if not non_blocking:
+            wait()
+        return Tensor(is_cuda, self.nbytes, self.pinned)
+
+    def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
+        if src.is_cuda is not self.is_cuda and not non_blocking:
+            wait()
+        return self
+
+    def coalesce(self) -> Tensor:
+        return self
+
+
+class Event:
+    def synchronize(self) -> None: ...
+
+
+MODE = [0]
+
+
+def fake_torch() -> Any:
+    """As much of PyTorch as counting touches."""
+    return SimpleNamespace(
+        __version__="2.11.0",
+        Tensor=type("Tensor", (Tensor,), {}),
+        compiler=SimpleNamespace(is_compiling=lambda: False),
+        cuda=SimpleNamespace(Event=type("Event", (Event,), {})),
+        linalg=SimpleNamespace(),
+        library=SimpleNamespace(),
+        autograd=SimpleNamespace(),
+        distributed=SimpleNamespace(is_available=lambda: False),
+        _C=SimpleNamespace(
+            _cuda_get_sync_debug_mode=lambda: MODE[0],
+            _cuda_set_sync_debug_mode=lambda mode: MODE.__setitem__(0, mode),
+            _cuda_synchronize=lambda: None,
+            _cuda_emptyCache=lambda: None,
+        ),
+    )
+
+
+def wait() -> None:
+    """What PyTorch does where an operation waits."""
+    if MODE[0]:
+        ctypes.pythonapi.PyErr_WarnEx(ctypes.py_object(UserWarning), MESSAGE.encode(), 1)
+
+
+class Run:
+    """A program, its counter, and the time, which passes only when the test says so."""
+
+    def __init__(self, uniform: Any = None, prices: Prices | None = PRICES) -> None:
+        self.now = 0
+        self.torch = fake_torch()
+        self.tracker = Tracker()
+        self.stacks = Stacks(Paths(Path(__file__).parent))
+        self.counter = Counter(
+            self.torch,
+            self.stacks,
+            Threads(),
+            self.tracker,
+            clock=lambda: self.now,
+            prices=prices,
+            draw=Draw(uniform),
+        )
+
+    @property
+    def counting(self) -> bool:
+        return MODE[0] == 1
+
+    def enter(self, phase: Phase) -> Phase:
+        """The program goes to another phase."""
+        before, self.tracker.current = self.tracker.current, phase
+        self.counter.changed(before, phase)
+        return phase
+
+    def step(self, length_ns: int = 0) -> None:
+        """The current phase's step ends, ``length_ns`` after what the test did itself."""
+        self.now += length_ns
+        phase = self.tracker.current
+        phase.steps += 1
+        self.counter.stepped(phase)
+
+    def lines(self) -> dict[tuple[int, int | None], CountedWait]:
+        """What was counted, by phase and line."""
+        frames, stacks = self.stacks.resolve()
+        return {(wait.phase, frames[stacks[wait.stack][-1]].line): wait for wait in self.counter.waits()}
+
+
+@contextmanager
+def running(uniform: Any = None, prices: Prices | None = PRICES) -> Iterator[Run]:
+    """A program that is being counted."""
+    MODE[0] = 0
+    run = Run(uniform, prices)
+    run.counter.open()
+    try:
+        yield run
+    finally:
+        run.counter.close()
+        assert MODE[0] == 0
+        assert not sync_debug_mode._listeners and not sync_debug_mode._muted
