@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import platform
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,16 +14,15 @@ from msgspec import structs
 from syncscope.collect.gpu import copy_engines
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
+from syncscope.collect.process import file_name, rank_and_world_size, version
+from syncscope.collect.sites.sources import source_lines
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.step_watch import StepWatch
 from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import splice, write_trace
 from syncscope.collect.undisturbed import undisturbed
 from syncscope.collect.windows import Plan, Recorded, Window, Windows
-from syncscope.schema.recording import FORMAT, RecordedFrame, RecordedSteps, Recording
-
-CONTEXT_LINES = 2
-"""Source lines kept on each side of a user's line."""
+from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
 
 class Collector:
@@ -112,7 +109,7 @@ class Collector:
                 f"{self._unfollowed or unseen}"
                 "Call syncscope.step() at the end of each step, or record by time with --seconds."
             )
-        needed = self._plan.warmup + self._plan.bare + 3
+        needed = self._plan.begin_at + self._plan.warmup + self._plan.bare + 3
         return (
             f"The program made too few steps: {needed} pass before one is recorded. "
             "Lower --warmup and --bare, or run more steps."
@@ -136,7 +133,7 @@ class Collector:
             return
         if len(window.boundaries_ns) - 1 < self._plan.steps:
             self.notes.append(f"Only {len(window.boundaries_ns) - 1} of {self._plan.steps} steps were recorded.")
-        path = self._folder / _file_name()
+        path = self._folder / file_name()
         try:
             write_trace(path, splice(window.exported, self._recording(recorded, window)))
         except Exception as error:  # the program must not fail because its recording does
@@ -150,10 +147,10 @@ class Collector:
     def _recording(self, recorded: Recorded, window: Window) -> Recording:
         assert self._windows is not None
         frames, stacks = self._windows.stacks.resolve()
-        rank, world = _rank()
+        rank, world = rank_and_world_size()
         recording = Recording(
             format=FORMAT,
-            version=_version(),
+            version=version(),
             mode=self._plan.mode,
             torch=str(self._torch.__version__),
             python=platform.python_version(),
@@ -179,7 +176,7 @@ class Collector:
             hazard_steps=recorded.hazard_steps or None,
             launch_blocking=os.environ.get("CUDA_LAUNCH_BLOCKING") == "1",
             files=self._paths.own_files(),
-            sources=self._sources(frames) if self._keep_source else {},
+            sources=source_lines(self._windows.stacks, frames) if self._keep_source else {},
             notes=tuple(self.notes),
         )
         if self._plan.mode == "windows":
@@ -208,41 +205,6 @@ class Collector:
                 return _with_note(recording, note)
         return structs.replace(recording, attribution=tuple(table))
 
-    def _sources(self, frames: Iterable[RecordedFrame]) -> dict[str, dict[str, str]]:
-        """The source text around the user's lines: normalised file → line → text."""
-        sources: dict[str, dict[str, str]] = {}
-        for file, name in self._windows.stacks.files() if self._windows else ():
-            lines = linecache.getlines(file)
-            for frame in frames:
-                if frame.file != name or not frame.user or frame.line is None:
-                    continue
-                last = (frame.end_line or frame.line) + CONTEXT_LINES
-                for number in range(max(1, frame.line - CONTEXT_LINES), min(last, len(lines)) + 1):
-                    sources.setdefault(name, {})[str(number)] = lines[number - 1].rstrip("\n")
-        return sources
-
-
-def _file_name() -> str:
-    rank, world = _rank()
-    return f"trace.rank{rank}.json.gz" if rank is not None and (world or 1) > 1 else "trace.json.gz"
-
-
-def _rank() -> tuple[int | None, int | None]:
-    """Rank and world size of this process, as torchrun and Open MPI set them."""
-    for rank, world in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
-        if os.environ.get(rank, "").isdecimal() and os.environ.get(world, "").isdecimal():
-            return int(os.environ[rank]), int(os.environ[world])
-    return None, None
-
 
 def _with_note(recording: Recording, note: str) -> Recording:
     return structs.replace(recording, notes=(*recording.notes, note))
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("syncscope")
-    except PackageNotFoundError:
-        return "0+unknown"

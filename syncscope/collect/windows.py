@@ -44,6 +44,8 @@ class Plan:
     """Steps of a window that looks for races; 0 for none. It comes last because it is slow."""
     stop: bool = False
     """End the program after the windows."""
+    begin_at: int = 0
+    """Steps before the first of ``warmup``."""
 
 
 @dataclass
@@ -161,7 +163,7 @@ class Windows:
     def _run(self) -> Iterator[None]:
         """The schedule: each ``yield`` lets one step of the program run."""
         yield
-        for _ in range(self.plan.warmup):
+        for _ in range(self.plan.begin_at + self.plan.warmup):
             yield
         while not self._ready():
             yield
