@@ -15,7 +15,8 @@ from syncscope.cli.console import drop_stdout, unwrap, write_stdout
 from syncscope.cli.diff import diff
 from syncscope.cli.errors import INTERRUPTED, exit_for
 from syncscope.cli.hta import hta
-from syncscope.cli.profile import ScriptCommand, profile
+from syncscope.cli.profile import profile
+from syncscope.cli.program import ScriptCommand
 from syncscope.cli.report import report
 from syncscope.cli.rules import rules
 

@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import os
-import signal
 import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+
+from syncscope.cli.program import NOTHING_RECORDED, die, leave, loader, paths_of, require_gpu, run, say, shown, stem_of
 
 if TYPE_CHECKING:
     from syncscope.collect.collector import Collector
     from syncscope.schema.report import Report
-
-NOTHING_RECORDED = 3
-
-
-class ScriptCommand(TyperCommand):
-    """Leaves everything after the script's name, or after ``-m MODULE``, to the script."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        takes_value = {
-            name
-            for parameter in self.params
-            if isinstance(parameter, TyperOption) and not parameter.is_flag and not parameter.count
-            for name in parameter.opts
-        }
-        index = 0
-        while index < len(args) and args[index].startswith("-") and args[index] != "--":
-            if args[index] == "-m":
-                index += 2
-                break
-            index += 2 if args[index] in takes_value else 1
-        if args[index : index + 1] != ["--"]:
-            args = [*args[:index], "--", *args[index:]]
-        return super().parse_args(ctx, args)
 
 
 def profile(
@@ -64,6 +36,9 @@ def profile(
         float | None,
         typer.Option(min=0.01, metavar="S", help="Record windows of S seconds instead of steps."),
     ] = None,
+    profile_at: Annotated[
+        int, typer.Option("--profile-at", metavar="STEP", min=0, help="Begin the windows at this step, not before.")
+    ] = 0,
     stop: Annotated[bool, typer.Option("--stop", help="End the program after the last window.")] = False,
     source: Annotated[bool, typer.Option("--source/--no-source", help="Keep source lines in the recording.")] = True,
 ) -> None:
@@ -84,7 +59,6 @@ def profile(
     [bold]Exit status[/bold]: the script's own; 2 wrong usage; 3 the script succeeded but nothing was recorded, or
     there is no GPU and the script did not run.
     """
-    from syncscope.collect.gpu import gpu_count
     from syncscope.collect.windows import Plan
     from syncscope.session import plan_by_time
 
@@ -94,127 +68,30 @@ def profile(
     if module is None and not arguments:
         raise typer.BadParameter("name a script, or a module with -m.", param_hint="SCRIPT")
     name = module or arguments.pop(0)
-    load = _loader(name, is_module=module is not None)
-    if gpu_count() == 0:
-        _say(
-            "error: there is no GPU, so the script was not run. Record on a machine with a GPU, then analyse the trace "
-            "on any machine: syncscope analyze TRACE"
-        )
-        raise typer.Exit(NOTHING_RECORDED)
+    load = loader(name, is_module=module is not None)
+    require_gpu()
     plan = Plan(
         warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, stop=stop,  # type: ignore[arg-type]
-        hazards=steps if hazards else 0,
+        hazards=steps if hazards else 0, begin_at=profile_at,
     )  # fmt: skip
     if seconds is not None:
         plan = plan_by_time(plan)
     collector = _collector(name, module, output, plan, seconds, source)
-    status = _run(collector, load, arguments)
+    status = run(collector, load, arguments, lambda: 0 if _summary(collector) else NOTHING_RECORDED)
     if status < 0:
-        _die(-status)
+        die(-status)
     if collector.stopped:
-        _leave(status)
+        leave(status)
     raise typer.Exit(status)
-
-
-def _loader(name: str, *, is_module: bool) -> Callable[[], tuple[Any, Any]]:
-    """A function that loads the program. Raises a usage error for a missing file before anything runs."""
-    from syncscope.collect.run import load_module, load_script
-
-    if not is_module and not os.path.isfile(name):
-        hint = " (to run a module, use -m)" if not name.endswith(".py") else ""
-        raise typer.BadParameter(f"{name}: no such file{hint}.", param_hint="SCRIPT")
-    return lambda: load_module(name) if is_module else load_script(name)
 
 
 def _collector(
     name: str, module: str | None, output: Path | None, plan: Any, seconds: float | None, source: bool
 ) -> Collector:
     from syncscope.collect.collector import Collector
-    from syncscope.collect.paths import Paths, project_root
-    from syncscope.policy import own_packages
 
-    start = Path.cwd() if module else Path(name).resolve().parent
-    root = project_root(start)
-    own = (*own_packages(start), *((module.split(".")[0],) if module else ()))
-    stem = module.split(".")[-1] if module else Path(name).stem
-    folder = output or Path(f"syncscope-{stem}")
-    return Collector(folder.absolute(), plan, Paths(root, own), seconds=seconds, source=source)
-
-
-def _run(collector: Collector, load: Callable[[], tuple[Any, Any]], arguments: list[str]) -> int:
-    """Run the program under the collector, and return the exit status of ``profile``; negative for a signal."""
-    from syncscope.collect.annotations import begin, end
-    from syncscope.collect.run import ScriptError, execute, report_syntax_error
-
-    try:
-        main, code = load()
-    except ScriptError as error:
-        _say(f"error: {error}")
-        return 2
-    except SyntaxError as error:
-        report_syntax_error(error)
-        return 1
-    pid = os.getpid()
-    begin(collector)
-    terminate = _on_terminate(collector)
-    status = execute(main, code, arguments)
-    if os.getpid() != pid:
-        return status  # a child that the program forked, which ends like the program
-    try:
-        end(collector)
-        if terminate is not None and signal.getsignal(signal.SIGTERM) is terminate:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        with contextlib.suppress(AttributeError, ValueError, OSError):  # Python tries again, and reports
-            sys.stdout.flush()
-        recorded = _summary(collector)
-    except KeyboardInterrupt:  # the program is over, and the user does not wait for its reports
-        return -signal.SIGINT
-    return status if status or recorded else NOTHING_RECORDED
-
-
-def _die(number: int) -> NoReturn:
-    """End by a signal, as Python does after an uncaught ``KeyboardInterrupt``: threads and exit handlers come first."""
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    _flush()
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-    os._exit(128 + number)  # where the signal is blocked
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it
-            stream.flush()
-
-
-def _leave(status: int) -> NoReturn:
-    """End a program that was stopped early, even when its other threads are still waiting."""
-    atexit._run_exitfuncs()
-    _flush()
-    os._exit(status)
-
-
-def _on_terminate(collector: Collector) -> Callable[..., None] | None:
-    """On SIGTERM, write what was recorded and then end as the program would have.
-
-    A handler that the program sets takes the place of ours, which is returned. Where SIGTERM is ignored, it stays so.
-    """
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        return None
-    pid = os.getpid()
-
-    def terminate(number: int, frame: FrameType | None) -> None:
-        try:
-            if os.getpid() == pid:
-                collector.close()
-                _summary(collector)
-        finally:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-
-    signal.signal(signal.SIGTERM, terminate)
-    return terminate
+    folder = output or Path(f"syncscope-{stem_of(name, module)}")
+    return Collector(folder.absolute(), plan, paths_of(name, module), seconds=seconds, source=source)
 
 
 def _summary(collector: Collector) -> bool:
@@ -222,18 +99,18 @@ def _summary(collector: Collector) -> bool:
     from syncscope.session import write_reports
 
     for note in collector.notes:
-        _say(f"note: {note}" if collector.path else f"error: nothing was recorded: {note}")
+        say(f"note: {note}" if collector.path else f"error: nothing was recorded: {note}")
     if collector.path is None:
         return False
     try:
         report = write_reports(collector.path.parent)
     except Exception as error:  # the program's status must not depend on its recording
-        _say(f"error: the reports could not be written ({type(error).__name__}: {error})")
+        say(f"error: the reports could not be written ({type(error).__name__}: {error})")
         report = None
     if report is not None:
         _print_report(report, collector.path.parent)
     else:
-        _say(f"wrote {collector.path}")
+        say(f"wrote {collector.path}")
     return True
 
 
@@ -244,20 +121,6 @@ def _print_report(report: Report, folder: Path) -> None:
 
     if sys.__stderr__ is not None:
         with contextlib.suppress(ValueError, OSError):
-            _say("the program is over, and this is what was recorded:")
+            say("the program is over, and this is what was recorded:")
             text.render(report, Console(file=sys.__stderr__, highlight=False, emoji=False, markup=False))
-    _say(f"wrote {_shown(folder)}/: trace.json.gz (opens in Perfetto), report.json, report.html")
-
-
-def _shown(folder: Path) -> str:
-    try:
-        return os.path.relpath(folder)
-    except OSError:  # the program removed the folder that it ran in
-        return str(folder)
-
-
-def _say(line: str) -> None:
-    """Print a line on the stderr that Python began with: the program may have replaced or closed ``sys.stderr``."""
-    if sys.__stderr__ is not None:
-        with contextlib.suppress(ValueError, OSError):
-            print(f"syncscope: {line}", file=sys.__stderr__)
+    say(f"wrote {shown(folder)}/: trace.json.gz (opens in Perfetto), report.json, report.html")

@@ -8,32 +8,48 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from syncscope.collect.collector import Collector
 
-_collectors: list[Collector] = []
-"""Those that record now. The last one gets the program's steps."""
+class Recorder(Protocol):
+    """What records or counts a program."""
+
+    def open(self) -> None:
+        """Begin, before or after the program has imported torch."""
+
+    def step(self) -> None:
+        """The program said that a step ended."""
+
+    def close(self) -> None:
+        """Remove every hook and write what was recorded."""
+
+
+_recorders: list[Recorder] = []
+"""Those that record now."""
 
 
 def step() -> None:
     """Say that a step of the program ended. Free while nothing records."""
-    if _collectors:
-        _collectors[-1].step()
+    for recorder in tuple(_recorders):
+        recorder.step()
 
 
-def begin(collector: Collector) -> None:
-    """Start ``collector`` and send it the program's steps."""
-    _collectors.append(collector)
-    collector.open()
+def begin(recorder: Recorder) -> None:
+    """Start ``recorder`` and send it the program's steps."""
+    _recorders.append(recorder)
+    recorder.open()
 
 
-def end(collector: Collector) -> None:
-    """Close ``collector`` and send it no more steps."""
-    collector.close()
-    if collector in _collectors:
-        _collectors.remove(collector)
+def end(recorder: Recorder) -> None:
+    """Close ``recorder`` and send it no more steps."""
+    recorder.close()
+    if recorder in _recorders:
+        _recorders.remove(recorder)
+
+
+def recording() -> bool:
+    """Whether something records or counts the program now."""
+    return bool(_recorders)
 
 
 class _Expectation(threading.local):

@@ -6,6 +6,7 @@ import itertools
 import linecache
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -37,9 +38,10 @@ class Stacks:
         self._direct: dict[tuple[int, ...], int] = {}
         self._taken: list[list[tuple[CodeType, int]]] = []
         self._user: dict[int, tuple[CodeType, bool]] = {}
+        self._resolving = threading.RLock()
         self._expressions = Expressions()
         self._frames: list[RecordedFrame] = []
-        self._frame_ids: dict[tuple[int, int], int] = {}
+        self._frame_numbers: dict[tuple[int, int], int] = {}
         self._resolved: list[tuple[int, ...]] = []
 
     def empty(self) -> Stacks:
@@ -83,26 +85,32 @@ class Stacks:
     def resolve(self) -> tuple[tuple[RecordedFrame, ...], tuple[tuple[int, ...], ...]]:
         """All frames, and for each stack the numbers of its frames, outermost first. Without syncscope's own.
 
-        What an earlier call resolved stays as it was. Calls must not overlap.
+        Looks up only what was taken since the last time.
         """
-        for codes in self._taken[len(self._resolved) :]:
-            stack: list[int] = []
-            for code, lasti in reversed(codes):
-                if code.co_filename.startswith(OURS):
-                    continue
-                key = (id(code), lasti)
-                if key not in self._frame_ids:
-                    frame = _resolve_frame(code, lasti, self._paths, self._expressions)
-                    self._frame_ids[key] = len(self._frames)
-                    self._frames.append(frame)
-                stack.append(self._frame_ids[key])
-            self._resolved.append(tuple(stack))
-        return tuple(self._frames), tuple(self._resolved)
+        with self._resolving:
+            while (number := len(self._resolved)) < len(self._taken):
+                stack = self._resolve(self._taken[number])
+                if len(self._resolved) == number:  # else a signal's handler came here meanwhile
+                    self._resolved.append(stack)
+            return tuple(self._frames), tuple(self._resolved)
+
+    def _resolve(self, codes: list[tuple[CodeType, int]]) -> tuple[int, ...]:
+        stack: list[int] = []
+        for code, lasti in reversed(codes):
+            if code.co_filename.startswith(OURS):
+                continue
+            key = (id(code), lasti)
+            if key not in self._frame_numbers:
+                frame = _resolve_frame(code, lasti, self._paths, self._expressions)
+                self._frame_numbers[key] = len(self._frames)
+                self._frames.append(frame)
+            stack.append(self._frame_numbers[key])
+        return tuple(stack)
 
     def files(self) -> set[tuple[str, str]]:
         """The user's files in the stacks, each as (name that Python knows, normalised name)."""
         paths = self._paths
-        names = {code.co_filename for codes in self._taken for code, _ in codes}
+        names = {code.co_filename for codes in tuple(self._taken) for code, _ in codes}
         return {(name, paths.normalise(name)) for name in names if not name.startswith(OURS) and paths.is_user(name)}
 
 

@@ -1,0 +1,176 @@
+"""What commands that run a user's program have in common: its arguments, its life and its end."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperOption
+
+if TYPE_CHECKING:
+    from syncscope.collect.annotations import Recorder
+    from syncscope.collect.paths import Paths
+
+NOTHING_RECORDED = 3
+
+
+class ScriptCommand(TyperCommand):
+    """Leaves everything after the script's name, or after ``-m MODULE``, to the script."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        takes_value = {
+            name
+            for parameter in self.params
+            if isinstance(parameter, TyperOption) and not parameter.is_flag and not parameter.count
+            for name in parameter.opts
+        }
+        index = 0
+        while index < len(args) and args[index].startswith("-") and args[index] != "--":
+            if args[index] == "-m":
+                index += 2
+                break
+            index += 2 if args[index] in takes_value else 1
+        if args[index : index + 1] != ["--"]:
+            args = [*args[:index], "--", *args[index:]]
+        return super().parse_args(ctx, args)
+
+
+def loader(name: str, *, is_module: bool) -> Callable[[], tuple[Any, Any]]:
+    """A function that loads the program. Raises a usage error for a missing file before anything runs."""
+    from syncscope.collect.run import load_module, load_script
+
+    if not is_module and not os.path.isfile(name):
+        hint = " (to run a module, use -m)" if not name.endswith(".py") else ""
+        raise typer.BadParameter(f"{name}: no such file{hint}.", param_hint="SCRIPT")
+    return lambda: load_module(name) if is_module else load_script(name)
+
+
+def require_gpu() -> None:
+    """Exit with ``NOTHING_RECORDED`` where there is no GPU, before the program has begun."""
+    from syncscope.collect.gpu import gpu_count
+
+    if gpu_count() == 0:
+        say(
+            "error: there is no GPU, so the script was not run. Record on a machine with a GPU, then analyse the trace "
+            "on any machine: syncscope analyze TRACE"
+        )
+        raise typer.Exit(NOTHING_RECORDED)
+
+
+def paths_of(name: str, module: str | None) -> Paths:
+    """What are the user's files, in the program that was named."""
+    from syncscope.collect.paths import Paths, project_root
+    from syncscope.policy import own_packages
+
+    start = Path.cwd() if module else Path(name).resolve().parent
+    own = (*own_packages(start), *((module.split(".")[0],) if module else ()))
+    return Paths(project_root(start), own)
+
+
+def stem_of(name: str, module: str | None) -> str:
+    """The program's name in the names of files."""
+    return module.split(".")[-1] if module else Path(name).stem
+
+
+def run(
+    recorder: Recorder, load: Callable[[], tuple[Any, Any]], arguments: list[str], conclude: Callable[[], int]
+) -> int:
+    """Run the program under the recorder, and return the exit status of the command; negative for a signal.
+
+    ``conclude`` says what was recorded, and returns the status for a program that succeeds.
+    """
+    from syncscope.collect.annotations import begin, end
+    from syncscope.collect.run import ScriptError, execute, report_syntax_error
+
+    try:
+        main, code = load()
+    except ScriptError as error:
+        say(f"error: {error}")
+        return 2
+    except SyntaxError as error:
+        report_syntax_error(error)
+        return 1
+    pid = os.getpid()
+    begin(recorder)
+    terminate = _on_terminate(recorder, conclude)
+    status = execute(main, code, arguments)
+    if os.getpid() != pid:
+        return status  # a child that the program forked, which ends like the program
+    try:
+        end(recorder)
+        if terminate is not None and signal.getsignal(signal.SIGTERM) is terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with contextlib.suppress(AttributeError, ValueError, OSError):  # Python tries again, and reports
+            sys.stdout.flush()
+        concluded = conclude()
+    except KeyboardInterrupt:  # the program is over, and the user does not wait for its reports
+        return -signal.SIGINT
+    return status or concluded
+
+
+def die(number: int) -> NoReturn:
+    """End by a signal, as Python does after an uncaught ``KeyboardInterrupt``: threads and exit handlers come first."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    _flush()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)  # where the signal is blocked
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it
+            stream.flush()
+
+
+def leave(status: int) -> NoReturn:
+    """End a program that was stopped early, even when its other threads are still waiting."""
+    atexit._run_exitfuncs()
+    _flush()
+    os._exit(status)
+
+
+def _on_terminate(recorder: Recorder, conclude: Callable[[], int]) -> Callable[..., None] | None:
+    """On SIGTERM, write what was recorded and then end as the program would have.
+
+    A handler that the program sets takes the place of ours, which is returned. Where SIGTERM is ignored, it stays so.
+    """
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return None
+    pid = os.getpid()
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        try:
+            if os.getpid() == pid:
+                recorder.close()
+                conclude()
+        finally:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, terminate)
+    return terminate
+
+
+def shown(folder: Path) -> str:
+    try:
+        return os.path.relpath(folder)
+    except OSError:  # the program removed the folder that it ran in
+        return str(folder)
+
+
+def say(line: str) -> None:
+    """Print a line on the stderr that Python began with: the program may have replaced or closed ``sys.stderr``."""
+    if sys.__stderr__ is not None:
+        with contextlib.suppress(ValueError, OSError):
+            print(f"syncscope: {line}", file=sys.__stderr__)
