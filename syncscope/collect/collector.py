@@ -11,8 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
-from syncscope.collect.background import Background
-from syncscope.collect.counting import STATE_SECONDS, RunCount
+from syncscope.collect.counting import RunCount
 from syncscope.collect.files import FileNames
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
@@ -43,12 +42,11 @@ class Collector:
         self._names = names
         self._plan = plan
         self._process = process
-        self._count = RunCount(None, paths, names.run, count=plan.count, source=source)
-        self._timer = Timer(seconds, self._count.signals.tick) if seconds else None
+        self._count = RunCount(paths, names.run, self._write_state, count=plan.count, source=source)
+        self._timer = Timer(seconds, self._count.end_stretch) if seconds else None
         self._torch: Any = None
         self._schedule: Schedule | None = None
         self._recordings = Recordings(names, self._complete)
-        self._state = Background(STATE_SECONDS, self._write_state)
         self._imports = ImportWatch("torch", self._torch_imported)
         self._ended = threading.Event()
         self._pid = os.getpid()
@@ -78,7 +76,6 @@ class Collector:
         if self._timer is not None:
             self._timer.close()
         if self._schedule is not None:
-            self._state.close()
             self._schedule.close("The program ended before its windows were over.")
             self._ended.set()
             with undisturbed():
@@ -91,7 +88,7 @@ class Collector:
     def abandon(self) -> None:
         """Remove every hook, in a forked child that used no CUDA before, and write nothing."""
         self._imports.close()
-        self._count.after_fork()
+        self._count.leave_forked_child()
 
     def _torch_imported(self, torch: ModuleType) -> None:
         if os.getpid() != self._pid:
@@ -101,16 +98,15 @@ class Collector:
         self._schedule = count.listener = Schedule(
             self._plan, torch, count.stacks, count.threads, self._keep,
             sync=getattr(torch._C, "_cuda_synchronize", lambda: None), counter=lambda: count.counter,
-            phases=lambda: count.tracker.phases, training_may_come=lambda: count.signals.optimizers_made,
+            phases=lambda: count.tracker.phases if count.tracker is not None else (),
+            training_may_come=lambda: count.training_may_come,
         )  # fmt: skip
         count.open(torch)
-        self._state.open()
         if self._timer is not None:
             self._timer.open()
 
     def _write_state(self) -> None:
-        if self._count.began:
-            self._recordings.write_state(self._count.recording)
+        self._recordings.write_state(self._count.recording)
 
     def _keep(self, phase: Phase, recorded: Recorded) -> None:
         """Write what the windows of a phase recorded."""
@@ -142,7 +138,8 @@ class Collector:
         """Whether the program made no step and waited nowhere."""
         count = self._count
         counted = count.counter is not None and bool(count.counter.waits())
-        return not count.began or not (counted or any(phase.steps for phase in count.tracker.phases))
+        stepped = count.tracker is not None and any(phase.steps for phase in count.tracker.phases)
+        return not (counted or stepped)
 
     def _note(self, note: str) -> None:
         if note not in self.notes:
