@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -17,6 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 if TYPE_CHECKING:
+    from syncscope.collect.children.request import Request
     from syncscope.collect.collector import Collector
     from syncscope.schema.report import Report
 
@@ -66,12 +68,17 @@ def profile(
     ] = None,
     stop: Annotated[bool, typer.Option("--stop", help="End the program after the last window.")] = False,
     source: Annotated[bool, typer.Option("--source/--no-source", help="Keep source lines in the recording.")] = True,
+    children: Annotated[
+        bool,
+        typer.Option("--children/--no-children", help="Record the processes that the program starts, too."),
+    ] = True,
 ) -> None:
     """Run a program and record where it waits for the GPU.
 
     A step ends at syncscope.step(), or else at the optimiser's step, or else at the call of the outermost module.
     syncscope skips the first steps (--warmup), times the next without a profiler (--bare), and records the ones after
     (--steps, --attribution). It writes trace.json.gz (opens in Perfetto), report.json and report.html to the folder.
+    Processes that the program starts write traces of their own there, as ranks, once they use CUDA.
 
     Options after the script's name belong to the script. Its output and exit status stay its own.
 
@@ -107,8 +114,9 @@ def profile(
     )  # fmt: skip
     if seconds is not None:
         plan = plan_by_time(plan)
-    collector = _collector(name, module, output, plan, seconds, source)
-    status = _run(collector, load, arguments)
+    request = _request(name, module, output, plan, seconds, source)
+    collector = request.make_collector()
+    status = _run(Session(request, collector, children), load, arguments)
     if status < 0:
         _die(-status)
     if collector.stopped:
@@ -126,24 +134,43 @@ def _loader(name: str, *, is_module: bool) -> Callable[[], tuple[Any, Any]]:
     return lambda: load_module(name) if is_module else load_script(name)
 
 
-def _collector(
+def _request(
     name: str, module: str | None, output: Path | None, plan: Any, seconds: float | None, source: bool
-) -> Collector:
-    from syncscope.collect.collector import Collector
-    from syncscope.collect.paths import Paths, project_root
+) -> Request:
+    from syncscope.collect.children.request import Request
+    from syncscope.collect.naming import rank_in_environment
+    from syncscope.collect.paths import project_root
     from syncscope.policy import own_packages
 
     start = Path.cwd() if module else Path(name).resolve().parent
-    root = project_root(start)
     own = (*own_packages(start), *((module.split(".")[0],) if module else ()))
     stem = module.split(".")[-1] if module else Path(name).stem
-    folder = output or Path(f"syncscope-{stem}")
-    return Collector(folder.absolute(), plan, Paths(root, own), seconds=seconds, source=source)
+    folder = (output or Path(f"syncscope-{stem}")).absolute()
+    return Request(
+        str(folder), plan, str(project_root(start)), own, seconds=seconds, source=source,
+        inherited=rank_in_environment(),
+    )  # fmt: skip
 
 
-def _run(collector: Collector, load: Callable[[], tuple[Any, Any]], arguments: list[str]) -> int:
-    """Run the program under the collector, and return the exit status of ``profile``; negative for a signal."""
+@dataclass(frozen=True)
+class Session:
+    """One run of ``profile``."""
+
+    request: Request
+    collector: Collector
+    """Of this process."""
+    children: bool
+    """Whether processes that the program starts are recorded."""
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.request.folder)
+
+
+def _run(session: Session, load: Callable[[], tuple[Any, Any]], arguments: list[str]) -> int:
+    """Run the program and record it, and return the exit status of ``profile``; negative for a signal."""
     from syncscope.collect.annotations import begin, end
+    from syncscope.collect.children.announce import announced
     from syncscope.collect.run import ScriptError, execute, report_syntax_error
 
     try:
@@ -154,19 +181,19 @@ def _run(collector: Collector, load: Callable[[], tuple[Any, Any]], arguments: l
     except SyntaxError as error:
         report_syntax_error(error)
         return 1
-    pid = os.getpid()
-    begin(collector)
-    terminate = _on_terminate(collector)
-    status = execute(main, code, arguments)
-    if os.getpid() != pid:
+    with announced(session.request, children=session.children):
+        begin(session.collector)
+        terminate = _on_terminate(session)
+        status = execute(main, code, arguments)
+    if os.getpid() != session.request.top:
         return status  # a child that the program forked, which ends like the program
     try:
-        end(collector)
+        end(session.collector)
         if terminate is not None and signal.getsignal(signal.SIGTERM) is terminate:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         with contextlib.suppress(AttributeError, ValueError, OSError):  # Python tries again, and reports
             sys.stdout.flush()
-        recorded = _summary(collector)
+        recorded = _summary(session)
     except KeyboardInterrupt:  # the program is over, and the user does not wait for its reports
         return -signal.SIGINT
     return status if status or recorded else NOTHING_RECORDED
@@ -195,20 +222,19 @@ def _leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-def _on_terminate(collector: Collector) -> Callable[..., None] | None:
+def _on_terminate(session: Session) -> Callable[..., None] | None:
     """On SIGTERM, write what was recorded and then end as the program would have.
 
     A handler that the program sets takes the place of ours, which is returned. Where SIGTERM is ignored, it stays so.
     """
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return None
-    pid = os.getpid()
 
     def terminate(number: int, frame: FrameType | None) -> None:
         try:
-            if os.getpid() == pid:
-                collector.close()
-                _summary(collector)
+            if os.getpid() == session.request.top:
+                session.collector.close()
+                _summary(session)
         finally:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
@@ -217,27 +243,33 @@ def _on_terminate(collector: Collector) -> Callable[..., None] | None:
     return terminate
 
 
-def _summary(collector: Collector) -> bool:
+def _summary(session: Session) -> bool:
     """Write the reports and print the summary on stderr. Returns whether anything was recorded."""
+    from syncscope.collect.files import count_processes
     from syncscope.session import write_reports
 
+    collector, folder, run = session.collector, session.folder, session.request.run
+    processes = count_processes(folder, run)
     for note in collector.notes:
-        _say(f"note: {note}" if collector.path else f"error: nothing was recorded: {note}")
-    if collector.path is None:
+        if collector.path is not None:
+            _say(f"note: {note}")
+        elif processes == 0:
+            _say(f"error: nothing was recorded: {note}")
+    if processes == 0:
         return False
     try:
-        report = write_reports(collector.path.parent)
+        report = write_reports(folder, run)
     except Exception as error:  # the program's status must not depend on its recording
         _say(f"error: the reports could not be written ({type(error).__name__}: {error})")
         report = None
     if report is not None:
-        _print_report(report, collector.path.parent)
+        _print_report(report, folder, processes)
     else:
-        _say(f"wrote {collector.path}")
+        _say(f"wrote {collector.path or folder}")
     return True
 
 
-def _print_report(report: Report, folder: Path) -> None:
+def _print_report(report: Report, folder: Path, processes: int) -> None:
     from rich.console import Console
 
     from syncscope.report import text
@@ -246,7 +278,10 @@ def _print_report(report: Report, folder: Path) -> None:
         with contextlib.suppress(ValueError, OSError):
             _say("the program is over, and this is what was recorded:")
             text.render(report, Console(file=sys.__stderr__, highlight=False, emoji=False, markup=False))
-    _say(f"wrote {_shown(folder)}/: trace.json.gz (opens in Perfetto), report.json, report.html")
+    traces = "trace.json.gz (opens in Perfetto)"
+    if processes > 1 or not (folder / "trace.json.gz").exists():
+        traces = f"traces of {processes} process{'es' if processes > 1 else ''} (trace*.json.gz, open in Perfetto)"
+    _say(f"wrote {_shown(folder)}/: {traces}, report.json, report.html")
 
 
 def _shown(folder: Path) -> str:

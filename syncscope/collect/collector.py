@@ -6,6 +6,7 @@ import linecache
 import os
 import platform
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,7 @@ from typing import Any
 
 from msgspec import structs
 
+from syncscope.collect.files import TraceFiles
 from syncscope.collect.gpu import copy_engines
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
@@ -22,6 +24,7 @@ from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import splice, write_trace
 from syncscope.collect.undisturbed import undisturbed
 from syncscope.collect.windows import Plan, Recorded, Window, Windows
+from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import FORMAT, RecordedFrame, RecordedSteps, Recording
 
 CONTEXT_LINES = 2
@@ -37,11 +40,15 @@ class Collector:
     """
 
     def __init__(
-        self, folder: Path, plan: Plan, paths: Paths, *, seconds: float | None = None, source: bool = True
-    ) -> None:
+        self, folder: Path, plan: Plan, paths: Paths, *, seconds: float | None = None, source: bool = True,
+        files: TraceFiles | None = None, process: str | None = None,
+    ) -> None:  # fmt: skip
         self.path: Path | None = None
         self.notes: list[str] = []
         self._folder = folder
+        self._files = files or TraceFiles(folder)
+        self._process = process
+        self._began_ns = time.time_ns()
         self._plan = plan
         self._paths = paths
         self._keep_source = source
@@ -78,7 +85,14 @@ class Collector:
         if self.path is None and not self.notes:
             self.notes.append(self._why_nothing_was_recorded())
 
+    def abandon(self) -> None:
+        """Remove every hook, in a forked child that used no CUDA before, and write nothing."""
+        self._imports.close()
+        self._watch.detach()
+
     def _torch_imported(self, torch: ModuleType) -> None:
+        if os.getpid() != self._pid:
+            return
         self._torch = torch
         self._windows = Windows(self._plan, torch, Stacks(self._paths), self._finish)
         if self._timer is not None:
@@ -136,21 +150,20 @@ class Collector:
             return
         if len(window.boundaries_ns) - 1 < self._plan.steps:
             self.notes.append(f"Only {len(window.boundaries_ns) - 1} of {self._plan.steps} steps were recorded.")
-        path = self._folder / _file_name()
         try:
-            write_trace(path, splice(window.exported, self._recording(recorded, window)))
+            path = self._files.write(splice(window.exported, self._recording(recorded, window)))
         except Exception as error:  # the program must not fail because its recording does
-            self.notes.append(f"{path}: the recording could not be written ({type(error).__name__}: {error}).")
+            self.notes.append(f"{self._folder}: the recording could not be written ({type(error).__name__}: {error}).")
             return
         except BaseException as error:  # Ctrl-C while the file was being written: the program's to handle
-            self.notes.append(f"{path}: {type(error).__name__} came while the recording was being written.")
+            self.notes.append(f"{self._folder}: {type(error).__name__} came while the recording was being written.")
             raise
         self.path = path
 
     def _recording(self, recorded: Recorded, window: Window) -> Recording:
         assert self._windows is not None
         frames, stacks = self._windows.stacks.resolve()
-        rank, world = _rank()
+        rank, world = self._files.rank()
         recording = Recording(
             format=FORMAT,
             version=_version(),
@@ -181,10 +194,21 @@ class Collector:
             files=self._paths.own_files(),
             sources=self._sources(frames) if self._keep_source else {},
             notes=tuple(self.notes),
+            run=self._run(),
         )
         if self._plan.mode == "windows":
             recording = self._attribute(recording, recorded.attribution)
         return recording
+
+    def _run(self) -> RecordedRun:
+        return RecordedRun(
+            id=self._files.run,
+            started_ns=self._began_ns,
+            time_ns=time.time_ns() - self._began_ns,
+            complete=True,
+            counted=False,
+            process=self._process,
+        )
 
     def _attribute(self, recording: Recording, window: Window | None) -> Recording:
         """Add the table of the ops around each wait and copy, read from ``window``, or a note that says why not."""
@@ -220,19 +244,6 @@ class Collector:
                 for number in range(max(1, frame.line - CONTEXT_LINES), min(last, len(lines)) + 1):
                     sources.setdefault(name, {})[str(number)] = lines[number - 1].rstrip("\n")
         return sources
-
-
-def _file_name() -> str:
-    rank, world = _rank()
-    return f"trace.rank{rank}.json.gz" if rank is not None and (world or 1) > 1 else "trace.json.gz"
-
-
-def _rank() -> tuple[int | None, int | None]:
-    """Rank and world size of this process, as torchrun and Open MPI set them."""
-    for rank, world in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
-        if os.environ.get(rank, "").isdecimal() and os.environ.get(world, "").isdecimal():
-            return int(os.environ[rank]), int(os.environ[world])
-    return None, None
 
 
 def _with_note(recording: Recording, note: str) -> Recording:
