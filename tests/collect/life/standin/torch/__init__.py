@@ -200,13 +200,20 @@ optim.optimizer = _module("optim.optimizer", register_optimizer_step_post_hook=r
 amp = _module("amp", GradScaler=GradScaler)
 compiler = _module("compiler", is_compiling=lambda: False)
 GROUP = []
+
+
+def init_process_group(backend, init_method, rank, world_size):
+    GROUP.append((rank, world_size))
+
+
 distributed = _module(
     "distributed",
     is_available=lambda: True,
     is_initialized=lambda: bool(GROUP),
-    init_process_group=lambda backend, rank, world_size: GROUP.append((rank, world_size)),
+    init_process_group=init_process_group,
     destroy_process_group=GROUP.clear,
     get_rank=lambda: GROUP[0][0],
+    ProcessGroup=type("ProcessGroup", (), {}),
     get_world_size=lambda: GROUP[0][1],
 )
 utils = _module("utils")
