@@ -232,7 +232,7 @@ profiler = _module(
 cuda = _module(
     "cuda",
     is_available=lambda: True,
-    is_initialized=lambda: USERS == [os.getpid()],
+    is_initialized=lambda: [os.getpid()] == USERS,
     _lazy_call=_lazy_call,
     init=lambda: None,
     current_device=lambda: 0,
