@@ -6,10 +6,10 @@ pandas, plotly nor torch, so it is safe at the top of any program.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # "typing" would cost a millisecond in every process that a recorded program starts
 if TYPE_CHECKING:
+    from typing import Any
+
     from syncscope.analysis.analyze import analyze
     from syncscope.collect.annotations import expected, step
     from syncscope.collect.hazards import hazards
@@ -66,6 +66,8 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value  # the next look-up does not come here
     return value

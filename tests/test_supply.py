@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -25,24 +26,33 @@ NEVER = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "socket", "http",
 """Modules that the package does not import: those that run what they read, and those that talk to the network."""
 
 
+HOOK = "syncscope-children.pth"
+"""What Python reads when it starts."""
+
+
+def build(kind: str, folder: Path) -> Path:
+    script = f"import sys, hatchling.build as b; print(b.build_{kind}(sys.argv[1]))"
+    command = [sys.executable, "-c", script, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / done.stdout.strip()
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The wheel and the source distribution, as ``python -m build`` has them made."""
     pytest.importorskip("hatchling", reason="the packages are built by hatchling")
     folder = tmp_path_factory.mktemp("dist")
-    script = "import sys, hatchling.build as b; print(b.build_wheel(sys.argv[1])); print(b.build_sdist(sys.argv[1]))"
-    command = [sys.executable, "-c", script, str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    wheel, source = done.stdout.split()
-    return folder / wheel, folder / source
+    return build("wheel", folder), build("sdist", folder)
 
 
-def test_the_wheel_holds_the_package_and_nothing_that_runs_by_itself(built: tuple[Path, Path]) -> None:
+def test_the_wheel_holds_the_package_and_one_line_that_runs_by_itself(built: tuple[Path, Path]) -> None:
     with zipfile.ZipFile(built[0]) as wheel:
         names = wheel.namelist()
-    assert {name.split("/")[0] for name in names} == {"syncscope", f"syncscope-{__version__}.dist-info"}
-    assert [name for name in names if name.endswith((".pth", "setup.py", ".so", ".pyd", ".pyc"))] == []
+        line = wheel.read(HOOK).decode()
+    assert {name.split("/")[0] for name in names} == {"syncscope", f"syncscope-{__version__}.dist-info", HOOK}
+    assert [name for name in names if name.endswith((".pth", "setup.py", ".so", ".pyd", ".pyc"))] == [HOOK]
+    assert line.count("\n") == 1 and line.endswith(" if 'SYNCSCOPE_PROFILE' in os.environ else None\n")
     assert "syncscope/report/report.schema.json" in names
 
 
@@ -50,7 +60,8 @@ def test_the_source_distribution_builds_without_code_of_its_own(built: tuple[Pat
     with tarfile.open(built[1]) as source:
         members = source.getmembers()
     names = [member.name.partition("/")[2] for member in members]
-    assert [name for name in names if name.endswith((".pth", ".pyc")) or name in ("setup.py", "hatch_build.py")] == []
+    assert [name for name in names if name.endswith((".pth", ".pyc"))] == [HOOK]
+    assert not {"setup.py", "hatch_build.py"} & set(names)
     assert all(member.isfile() or member.isdir() for member in members)
     assert {"pyproject.toml", "SECURITY.md", "LICENSE"} <= set(names)
 
@@ -64,6 +75,33 @@ def test_the_wheel_installs_and_runs_from_its_folder(built: tuple[Path, Path], t
     code = "import sys; sys.path.insert(0, 'site'); import syncscope; print(syncscope.__file__)"
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert Path(run.stdout.strip()) == tmp_path / "site" / "syncscope" / "__init__.py"
+
+
+STARTED = (
+    "import site, sys; site.addsitedir('site'); print(sorted(n for n in sys.modules if n.startswith('syncscope')))"
+)
+"""Does with a folder what Python does with site-packages when it starts."""
+
+
+@pytest.mark.parametrize("kind", ["wheel", "editable"])
+def test_an_installed_hook_does_nothing_unless_a_recorded_program_started_the_process(
+    built: tuple[Path, Path], tmp_path: Path, kind: str
+) -> None:
+    if kind == "editable":
+        pytest.importorskip("editables", reason="hatchling makes editable installations with it")
+    package = built[0] if kind == "wheel" else build("editable", tmp_path)
+    with zipfile.ZipFile(package) as wheel:
+        wheel.extractall(tmp_path / "site")
+    loaded = []
+    for asked in ({}, {"SYNCSCOPE_PROFILE": "{}"}):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SYNC"))}
+        run = subprocess.run(
+            [sys.executable, "-S", "-c", STARTED],
+            cwd=tmp_path, env={**environment, **asked}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert run.stderr == ""
+        loaded.append(run.stdout)
+    assert loaded[0] == "[]\n" and "syncscope.collect.children.startup" in loaded[1]
 
 
 def test_no_hook_of_the_build_runs_code() -> None:

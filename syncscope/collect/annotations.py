@@ -23,6 +23,9 @@ class Recorder(Protocol):
     def close(self) -> None:
         """Remove every hook and write what was recorded."""
 
+    def abandon(self) -> None:
+        """Remove every hook, in a forked child that used no CUDA before, and write nothing."""
+
 
 _recorders: list[Recorder] = []
 """Those that record now."""
@@ -50,6 +53,13 @@ def end(recorder: Recorder) -> None:
 def recording() -> bool:
     """Whether something records or counts the program now."""
     return bool(_recorders)
+
+
+def forget_all() -> list[Recorder]:
+    """Send steps to none of those that recorded, and return them."""
+    forgotten = list(_recorders)
+    _recorders.clear()
+    return forgotten
 
 
 class _Expectation(threading.local):

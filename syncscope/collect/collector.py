@@ -174,9 +174,7 @@ class Collector:
         run = structs.replace(now.run, stopped=self.stopped, process=self._process) if now.run else None
         if run is not None:
             with_windows = {phase.number for phase in self._recordings.phases}
-            phases = (
-                structs.replace(one, recorded=number in with_windows) for number, one in enumerate(run.phases)
-            )
+            phases = (structs.replace(one, recorded=number in with_windows) for number, one in enumerate(run.phases))
             run = structs.replace(run, phases=tuple(phases))
         rank, world = self._names.rank()
         return structs.replace(
@@ -220,10 +218,9 @@ class Collector:
             return "The program never imported torch."
         if not self._count.began:
             return "The program never used CUDA."
-        return (
-            f"{' '.join(self._count.notes)} No step was seen, and no wait: no optimiser stepped, and no module was called "
-            "twice. Call syncscope.step() at the end of each step, or record by time with --seconds."
-        ).strip()
+        unseen = "No step was seen, and no wait: no optimiser stepped, and no module was called twice."
+        advice = "Call syncscope.step() at the end of each step, or record by time with --seconds."
+        return " ".join((*self._count.notes, unseen, advice))
 
 
 def _with_note(recording: Recording, note: str) -> Recording:

@@ -1,16 +1,21 @@
-"""Notice when the program imports a module, without importing it."""
+"""Notice when the program imports a module, without importing it.
+
+This is loaded in every Python that a recorded program starts, so it imports next to nothing.
+"""
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.util
 import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 
-class ImportWatch(importlib.abc.MetaPathFinder):
+class ImportWatch:
     """Calls ``then(module)`` once, as soon as the program has imported ``name``, or at once where it has already."""
 
     def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
@@ -33,17 +38,23 @@ class ImportWatch(importlib.abc.MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != self._name:
             return None
+        from importlib.util import find_spec
+
         self.close()
-        spec = importlib.util.find_spec(fullname)
+        spec = find_spec(fullname)
         if spec is not None and spec.loader is not None:
             self._after_loading(spec.loader)
         return spec
 
-    def _after_loading(self, loader: importlib.abc.Loader) -> None:
+    def _after_loading(self, loader: Loader) -> None:
         load = loader.exec_module
+        another = "exec_module" in vars(loader)  # of another watch
 
         def exec_module(module: ModuleType) -> None:
-            del loader.exec_module  # once only, and the loader is as it was
+            if another:
+                loader.exec_module = load  # type: ignore[method-assign]
+            else:
+                del loader.exec_module  # once only, and the loader is as it was
             load(module)
             self._then(module)
 

@@ -116,6 +116,7 @@ class Windows:
         self._filter_held = False
         self._thread: int | None = None
         self._interrupted = 0
+        self._open = False
         self._enough: Callable[[], bool] = lambda: True
         self._stages = self._plan_stages()
         self._stage: Generator[None, None, None] | None = None
@@ -127,7 +128,7 @@ class Windows:
     @property
     def recording(self) -> bool:
         """Whether a window is open in which the program runs under a profiler."""
-        return self._stage is not None and self._stage.gi_code is Windows._record.__code__
+        return self._open
 
     def boundary(self, number: int | None = None, *, intruded: bool = False) -> None:
         """A step ended, the phase's ``number``-th, in which something else than the phase may have ``intruded``.
@@ -279,9 +280,10 @@ class Windows:
         profiler = KinetoWindow(self._torch, cpu=cpu, on_foreign=self._foreign_profiler)
         sites = SiteRecorder(self._torch, self._stacks, self._threads)
         boundaries: list[int] = []
-        first, exported, warm = self._count, None, time.time_ns()
-        seen: tuple[SiteEvent, ...] = ()
+        warmed: tuple[SiteEvent, ...] = ()
+        first, warm = self._count, time.time_ns()
         self._enough = lambda: False
+        self._open = True
         try:
             self._hold_filter()
             self._census.suspend()
@@ -289,7 +291,7 @@ class Windows:
             sites.open()
             self._note_missing(sites.missing)
             yield
-            seen = sites.take()
+            warmed = sites.take()
             first = self._count
             # From an idle device to an idle device, like the bare window.
             self._sync()
@@ -300,27 +302,35 @@ class Windows:
                     yield
                 boundaries.append(time.time_ns())
         finally:
-            # Also runs when the generator is closed in the middle of a step: whole steps are kept. The sync comes
-            # before the hooks go, so that waits still under way on other threads are recorded too.
-            drained = time.time_ns()
-            with undisturbed():
-                try:
-                    self._sync()
-                    drained = time.time_ns()
-                    time.sleep(SETTLE)
-                finally:  # where the device has failed too, nothing of ours stays behind
-                    try:
-                        sites.close()
-                    finally:
-                        exported = profiler.stop(detach=last or len(boundaries) <= steps)
-                        events = sites.take()
-                        self._census.add_window((*seen, *events), (warm, *boundaries))
-                        self._census.resume()
+            # Also runs when the generator is closed in the middle of a step: whole steps are kept.
+            try:
+                exported, drained = self._end(profiler, sites, detach=last or len(boundaries) <= steps)
+                events = sites.take()
+                self._census.add_window((*warmed, *events), (warm, *boundaries))
+            finally:
+                self._open = False
+                self._census.resume()
             if exported is not None and len(boundaries) > 1:
-                window = Window(exported, tuple(boundaries), drained, first, events)
-                setattr(self.recorded, name, window)
+                setattr(self.recorded, name, Window(exported, tuple(boundaries), drained, first, events))
                 few = 1 if self._interrupted >= PATIENT else (steps + 1) // 2
                 self._enough = lambda: len(boundaries) > few
+
+    def _end(self, profiler: KinetoWindow, sites: SiteRecorder, *, detach: bool) -> tuple[bytes | None, int]:
+        """End a window. Returns the trace, if there is one, and when the device had done its work.
+
+        The sync comes before the hooks go, so that waits still under way on other threads are recorded too.
+        """
+        with undisturbed():
+            try:
+                self._sync()
+                drained = time.time_ns()
+                time.sleep(SETTLE)
+            finally:  # where the device has failed too, nothing of ours stays behind
+                try:
+                    sites.close()
+                finally:
+                    exported = profiler.stop(detach=detach)
+        return exported, drained
 
     def _hold_filter(self) -> None:
         """From now on no warning that we cause reaches the user."""

@@ -14,8 +14,9 @@ import pytest
 
 from syncscope.collect import windows
 from syncscope.collect.collector import Collector
+from syncscope.collect.files import FileNames
 from syncscope.collect.paths import Paths
-from syncscope.collect.windows import Plan
+from syncscope.collect.plan import Plan
 from syncscope.schema.recording import Recording
 from tests.builders import TraceBuilder, epoch_ns
 
@@ -98,7 +99,7 @@ def collect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Co
     monkeypatch.setitem(sys.modules, "torch", fake_torch())
 
     def run(plan: Plan, steps: int) -> Collector:
-        collector = Collector(tmp_path, plan, Paths(tmp_path))
+        collector = Collector(FileNames(tmp_path), plan, Paths(tmp_path))
         collector.step()
         collector.open()
         for _ in range(steps):

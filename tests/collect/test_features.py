@@ -17,15 +17,17 @@ torch = pytest.importorskip("torch", reason="the collector's features are PyTorc
 import syncscope  # noqa: E402
 from syncscope.collect.collector import Collector  # noqa: E402
 from syncscope.collect.features import HAZARDS, SYNC_DEBUG_MODE, Unsupported  # noqa: E402
+from syncscope.collect.files import FileNames  # noqa: E402
 from syncscope.collect.hazards.window import HazardWindow  # noqa: E402
 from syncscope.collect.live.record import unavailable  # noqa: E402
 from syncscope.collect.patching import Patches  # noqa: E402
 from syncscope.collect.paths import Paths  # noqa: E402
+from syncscope.collect.plan import Plan  # noqa: E402
 from syncscope.collect.sites.recorder import SiteRecorder  # noqa: E402
 from syncscope.collect.sites.stacks import Stacks  # noqa: E402
 from syncscope.collect.sites.threads import Threads  # noqa: E402
 from syncscope.collect.sites.wrappers import CallWrappers  # noqa: E402
-from syncscope.collect.windows import Plan, Windows  # noqa: E402
+from syncscope.collect.windows import Windows  # noqa: E402
 from tests.collect.hazards.fake import FakeRuntime  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -177,7 +179,7 @@ def test_the_program_can_import_a_torch_whose_steps_cannot_be_followed(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.delattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_post_hook")
-    collector = Collector(tmp_path, Plan(), Paths(tmp_path))
+    collector = Collector(FileNames(tmp_path), Plan(), Paths(tmp_path))
     collector.open()  # torch is there: as if the program had imported it now
     collector.close()
     assert collector.path is None

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from syncscope.collect.schedule import StopProgram
 from syncscope.collect.timer import Timer
-from syncscope.collect.windows import StopProgram
 
 
 def spin(until: list[object], count: int) -> None:

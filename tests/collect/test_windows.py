@@ -123,8 +123,8 @@ def test_the_windows_come_in_order_and_each_from_an_idle_device(make: Callable[[
     assert LOG == [
         "sync", "sync",
         "prepare timed", "listen", "sync", "start timed", "step 5", "step 6", "sync", "unlisten", "stop timed",
-        "prepare attribution", "listen", "sync", "start attribution", "step 8", "sync", "unlisten", "stop attribution and detach",
-        "done",
+        "prepare attribution", "listen", "sync", "start attribution", "step 8", "sync", "unlisten",
+        "stop attribution and detach", "done",
     ]  # fmt: skip
     recorded = one.recorded
     assert recorded.bare is not None and len(recorded.bare.steps_ns) == 2

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from syncscope.collect.windows import StopProgram
+from syncscope.collect.schedule import StopProgram
 
 Make = Callable[[], Any]
 Outcome = dict[str, Any]

@@ -1,0 +1,76 @@
+"""Record a process that a recorded program started, from its first use of CUDA to its end.
+
+It prints nothing, writes no reports, and handles no signals: a signal ends it as it does alone, and leaves what was
+written by then.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+from dataclasses import replace
+
+from syncscope.collect.annotations import begin, end, forget_all
+from syncscope.collect.children.request import Request
+from syncscope.collect.collector import Collector
+from syncscope.collect.naming import rank_in_environment
+
+_recorded: tuple[int, Collector] | None = None
+"""The process that is recorded, and by what."""
+
+
+def open_recording(variable: str) -> None:
+    """Begin to record this process as the environment ``variable`` asks.
+
+    Does nothing where it is being recorded already, or where the run that asks is over.
+    """
+    global _recorded
+    if _recorded is not None and _recorded[0] == os.getpid():
+        return
+    request = Request.from_json(os.environ[variable])
+    if not _lives(request.top):
+        return
+    abandon_inherited()
+    collector = request.make_collector(process=_how_it_was_started())
+    _recorded = (os.getpid(), collector)
+    # What this process starts inherits the rank that it has in its environment now.
+    os.environ[variable] = replace(request, inherited=rank_in_environment()).to_json()
+    begin(collector)
+    atexit.register(close_recording)
+    if "multiprocessing.util" in sys.modules:  # its forked processes leave by os._exit, after these
+        from multiprocessing.util import Finalize
+
+        Finalize(None, close_recording, exitpriority=1000)
+
+
+def close_recording() -> None:
+    """Write what was recorded in this process, and stop. Does nothing where nothing is recorded."""
+    if _recorded is not None and _recorded[0] == os.getpid():
+        with contextlib.suppress(Exception):  # the program's status must not depend on its recording
+            end(_recorded[1])
+
+
+def abandon_inherited() -> None:
+    """Remove the hooks that a forked process has from its parent, and write nothing."""
+    for collector in forget_all():
+        collector.abandon()
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is another user's
+        pass
+    return True
+
+
+def _how_it_was_started() -> str:
+    """``spawn``, ``fork``, ``forkserver``, or the name of the script."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        return multiprocessing.get_start_method(allow_none=True) or "spawn"
+    return os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else "python"

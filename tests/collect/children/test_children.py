@@ -1,0 +1,206 @@
+"""Processes that a recorded program starts are recorded in the same folder, with a stand-in for PyTorch.
+
+That their lives stay their own is tested with all other programs, in ``tests/collect/life``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from syncscope.collect.tracefile import Head, read_head
+from syncscope.schema.report import Report
+from tests.collect.life.runner import HERE, SHORT, Outcome, Place, finish, prepare, profiled, start
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and POSIX signals")
+
+PLACE = Place(standin=True)
+TRAINING = "import training\ntraining.train()\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a program runs: nothing is there yet."""
+    return tmp_path / "run"
+
+
+def record(folder: Path, program: str, *arguments: str, options: tuple[str, ...] = ()) -> Outcome:
+    """``program`` is code, or the name of a program of ``tests/collect/life/programs``."""
+    if program.endswith(".py"):
+        return profiled(folder, PLACE, program, *arguments, options=options)
+    prepare(folder)
+    (folder / "program.py").write_text(program)
+    return finish(start(folder, [*PLACE.command(), *options, "program.py", *arguments], PLACE), folder)
+
+
+def names(folder: Path) -> list[str]:
+    found = sorted(path.name for path in (folder / "out").glob("*.json.gz")) if (folder / "out").is_dir() else []
+    return [re.sub(r"process-\d+", "process-N", name) for name in found]
+
+
+def recorded(path: Path) -> dict[str, object]:
+    return json.loads(gzip.decompress(path.read_bytes()))["syncscope"]
+
+
+def heads(folder: Path) -> list[Head]:
+    found = [read_head(path) for path in sorted((folder / "out").glob("*.json.gz"))]
+    return [head for head in found if head is not None]
+
+
+def test_spawned_workers_are_the_ranks_of_one_report(folder: Path) -> None:
+    done = record(folder, "spawns_ranks.py")
+    assert done.status == 0, done.stderr
+    assert names(folder) == ["trace.rank0.json.gz", "trace.rank1.json.gz"]
+    assert len({head.run for head in heads(folder)}) == 1
+    assert [(head.rank, head.world_size) for head in heads(folder)] == [(0, 2), (1, 2)]
+    report = Report.from_json((folder / "out" / "report.json").read_bytes())
+    assert [trace.rank for trace in report.traces] == [0, 1]
+    assert "traces of 2 processes" in done.stderr and "nothing was recorded" not in done.stderr
+    run = recorded(folder / "out" / "trace.rank1.json.gz")["run"]
+    assert isinstance(run, dict) and run["process"] == "spawn"
+
+
+def test_programs_that_it_starts_are_recorded_with_those_that_they_start(folder: Path) -> None:
+    done = record(folder, "starts_trainers.py")
+    assert done.status == 2, done.stderr
+    assert names(folder) == ["trace.json.gz", "trace.process-N.json.gz", "trace.process-N.json.gz"]
+    assert len({head.pid for head in heads(folder)}) == 3
+    assert "traces of 3 processes" in done.stderr
+
+
+def test_processes_without_cuda_write_nothing(folder: Path) -> None:
+    record(folder, "starts_helpers.py")
+    assert names(folder) == ["trace.json.gz"]
+
+
+def test_a_process_that_was_forked_before_cuda_was_used_is_recorded(folder: Path) -> None:
+    record(folder, "forks_before_cuda.py")
+    assert names(folder) == ["trace.json.gz", "trace.process-N.json.gz", "trace.process-N.json.gz"]
+
+
+def test_a_child_that_fails_is_recorded_and_one_that_is_terminated_dies_at_once(folder: Path) -> None:
+    done = record(folder, "fails_in_a_child.py")
+    assert done.status == 1 and done.stdout.splitlines()[-1] == "1 -15"
+    assert "trace.process-N.json.gz" in names(folder)
+
+
+def test_no_children_are_recorded_where_the_user_wants_none(folder: Path) -> None:
+    record(folder, "starts_trainers.py", options=("--no-children",))
+    assert names(folder) == ["trace.json.gz"]
+
+
+ENVIRONMENT = """
+import os, subprocess, sys
+import training
+training.train()
+print(sorted(os.environ))
+print(sys.path[:1] == sys.path[1:2], "sitecustomize" in sys.modules)
+subprocess.run([sys.executable, "-c", "import sys; print(sys.path, 'sitecustomize' in sys.modules)"], check=True)
+"""
+
+
+def test_the_program_sees_one_variable_and_its_childrens_paths_are_as_before(tmp_path: Path) -> None:
+    without = record(tmp_path / "without", ENVIRONMENT, options=("--no-children",)).stdout.splitlines()
+    found = record(tmp_path / "with", ENVIRONMENT).stdout.splitlines()
+    assert "SYNCSCOPE_PROFILE" in found[0] and "SYNCSCOPE_PROFILE" not in without[0]
+    assert [found[0].replace("'SYNCSCOPE_PROFILE', ", ""), *found[1:]] == without
+
+
+def test_the_programs_own_sitecustomize_is_imported(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "sitecustomize.py").write_text("import sys\nsys.stdout.write(f'mine {__name__} {__file__[-16:]}\\n')\n")
+    program = (
+        f"import os, subprocess, sys\nfirst, rest = os.environ['PYTHONPATH'].split(':', 1)\n"
+        f"os.environ['PYTHONPATH'] = ':'.join([first, {str(mine)!r}, rest])\n"
+        "subprocess.run([sys.executable, '-c', 'import training; training.train()'])\n" + TRAINING
+    )
+    done = record(tmp_path / "run", program)
+    assert done.stdout == "mine sitecustomize sitecustomize.py\n".replace(
+        "sitecustomize.py\n", "sitecustomize.py"[-16:] + "\n"
+    )
+    assert names(tmp_path / "run") == ["trace.json.gz", "trace.process-N.json.gz"]
+
+
+def test_a_profile_inside_a_profiled_program_is_its_own(folder: Path) -> None:
+    inner = [str(HERE / "standin" / "command.py"), "profile", *SHORT, "-o", "inner", "prints.py"]
+    program = f"import subprocess, sys\nsubprocess.run([sys.executable, *{inner!r}], check=True)\n" + TRAINING
+    done = record(folder, program)
+    assert done.status == 0, done.stderr
+    assert names(folder) == ["trace.json.gz"]
+    assert [path.name for path in (folder / "inner").glob("*.json.gz")] == ["trace.json.gz"]
+    assert read_head(folder / "inner" / "trace.json.gz").run != heads(folder)[0].run  # type: ignore[union-attr]
+
+
+def test_a_program_that_executes_itself_anew_is_recorded(folder: Path) -> None:
+    program = (
+        "import os, sys\nif len(sys.argv) == 1:\n    os.execv(sys.executable, [sys.executable, __file__, 'again'])\n"
+        + TRAINING
+        + "print('trained')\n"
+    )
+    done = record(folder, program)
+    assert (done.stdout, done.stderr, done.status) == ("trained\n", "", 0)
+    assert names(folder) == ["trace.json.gz"]
+
+
+def test_a_process_that_outlives_the_run_is_not_recorded(folder: Path) -> None:
+    late = "import os, time\nwhile os.getppid() == PARENT:\n    time.sleep(0.01)\nimport training\ntraining.train()\n"
+    program = (
+        f"import os, subprocess, sys\nlate = {late!r}.replace('PARENT', str(os.getpid()))\n"
+        "subprocess.Popen([sys.executable, '-c', late + 'open(\"late\", \"w\")'], stdout=subprocess.DEVNULL, "
+        "stderr=subprocess.DEVNULL)\n" + TRAINING
+    )
+    record(folder, program)
+    until = time.monotonic() + 20
+    while not (folder / "late").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert (folder / "late").exists() and names(folder) == ["trace.json.gz"]
+
+
+def test_traces_of_an_earlier_run_make_room_and_other_files_stay(folder: Path) -> None:
+    record(folder, "spawns_ranks.py")
+    foreign = gzip.compress(b'{"traceEvents": []}')
+    (folder / "out" / "trace.process-1.json.gz").write_bytes(foreign)
+    (folder / "out" / "traces_of_mine.json.gz").write_bytes(foreign)
+    (folder / "program.py").write_text(TRAINING)
+    done = finish(start(folder, [*PLACE.command(), "program.py"], PLACE), folder)
+    assert done.status == 0, done.stderr
+    assert names(folder) == ["trace.json.gz", "trace.process-N.json.gz", "traces_of_mine.json.gz"]
+    report = Report.from_json((folder / "out" / "report.json").read_bytes())
+    assert len(report.traces) == 1
+
+
+def test_a_worker_that_is_no_rank_leaves_the_rank_of_its_parents_environment(folder: Path) -> None:
+    program = "import subprocess, sys\n" + TRAINING + f"subprocess.run([sys.executable, '-c', {TRAINING!r}])\n"
+    prepare(folder)
+    (folder / "program.py").write_text(program)
+    command = ["env", "RANK=0", "WORLD_SIZE=2", *PLACE.command(), "program.py"]
+    finish(start(folder, command, PLACE), folder)
+    assert names(folder) == ["trace.process-N.json.gz", "trace.rank0.json.gz"]
+
+
+@pytest.mark.parametrize("value", ["", "{}", "nonsense", '{"plan": {}}'])
+def test_a_variable_of_another_version_costs_a_process_nothing(folder: Path, value: str) -> None:
+    prepare(folder)
+    environment = {
+        **PLACE.environment(),
+        "SYNCSCOPE_PROFILE": value,
+        "PYTHONPATH": os.pathsep.join(
+            [str(HERE.parents[2] / "syncscope" / "collect" / "children" / "path"), PLACE.environment()["PYTHONPATH"]]
+        ),
+    }
+    done = subprocess.run(
+        [sys.executable, "prints.py"], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    plain = subprocess.run(
+        [sys.executable, "prints.py"], cwd=folder, env=PLACE.environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr, done.returncode) == (plain.stdout, plain.stderr, plain.returncode)
