@@ -27,7 +27,8 @@ class RecordedPhase(msgspec.Struct, frozen=True, kw_only=True):
     """One phase of the run: all the times that the program was in the same loop."""
 
     name: str
-    """Unique in the run: the kind, and where two phases are of one kind, the function (``evaluate in sanity_check``)."""
+    """Unique in the run: the kind, and where two phases are of one kind, the function (``evaluate in sanity_check``).
+    """
     kind: PhaseKind
     file: str | None = None
     """Where its loop is, in the user's code where it can be told; normalised."""

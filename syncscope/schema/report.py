@@ -125,7 +125,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     torch: str | None
     has: tuple[str, ...]
     """What the trace holds: ``runtime``, ``cpu_op``, ``cuda_sync``, ``stacks``, ``sites``, ``steps``,
-    ``attribution``, ``hazards``."""
+    ``attribution``, ``hazards``, ``counts`` (the waits of the whole run were counted)."""
     steps: Steps
     coverage: Coverage
     overlap: Overlap | None
