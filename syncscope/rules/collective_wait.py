@@ -12,6 +12,7 @@ from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.collective_waits import (
     UNUSED,
+    asks_for_unused,
     cut_at_collective,
     in_collectives,
     is_collective,
@@ -83,7 +84,8 @@ class CollectiveWait(WaitRule):
         return in_collectives(waits, timeline.places, timeline.ops) & is_wait(waits.kind)
 
     def claims_counted(self, counted: PlacedWait) -> bool:
-        return is_collective(counted.place, counted.ops)
+        ops, place = counted.ops, counted.place
+        return is_collective(place, ops) or (bool(ops) and asks_for_unused(ops, place))
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         occurrences = super().occurrences(waits, timeline)

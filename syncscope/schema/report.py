@@ -13,7 +13,7 @@ import msgspec
 from syncscope.schema.findings import Finding, Frame, Site, SiteSource, Sketch
 from syncscope.schema.hta import HTA
 from syncscope.schema.ranks import BetweenRanks, MissingRanks, Unread
-from syncscope.schema.run import Run
+from syncscope.schema.run import TRAINING, Run
 
 SCHEMA_VERSION = 1
 StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "none"]
@@ -149,6 +149,17 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The phase of the program that was recorded; ``None`` where the recording does not say."""
     run: Run | None = None
     """``None`` where only these steps were looked at."""
+
+    @property
+    def in_training(self) -> bool:
+        """Whether its phase is one of training."""
+        phases = self.run.phases if self.run else ()
+        return any(phase.name == self.phase and phase.kind == TRAINING for phase in phases)
+
+    @property
+    def only_counted(self) -> bool:
+        """Whether the run was counted, and no window of it is in the trace."""
+        return "counts" in self.has and "runtime" not in self.has and not self.steps.count
 
 
 class NotChecked(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 
 from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
 from syncscope.schema.recording import Recording
-from syncscope.schema.run import Counted, Phase, Run, StepTime, Stretch
+from syncscope.schema.run import TRAINING, Counted, Phase, Run, StepTime, Stretch
 from syncscope.timeline.attribution import ops_of_expression
 from syncscope.timeline.places import Place, recorded_place
-
-TRAINING = "train"
-"""The kind of phase that a run is judged by, where it has one."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +89,10 @@ def describe_run(recording: Recording | None) -> Run | None:
 
 
 def _main_phases(run: RecordedRun) -> list[RecordedPhase]:
-    """The phases of training, else the longest."""
+    """The phases of training, else the longest that has steps."""
     training = [phase for phase in run.phases if phase.kind == TRAINING]
-    return training or sorted(run.phases, key=lambda phase: -phase.time_ns)[:1]
+    stepping = [phase for phase in run.phases if phase.steps] or run.phases
+    return training or sorted(stepping, key=lambda phase: -phase.time_ns)[:1]
 
 
 def _counted(run: RecordedRun, judged: list[RecordedPhase]) -> Counted | None:

@@ -175,11 +175,8 @@ def _with_frequency(hit: Hit, finding: Finding, line: CountedLine, waits: int, s
     ``several`` whether each occurrence waits several times."""
     if not line.certain:
         return finding  # it waits at times: only the window knows when
-    if several and finding.count and hit.waits:
-        frequency, share = line.frequency(False), finding.count / waits
-    else:
-        frequency = line.frequency(several)
-        share = len(hit.waits) / waits if hit.waits else 1.0
+    frequency = line.frequency(several)
+    share = len(hit.waits) / waits if hit.waits and not several else 1.0
     finding = _add(finding, line, frequency and frequency.times(share))
     if finding.run_per_step is None or finding.stall_ms_per_step is None:
         return finding
