@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from syncscope.policy.policy import Policy
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import TRAINING, Finding
 from syncscope.schema.report import Report, TraceInfo
-from syncscope.schema.run import TRAINING, Phase
+from syncscope.schema.run import Phase
 
 
 def judged_phases(report: Report, policy: Policy) -> tuple[frozenset[str] | None, ...]:

@@ -13,6 +13,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from syncscope.schema.counting import PhaseKind
+
 Severity = Literal["error", "warning", "note"]
 Status = Literal["unexpected", "expected", "baseline"]
 SiteSource = Literal["hook", "stack", "op", "count"]
@@ -20,6 +22,8 @@ SiteSource = Literal["hook", "stack", "op", "count"]
 UNEXPLAINED: Final = "SYN100"
 """The rule of a counted wait whose op is not known. Baselines, expectations and reports match it with any rule about
 waits at the same expression."""
+TRAINING: Final[PhaseKind] = "train"
+"""The kind of phase that a run is judged by, where it has one; the names of such phases begin with it."""
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 
@@ -170,7 +174,7 @@ def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Find
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings in order: unexpected first, notes last, then by saving. Where the saving is unknown, by severity and
-    blocked time."""
+    blocked time. Among equals, those of training come first."""
     return tuple(sorted(findings, key=_place))
 
 
@@ -184,6 +188,7 @@ def _place(finding: Finding) -> tuple[object, ...]:
         -(saving or 0.0),
         SEVERITIES.index(finding.severity),
         -next((ms for ms in blocked if ms is not None), 0.0),
+        finding.phase is not None and not finding.phase.startswith(TRAINING),
         finding.trace,
         finding.rule,
         finding.site.file if finding.site else "",

@@ -10,10 +10,10 @@ from typing import Literal
 
 import msgspec
 
-from syncscope.schema.findings import Finding, Frame, Site, SiteSource, Sketch
+from syncscope.schema.findings import TRAINING, Finding, Frame, Site, SiteSource, Sketch
 from syncscope.schema.hta import HTA
 from syncscope.schema.ranks import BetweenRanks, MissingRanks, Unread
-from syncscope.schema.run import TRAINING, Run
+from syncscope.schema.run import Run
 
 SCHEMA_VERSION = 1
 StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "none"]

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
 from syncscope.schema.counting import PhaseKind
-
-TRAINING: Final[PhaseKind] = "train"
-"""The kind of phase that a run is judged by, where it has one."""
 
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True):
