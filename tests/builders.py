@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from syncscope.schema.counting import CountedWait, PhaseKind, RecordedPhase, RecordedRun
 from syncscope.schema.recording import (
     FORMAT,
     Attributed,
@@ -74,6 +75,9 @@ class TraceBuilder:
         self._sites: list[SiteEvent] = []
         self._attribution: list[Attributed] | None = None
         self._hazards: list[HazardEvent] | None = None
+        self._phases: list[RecordedPhase] = []
+        self._counted: list[CountedWait] = []
+        self._run: dict[str, Any] | None = None
 
     # ------------------------------------------------------------------------------------------------- host
 
@@ -268,6 +272,26 @@ class TraceBuilder:
         self._hazards = [*(self._hazards or ()), msgspec.convert({**event, "expected": expected}, HazardEvent)]
         return self
 
+    def phase(self, kind: PhaseKind, *, name: str | None = None, steps: int = 0, **fields: Any) -> TraceBuilder:
+        """A phase of the whole run, every step of which was counted; ``fields`` are those of ``RecordedPhase``."""
+        known = {"name": name or kind, "kind": kind, "steps": steps, "counted_steps": steps, "time_ns": 1_000_000_000}
+        self._phases.append(msgspec.convert({**known, **fields}, RecordedPhase))
+        return self
+
+    def counted(self, phase: int, count: int, *stack: FrameSpec, name: str = "", **fields: Any) -> TraceBuilder:
+        """Waits at a stack over the whole run, once in each of as many steps; ``name`` is the entry point of a call."""
+        known = {"kind": "call" if name else "warning", "name": name, "steps": count, "squares": count}
+        known |= {"first_step": 1, "last_step": count}
+        wait = {"phase": phase, "stack": self._stack(stack), "count": count, **known, **fields}
+        self._counted.append(msgspec.convert(wait, CountedWait))
+        return self
+
+    def run(self, **fields: Any) -> TraceBuilder:
+        """The process counted its whole run: ``phase`` and ``counted`` say what. ``fields`` are those of
+        ``RecordedRun``."""
+        self._run = {"id": "run", "started_ns": BASE_NS, "time_ns": 10_000_000_000, "complete": True, **fields}
+        return self
+
     # ----------------------------------------------------------------------------------------------- output
 
     def document(self) -> dict[str, Any]:
@@ -277,7 +301,13 @@ class TraceBuilder:
             "baseTimeNanoseconds": self.top.get("baseTimeNanoseconds", BASE_NS),
             "traceEvents": list(self.events),
         }
-        if self._recording is not None or self._sites or self._attribution is not None or self._hazards is not None:
+        if (
+            self._recording is not None
+            or self._sites
+            or self._attribution is not None
+            or self._hazards is not None
+            or self._run
+        ):
             document["syncscope"] = msgspec.to_builtins(self.recorded())
         return document
 
@@ -291,10 +321,16 @@ class TraceBuilder:
             sites=tuple(self._sites),
             attribution=None if self._attribution is None else tuple(self._attribution),
             **{
+                "run": self._recorded_run(),
                 "hazards": None if self._hazards is None else tuple(self._hazards),
                 **(self._recording or {"version": "0.0"}),
             },
         )
+
+    def _recorded_run(self) -> RecordedRun | None:
+        if self._run is None:
+            return None
+        return RecordedRun(phases=tuple(self._phases), waits=tuple(self._counted), **self._run)
 
     def json(self) -> bytes:
         return msgspec.json.encode(self.document())

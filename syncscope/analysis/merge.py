@@ -9,7 +9,7 @@ import msgspec
 from syncscope.ranks.missing import find_missing_ranks
 from syncscope.rules import RUN_RULES
 from syncscope.schema.findings import Finding, ordered
-from syncscope.schema.report import NotChecked, Report, Stale
+from syncscope.schema.report import NotChecked, Report, Stale, TraceInfo
 
 
 def merge(reports: Iterable[Report]) -> Report:
@@ -32,7 +32,7 @@ def merge(reports: Iterable[Report]) -> Report:
         findings += [msgspec.structs.replace(finding, trace=finding.trace + offset) for finding in part.findings]
         not_checked += [msgspec.structs.replace(entry, trace=entry.trace + offset) for entry in part.not_checked]
         offset += len(part.traces)
-    traces = tuple(info for part in parts for info in part.traces)
+    traces = _count_processes(info for part in parts for info in part.traces)
     # Rules of a run compare all of its ranks, so their findings from fewer ranks are dropped.
     of_run = {rule.code: rule for rule in RUN_RULES}
     earlier = {(one.rule, one.trace, one.fingerprint): one for one in findings if one.rule in of_run}
@@ -58,6 +58,21 @@ def merge(reports: Iterable[Report]) -> Report:
         between_ranks=next((one.between_ranks for one in compared if one.between_ranks is not None), None),
         unread=tuple(entry for part in parts for entry in part.unread),
         missing_ranks=find_missing_ranks(traces),
+    )
+
+
+def _count_processes(traces: Iterable[TraceInfo]) -> tuple[TraceInfo, ...]:
+    """The traces, each with how many processes of its run left one of them."""
+    infos = tuple(traces)
+    processes: dict[str, set[tuple[int | None, int | None]]] = {}
+    for info in infos:
+        if info.run is not None:
+            processes.setdefault(info.run.id, set()).add((info.rank, info.run.pid))
+    return tuple(
+        info
+        if info.run is None
+        else msgspec.structs.replace(info, run=msgspec.structs.replace(info.run, processes=len(processes[info.run.id])))
+        for info in infos
     )
 
 

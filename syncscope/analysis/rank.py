@@ -18,6 +18,7 @@ from syncscope.analysis.merge import merge
 from syncscope.estimate import MOST_PEERS, Peer, Prepared, estimate_savings, prepare
 from syncscope.report.picture.lanes import Lanes, draw_lanes
 from syncscope.rules import Hit
+from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import Unread
 from syncscope.schema.report import NotChecked, Report, Tool
 from syncscope.timeline import Timeline
@@ -133,8 +134,10 @@ def make_report(
 
     The findings whose savings are wanted come first in the report.
     """
-    prepared = prepare(timeline, [hit for hit in hits if hit.finding.rule in job.codes], job.bare_ms)
-    others = tuple(hit.finding for hit in hits if hit.finding.rule not in job.codes)
+    wanted = [hit for hit in hits if hit.finding.rule in job.codes and hit.finding.site_source != "count"]
+    prepared = prepare(timeline, wanted, job.bare_ms)
+    estimated = {hit.finding.number for hit in wanted}
+    others = tuple(hit.finding for hit in hits if hit.finding.number not in estimated)
     info = timeline.info()
     if job.hta:
         from syncscope.hta import run_analyses  # nothing else needs it
@@ -151,11 +154,19 @@ def estimate_report(report: Report, prepared: Prepared, peers: Sequence[Peer] = 
     return msgspec.structs.replace(
         report,
         traces=(msgspec.structs.replace(info, replay=estimate.replay),),
-        findings=(*estimate.findings, *report.findings[len(prepared.findings) :]),
+        findings=(*map(_with_run_saving, estimate.findings), *report.findings[len(prepared.findings) :]),
         saving_all_ms_per_step=estimate.together.ms,
         saving_all_low_ms_per_step=estimate.together.low,
         saving_all_high_ms_per_step=estimate.together.high,
     )
+
+
+def _with_run_saving(finding: Finding) -> Finding:
+    """The finding with what it saves over the run: as much an occurrence as in the recorded steps."""
+    saving, recorded, run = finding.saving_ms_per_step, finding.per_step, finding.run_per_step
+    if saving is None or run is None or not recorded:
+        return finding
+    return msgspec.structs.replace(finding, run_saving_ms_per_step=round(saving / recorded * run, 6))
 
 
 def find_peer(report: Report, prepared: Prepared) -> tuple[Peer, ...]:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
-from syncscope.compare.fingerprints import ExpressionKey, FingerprintCount, count_by_fingerprint, expression_key_of
+from syncscope.compare.fingerprints import (
+    ExpressionKey,
+    FingerprintCount,
+    PhaseKey,
+    count_by_phase,
+    expression_key_of,
+    same_place,
+)
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report, TraceInfo
 
@@ -27,13 +34,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """
     before: float | None
     after: float | None
-    """Occurrences a step, 0 for none; ``None`` where there are no steps or the rule was not checked."""
+    """Occurrences a step, 0 for none; ``None`` where there are no steps or the rule was not checked. Where the run was
+    counted for both reports, they are those of the finding's phase over the run."""
     lines: tuple[int, ...] = ()
     """The lines of all equal expressions of the function, where any of them may be the new one."""
 
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean step of the slowest trace, in ms. Both times are measured the same way."""
+    """The mean step of the slowest trace, in ms; of those of training, where both have any. Both times are measured the
+    same way."""
 
     before: float
     after: float
@@ -66,9 +75,12 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diff(before: Report, after: Report) -> Diff:
-    """Compare by fingerprint and count a step. A pure function of the two reports, as they would be saved."""
+    """Compare by fingerprint and count a step: phase by phase and over the run where both were counted, else in the
+    recorded steps. A pure function of the two reports, as they would be saved."""
     before, after = before.without_numbers(), after.without_numbers()
-    old, new = count_by_fingerprint(before.findings), count_by_fingerprint(after.findings)
+    over_run = all(any("counts" in info.has for info in report.traces) for report in (before, after))
+    new = count_by_phase(after.findings, over_run)
+    old = _renamed(count_by_phase(before.findings, over_run), new)
     unchecked = _unchecked_rules(before), _unchecked_rules(after)
     changes, same = [], 0
     for key in dict.fromkeys((*new, *old)):
@@ -87,6 +99,25 @@ def diff(before: Report, after: Report) -> Diff:
     )
 
 
+def _renamed(
+    old: Mapping[PhaseKey, FingerprintCount], new: Mapping[PhaseKey, FingerprintCount]
+) -> dict[PhaseKey, FingerprintCount]:
+    """What was there before, under the fingerprints of what is there now: the rule of a wait may have become known, or
+    unknown."""
+    gone = {key: counts for key, counts in old.items() if key not in new}
+    names: dict[PhaseKey, PhaseKey] = {}
+    for key, counts in new.items():
+        if key in old:
+            continue
+        expression = expression_key_of(counts.first)
+        for other, earlier in gone.items():
+            if other[1] == key[1] and same_place(expression, [expression_key_of(earlier.first)]):
+                names[other] = key
+                del gone[other]
+                break
+    return {names.get(key, key): counts for key, counts in old.items()}
+
+
 def _change(
     old: FingerprintCount | None, new: FingerprintCount | None, unchecked: tuple[frozenset[str], frozenset[str]]
 ) -> Change | None:
@@ -100,7 +131,9 @@ def _change(
     kind: Kind
     if old and new:
         timing = finding.site is None and finding.op is None  # idle time has no place: its pieces vary
-        if before is None or after is None or before == after or timing:
+        if old.frequency is None or new.frequency is None or before is None or after is None or timing:
+            return None
+        if new.frequency.low <= old.frequency.high and old.frequency.low <= new.frequency.high:
             return None
         kind = "more" if after > before else "fewer"
     elif (after if old else before) is None:
@@ -133,6 +166,9 @@ def _unchecked_rules(report: Report) -> frozenset[str]:
 
 
 def _step(before: Sequence[TraceInfo], after: Sequence[TraceInfo]) -> StepTime | None:
+    training = [[info for info in infos if info.in_training] for infos in (before, after)]
+    if all(training):
+        before, after = training
     for measured in ("bare", "profiled"):
         known = [[getattr(info.steps, f"{measured}_ms") for info in infos] for infos in (before, after)]
         if all(None not in each for each in known):

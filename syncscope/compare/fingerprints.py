@@ -2,18 +2,51 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import UNEXPLAINED, Finding
 
 ExpressionKey = tuple[str, ...]
 """Rule, file, function and text of an expression. Findings with equal expressions in one function share it. Their
 fingerprints differ only in the order of the expressions, so when one is added or removed, nobody can say which."""
 
+PhaseKey = tuple[str, str | None]
+"""A fingerprint and a phase, ``None`` for all of them."""
+
 DIGITS = 4
 """Decimals to which counts a step are compared and written."""
+
+
+class Frequency(NamedTuple):
+    """Occurrences a step, between the bounds within which two frequencies are the same."""
+
+    per_step: float
+    low: float
+    high: float
+
+
+NEVER = Frequency(0.0, 0.0, 0.0)
+
+
+def frequency_of(finding: Finding, over_run: bool = True) -> Frequency | None:
+    """How often a finding occurs a step: over the run where that was counted and is wanted, else in the recorded steps.
+    ``None`` where neither is known.
+
+    The bounds of a run's frequency are its sampling interval, and one occurrence less or more at least: what happens
+    every tenth step happens in 101 steps ten times or eleven times.
+    """
+    mean = finding.run_per_step
+    if mean is None or not over_run:
+        return None if finding.per_step is None else Frequency(finding.per_step, finding.per_step, finding.per_step)
+    once = mean / finding.occurrences if finding.occurrences else 0.0
+    low, high = finding.run_per_step_low, finding.run_per_step_high
+    if low is None or high is None:
+        return Frequency(mean, 0.0, math.inf)
+    return Frequency(mean, max(0.0, min(low, mean - once)), max(high, mean + once))
 
 
 @dataclass(frozen=True)
@@ -22,12 +55,16 @@ class FingerprintCount:
 
     findings: tuple[Finding, ...]
     """In the report's order."""
-    per_step: float | None
-    """Occurrences a step, in the trace that has the most; ``None`` where any of the traces has no steps."""
+    frequency: Frequency | None
+    """Occurrences a step, in the trace and phase that has the most; ``None`` where any of the traces has no steps."""
 
     @property
     def first(self) -> Finding:
         return self.findings[0]
+
+    @property
+    def per_step(self) -> float | None:
+        return None if self.frequency is None else self.frequency.per_step
 
 
 def count_by_fingerprint(findings: Iterable[Finding]) -> dict[str, FingerprintCount]:
@@ -35,17 +72,30 @@ def count_by_fingerprint(findings: Iterable[Finding]) -> dict[str, FingerprintCo
     groups: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[finding.fingerprint].append(finding)
-    return {fingerprint: FingerprintCount(tuple(group), most_per_step(group)) for fingerprint, group in groups.items()}
+    return {key: FingerprintCount(tuple(group), most_frequent(group)) for key, group in groups.items()}
 
 
-def most_per_step(findings: Iterable[Finding]) -> float | None:
-    """Occurrences a step of all findings together, in the trace that has the most; ``None`` where any has no steps."""
-    totals: dict[int, float] = defaultdict(float)
+def count_by_phase(findings: Iterable[Finding], over_run: bool) -> dict[PhaseKey, FingerprintCount]:
+    """The occurrences of each fingerprint in each phase, over the run; or in all phases, in the recorded steps, without
+    the findings that no window recorded."""
+    groups: dict[PhaseKey, list[Finding]] = defaultdict(list)
     for finding in findings:
-        if finding.per_step is None:
+        if over_run or finding.site_source != "count":
+            groups[finding.fingerprint, finding.phase if over_run else None].append(finding)
+    return {key: FingerprintCount(tuple(group), most_frequent(group, over_run)) for key, group in groups.items()}
+
+
+def most_frequent(findings: Iterable[Finding], over_run: bool = True) -> Frequency | None:
+    """Occurrences a step of all findings together, in the trace and phase that has the most; ``None`` where any has no
+    steps."""
+    totals: dict[tuple[int, str | None], Frequency] = {}
+    for finding in findings:
+        one = frequency_of(finding, over_run)
+        if one is None:
             return None
-        totals[finding.trace] += finding.per_step
-    return round(max(totals.values(), default=0.0), DIGITS)
+        key = finding.trace, finding.phase
+        totals[key] = Frequency(*map(sum, zip(totals.get(key, NEVER), one, strict=True)))
+    return Frequency(*(round(number, DIGITS) for number in max(totals.values(), default=NEVER)))
 
 
 def format_count(per_step: float) -> str:
@@ -67,3 +117,23 @@ def expression_key_of(finding: Finding) -> ExpressionKey:
     if site is None:
         return expression_key(finding.rule, None, None, None, finding.fingerprint)
     return expression_key(finding.rule, site.file, site.function, site.expression, finding.fingerprint)
+
+
+def same_place(key: ExpressionKey, others: Iterable[ExpressionKey]) -> list[ExpressionKey]:
+    """Those of ``others`` that may be the same waits under another rule: at one expression, of one of the two it is not
+    known why it waits."""
+    from syncscope.rules import BY_CODE  # loads pandas
+
+    def may_be(rule: str) -> bool:
+        return rule in BY_CODE and BY_CODE[rule].counted
+
+    return [
+        other
+        for other in others
+        if len(key) > 1
+        and other[1:] == key[1:]
+        and other[0] != key[0]
+        and UNEXPLAINED in (key[0], other[0])
+        and may_be(key[0])
+        and may_be(other[0])
+    ]

@@ -34,6 +34,8 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     """Fingerprints of the findings whose savings are estimated."""
     collectives: tuple[tuple[Identity, int], ...]
     """The collectives in its steps, each with its length in ns."""
+    phase: str | None = None
+    """The phase that was recorded. Ranks are compared in the same phase."""
     fits: bool = True
     """Whether the model fits its trace without knowing the other ranks."""
 
@@ -43,8 +45,13 @@ def peers_to_compare(peers: Sequence[Peer]) -> tuple[Peer, ...]:
     does not fit its own trace.
 
     Otherwise none, because ranks with the same findings gain the same. Also none for one rank alone, for two traces of
-    the same rank, and for more ranks than ``MOST_PEERS``.
+    the same rank, and for more ranks than ``MOST_PEERS``. Each phase is looked at on its own.
     """
+    phases = {peer.phase: [one for one in peers if one.phase == peer.phase] for peer in peers}
+    return tuple(peer for same in phases.values() for peer in _worth_comparing(same))
+
+
+def _worth_comparing(peers: Sequence[Peer]) -> tuple[Peer, ...]:
     if not 1 < len({peer.rank for peer in peers}) == len(peers) <= MOST_PEERS:
         return ()
     differ = len({frozenset(peer.findings) for peer in peers}) > 1 or not all(peer.fits for peer in peers)

@@ -48,6 +48,8 @@ class Prepared:
     """Mean length of a step with no profiler, where the user gives it."""
     replay: Replay | None = None
     """``None`` where there are no findings, so nothing is replayed."""
+    phase: str | None = None
+    """The phase that was recorded."""
 
     @property
     def peer(self) -> Peer | None:
@@ -55,7 +57,8 @@ class Prepared:
         if self.rank is None or not len(self.collectives):
             return None
         findings = tuple(finding.fingerprint for finding in self.findings)
-        return Peer(rank=self.rank, findings=findings, collectives=self.collectives.with_lengths())
+        lengths = self.collectives.with_lengths()
+        return Peer(rank=self.rank, phase=self.phase, findings=findings, collectives=lengths)
 
     def to_bytes(self) -> bytes:
         """The form in which it travels between processes."""
@@ -78,13 +81,15 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
     ``bare_ms`` is the mean length of a step with no profiler; it counts before the recording's own.
     """
     findings = tuple(hit.finding for hit in hits)
-    prepared = Prepared(findings, timeline.trace.rank, find_shared_collectives(timeline))
+    recording = timeline.trace.recording
+    phase = recording.phase if recording else None
+    prepared = Prepared(findings, timeline.trace.rank, find_shared_collectives(timeline), phase=phase)
     if not hits:
         return prepared
     program = compile_program(timeline, MEASURED)
     if program is None:
         return replace(prepared, replay=Replay(null_why=_missing(timeline)))
-    bare = timeline.trace.recording.bare if timeline.trace.recording else None
+    bare = recording.bare if recording else None
     study = Study(timeline, program)
     questions = tuple(question(study, hit) for hit in hits)
     return replace(
@@ -122,6 +127,7 @@ class _Packed(msgspec.Struct, frozen=True):
     bare_ns: tuple[int, ...]
     bare_ms: float | None
     replay: Replay | None
+    phase: str | None
 
 
 def _pack_question(question: Question) -> _PackedQuestion:

@@ -71,7 +71,8 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     """
     if prepared.program is None or prepared.replay is None:
         return _without_savings(prepared, prepared.replay)
-    others = [peer for peer in peers if peer.rank != prepared.rank] if prepared.rank is not None else []
+    together = [peer for peer in peers if peer.phase == prepared.phase] if prepared.rank is not None else []
+    others = [peer for peer in together if peer.rank != prepared.rank]
     program, known = with_peers(prepared.program, prepared.collectives, others)
     program, fitted = _fit(prepared, program, known)
     misfit = round(fitted.misfit, 6)

@@ -18,12 +18,16 @@ from msgspec import Meta
 
 from syncscope.compare.fingerprints import (
     DIGITS,
+    NEVER,
     ExpressionKey,
+    FingerprintCount,
     count_by_fingerprint,
     expression_key,
     expression_key_of,
     format_count,
-    most_per_step,
+    frequency_of,
+    most_frequent,
+    same_place,
 )
 from syncscope.policy.gate import unchecked_rules, unexpected_findings
 from syncscope.policy.policy import Policy
@@ -118,7 +122,7 @@ def check_baseline(report: Report, policy: Policy, baseline: Baseline | None) ->
     """
     unexpected = unexpected_findings(report, policy)
     for finding in unexpected:
-        if finding.per_step is None:
+        if frequency_of(finding) is None:
             path = report.traces[finding.trace].path
             raise BaselineError(f"{path}: a baseline needs counts a step, and this trace has no steps")
     exceeding = {} if baseline is None else _exceeding(unexpected, baseline)
@@ -126,8 +130,9 @@ def check_baseline(report: Report, policy: Policy, baseline: Baseline | None) ->
     saved = {} if baseline is None else baseline.findings
     unchecked = {entry.rule for entry in unchecked_rules(report, policy)}
     checked = {key for key, entry in saved.items() if entry.rule in policy.gated and entry.rule not in unchecked}
-    now = _entries(unexpected)
-    fixed = [key for key in checked if key not in now or now[key].per_step < saved[key].per_step]
+    now = count_by_fingerprint(unexpected)
+    expressions = {expression_key_of(finding) for finding in unexpected}
+    fixed = [key for key in checked if _is_fixed(key, saved[key], now.get(key), expressions)]
     rest = {key: entry for key, entry in saved.items() if key not in checked}
     return BaselineCheck(
         report=_mark_findings(report, unexpected, exceeding),
@@ -142,16 +147,32 @@ def _exceeding(unexpected: Iterable[Finding], baseline: Baseline) -> dict[Expres
     expression."""
     before: dict[ExpressionKey, float] = defaultdict(float)
     for fingerprint, entry in baseline.findings.items():
-        before[expression_key(entry.rule, entry.file, entry.function, entry.expression, fingerprint)] += entry.per_step
+        before[_key_of(entry, fingerprint)] += entry.per_step
     groups: dict[ExpressionKey, list[Finding]] = defaultdict(list)
     for finding in unexpected:
         groups[expression_key_of(finding)].append(finding)
-    now = {key: most_per_step(findings) or 0.0 for key, findings in groups.items()}
-    return {
-        key: _describe_increase(before[key], count, len(count_by_fingerprint(groups[key]))) if before[key] else None
-        for key, count in now.items()
-        if count > round(before[key], DIGITS)
-    }
+    now = {key: most_frequent(findings) or NEVER for key, findings in groups.items()}
+    exceeding: dict[ExpressionKey, str | None] = {}
+    for key, frequency in now.items():
+        spare = {other: max(0.0, before[other] - now.get(other, NEVER).per_step) for other in same_place(key, before)}
+        allowed = before.get(key, 0.0) + sum(spare.values())
+        if key not in before and not spare:
+            exceeding[key] = None
+        elif frequency.low > round(allowed, DIGITS):
+            lines = len(count_by_fingerprint(groups[key]))
+            exceeding[key] = _describe_increase(allowed, frequency.per_step, lines) if allowed else None
+    return exceeding
+
+
+def _key_of(entry: Entry, fingerprint: str) -> ExpressionKey:
+    return expression_key(entry.rule, entry.file, entry.function, entry.expression, fingerprint)
+
+
+def _is_fixed(key: str, entry: Entry, now: FingerprintCount | None, expressions: Iterable[ExpressionKey]) -> bool:
+    """Whether an entry occurs less often now, or not at all: not even under another rule that may be about it."""
+    if now is None:
+        return not same_place(_key_of(entry, key), expressions)
+    return now.frequency is not None and now.frequency.high < entry.per_step
 
 
 def _describe_increase(before: float, now: float, lines: int) -> str:

@@ -13,7 +13,7 @@ from statistics import quantiles
 
 import msgspec
 
-from syncscope.compare.fingerprints import format_count, most_per_step
+from syncscope.compare.fingerprints import format_count, most_frequent
 from syncscope.policy.settings import Budgets
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import EachStep, Report, TraceInfo
@@ -52,15 +52,16 @@ def is_wait(finding: Finding) -> bool:
 
 
 def _check_count(allowed: float, waits: Sequence[Finding], info: TraceInfo) -> Budget:
-    count = most_per_step(waits)
-    if "runtime" not in info.has or count is None:
-        return _unchecked(COUNTED, allowed, NO_STEPS if "runtime" in info.has else NO_RUNTIME)
+    frequency, seen = most_frequent(waits), "runtime" in info.has or info.only_counted
+    if frequency is None or not seen:
+        return _unchecked(COUNTED, allowed, NO_STEPS if seen else NO_RUNTIME)
+    count = frequency.per_step
     noun = "wait" if count == 1 else "waits"
     return Budget(
         name=COUNTED,
         allowed=allowed,
         found=count,
-        outcome="exceeded" if count > allowed else "kept",
+        outcome="exceeded" if frequency.low > allowed else "kept",
         message=f"{format_count(count)} unexpected {noun} a step, {format_count(allowed)} allowed",
     )
 

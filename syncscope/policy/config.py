@@ -77,6 +77,7 @@ def load_policy(start: Path, config: Path | None = None) -> Policy:
         allow_partial=settings.allow_partial,
         overrides=tuple(_override(entry, path, f"overrides[{i}]") for i, entry in enumerate(settings.overrides)),
         budgets=settings.budgets,
+        phases=settings.phases,
         folders=(root, here) if here != root else (root,),
     )
 

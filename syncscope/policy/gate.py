@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from syncscope.policy.budgets import COUNTED, check_budgets, is_wait
-from syncscope.policy.partial import rules_with_unseen_parts
+from syncscope.policy.partial import COUNTS, rules_with_unseen_parts
+from syncscope.policy.phases import has_judged_phase, is_judged, judged_phases
 from syncscope.policy.policy import Policy
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import NotChecked, Report, TraceInfo
@@ -16,7 +17,8 @@ def check_gate(report: Report, policy: Policy) -> Verdict:
     """Check a report, to which the policy was applied, against the policy's gate and budgets.
 
     The gate counts occurrences inside steps and ignores severity and time, so that the verdict is the same on every
-    machine. In a trace without steps every occurrence counts.
+    machine. In a trace without steps every occurrence counts. Where the run was counted, it is judged by the steps of
+    training, or of the phases that the policy names.
     """
     unexpected = unexpected_findings(report, policy)
     budgets = check_budgets(report, policy.budgets, unexpected)
@@ -27,7 +29,7 @@ def check_gate(report: Report, policy: Policy) -> Verdict:
     if not policy.allow_partial:
         budgets = tuple(_doubt_if_partial(budget, report.traces[budget.trace]) for budget in budgets)
     return Verdict(
-        gate=policy.gated,
+        gate=_gated_rules(report, policy),
         unexpected=tuple(finding for finding in unexpected if not (passing and is_wait(finding))),
         within_budget=tuple(finding for finding in unexpected if passing and is_wait(finding)),
         stale=report.stale,
@@ -38,16 +40,32 @@ def check_gate(report: Report, policy: Policy) -> Verdict:
     )
 
 
+def _gated_rules(report: Report, policy: Policy) -> tuple[str, ...]:
+    """Codes of the gated rules, without those about the count of a run where none was counted."""
+    from syncscope.rules import BY_CODE  # loads pandas
+
+    counted = any("counts" in info.has for info in report.traces)
+    return tuple(code for code in policy.gated if counted or BY_CODE[code].needs != COUNTS)
+
+
 def unexpected_findings(report: Report, policy: Policy) -> tuple[Finding, ...]:
-    """Findings of gated rules, inside the steps, that no expectation covers."""
+    """Findings of gated rules, inside the steps of the phases that are judged, that no expectation covers."""
+    judged = judged_phases(report, policy)
     return tuple(
         finding
         for finding in report.findings
-        if finding.status == "unexpected" and policy.gates(finding) and _inside_steps(finding, report)
+        if finding.status == "unexpected"
+        and policy.gates(finding)
+        and is_judged(finding, judged)
+        and _inside_steps(finding, report)
     )
 
 
 def _inside_steps(finding: Finding, report: Report) -> bool:
+    if finding.site_source == "count":
+        return finding.severity != "note"  # it may not wait at all, or waits in the first step alone
+    if finding.run_per_step is not None:
+        return finding.run_per_step > 0
     if report.traces[finding.trace].steps.count:
         return bool(finding.per_step)
     return finding.count > 0
@@ -72,14 +90,24 @@ def _doubt_if_partial(budget: Budget, info: TraceInfo) -> Budget:
 
 
 def _blind_rules(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
-    """Gated rules that could not be checked; all gated rules for a trace without runtime calls."""
-    gated = policy.gated
-    listed = tuple(entry for entry in report.not_checked if entry.rule in gated and not entry.partial)
+    """Gated rules that could not be checked on a trace of a phase that is judged; all gated rules for a trace without
+    runtime calls."""
+    from syncscope.rules import BY_CODE  # loads pandas
+
+    gated, judged = _gated_rules(report, policy), judged_phases(report, policy)
+    traces = {index: info for index, info in enumerate(report.traces) if has_judged_phase(info, judged[index])}
+    if not traces:
+        why = f"no trace is of a phase that the configuration judges: {', '.join(policy.phases or ())}"
+        return tuple(NotChecked(rule=rule, why=why) for rule in gated)
+    listed = tuple(
+        entry for entry in report.not_checked if entry.rule in gated and not entry.partial and entry.trace in traces
+    )
     without_calls = (
         NotChecked(rule=rule, why="the trace holds no runtime calls", trace=index, rank=info.rank)
-        for index, info in enumerate(report.traces)
+        for index, info in traces.items()
         if "runtime" not in info.has
         for rule in gated
         if not any(entry.rule == rule and entry.trace == index for entry in listed)
+        if not (info.only_counted and BY_CODE[rule].counted)
     )
     return (*listed, *without_calls)

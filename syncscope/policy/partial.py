@@ -5,6 +5,9 @@ from __future__ import annotations
 from syncscope.policy.policy import Policy
 from syncscope.schema.report import NotChecked, Report
 
+COUNTS = ("counts",)
+"""What a rule needs that is about the count of a run, and about nothing where the run was not counted."""
+
 
 def unseen_parts(report: Report) -> list[tuple[int, str]]:
     """What was lost of the traces and which ranks are missing: the index of the trace, and a sentence."""
@@ -30,4 +33,5 @@ def rules_with_unseen_parts(report: Report, policy: Policy) -> tuple[NotChecked,
         NotChecked(rule=code, why=text, trace=index, rank=report.traces[index].rank)
         for index, text in why.items()
         for code in codes
+        if "counts" in report.traces[index].has or BY_CODE[code].needs != COUNTS
     )

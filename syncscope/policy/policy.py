@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from syncscope.compare.fingerprints import format_count
+from syncscope.compare.fingerprints import format_count, frequency_of
 from syncscope.policy.settings import Budgets
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import UNEXPLAINED, Finding, SiteSource
 
 NO_BUDGETS = Budgets()
+
+EXACT: tuple[SiteSource, ...] = ("hook", "count")
+"""Sources of a site that give the very line."""
 
 
 def default_gate() -> tuple[str, ...]:
@@ -44,25 +47,37 @@ class Expectation:
 
     def covers(self, finding: Finding) -> bool:
         """Whether it is about the finding. A finding without a line is covered only where neither glob is given."""
-        if finding.rule not in self.codes:
+        if finding.rule not in self.codes and not self._may_mean(finding):
             return False
         site = finding.site
         if site is None:
             return self.file is None and self.function is None
-        if self.line is not None and (finding.site_source != "hook" or site.line != self.line):
+        if self.line is not None and (finding.site_source not in EXACT or site.line != self.line):
             return False
         return (self.file is None or fnmatchcase(site.file, self.file)) and (
             self.function is None or fnmatchcase(site.function, self.function)
         )
+
+    def _may_mean(self, finding: Finding) -> bool:
+        """Whether it is about a place, and about a wait there that may be the finding's: of one of the two it is not
+        known why it waits."""
+        if self.file is None and self.function is None:
+            return False
+        from syncscope.rules import BY_CODE  # loads pandas
+
+        if finding.rule == UNEXPLAINED:
+            return any(code in BY_CODE and BY_CODE[code].counted for code in self.codes)
+        return UNEXPLAINED in self.codes and finding.rule in BY_CODE and BY_CODE[finding.rule].counted
 
     def excess(self, finding: Finding) -> str | None:
         """How a finding that it covers exceeds ``max_per_step``; ``None`` when it does not."""
         if self.max_per_step is None:
             return None
         most = f"expected at most {format_count(self.max_per_step)} a step"
-        if finding.per_step is None:
+        frequency = frequency_of(finding)
+        if frequency is None:
             return f"{most}, and the trace has no steps"
-        return f"{most}, found {format_count(finding.per_step)}" if finding.per_step > self.max_per_step else None
+        return f"{most}, found {format_count(frequency.per_step)}" if frequency.low > self.max_per_step else None
 
 
 @dataclass(frozen=True)
@@ -88,6 +103,9 @@ class Policy:
     """Installed packages that count as the user's code."""
     overrides: tuple[Override, ...] = ()
     budgets: Budgets = NO_BUDGETS
+    phases: tuple[str, ...] | None = None
+    """Kinds or names of the phases that are judged where the run was looked at; ``None``: training, else the longest.
+    """
     allow_partial: bool = False
     """Whether rules count as checked where part of a trace, a trace or a rank was not seen."""
     folders: tuple[Path, ...] = ()

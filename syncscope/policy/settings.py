@@ -64,6 +64,10 @@ class Settings(_Table, frozen=True, kw_only=True):
     allow_partial: Annotated[
         bool, Meta(description="Let check pass although part of a trace, a whole trace or a rank was not seen.")
     ] = False
+    phases: Annotated[
+        Annotated[tuple[str, ...], Meta(min_length=1)] | None,
+        Meta(description="Phases of the run that check judges, by kind or name; training, else the longest, without."),
+    ] = None
     expect: Annotated[tuple[Expect, ...], Meta(description="Findings that are fine, and why.")] = ()
     overrides: Annotated[tuple[Override, ...], Meta(description="Other gates for some files.")] = ()
     budgets: Annotated[Budgets, Meta(description="Limits a step.")] = Budgets()

@@ -10,19 +10,38 @@ from syncscope.schema.report import TraceInfo
 
 
 def find_missing_ranks(traces: Sequence[TraceInfo]) -> tuple[MissingRanks, ...]:
-    """The ranks that traces lack of their runs, told apart by the number of their ranks. A trace that does not say its
-    rank, or how many there are, belongs to none."""
-    given: dict[int, set[int]] = {}
-    first: dict[int, int] = {}
-    for number, info in enumerate(traces):
-        if info.rank is not None and info.world_size is not None and 0 <= info.rank < info.world_size:
-            given.setdefault(info.world_size, set()).add(info.rank)
-            first.setdefault(info.world_size, number)
-    return tuple(
-        MissingRanks(trace=first[size], world_size=size, given=len(ranks), runs=runs)
-        for size, ranks in given.items()
-        if (runs := _runs_between(ranks, size))
-    )
+    """The ranks that traces lack of their runs, told apart by the number of their ranks, and phase by phase. A trace
+    that does not say its rank, or how many there are, belongs to none.
+
+    A rank that was given lacks no phase of which it recorded no window. What is missing in one phase is not listed
+    again for another.
+    """
+    given: dict[tuple[int, str | None], set[int]] = {}
+    first: dict[tuple[int, str | None], int] = {}
+    excused: dict[tuple[int, str | None], set[int]] = {}
+    ranked = [(n, info) for n, info in enumerate(traces) if info.rank is not None and _is_one_of(info)]
+    for number, info in ranked:
+        given.setdefault((info.world_size or 0, info.phase), set()).add(info.rank or 0)
+        first.setdefault((info.world_size or 0, info.phase), number)
+    for size, phase in given:
+        excused[size, phase] = {
+            info.rank or 0 for _, info in ranked if info.world_size == size and _lacks_window(info, phase)
+        }
+    missing: dict[object, MissingRanks] = {}
+    for (size, phase), ranks in given.items():
+        if runs := _runs_between(ranks | excused[size, phase], size):
+            entry = MissingRanks(trace=first[size, phase], world_size=size, given=len(ranks), runs=runs)
+            missing.setdefault((size, runs), entry)
+    return tuple(missing.values())
+
+
+def _is_one_of(info: TraceInfo) -> bool:
+    return info.rank is not None and info.world_size is not None and 0 <= info.rank < info.world_size
+
+
+def _lacks_window(info: TraceInfo, phase: str | None) -> bool:
+    """Whether the process of a trace recorded no window of a phase, by its own account."""
+    return info.run is not None and not any(one.name == phase and one.recorded for one in info.run.phases)
 
 
 def _runs_between(ranks: set[int], size: int) -> tuple[tuple[int, int], ...]:

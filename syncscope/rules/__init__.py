@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from syncscope.rules.allocator_sync import AllocatorSync
+from syncscope.rules.base.counted import add_run
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule, RunRule
 from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.collective_wait import CollectiveWait
@@ -31,6 +32,7 @@ from syncscope.rules.scalar_read import ScalarRead
 from syncscope.rules.small_copies import SmallCopies
 from syncscope.rules.straggling_sync import StragglingSync
 from syncscope.rules.tensor_print import TensorPrint
+from syncscope.rules.unexplained_wait import UnexplainedWait
 from syncscope.schema.report import NotChecked
 from syncscope.timeline import Timeline
 
@@ -48,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     LaunchBlocking(),
     LaunchQueueFull(),
     PageableCopy(),
+    UnexplainedWait(),
     PinThenCopy(),
     SmallCopies(),
     RoundTrip(),
@@ -62,11 +65,15 @@ RULES: tuple[Rule, ...] = (
     StragglingSync(),
 )
 
+COUNTED = tuple(rule for rule in RULES if isinstance(rule, RankRule) and rule.counted)
+"""Those that may claim a counted wait, in their order."""
+
 BY_CODE = {rule.code: rule for rule in RULES}
 
 RUN_RULES = tuple(rule for rule in RULES if isinstance(rule, RunRule))
 """Those that compare the ranks of a run."""
 
+ONLY_COUNTED = "no window was recorded, only the waits of the run were counted"
 SERIAL = "every launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1), so nothing can run side by side"
 
 
@@ -84,10 +91,15 @@ def select(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule
 
 def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
     """What the rules find in one rank's trace, with the rows that each finding is about, and which rules could not be
-    checked on it. All rules run, in order: which rule claims a wait does not depend on what is reported."""
+    checked on it. All rules run, in order: which rule claims a wait does not depend on what is reported. Where the run
+    was counted, the findings say how often they occur in it, and lines that no window recorded are among them."""
     inspection = Inspection(timeline)
     not_checked: list[NotChecked] = []
     for rule in RULES:
+        if timeline.only_counted and (rule.counted or "hazards" not in rule.needs):
+            if not rule.counted:
+                not_checked.append(NotChecked(rule=rule.code, why=ONLY_COUNTED, rank=timeline.trace.rank))
+            continue
         if timeline.launch_blocking and rule.needs_async_launches:
             not_checked.append(NotChecked(rule=rule.code, why=SERIAL, rank=timeline.trace.rank))
             continue
@@ -97,7 +109,7 @@ def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
             not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, partial=True))
         if isinstance(rule, RankRule):
             inspection.hits += rule.find(inspection)
-    return _related_by_copies(inspection.hits), not_checked
+    return _related_by_copies(add_run(inspection.hits, timeline, COUNTED)), not_checked
 
 
 def _why_doubted(rule: Rule, timeline: Timeline) -> str | None:

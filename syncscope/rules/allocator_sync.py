@@ -12,9 +12,16 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.schema.findings import Severity
 from syncscope.timeline import Timeline
-from syncscope.timeline.allocations import asks_for_memory, find_owners, in_empty_cache, number_runs
+from syncscope.timeline.allocations import (
+    asks_for_memory,
+    find_owners,
+    in_empty_cache,
+    is_empty_cache,
+    number_runs,
+)
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.places import NOWHERE
+from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 
 REGULAR = 0.5
@@ -52,6 +59,7 @@ class AllocatorSync(WaitRule):
     severity = "warning"
     needs = ("runtime",)
     gated = False
+    counted = True
     question = Intervention.REMOVE_ALLOCATION
     advice = (
         Advice(
@@ -70,6 +78,9 @@ class AllocatorSync(WaitRule):
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         places = timeline.places
         return asks_for_memory(waits, places) | in_empty_cache(waits, places)
+
+    def claims_counted(self, counted: PlacedWait) -> bool:
+        return is_empty_cache(counted.place)
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         occurrences, emptied = super().occurrences(waits, timeline), in_empty_cache(waits, timeline.places)

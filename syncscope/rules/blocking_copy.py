@@ -9,6 +9,7 @@ from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.op_chains import in_library, matching, only_copies
+from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 
 
@@ -40,6 +41,7 @@ class BlockingCopy(WaitRule):
     severity = "error"
     needs = ("runtime",)
     gated = True
+    counted = True
     question = Intervention.COPY_ASYNCHRONOUSLY
     advice = (
         *BY_OP,
@@ -60,6 +62,10 @@ class BlockingCopy(WaitRule):
         completes = matching(waits, only_copies) | ((waits.copy_call >= 0) & bare)
         claimed: Bools = copies & completes & ~in_library(waits, timeline.places)
         return claimed
+
+    def claims_counted(self, counted: PlacedWait) -> bool:
+        copies = counted.wait.direction is not None or only_copies(counted.ops)
+        return copies and not counted.wait.non_blocking
 
     def message(self, group: Group) -> str:
         direction, memory = _copied(group)

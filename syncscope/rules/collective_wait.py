@@ -12,12 +12,15 @@ from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.collective_waits import (
     UNUSED,
+    asks_for_unused,
     cut_at_collective,
     in_collectives,
+    is_collective,
     number_calls,
     strip_collective,
 )
 from syncscope.timeline.intervals import Bools
+from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 from syncscope.timeline.waits import is_wait
 
@@ -51,6 +54,8 @@ class CollectiveWait(WaitRule):
     severity = "error"
     needs = ("runtime", "cpu_op")
     gated = True
+    counted = True
+    waits_many_times = True
     question = Intervention.REMOVE_WAIT
     brings_copy = True
     advice = (
@@ -77,6 +82,10 @@ class CollectiveWait(WaitRule):
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         return in_collectives(waits, timeline.places, timeline.ops) & is_wait(waits.kind)
+
+    def claims_counted(self, counted: PlacedWait) -> bool:
+        ops, place = counted.ops, counted.place
+        return is_collective(place, ops) or (bool(ops) and asks_for_unused(ops, place))
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         occurrences = super().occurrences(waits, timeline)

@@ -7,6 +7,7 @@ from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.op_chains import Chain, has_dynamic_shape, in_library, matching
+from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 
 
@@ -37,6 +38,7 @@ class DynamicShape(WaitRule):
     severity = "error"
     needs = ("runtime", "cpu_op")
     gated = True
+    counted = True
     question = Intervention.REMOVE_WAIT
     brings_copy = True
     advice = (
@@ -50,6 +52,9 @@ class DynamicShape(WaitRule):
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         return matching(waits, has_dynamic_shape) & ~in_library(waits, timeline.places)
+
+    def claims_counted(self, counted: PlacedWait) -> bool:
+        return has_dynamic_shape(counted.ops)
 
     def message(self, group: Group) -> str:
         return f"{group.subject} waits to learn the size of its result ({_public_op(group.ops)})"

@@ -8,6 +8,7 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule, waited_for_nothing
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools
+from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 
 TARGETS = {"device": "everything on the device", "event": "an event", "stream": "a stream"}
@@ -43,6 +44,7 @@ class ExplicitSync(WaitRule):
     severity = "error"
     needs = ("runtime",)
     gated = True
+    counted = True
     question = Intervention.REMOVE_WAIT
     advice = (
         Advice(
@@ -81,6 +83,9 @@ class ExplicitSync(WaitRule):
         targeted = np.array([kind in TARGETS for kind in waits.kind], dtype=bool)
         claimed: Bools = asked | (targeted & bare & unseen)
         return claimed
+
+    def claims_counted(self, counted: PlacedWait) -> bool:
+        return _asks_to_wait(counted.place)
 
     def message(self, group: Group) -> str:
         kind = group.timeline.waits.kind[group.rows.wait[0]]

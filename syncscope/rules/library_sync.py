@@ -6,9 +6,13 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
-from syncscope.timeline.op_chains import is_foreign, ops_of
+from syncscope.timeline.op_chains import is_foreign, only_copies, ops_of
+from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 from syncscope.timeline.waits import is_wait
+
+ENTRIES = ("torch.linalg.", "torch.unique", "Tensor.coalesce")
+"""How the names begin under which the collector records functions that wait without PyTorch's knowledge."""
 
 
 class LibrarySync(WaitRule):
@@ -34,6 +38,7 @@ class LibrarySync(WaitRule):
     severity = "error"
     needs = ("runtime", "cpu_op")
     gated = True
+    counted = True
     question = Intervention.REMOVE_WAIT
     brings_copy = True
     advice = (
@@ -48,6 +53,10 @@ class LibrarySync(WaitRule):
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         return is_wait(waits.kind)
+
+    def claims_counted(self, counted: PlacedWait) -> bool:
+        explained = bool(counted.ops) and not only_copies(counted.ops)
+        return explained or counted.wait.name.startswith(ENTRIES)
 
     def ops_for_advice(self, group: Group) -> tuple[str, ...]:
         """Down to another library's operator: what that does inside is not the program's choice."""

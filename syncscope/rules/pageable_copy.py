@@ -6,6 +6,7 @@ from syncscope.rules.base.occurrences import between_host_and_device, of_copies
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
+from syncscope.timeline.run import PlacedWait
 
 HELD = ": it looks asynchronous, but the host sits in the call until the copy is staged"
 AT_ONCE = "; the driver took the bytes at once, so the host was not held here, as it would be by a larger copy"
@@ -41,6 +42,7 @@ class PageableCopy(RankRule):
     severity = "warning"
     needs = ("runtime", "device")
     gated = True
+    counted = True
     question = Intervention.COPY_ASYNCHRONOUSLY
     advice = (
         *BY_OP,
@@ -67,6 +69,9 @@ class PageableCopy(RankRule):
         timeline, copies = inspection.timeline, inspection.timeline.copies
         pageable = between_host_and_device(copies) & (copies.memory == "pageable")
         return self.hits(timeline, of_copies(copies.take(pageable & ~inspection.part_of_read(copies.wait)), timeline))
+
+    def claims_counted(self, counted: PlacedWait) -> bool:
+        return counted.wait.pageable and counted.wait.non_blocking
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
         copies = timeline.copies

@@ -7,6 +7,7 @@ from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.op_chains import in_library, matching, ops_of, reads_scalar
+from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 
 
@@ -40,12 +41,16 @@ class ScalarRead(WaitRule):
     severity = "error"
     needs = ("runtime", "cpu_op")
     gated = True
+    counted = True
     question = Intervention.REMOVE_READ
     brings_copy = True
     advice = (*PYTORCH_CODE, *SHAPES, *READS, READ)
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         return matching(waits, reads_scalar) & ~in_library(waits, timeline.places)
+
+    def claims_counted(self, counted: PlacedWait) -> bool:
+        return reads_scalar(counted.ops)
 
     def message(self, group: Group) -> str:
         outer = ops_of(group.ops)[:1]

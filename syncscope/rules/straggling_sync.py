@@ -88,7 +88,22 @@ class StragglingSync(RunRule):
         return msgspec.structs.replace(report, traces=traces, between_ranks=None)
 
     def compare(self, traces: Sequence[TraceInfo], findings: Sequence[Finding]) -> RunFindings:
-        ranks = {number: info for number, info in enumerate(traces) if self.can_compare(info)}
+        phases: dict[str | None, dict[int, TraceInfo]] = {}
+        for number, info in enumerate(traces):
+            if self.can_compare(info):
+                phases.setdefault(info.phase, {})[number] = info
+        compared = [self._compare_phase(ranks, findings) for ranks in phases.values()]
+        between = [(one.between_ranks, ranks) for one, ranks in zip(compared, phases.values(), strict=True)]
+        # The report has room for one phase: training, else the first.
+        between.sort(key=lambda pair: not any(info.in_training for info in pair[1].values()))
+        return RunFindings(
+            tuple(finding for one in compared for finding in one.findings),
+            tuple(entry for one in compared for entry in one.not_checked),
+            next((table for table, _ in between if table is not None), None),
+        )
+
+    def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:
+        """What is between the ranks in one phase."""
         distinct = {info.rank for info in ranks.values()} - {None}
         lateness = compare_ranks(ranks) if len(distinct) == len(ranks) > 1 else None
         if lateness is None or not lateness.steps:
@@ -127,6 +142,7 @@ class StragglingSync(RunRule):
             f"step: its device is idle for {say_ms(late.idle / steps)} ms before, "
             f"{BECAUSE.get(delay.cause, delay.cause)}{where}",
             fix=self.advise(),
+            phase=info.phase,
             saving_null_why=self.question.why,
         )
 

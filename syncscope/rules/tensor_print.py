@@ -9,7 +9,8 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
-from syncscope.timeline.prints import strip_formatter
+from syncscope.timeline.prints import FORMATTER, strip_formatter
+from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 
 
@@ -39,6 +40,8 @@ class TensorPrint(WaitRule):
     severity = "error"
     needs = ("runtime", "cpu_op")
     gated = True
+    counted = True
+    waits_many_times = True
     question = Intervention.REMOVE_HOST_WORK
     brings_copy = True
     advice = (
@@ -56,6 +59,9 @@ class TensorPrint(WaitRule):
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         printed: Bools = timeline.prints[waits.row] >= 0
         return printed
+
+    def claims_counted(self, counted: PlacedWait) -> bool:
+        return counted.place.runs_through(FORMATTER)
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         occurrences = super().occurrences(waits, timeline)

@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
+
+from syncscope.schema.counting import PhaseKind
 
 Severity = Literal["error", "warning", "note"]
 Status = Literal["unexpected", "expected", "baseline"]
 SiteSource = Literal["hook", "stack", "op", "count"]
 """``count``: no window recorded it, but it was counted over the run."""
+UNEXPLAINED: Final = "SYN100"
+"""The rule of a counted wait whose op is not known. Baselines, expectations and reports match it with any rule about
+waits at the same expression."""
+TRAINING: Final[PhaseKind] = "train"
+"""The kind of phase that a run is judged by, where it has one; the names of such phases begin with it."""
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 
@@ -85,6 +92,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     """Occurrences inside the recorded steps (in the whole trace where it has no steps)."""
     per_step: float | None
+    """Of the recorded steps; ``None`` where there are none of its phase."""
     bytes: int | None = None
     """Bytes copied by all occurrences together."""
     stall_ms_per_step: float | None = None
@@ -101,16 +109,21 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     phase: str | None = None
     """The phase of the program, where the run was counted."""
     run_per_step: float | None = None
-    """Occurrences a step of that phase over the whole run; ``None`` where they were not counted."""
+    """Occurrences a step of that phase over the whole run (each time that the program enters it, where the phase has no
+    steps); ``None`` where they were not counted."""
     run_per_step_low: float | None = None
     run_per_step_high: float | None = None
-    """The 95 % interval where only some steps were counted; equal to ``run_per_step`` where all were."""
+    """The 95 % interval where only some steps were counted, ``None`` where those are too few to tell; equal to
+    ``run_per_step`` where all were counted."""
     occurrences: int | None = None
     """In that phase over the whole run; an estimate where only some steps were counted."""
     run_steps: tuple[int, int] | None = None
     """The first and the last step of the phase, from 0, in which it was counted."""
     run_stall_ms_per_step: float | None = None
+    """Milliseconds blocked a step of that phase over the whole run: measured, where the entry point is wrapped, else as
+    long an occurrence as in the recorded steps."""
     run_saving_ms_per_step: float | None = None
+    """The saving of an occurrence in the recorded steps, as often as it occurs over the whole run."""
     first_ns: int | None = None
     """Start of the first occurrence, ns since the trace's base: where a timeline jumps to."""
     message: str
@@ -161,7 +174,7 @@ def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Find
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings in order: unexpected first, notes last, then by saving. Where the saving is unknown, by severity and
-    blocked time."""
+    blocked time. Among equals, those of training come first."""
     return tuple(sorted(findings, key=_place))
 
 
@@ -175,6 +188,7 @@ def _place(finding: Finding) -> tuple[object, ...]:
         -(saving or 0.0),
         SEVERITIES.index(finding.severity),
         -next((ms for ms in blocked if ms is not None), 0.0),
+        finding.phase is not None and not finding.phase.startswith(TRAINING),
         finding.trace,
         finding.rule,
         finding.site.file if finding.site else "",

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from syncscope.schema.findings import Finding, Frame, Site, SiteSource, Sketch
+from syncscope.schema.findings import TRAINING, Finding, Frame, Site, SiteSource, Sketch
 from syncscope.schema.hta import HTA
 from syncscope.schema.ranks import BetweenRanks, MissingRanks, Unread
 from syncscope.schema.run import Run
@@ -125,7 +125,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     torch: str | None
     has: tuple[str, ...]
     """What the trace holds: ``runtime``, ``cpu_op``, ``cuda_sync``, ``stacks``, ``sites``, ``steps``,
-    ``attribution``, ``hazards``."""
+    ``attribution``, ``hazards``, ``counts`` (the waits of the whole run were counted)."""
     steps: Steps
     coverage: Coverage
     overlap: Overlap | None
@@ -149,6 +149,17 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The phase of the program that was recorded; ``None`` where the recording does not say."""
     run: Run | None = None
     """``None`` where only these steps were looked at."""
+
+    @property
+    def in_training(self) -> bool:
+        """Whether its phase is one of training."""
+        phases = self.run.phases if self.run else ()
+        return any(phase.name == self.phase and phase.kind == TRAINING for phase in phases)
+
+    @property
+    def only_counted(self) -> bool:
+        """Whether the run was counted, and no window of it is in the trace."""
+        return "counts" in self.has and "runtime" not in self.has and not self.steps.count
 
 
 class NotChecked(msgspec.Struct, frozen=True, kw_only=True):

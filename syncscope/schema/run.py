@@ -29,7 +29,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """Of the time that was counted."""
     step_ms: StepTime | None
     waits_per_step: float | None
-    """``None`` where it has no steps, or nothing was counted."""
+    """Of a phase without steps, waits each time that the program entered it; ``None`` where nothing was counted."""
     recorded: bool
     """Windows of it were recorded."""
 
@@ -66,6 +66,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Of all training phases; without training, of the longest phase."""
     counted: Counted | None
     """``None`` where waits were not counted."""
+    pid: int | None = None
+    """The process that wrote the trace."""
     processes: int = 1
     """How many processes of this run left a trace."""
     shared_device: bool | None = None

@@ -15,10 +15,11 @@ from syncscope.timeline.tables import Calls, Waits
 
 def in_empty_cache(waits: Waits, places: tuple[Place, ...]) -> Bools:
     """Which waits (n,) are inside ``torch.cuda.empty_cache()``."""
-    return np.array([_is_empty_cache(places[place]) for place in waits.place], dtype=bool)
+    return np.array([is_empty_cache(places[place]) for place in waits.place], dtype=bool)
 
 
-def _is_empty_cache(place: Place) -> bool:
+def is_empty_cache(place: Place) -> bool:
+    """Whether the place is a call of ``torch.cuda.empty_cache()``."""
     at = place.at
     inside = at is not None and at.function.endswith("empty_cache") and at.file.endswith("torch/cuda/memory.py")
     return inside or place.entry.endswith("empty_cache")

@@ -44,9 +44,7 @@ def in_collectives(waits: Waits, places: tuple[Place, ...], ops: Ops) -> Bools:
     searching = set(ops.tid[ops.name == UNUSED].tolist())
     inside: Bools = np.array(
         [
-            _find_entry(place) >= 0
-            or place.entry.startswith(ENTRIES)
-            or any(op.startswith(NAMESPACE) for op in chain)
+            is_collective(place, chain)
             or asks_for_unused(chain, place)
             or (chain == CALLBACK and bool(searching) and tid not in searching)
             for place, chain, tid in zip((places[i] for i in waits.place), waits.ops, waits.tid.tolist(), strict=True)
@@ -57,6 +55,12 @@ def in_collectives(waits: Waits, places: tuple[Place, ...], ops: Ops) -> Bools:
     before = last_before(waits.ts[bare], waits.tid[bare], ops.row, ops.ts, ops.tid)
     inside[bare] |= np.array([BARRIER in ops.chain(int(row)) for row in before], dtype=bool)
     return inside
+
+
+def is_collective(place: Place, ops: tuple[str, ...]) -> bool:
+    """Whether the place, or an op, is one of a collective."""
+    named = place.entry.startswith(ENTRIES) or any(op.startswith(NAMESPACE) for op in ops)
+    return named or _find_entry(place) >= 0
 
 
 def _find_entry(place: Place) -> int:

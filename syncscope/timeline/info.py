@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ from syncscope.schema.report import Coverage, EachStep, Meetings, Steps, StepSou
 from syncscope.timeline.collectives import find_meetings, places_behind
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.overlap import is_compute, union_of
+from syncscope.timeline.run import describe_run
 from syncscope.timeline.steps import exposed_copies
 from syncscope.timeline.waits import is_wait
 
@@ -34,10 +36,25 @@ def describe(timeline: Timeline) -> TraceInfo:
         overlap=timeline.overlap,
         each_step=_measure_each_step(timeline),
         files=recording.files if recording else None,
-        warnings=tuple(dict.fromkeys((*trace.warnings, *contradictions, *notes))),
+        warnings=tuple(dict.fromkeys((*trace.warnings, *contradictions, *_about_run(timeline), *notes))),
         lost=trace.lost,
         meetings=_find_meetings(timeline),
+        phase=recording.phase if recording else None,
+        run=describe_run(recording),
     )
+
+
+def _about_run(timeline: Timeline) -> Iterator[str]:
+    """What the reader must know of the run, one sentence each."""
+    run = timeline.trace.recording.run if timeline.trace.recording else None
+    if run is None:
+        return
+    if timeline.only_counted:
+        yield "no window was recorded: waits were counted, and what they cost is not known"
+    if not run.complete:
+        yield f"the program was killed or had not ended: its first {run.time_ns * 1e-9:,.1f} s were counted"
+    if run.dropped:
+        yield f"{run.dropped:,} waits at further places were not kept"
 
 
 def measure_steps(timeline: Timeline) -> Steps:

@@ -25,6 +25,7 @@ from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places, RecordedCalls
 from syncscope.timeline.prints import find_prints
 from syncscope.timeline.python_stacks import PythonStacks, is_user
+from syncscope.timeline.run import PlacedWait, place_waits
 from syncscope.timeline.steps import find_blocked, find_span, step_of
 from syncscope.timeline.tables import (
     Activities,
@@ -258,6 +259,20 @@ class Timeline(Tables):
         return round(float(inside) * 1e-6 / max(len(steps), 1), 6)
 
     @cached_property
+    def counted(self) -> tuple[PlacedWait, ...]:
+        """The waits that were counted over the run, in the phases that this trace speaks for."""
+        return place_waits(self.trace.recording)
+
+    @cached_property
+    def only_counted(self) -> bool:
+        """Whether the run was counted, and no window of it is in the trace."""
+        recording = self.trace.recording
+        if recording is None or recording.run is None or not recording.run.counted:
+            return False
+        tables = (self.trace.runtime, self.trace.device, self.trace.ops)
+        return not (len(self.steps) or recording.sites or recording.bare or any(len(table) for table in tables))
+
+    @cached_property
     def step_figures(self) -> StepFigures:
         """How many steps there are and how long they take, bare and profiled."""
         return measure_steps(self)
@@ -280,6 +295,7 @@ class Timeline(Tables):
             "steps": len(trace.steps) > 0,
             "attribution": recording is not None and recording.attribution is not None,
             "hazards": recording is not None and recording.hazards is not None,
+            "counts": recording is not None and recording.run is not None and recording.run.counted,
         }
         return tuple(name for name, there in present.items() if there)
 

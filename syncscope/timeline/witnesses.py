@@ -1,8 +1,8 @@
 """Hold the rows of a trace against each other: what one kind of row says must be there, and is not, was lost.
 
-PyTorch's warnings and the recorded calls are witnesses of waits, device rows of the calls that launched them, calls of
-device rows, ops of what they always do, and the events of when the steps were. Each check asks only for what every
-undamaged trace holds, so that a program that never waits stays clean.
+PyTorch's warnings, the recorded calls and the count of the run are witnesses of waits, device rows of the calls that
+launched them, calls of device rows, ops of what they always do, and the events of when the steps were. Each check asks
+only for what every undamaged trace holds, so that a program that never waits stays clean.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ def find_disagreements(timeline: Timeline) -> tuple[Disagreement, ...]:
             *_about_commands(timeline),
             *_about_ops(timeline),
             *_about_names(timeline),
+            *_about_counts(timeline),
         ]
     return tuple(found)
 
@@ -231,6 +232,26 @@ def _about_names(timeline: Timeline) -> tuple[Disagreement, ...]:
         "runtime", unreadable,
         "the name of a runtime call is not readable",
         "the names of {} runtime calls are not readable",
+    )  # fmt: skip
+
+
+def _about_counts(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Lines that PyTorch warned of in every single step of the phase, and where no recorded step waits."""
+    recording = timeline.trace.recording
+    if recording is None or len(timeline.steps) < 2:
+        return ()
+    waited = {(timeline.places[place].site, timeline.places[place].at) for place in set(timeline.waits.place.tolist())}
+    always = {
+        (one.place.site, one.place.at)
+        for one in timeline.counted
+        if one.wait.kind == "warning"
+        and one.phase.name == recording.phase
+        and one.wait.steps >= one.phase.steps > len(timeline.steps)
+    }
+    return _disagree(
+        "runtime", len(always - waited),
+        "a line waited in every step of the run, and the trace does not hold the wait",
+        "{} lines waited in every step of the run, and the trace does not hold the waits",
     )  # fmt: skip
 
 

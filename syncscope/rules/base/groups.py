@@ -40,6 +40,14 @@ def say_ms(ms: float) -> str:
     return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
 
 
+def key_of(place: Place, ops: tuple[str, ...] = ()) -> tuple[str, str, str | None, int]:
+    """What the fingerprint of a finding is made of, but for its rule."""
+    site = place.site
+    if site is None:
+        return "", " ".join(ops), None, place.ordinal
+    return site.file, site.function, site.expression, place.ordinal
+
+
 @dataclass(frozen=True)
 class Group:
     """The occurrences of one rule at one place."""
@@ -120,10 +128,9 @@ class Group:
 
     def finding(self, code: str, name: str, severity: Severity, message: str, fix: str) -> Finding:
         """The group as a finding of the rule with this code and name."""
-        timeline, place, site = self.timeline, self.place, self.place.site
+        timeline, place = self.timeline, self.place
         count, steps, rows = len(np.unique(self.inside.unit)), self.steps, self.rows
         stall = self.total("stall")
-        key = (site.file, site.function, site.expression) if site else ("", " ".join(self.ops), None)
         threads, times = np.unique(rows.tid, return_counts=True)
         return Finding(
             rule=code,
@@ -131,7 +138,7 @@ class Group:
             severity=severity if count else "note",
             status="unexpected" if place.expected is None else "expected",
             reason=place.expected,
-            site=site,
+            site=place.site,
             at=place.at,
             chain=place.chain,
             site_source=place.source,
@@ -148,7 +155,7 @@ class Group:
             first_ns=int(rows.ts.min()),
             message=message + self._elsewhere(),
             fix=fix,
-            fingerprint=fingerprint(code, *key, place.ordinal),
+            fingerprint=fingerprint(code, *key_of(place, self.ops)),
         )
 
     def _elsewhere(self) -> str:

@@ -22,6 +22,7 @@ from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.op_chains import ops_of
 from syncscope.timeline.python_stacks import is_user
+from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 
 LIBRARIES = "<site-packages>/"
@@ -78,6 +79,8 @@ class Rule(ABC):
     """What the replay tries to find the saving, or why there is nothing to try."""
     advice: ClassVar[tuple[Advice, ...]]
     """What to write instead. The first entry that fits what is known of a finding is given."""
+    counted: ClassVar[bool] = False
+    """Whether the count of a whole run shows what it flags, without a window (``RankRule.claims_counted``)."""
     counts_as_wait: ClassVar[bool] = False
     """Whether its findings count against the budget of waits a step."""
     needs_async_launches: ClassVar[bool] = False
@@ -137,10 +140,16 @@ class RankRule(Rule):
 
     brings_copy: ClassVar[bool] = False
     """Whether a small copy that one of its waits completes is part of the wait, and no copy of the program's own."""
+    waits_many_times: ClassVar[bool] = False
+    """Whether one occurrence waits several times, so that its waits have to be counted together."""
 
     @abstractmethod
     def find(self, inspection: Inspection) -> list[Hit]:
         """What the rule finds."""
+
+    def claims_counted(self, counted: PlacedWait) -> bool:
+        """Whether a counted wait that no window recorded is this rule's. The first rule that claims it keeps it."""
+        return False
 
     def hits(self, timeline: Timeline, occurrences: Occurrences) -> list[Hit]:
         """One hit for each group of occurrences that ``reports`` keeps."""
@@ -180,13 +189,8 @@ class RankRule(Rule):
         """What is known of a group, from the outside in: library files and functions below the user's line, the
         function called there (``tensor()``, or ``[]``), ops, what the wait waits for, direction and memory of the
         copy, and ``many`` for many small copies."""
-        place, tables = group.place, group.timeline
-        users = [number for number, frame in enumerate(place.chain) if is_user(frame.file)]
-        for frame in place.chain[users[-1] + 1 if users else 0 :]:
-            yield frame.file.removeprefix(LIBRARIES)
-            yield frame.function.split(".")[-1]
-        name = called_name(place.running) or place.entry
-        yield name if name == "[]" else f"{name}()"
+        tables = group.timeline
+        yield from name_place(group.place)
         yield from self.ops_for_advice(group)
         wait, copy = int(group.rows.wait[0]), int(group.rows.copy[0])
         if wait >= 0:
@@ -196,6 +200,16 @@ class RankRule(Rule):
             yield str(tables.copies.memory[copy])
         if group.many_small:
             yield "many"
+
+
+def name_place(place: Place) -> Iterator[str]:
+    """What is known of a place, from the outside in, as in ``RankRule.names``."""
+    users = [number for number, frame in enumerate(place.chain) if is_user(frame.file)]
+    for frame in place.chain[users[-1] + 1 if users else 0 :]:
+        yield frame.file.removeprefix(LIBRARIES)
+        yield frame.function.split(".")[-1]
+    name = called_name(place.running) or place.entry
+    yield name if name == "[]" else f"{name}()"
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 
+from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 from syncscope.trace import model
 from syncscope.trace.decoding.columns import integer
@@ -40,10 +44,12 @@ class Contents:
 
 
 def build_trace(contents: Contents, path: str) -> Trace:
-    """The trace in the contents of a file. Raises :class:`TraceError` when it holds nothing of a device."""
-    _refuse_without_device(contents, path)
+    """The trace in the contents of a file. Raises :class:`TraceError` when it holds nothing of a device: no event, and
+    no count of a run."""
     document, warnings = contents.document, list(contents.warnings)
     recording = _recording(document.syncscope, path, warnings)
+    if recording is None or recording.run is None:
+        _refuse_without_device(contents, path)
     frames = _Frames(contents.tables)
     aliases = {} if recording is None else {integer(tid): native for tid, native in recording.thread_aliases.items()}
     frames.rename_threads(aliases)
@@ -187,12 +193,52 @@ def _recording(key: object, path: str, warnings: list[str]) -> Recording | None:
     if isinstance(version, int) and version > FORMAT:
         raise TraceError(path, f"was recorded by a newer syncscope (format {version}): upgrade syncscope")
     try:
-        recording = msgspec.convert(key, Recording)
+        without = {name: value for name, value in key.items() if name != "run"} if isinstance(key, dict) else key
+        recording = msgspec.convert(without, Recording)
         _check(recording)
     except (msgspec.ValidationError, ValueError) as error:
         warnings.append(Loss(f"the syncscope key is malformed and is ignored: {one_line(str(error))}"))
         return None
-    return recording
+    run = _run(key.get("run") if isinstance(key, dict) else None, recording, warnings)
+    return msgspec.structs.replace(recording, run=run)
+
+
+def _run(key: object, recording: Recording, warnings: list[str]) -> RecordedRun | None:
+    """What the recording counted over the run, ``None`` when absent or malformed."""
+    if key is None:
+        return None
+    try:
+        run = msgspec.convert(key, RecordedRun)
+        _check_run(run, recording)
+    except (msgspec.ValidationError, ValueError) as error:
+        warnings.append(Loss(f"what was counted over the run is malformed and is ignored: {one_line(str(error))}"))
+        return None
+    return run
+
+
+def _check_run(run: RecordedRun, recording: Recording) -> None:
+    """Check what the types cannot express. Raises ``ValueError``."""
+    phases, stacks = range(len(run.phases)), range(len(recording.stacks))
+    names = [phase.name for phase in run.phases]
+    if any(number not in phases for number in [wait.phase for wait in run.waits] + [part.phase for part in run.bins]):
+        raise ValueError("a wait or a stretch names a phase that is not there")
+    if any(wait.stack not in stacks for wait in run.waits):
+        raise ValueError("a wait names a stack that is not there")
+    if len(set(names)) < len(names):
+        raise ValueError("two phases have one name")
+    if recording.phase is not None and recording.phase not in names:
+        raise ValueError("it does not hold the phase that was recorded")
+    if any(number < 0 for part in (run, *run.phases, *run.waits, *run.bins) for number in _amounts(part)):
+        raise ValueError("a number is negative")
+    if any(phase.counted_steps > phase.steps or phase.one_in < 1 for phase in run.phases):
+        raise ValueError("more steps were counted than there were")
+    if not all(map(math.isfinite, (run.overhead_share or 0.0, *(phase.one_in for phase in run.phases)))):
+        raise ValueError("a number is not finite")
+
+
+def _amounts(part: msgspec.Struct) -> Iterator[Any]:
+    """The numbers of a part, which all say how much or how many."""
+    return (value for value in msgspec.structs.astuple(part) if isinstance(value, int | float))
 
 
 def _check(recording: Recording) -> None:

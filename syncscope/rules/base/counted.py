@@ -1,0 +1,270 @@
+"""What was counted over the whole run: how often the findings occur, and the lines that no window recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import msgspec
+
+from syncscope.rules.base.groups import key_of, to_ms
+from syncscope.rules.base.rule import Hit, RankRule, name_place
+from syncscope.schema.counting import RecordedPhase
+from syncscope.schema.findings import Finding, Severity, fingerprint
+from syncscope.timeline import Place, Timeline
+from syncscope.timeline.collective_waits import strip_collective
+from syncscope.timeline.op_chains import known_op, ops_of
+from syncscope.timeline.prints import FORMATTER, strip_formatter
+from syncscope.timeline.run import PlacedWait, counted_turns, turns
+
+NO_WINDOW = "no window recorded it"
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """Occurrences a step."""
+
+    mean: float
+    deviation: float
+    """Standard deviation of ``mean``, 0 where every step was counted."""
+    freedom: int
+    """Degrees of freedom of ``deviation``."""
+
+    @property
+    def bounds(self) -> tuple[float, float] | tuple[None, None]:
+        """The 95 % interval, ``None`` where it cannot be told."""
+        if self.freedom < 1:
+            return None, None
+        half = quantile(self.freedom) * self.deviation if self.deviation else 0.0
+        return max(0.0, self.mean - half), self.mean + half
+
+    def times(self, share: float) -> Frequency:
+        return replace(self, mean=self.mean * share, deviation=self.deviation * share)
+
+
+def quantile(freedom: int) -> float:
+    """The number of standard deviations that hold 95 % of Student's t distribution, from its Cornish-Fisher
+    expansion: within 1 % from three degrees of freedom on."""
+    z = 1.959964
+    return (
+        z
+        + (z**3 + z) / (4 * freedom)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    )
+
+
+@dataclass(frozen=True)
+class CountedLine:
+    """The counted waits of a phase at one place."""
+
+    phase: RecordedPhase
+    place: Place
+    waits: tuple[PlacedWait, ...]
+
+    @cached_property
+    def certain(self) -> tuple[PlacedWait, ...]:
+        """Those that surely waited."""
+        return tuple(one for one in self.waits if not one.wait.may_wait)
+
+    @property
+    def known(self) -> tuple[PlacedWait, ...]:
+        return self.certain or self.waits
+
+    @property
+    def run_steps(self) -> tuple[int, int] | None:
+        if not self.phase.steps:
+            return None
+        return min(one.wait.first_step for one in self.known), max(one.wait.last_step for one in self.known)
+
+    @property
+    def only_first_step(self) -> bool:
+        """Whether it waits in the phase's first step alone, to warm up, though there were more."""
+        return self.run_steps == (0, 0) and self.phase.steps > 1
+
+    @property
+    def blocked_ms_per_step(self) -> float | None:
+        """``None`` where not every wait was timed."""
+        blocked = [one.wait.blocked_ns for one in self.certain if one.wait.blocked_ns is not None]
+        turned = counted_turns(self.phase)
+        return to_ms(sum(blocked), turned) if blocked and len(blocked) == len(self.certain) and turned else None
+
+    def frequency(self, several: bool) -> Frequency | None:
+        """Occurrences a step; ``None`` where no step of the phase was counted.
+
+        With ``several``, each occurrence waits several times. Then those of the stack that waits least often are
+        counted, among the stacks that wait in the most steps.
+        """
+        counted, every = counted_turns(self.phase), turns(self.phase)
+        if not counted:
+            return None
+        waits = [one.wait for one in self.known]
+        if several:
+            waits = [min(waits, key=lambda wait: (-wait.steps, wait.count))]
+        mean = sum(wait.count for wait in waits) / counted
+        if counted >= every:
+            return Frequency(mean, 0.0, counted)
+        rest = 1 - counted / every
+        # Nothing is known of how the stacks go together, so at worst all of them vary alike.
+        spread = sum(math.sqrt(max(wait.squares - wait.count**2 / counted, 0.0)) for wait in waits)
+        return Frequency(mean, spread * math.sqrt(rest / counted / max(counted - 1, 1)), counted - 1)
+
+
+def find_lines(timeline: Timeline) -> list[CountedLine]:
+    """The lines that were counted in the phases that a trace speaks for, in the order that they were first seen."""
+    groups: dict[object, list[PlacedWait]] = {}
+    for one in timeline.counted:
+        place = _seen_from_outside(one.place)
+        groups.setdefault((one.phase.name, _key(place)), []).append(one)
+    return [CountedLine(group[0].phase, _seen_from_outside(group[0].place), tuple(group)) for group in groups.values()]
+
+
+def _seen_from_outside(place: Place) -> Place:
+    """The place of a print or a collective as a whole."""
+    if place.runs_through(FORMATTER):
+        return replace(strip_formatter(place), entry="print")
+    return strip_collective(place)
+
+
+def _key(place: Place) -> tuple[object, ...]:
+    return place.site, place.ordinal, place.at, place.expected
+
+
+def add_run(hits: Sequence[Hit], timeline: Timeline, rules: Sequence[RankRule]) -> list[Hit]:
+    """The hits with how often they occur over the run, and those of the lines that no window recorded."""
+    recording = timeline.trace.recording
+    if recording is None or (recording.phase is None and recording.run is None):
+        return list(hits)
+    lines = find_lines(timeline)
+    mine = [line for line in lines if line.phase.name == recording.phase]
+    known: set[int] = set()
+    counted = []
+    waits: dict[int, set[int]] = {}
+    matched = [_match(hit, mine) for hit in hits]
+    for hit, line in zip(hits, matched, strict=True):
+        if line is not None:
+            known.add(id(line))
+            waits.setdefault(id(line), set()).update(hit.waits)
+    several = {rule.code for rule in rules if rule.waits_many_times}
+    for hit, line in zip(hits, matched, strict=True):
+        finding = msgspec.structs.replace(hit.finding, phase=recording.phase)
+        if line is not None:
+            finding = _with_frequency(hit, finding, line, len(waits[id(line)]), finding.rule in several)
+        counted.append(replace(hit, finding=finding))
+    unseen = [line for line in lines if id(line) not in known]
+    return counted + [Hit(_found(line, timeline, rules)) for line in unseen]
+
+
+def _match(hit: Hit, lines: Iterable[CountedLine]) -> CountedLine | None:
+    """The counted line that a hit is at, if it is about waits or copies."""
+    finding = hit.finding
+    if finding.site_source != "hook" or not (hit.waits or hit.copies):
+        return None
+    place = finding.site, finding.at, finding.reason
+    for line in lines:
+        own = line.place
+        if place == (own.site, own.at, own.expected) and finding.fingerprint == fingerprint(finding.rule, *key_of(own)):
+            return line
+    return None
+
+
+def _with_frequency(hit: Hit, finding: Finding, line: CountedLine, waits: int, several: bool) -> Finding:
+    """The finding with its frequency over the run. ``waits`` is how many waits all findings at the line recorded,
+    ``several`` whether each occurrence waits several times."""
+    if not line.certain:
+        return finding  # it waits at times: only the window knows when
+    frequency = line.frequency(several)
+    share = len(hit.waits) / waits if hit.waits and not several else 1.0
+    finding = _add(finding, line, frequency and frequency.times(share))
+    if finding.run_per_step is None or finding.stall_ms_per_step is None:
+        return finding
+    stall = line.blocked_ms_per_step
+    if stall is None and finding.per_step:
+        stall = finding.stall_ms_per_step / finding.per_step * finding.run_per_step
+    elif stall is not None:
+        stall *= share
+    return msgspec.structs.replace(finding, run_stall_ms_per_step=None if stall is None else round(stall, 6))
+
+
+def _add(finding: Finding, line: CountedLine, frequency: Frequency | None) -> Finding:
+    if frequency is None:
+        return msgspec.structs.replace(finding, run_steps=line.run_steps)
+    low, high = frequency.bounds
+    return msgspec.structs.replace(
+        finding,
+        run_per_step=_round(frequency.mean),
+        run_per_step_low=_round(low),
+        run_per_step_high=_round(high),
+        occurrences=round(frequency.mean * turns(line.phase)),
+        run_steps=line.run_steps,
+    )
+
+
+def _round(number: float | None) -> float | None:
+    return None if number is None else round(number, 9)
+
+
+def _found(line: CountedLine, timeline: Timeline, rules: Sequence[RankRule]) -> Finding:
+    """The finding of a line that no window recorded."""
+    place, first, recording = line.place, line.known[0], timeline.trace.recording
+    rule = rules[-1] if not line.certain else next(rule for rule in rules if any(map(rule.claims_counted, line.known)))
+    entry = place.entry or first.wait.name
+    ops = next((one.ops for one in line.known if one.ops and rule.claims_counted(one)), ())
+    stepped = recording is not None and line.phase.name == recording.phase and len(timeline.steps) > 0
+    severity: Severity = "note" if not line.certain or line.only_first_step else rule.severity
+    finding = Finding(
+        rule=rule.code,
+        name=rule.name,
+        severity=severity,
+        status="unexpected" if place.expected is None else "expected",
+        reason=place.expected,
+        site=place.site,
+        at=place.at,
+        chain=place.chain,
+        site_source="count",
+        rank=timeline.trace.rank,
+        thread=first.wait.thread,
+        op=known_op(ops, entry) or None,
+        count=0,
+        per_step=0.0 if stepped else None,
+        saving_null_why=NO_WINDOW,
+        phase=line.phase.name,
+        run_stall_ms_per_step=line.blocked_ms_per_step,
+        message="",
+        fix=rule.advise(*_names(line, ops)).replace("{op}", next(iter(ops_of(ops)), entry or "it")),
+        fingerprint=fingerprint(rule.code, *key_of(place, ops)),
+    )
+    finding = _add(finding, line, line.frequency(rule.waits_many_times))
+    return msgspec.structs.replace(finding, message=_message(line, finding))
+
+
+def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
+    """What is known of a line, for the advice, as in ``RankRule.names``."""
+    wait = line.known[0].wait
+    yield from name_place(line.place)
+    yield from ops
+    if wait.name.startswith(("Event.", "Stream.")):
+        yield wait.name.split(".")[0].lower()
+    if wait.direction is not None:
+        yield wait.direction
+        yield "pageable" if wait.pageable else "pinned"
+
+
+def _message(line: CountedLine, finding: Finding) -> str:
+    place, phase = line.place, line.phase
+    subject = (place.site.expression if place.site else None) or place.entry or "a line"
+    seen = sum(one.wait.count for one in line.known) if finding.occurrences is None else finding.occurrences
+    times = f"{seen:,} time{'s' if seen != 1 else ''}"
+    if not phase.steps:
+        where = f"in {phase.name}, which ran {turns(phase):,} time{'s' if turns(phase) != 1 else ''}"
+    elif phase.counted_steps < phase.steps:
+        where = f"in {phase.steps:,} steps of {phase.name}, by those of {phase.counted_steps:,} of them"
+        times = f"about {times}"
+    else:
+        where = f"in {phase.steps:,} steps of {phase.name}"
+    if not line.certain:
+        return f"{subject} may wait for the device, which nothing tells: called {times} {where}"
+    warm = ", only in the first" if line.only_first_step else ""
+    return f"{subject} waits for the device: counted {times} {where}{warm}; {NO_WINDOW}"

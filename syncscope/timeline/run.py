@@ -1,0 +1,134 @@
+"""The whole run of the process that wrote a trace: its phases, and the places of the waits that were counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
+from syncscope.schema.findings import TRAINING
+from syncscope.schema.recording import Recording
+from syncscope.schema.run import Counted, Phase, Run, StepTime, Stretch
+from syncscope.timeline.attribution import ops_of_expression
+from syncscope.timeline.places import Place, recorded_place
+
+
+@dataclass(frozen=True)
+class PlacedWait:
+    """A counted wait, with what it refers to."""
+
+    wait: CountedWait
+    phase: RecordedPhase
+    place: Place
+    ops: tuple[str, ...] = ()
+    """The chain of ops around it, outermost first: from the attribution window, else from the expression where that
+    leaves no doubt."""
+
+
+def place_waits(recording: Recording | None) -> tuple[PlacedWait, ...]:
+    """The counted waits of the phases that this trace speaks for: its own, and in the main trace of a process those of
+    which no window was recorded. ``may_wait`` entries are among them."""
+    if recording is None or recording.run is None:
+        return ()
+    phases = recording.run.phases
+    mine = {number for number, phase in enumerate(phases) if speaks_for(recording, phase)}
+    ops = {seen.stack: seen.ops for seen in reversed(recording.attribution or ())}
+    placed = []
+    for wait in recording.run.waits:
+        if wait.phase in mine:
+            place = recorded_place(recording, wait.stack, wait.name, wait.expected)
+            known = ops.get(wait.stack) or ops_of_expression(place.running) or ()
+            placed.append(PlacedWait(wait, phases[wait.phase], place, known))
+    return tuple(placed)
+
+
+def speaks_for(recording: Recording, phase: RecordedPhase) -> bool:
+    """Whether what is found in a phase is reported for this trace."""
+    assert recording.run is not None
+    return phase.name == recording.phase or (recording.run.main and not phase.recorded)
+
+
+def turns(phase: RecordedPhase) -> int:
+    """How many times what is counted of a phase could have happened: its steps, else how often it was entered."""
+    return phase.steps or max(phase.times, 1)
+
+
+def counted_turns(phase: RecordedPhase) -> int:
+    """Those that were counted."""
+    return phase.counted_steps if phase.steps else turns(phase)
+
+
+def describe_run(recording: Recording | None) -> Run | None:
+    """The run in the report, as far as one trace of it knows."""
+    if recording is None or recording.run is None:
+        return None
+    run = recording.run
+    others = run.processes_on_device
+    judged = _main_phases(run)
+    return Run(
+        id=run.id,
+        seconds=_seconds(run.time_ns),
+        complete=run.complete,
+        stopped=run.stopped,
+        steps=sum(phase.steps for phase in judged),
+        counted=_counted(run, judged),
+        pid=recording.pid,
+        shared_device=None if others is None else others > 0,
+        main=run.main,
+        phases=tuple(_phase(run, number) for number in range(len(run.phases))),
+        stretches=tuple(
+            Stretch(
+                start_s=_seconds(one.start_ns),
+                seconds=_seconds(one.length_ns),
+                phase=one.phase,
+                steps=one.steps,
+                waits_per_step=round(one.waits / one.counted_steps, 4) if run.counted and one.counted_steps else None,
+                windows=one.windows,
+            )
+            for one in run.bins
+        ),
+    )
+
+
+def _main_phases(run: RecordedRun) -> list[RecordedPhase]:
+    """The phases of training, else the longest that has steps."""
+    training = [phase for phase in run.phases if phase.kind == TRAINING]
+    stepping = [phase for phase in run.phases if phase.steps] or run.phases
+    return training or sorted(stepping, key=lambda phase: -phase.time_ns)[:1]
+
+
+def _counted(run: RecordedRun, judged: list[RecordedPhase]) -> Counted | None:
+    if not run.counted:
+        return None
+    return Counted(
+        one_in=round(max((phase.one_in for phase in judged), default=1.0), 4), overhead_share=run.overhead_share
+    )
+
+
+def _phase(run: RecordedRun, number: int) -> Phase:
+    phase = run.phases[number]
+    waits = sum(wait.count for wait in run.waits if wait.phase == number and not wait.may_wait)
+    known = run.counted and counted_turns(phase) > 0
+    return Phase(
+        name=phase.name,
+        kind=phase.kind,
+        where=None if phase.file is None else _where(phase),
+        steps=phase.steps,
+        counted_steps=phase.counted_steps,
+        one_in=round(phase.one_in, 4),
+        times=phase.times,
+        share=round(phase.time_ns / run.time_ns, 6) if run.time_ns else 0.0,
+        step_ms=None
+        if phase.median_ns is None or phase.p95_ns is None
+        else StepTime(median=round(phase.median_ns * 1e-6, 6), p95=round(phase.p95_ns * 1e-6, 6)),
+        waits_per_step=round(waits / counted_turns(phase), 4) if known else None,
+        recorded=phase.recorded,
+    )
+
+
+def _where(phase: RecordedPhase) -> str:
+    line = f":{phase.line}" if phase.line is not None else ""
+    return f"{phase.file}{line}{f' {phase.function}' if phase.function else ''}"
+
+
+def _seconds(ns: int) -> float:
+    return round(ns * 1e-9, 6)
