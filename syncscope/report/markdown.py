@@ -75,7 +75,7 @@ def _cells(group: list[Finding], report: Report) -> list[str]:
         place += f"<br>{code(site.expression)}"
     if site and site.function:
         place += f"<br>in {code(site.function)}"
-    often = markdown(describe_cost(finding))
+    often = markdown(describe_cost(finding, report.traces))
     if len(group) > 1:
         often += f"<br>on {len(group)} of {len(report.traces)} traces"
     rule = f"{finding.severity}<br>**{markdown(finding.rule)}** {markdown(finding.name)}"
