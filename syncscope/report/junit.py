@@ -99,12 +99,8 @@ def _rule(cases: _Cases, rule: str, findings: Sequence[Finding], unseen: NotChec
     name = next((f"{known.code} {known.name}" for known in RULES if known.code == rule), rule)
     if findings:
         places = ", ".join(dict.fromkeys(format_location(finding.site) for finding in findings))
-        cases.add(
-            name,
-            "failure",
-            f"{count(len(group_alike(findings)), 'unexpected finding')}: {places}",
-            _text(findings, cases.traces),
-        )
+        found = f"{count(len(group_alike(findings)), 'unexpected finding')}: {places}"
+        cases.add(name, "failure", found, _text(findings, cases.traces))
     elif unseen is not None:
         cases.add(name, unseen_is, f"not checked: {unseen.why}")
     else:

@@ -47,8 +47,7 @@ def describe_caveats(run: Run) -> list[str]:
     """What must be known of a run to read its figures; a sentence each, mostly none."""
     caveats = []
     if not run.complete:
-        state = "this is the state written last"
-        caveats.append(f"The program was killed, or had not ended, after {seconds(run.seconds)}: {state}.")
+        caveats.append(f"Killed or still running after {seconds(run.seconds)}: this is the state written last.")
     elif run.stopped:
         caveats.append("The program was ended after its windows, as asked: this is not its whole run.")
     if run.shared_device:
@@ -85,7 +84,7 @@ def describe_difference(run: Run, first: Run) -> list[str]:
     """By what the run of a rank differs from that of the first one; empty where they look alike."""
     said = []
     if run.complete != first.complete:
-        said.append("ended by itself" if run.complete else f"killed or not ended after {seconds(run.seconds)}")
+        said.append("ended by itself" if run.complete else f"killed or still running after {seconds(run.seconds)}")
     names = {phase.name for phase in run.phases}
     for phase in first.phases:
         mine = find_phase(run, phase.name)

@@ -36,6 +36,9 @@ GAP = 2
 LEAST_PLACE = 12
 """Cells that the place of a phase's loop has at least, where there is one."""
 HEAD = ("time", "steps", "step", "p95", "waits", "recorded")
+WIDE_HEAD = ("time", "steps", "step", "p95", "waits a step", "recorded steps")
+WIDE = 100
+"""Cells of a terminal that has room for the longer headings."""
 
 
 def show_runs(report: Report, console: Console) -> None:
@@ -78,14 +81,15 @@ def _phases(run: Run, console: Console) -> None:
         rows.append([f"… {len(left)} more", "", describe_share(share), *[""] * (len(HEAD) - 1)])
     if not rows:
         return
-    names, places = _widths(rows, console.width - INDENT)
+    head = WIDE_HEAD if console.width >= WIDE else HEAD
+    names, places = _widths(head, rows, console.width - INDENT)
     table = Table(box=None, padding=(0, 0, 0, GAP), pad_edge=True, header_style="dim")
     for heading in ("", *([""] if places else [])):
         table.add_column(heading, no_wrap=True)
-    for heading in HEAD:
+    for heading in head:
         table.add_column(heading, justify="right", no_wrap=True)
     for name, place, *figures in rows:
-        found = [Text(_front(name, names)), *([Text(_back(place, places), style="dim")] if places else [])]
+        found = [Text(_front(name, names)), *([Text(_short_place(place, places), style="dim")] if places else [])]
         table.add_row(*found, *figures)
     console.print(table, soft_wrap=False)
 
@@ -104,9 +108,9 @@ def _row(run: Run, number: int) -> list[str]:
     ]
 
 
-def _widths(rows: Sequence[Sequence[str]], width: int) -> tuple[int, int]:
+def _widths(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[int, int]:
     """The cells that names and places may take; 0 for places where there is no room."""
-    figures = zip(HEAD, *(row[2:] for row in rows), strict=True)
+    figures = zip(head, *(row[2:] for row in rows), strict=True)
     room = width - sum(max(map(cell_len, column)) + GAP for column in figures)
     longest, place = (max(cell_len(row[column]) for row in rows) for column in (0, 1))
     names = min(longest, max(room - GAP - LEAST_PLACE, 8) if place else max(room, 8))
@@ -121,13 +125,9 @@ def _front(text: str, width: int) -> str:
     return shown.plain
 
 
-def _back(text: str, width: int) -> str:
-    """The text, cut at its begin: of a path the file is worth more than the folders."""
-    if cell_len(text) <= width:
-        return text
-    taken = 1
-    for number, sign in enumerate(reversed(text)):
-        taken += cell_len(sign)
-        if taken > width:
-            return f"…{text[len(text) - number :]}"
-    return text
+def _short_place(where: str, width: int) -> str:
+    """A place, without folders where there is no room: the file and the line are worth more, and then the function."""
+    if cell_len(where) <= width:
+        return where
+    file = where.rsplit("/", 1)[-1]
+    return _front(f"…/{file}" if cell_len(file) <= width - 2 else file, width)

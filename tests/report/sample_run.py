@@ -24,6 +24,7 @@ from tests.report import sample
 START, TRAIN, EVALUATE, EPOCH_END = range(4)
 RATES = (None, 2.1, 3.0, None)
 ROUNDS = 4
+SECONDS = 61.2
 
 
 def phases(one_in: float = 1.0) -> tuple[Phase, ...]:
@@ -63,13 +64,17 @@ def stretches() -> tuple[Stretch, ...]:
         add(EVALUATE, 1.85, 20)
         add(EPOCH_END, 0.55)
     add(TRAIN, 0.2, 3)
-    return tuple(found)
+    whole = found[-1].start_s + found[-1].seconds
+    return tuple(
+        msgspec.structs.replace(one, start_s=one.start_s * SECONDS / whole, seconds=one.seconds * SECONDS / whole)
+        for one in found
+    )
 
 
 def run(**changes: Any) -> Run:
     one_in = changes.pop("one_in", 1.0)
     made = Run(
-        id="a1", seconds=61.2, complete=True, stopped=False, steps=412,
+        id="a1", seconds=SECONDS, complete=True, stopped=False, steps=412,
         counted=Counted(one_in=one_in, overhead_share=0.004), phases=phases(one_in), stretches=stretches(),
     )  # fmt: skip
     return msgspec.structs.replace(made, **changes)

@@ -63,7 +63,7 @@ function drawSplit(view, info, frozenWidth = null) {
   fill(
     "split-lead",
     info.steps.count
-      ? `Device time of a recorded step, ${ms(total)} under the profiler, mean of ${count(info.steps.count, "step")}.`
+      ? `Device time of a recorded step${info.phase ? ` of ${info.phase}` : ""}, ${ms(total)} under the profiler, mean of ${count(info.steps.count, "step")}.`
       : `Device time over the whole trace, ${ms(total)}; it has no steps.`,
   );
   byId("split").setAttribute(
