@@ -12,11 +12,12 @@ from syncscope.schema.report import TraceInfo
 
 
 def group_alike(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """One group for the same place on several traces, the heaviest first; two findings of one trace stay two."""
+    """One group for the same place in the same phase on several traces, the heaviest first; two findings of one trace
+    stay two."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     seen: Counter[tuple[object, ...]] = Counter()
     for finding in findings:
-        key = (finding.rule, finding.fingerprint, finding.at)
+        key = (finding.rule, finding.fingerprint, finding.at, finding.phase)
         groups.setdefault((*key, seen[(*key, finding.trace)]), []).append(finding)
         seen[(*key, finding.trace)] += 1
     return list(groups.values())

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 LIGHT = {
     "phase-1": "#0279b8", "phase-2": "#e7a014", "phase-3": "#4fcfa3", "phase-4": "#7c2047", "phase-5": "#add7eb",
-    "phase-6": "#846c1b", "phase-rest": "#a7aeb7", "on-colour": "#ffffff", "on-bright": "#14171b", "text": "#1b1f24",
+    "phase-rest": "#7e858c", "on-colour": "#ffffff", "on-bright": "#14171b", "text": "#1b1f24",
     "soft": "#59616b", "line": "#dfe3e8", "accent": "#0b5cad", "bg": "#ffffff",
 }  # fmt: skip
 """The colours of the page, where it is light."""
-PHASE_COLOURS = 6
+PHASE_COLOURS = 5
 BRIGHT = {"phase-2", "phase-3", "phase-5", "phase-rest"}
 """Colours on which dark letters are read."""
 HEIGHT = 236

@@ -120,6 +120,8 @@ def describe_frequency(finding: Finding, traces: Sequence[TraceInfo]) -> str | N
     text = _often(finding, phase, run)
     if finding.phase is None or (main is not None and finding.phase == main.name):
         return text
+    if phase is not None and text.endswith(TIMES.get(phase.kind, "\0")):
+        return text
     return f"in {finding.phase}: {text}"
 
 

@@ -55,11 +55,15 @@ function callChain(finding) {
   );
 }
 
+/** What amounts of the recorded steps are per: those of the run have steps of their own. */
+const recordedStep = (finding) => (finding.occurrences === null ? "a step" : "a recorded step");
+
 /** What a finding costs: the host blocked, else the device's exposed time, with the words for it. */
 function cost(finding) {
   if (finding.run_stall_ms_per_step !== null) return [finding.run_stall_ms_per_step, "blocked a step"];
-  if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, "blocked a step"];
-  if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, "exposed a step"];
+  const step = recordedStep(finding);
+  if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `blocked ${step}`];
+  if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `exposed ${step}`];
   return [finding.stall_ms, finding.stall_ms === null ? "blocked" : "blocked in all"];
 }
 
@@ -73,7 +77,7 @@ function costs(finding, info) {
   const range = saving === null && low !== null && high !== null ? between(low, high) : null;
   const width = (value, whole) => `width: ${Math.min(100, (100 * value) / whole).toFixed(2)}%`;
   const meter =
-    step && time !== null && what.endsWith("a step")
+    step && time !== null && what.endsWith(" step")
       ? el(
           "span",
           { class: "meter", "aria-hidden": "true" },
@@ -89,7 +93,7 @@ function costs(finding, info) {
       "span",
       { class: saving === null && range === null ? "worth none" : "worth" },
       el("b", {}, range || ms(saving)),
-      saving === null && range === null ? "worth" : "worth a step",
+      saving === null && range === null ? "worth" : `worth ${overRun ? "a step" : recordedStep(finding)}`,
     ),
     meter,
   );
@@ -113,7 +117,7 @@ function inSteps(finding) {
 function mainFacts(finding, data) {
   const range =
     finding.saving_low_ms_per_step !== null && finding.saving_high_ms_per_step !== null
-      ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} a step`
+      ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} ${recordedStep(finding)}`
       : null;
   const info = data.report.traces[finding.trace];
   const perStep = finding.per_step === null ? "" : `, ${digits(finding.per_step)} a step`;
@@ -123,7 +127,7 @@ function mainFacts(finding, data) {
     ["Operation", finding.op && el("code", {}, finding.op)],
     [finding.occurrences === null ? "Occurrences" : "Recorded", `${finding.count}${info.steps.count ? ` in ${count(info.steps.count, "step")}` : ""}${perStep}`],
     ["Copied", finding.bytes === null ? null : bytes(finding.bytes)],
-    ["Exposed", finding.exposed_ms_per_step === null ? null : `${ms(finding.exposed_ms_per_step)} a step`],
+    ["Exposed", finding.exposed_ms_per_step === null ? null : `${ms(finding.exposed_ms_per_step)} ${recordedStep(finding)}`],
     ["Worth", range],
     [range ? "Only a range" : "Worth unknown", finding.saving_null_why],
     [
@@ -191,7 +195,7 @@ function example(pair) {
 
 /** What findings of several ranks have in common when they are one cause. */
 const alikeKey = (finding) =>
-  [finding.rule, finding.fingerprint, finding.at && place(finding.at), finding.status].join(" ");
+  [finding.rule, finding.fingerprint, finding.at && place(finding.at), finding.status, finding.phase].join(" ");
 
 /** The other ranks that have the same finding. */
 function elsewhere(finding, data) {

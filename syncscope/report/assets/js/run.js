@@ -29,7 +29,7 @@ function drawRun(data, current, paperWidth = null) {
       el(
         "tr",
         {},
-        ["Phase", "Time", "Steps", "Step", "Waits a step", "Recorded"].map((head, i) =>
+        ["Phase", "Time", "Steps", "Step", "Waits a step", "Recorded steps"].map((head, i) =>
           el("th", { scope: "col", class: i ? "number" : null }, head),
         ),
       ),
@@ -68,8 +68,7 @@ function phaseRow(phase) {
 
 /** The steps that windows recorded. */
 function recorded(phase) {
-  if (phase.recorded === "–") return "no";
-  return phase.recorded === "yes" ? "yes" : `steps ${phase.recorded}`;
+  return phase.recorded === "–" ? NOTHING : phase.recorded;
 }
 
 function drawRunFigure(run, paperWidth) {
