@@ -82,6 +82,8 @@ def describe_recorded(run: Run, phase: int) -> str:
 
 def describe_difference(run: Run, first: Run) -> list[str]:
     """By what the run of a rank differs from that of the first one; empty where they look alike."""
+    if run == first:
+        return []
     said = []
     if run.complete != first.complete:
         said.append("ended by itself" if run.complete else f"killed or still running after {seconds(run.seconds)}")
@@ -207,4 +209,5 @@ def _few_digits(value: float, digits: int = 3) -> str:
     """``2``, ``0.125``, ``1234``: never with an exponent that a reader must decode."""
     if value >= 10**digits:
         return f"{value:.0f}"
-    return f"{value:.{digits}g}" if value == 0 or value >= 1e-4 else f"{value:.1g}"
+    shown = f"{float(f'{value:.{digits}g}'):.8f}".rstrip("0").rstrip(".")
+    return shown or "0"
