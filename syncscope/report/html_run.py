@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ from syncscope.report.trace_phrases import label_processes
 from syncscope.schema.report import Report
 from syncscope.schema.run import Run
 
+MOST_PHASES = 16
+"""Phases that have a row; the JSON report has all."""
 MOST_FIGURES = 16
 """Processes whose run is drawn; the table is there for all."""
 
@@ -93,9 +96,25 @@ def _view(run: Run, differences: tuple[str, ...], *, drawn: bool) -> RunView:
         lead=f"{describe_run(run)}.",
         caveats=tuple(describe_caveats(run)),
         differences=differences,
-        phases=tuple(_row(run, number, colours[number]) for number in order),
+        phases=(
+            *(_row(run, number, colours[number]) for number in order[:MOST_PHASES]),
+            *_rest(run, order[MOST_PHASES:]),
+        ),
         figure=figure,
     )
+
+
+def _rest(run: Run, numbers: Sequence[int]) -> list[PhaseRow]:
+    """One row for the phases that have none of their own."""
+    if not numbers:
+        return []
+    share = describe_share(sum(run.phases[number].share for number in numbers))
+    return [
+        PhaseRow(
+            name=f"{len(numbers)} more", where=None, colour="phase-rest", share=share, steps=0, median=None, p95=None,
+            waits="–", recorded="–",
+        )
+    ]  # fmt: skip
 
 
 def _row(run: Run, number: int, colour: str) -> PhaseRow:

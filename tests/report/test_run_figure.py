@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.report.html_run import MOST_FIGURES, make_runs
+from syncscope.report.html_run import MOST_FIGURES, MOST_PHASES, make_runs
 from syncscope.report.run_figure import draw_run, name_colours
 from syncscope.schema.run import Stretch
 from tests.report import sample
@@ -94,6 +94,13 @@ def test_a_run_without_stretches_is_no_figure_but_rows() -> None:
     (view,) = make_runs(report([info(run=run(stretches=()))])).views
     assert view.figure is None
     assert [row.name for row in view.phases] == ["train", "evaluate", "epoch end", "start"]
+
+
+def test_of_many_phases_the_shortest_share_a_row() -> None:
+    phases = tuple(msgspec.structs.replace(run().phases[TRAIN], name=f"p{n}", share=0.02) for n in range(50))
+    (view,) = make_runs(report([info(run=run(phases=phases))])).views
+    assert len(view.phases) == MOST_PHASES + 1
+    assert (view.phases[-1].name, view.phases[-1].share) == ("34 more", "68 %")
 
 
 def test_the_page_has_one_run_for_all_traces_of_a_process() -> None:

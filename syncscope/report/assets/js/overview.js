@@ -38,6 +38,8 @@ function drawHeadline(view, info) {
       .map(clean)
       .join("  ·  "),
   );
+  // A process that was only counted has none.
+  byId("figures").hidden = info.run !== null && view.figures.every((figure) => figure.ms === null);
   fill(
     "figures",
     view.figures.map((figure) => {

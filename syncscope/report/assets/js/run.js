@@ -21,30 +21,25 @@ function drawRun(data, current, paperWidth = null) {
   );
   byId("run-notes").hidden = run.caveats.length + run.differences.length === 0;
   drawRunFigure(run, paperWidth);
-  fill(
-    "run-phases",
-    el(
-      "thead",
-      {},
-      el(
-        "tr",
-        {},
-        ["Phase", "Time", "Steps", "Step", "Waits a step", "Recorded steps"].map((head, i) =>
-          el("th", { scope: "col", class: i ? "number" : null }, head),
-        ),
-      ),
-    ),
-    el("tbody", {}, run.phases.map(phaseRow)),
-  );
+  fill("run-phases", phaseHead(), el("tbody", { role: "rowgroup" }, run.phases.map(phaseRow)));
+}
+
+// On a phone the rows are no table rows for the style sheet, so the roles are said.
+const PHASE_COLUMNS = ["Phase", "Time", "Steps", "Step", "Waits a step", "Recorded steps"];
+
+function phaseHead() {
+  const head = (text, i) => el("th", { scope: "col", role: "columnheader", class: i ? "number" : null }, text);
+  return el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, PHASE_COLUMNS.map(head)));
 }
 
 function phaseRow(phase) {
+  const cell = (...content) => el("td", { role: "cell", class: "number" }, ...content);
   return el(
     "tr",
-    {},
+    { role: "row" },
     el(
       "th",
-      { scope: "row" },
+      { scope: "row", role: "rowheader" },
       el(
         "div",
         { class: "phase" },
@@ -53,16 +48,14 @@ function phaseRow(phase) {
         phase.where ? el("code", { class: "loop" }, phase.where) : null,
       ),
     ),
-    el("td", { class: "number" }, phase.share),
-    el("td", { class: "number" }, phase.steps ? phase.steps.toLocaleString("en") : NOTHING),
-    el(
-      "td",
-      { class: "number" },
+    cell(phase.share),
+    cell(phase.steps ? phase.steps.toLocaleString("en") : NOTHING),
+    cell(
       phase.median === null ? NOTHING : phase.median,
       phase.p95 === null ? null : el("span", { class: "more" }, `p95 ${phase.p95}`),
     ),
-    el("td", { class: "number" }, phase.waits === "–" ? NOTHING : phase.waits),
-    el("td", { class: "number" }, recorded(phase)),
+    cell(phase.waits === "–" ? NOTHING : phase.waits),
+    cell(recorded(phase)),
   );
 }
 
