@@ -14,6 +14,7 @@ from syncscope.cli.options import (
     Ignore,
     Jobs,
     MaxSize,
+    OnlyPhase,
     Output,
     Scheduler,
     Select,
@@ -28,6 +29,7 @@ def analyze(
     output: Output = None,
     select: Select = None,
     ignore: Ignore = None,
+    phase: OnlyPhase = None,
     bare_ms: BareMs = None,
     hta: HTA = False,
     config: Config = None,
@@ -55,7 +57,7 @@ def analyze(
     [bold]Exit status[/bold]: 0 done, whatever was found; 2 wrong usage or configuration; 3 a trace cannot be read, even
     when others can.
     """
-    from syncscope.cli.inputs import analyze_traces, exit_if_unread, reading_options, select_engine
+    from syncscope.cli.inputs import analyze_traces, choose_phase, exit_if_unread, reading_options, select_engine
     from syncscope.cli.output import Content, with_stdout, write_outputs
     from syncscope.policy import load_policy
 
@@ -71,5 +73,5 @@ def analyze(
         engine=select_engine(jobs, engine, scheduler),
         reading=reading_options(max_size, cache),
     )
-    write_outputs(wanted, Content(report, pictures))
+    write_outputs(wanted, Content(choose_phase(report, phase), pictures))
     exit_if_unread(report)

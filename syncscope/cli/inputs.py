@@ -69,6 +69,18 @@ def analyze_traces(
     return report, pictures, wanted
 
 
+def choose_phase(report: Report, phase: str | None) -> Report:
+    """The part of a report that ``--phase`` names. Raises ``CommandError`` for a phase that no trace has."""
+    if phase is None:
+        return report
+    from syncscope.report.notable import of_phase
+
+    try:
+        return of_phase(report, phase)
+    except ValueError as error:
+        raise CommandError(f"--phase: {error}", USAGE) from None
+
+
 def select_engine(jobs: int | None, name: str, scheduler: str | None) -> Engine | None:
     """The engine that the options name, ``None`` for the default. Raises ``CommandError`` where options contradict."""
     from syncscope.analysis.analyze import choose_engine

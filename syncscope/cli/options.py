@@ -60,6 +60,16 @@ HTA = Annotated[
     bool,
     typer.Option("--hta", help="Add the tables of HolisticTraceAnalysis that syncscope hta prints (extra: hta)."),
 ]
+OnlyPhase = Annotated[
+    str | None,
+    typer.Option(
+        "--phase",
+        metavar="NAME",
+        help="Only what is found in this phase of the program: its name, or a kind such as train, evaluate or "
+        "generate.",
+        show_default=False,
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncscope.cli.errors import USAGE, CommandError
-from syncscope.cli.inputs import analyze_traces, exit_if_unread, is_report, read_report, reading_options
-from syncscope.cli.options import BareMs, Cache, Config, MaxSize, Output
+from syncscope.cli.inputs import analyze_traces, choose_phase, exit_if_unread, is_report, read_report, reading_options
+from syncscope.cli.options import BareMs, Cache, Config, MaxSize, OnlyPhase, Output
 from syncscope.cli.output import Content, needs_picture, targets, write_outputs
 from syncscope.cli.perfetto import annotate, by_name, destinations, traces_beside
 
@@ -36,6 +36,7 @@ def report(
             show_default=False,
         ),
     ] = None,
+    phase: OnlyPhase = None,
     bare_ms: BareMs = None,
     max_size: MaxSize = None,
     cache: Cache = False,
@@ -60,7 +61,7 @@ def report(
         raise CommandError("nothing to write: name a file with --output or --perfetto", USAGE)
     file, reading = Path(source), reading_options(max_size, cache)  # a URL is no file
     if is_report(file):
-        wanted, saved = targets(output, [source]), read_report(file)
+        wanted, saved = targets(output, [source]), choose_phase(read_report(file), phase)
         traces = traces_beside(saved, file.parent) if perfetto else {}
         written = destinations(perfetto, traces, [source, *_paths(wanted)])
         content = Content(*draw_beside(saved, file.parent, reading)) if needs_picture(wanted) else Content(saved)
@@ -71,6 +72,7 @@ def report(
     written = destinations(perfetto, traces, _paths(targets(output, traces.values())))
     policy = load_policy(Path.cwd(), config)
     result, lanes, wanted = analyze_traces([source], output, policy, bare_ms=bare_ms, reading=reading)
+    result = choose_phase(result, phase)
     write_outputs(wanted, Content(result, lanes))
     annotate(result, written, reading.max_bytes)
     exit_if_unread(result)

@@ -70,3 +70,8 @@ def code(text: str) -> str:
 def sarif(text: str) -> str:
     """A plain-text message of SARIF, without the links and placeholders that such a message may hold."""
     return re.sub(r"\{(?=\d+\})", "{ ", terminal(text).replace("](", "] ("))
+
+
+def plotly_text(text: str) -> str:
+    """A label of a plotly figure, which reads a little HTML: entities keep names what they are."""
+    return terminal(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from syncscope.report.numbers import between, milliseconds
+from syncscope.report.run_phrases import describe_frequency, describe_source
 from syncscope.schema.findings import Finding, Frame
+from syncscope.schema.report import TraceInfo
 
 
 def group_alike(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """One group for the same place on several traces, the heaviest first; two findings of one trace stay two."""
+    """One group for the same place in the same phase on several traces, the heaviest first; two findings of one trace
+    stay two."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     seen: Counter[tuple[object, ...]] = Counter()
     for finding in findings:
-        key = (finding.rule, finding.fingerprint, finding.at)
+        key = (finding.rule, finding.fingerprint, finding.at, finding.phase)
         groups.setdefault((*key, seen[(*key, finding.trace)]), []).append(finding)
         seen[(*key, finding.trace)] += 1
     return list(groups.values())
 
 
-def describe_cost(finding: Finding) -> str:
-    """How often it occurs, how long it is blocked or exposed, and its saving. Unknown figures are left out."""
+def describe_cost(finding: Finding, traces: Sequence[TraceInfo]) -> str:
+    """How often it occurs, how long it is blocked or exposed, and its saving: over the run where that is known, else
+    in the recorded steps. Unknown figures are left out."""
+    often = describe_frequency(finding, traces)
+    if often is not None:
+        return " · ".join([often, *_cost_of_run(finding)])
     if finding.per_step == 0:
         return "outside the steps"
     if finding.per_step is None:
@@ -33,6 +40,25 @@ def describe_cost(finding: Finding) -> str:
         if ms is not None:
             facts.append(f"{label} {milliseconds(ms)}")
     return prefix + " · ".join([*facts, *describe_saving(finding)])
+
+
+def _cost_of_run(finding: Finding) -> list[str]:
+    """Amounts a step of the run, and those of the recorded steps that are not known over the run. What they are per is
+    said after the last of each."""
+    facts = []
+    stall, saving = finding.run_stall_ms_per_step, finding.run_saving_ms_per_step
+    if stall is not None:
+        facts.append(("a step", f"blocked {milliseconds(stall)}"))
+    if saving is not None:
+        facts.append(("a step", f"worth {milliseconds(saving)}"))
+    if stall is None and finding.stall_ms_per_step is not None:
+        facts.append(("a recorded step", f"blocked {milliseconds(finding.stall_ms_per_step)}"))
+    if finding.exposed_ms_per_step is not None:
+        facts.append(("a recorded step", f"exposed {milliseconds(finding.exposed_ms_per_step)}"))
+    if saving is None:
+        facts += [("a recorded step", text) for text in describe_saving(finding)]
+    following = [*(unit for unit, _ in facts[1:]), ""]
+    return [text if unit == after else f"{text} {unit}" for (unit, text), after in zip(facts, following, strict=True)]
 
 
 def describe_saving(finding: Finding) -> list[str]:
@@ -56,5 +82,5 @@ def format_location(frame: Frame | None) -> str:
 
 def describe_finding(finding: Finding) -> list[str]:
     """What happens at a finding's line, and what must be known of it; one sentence each, without what to do."""
-    caveat = ["the line is that of the def"] if finding.site is not None and finding.site_source == "stack" else []
-    return [finding.message, *([finding.exceeds] if finding.exceeds else []), *caveat]
+    caveats = ["the line is that of the def"] if finding.site is not None and finding.site_source == "stack" else []
+    return [finding.message, *([finding.exceeds] if finding.exceeds else []), *caveats, *describe_source(finding)]

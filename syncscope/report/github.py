@@ -76,7 +76,7 @@ def _against(verdict: Verdict, report: Report, base: str) -> Iterator[str]:
 def _finding(group: list[Finding], level: Level, report: Report, base: str) -> str:
     finding, site = group[0], group[0].site
     file = in_repository(site.file, base) if site else None
-    facts = describe_cost(finding)
+    facts = describe_cost(finding, report.traces)
     if len(group) > 1:
         facts += f"; on {len(group)} of {len(report.traces)} traces"
     message, *more = describe_finding(finding)

@@ -20,6 +20,7 @@ import msgspec
 
 from syncscope.advice import Example
 from syncscope.report.html_page import RuleDoc, View, document_rules, make_views
+from syncscope.report.html_run import Runs, make_runs
 from syncscope.report.notable import reduced
 from syncscope.report.picture.lanes import Lanes
 from syncscope.rules import BY_CODE
@@ -27,8 +28,8 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 
 SCRIPTS = (
-    "dom.js", "overview.js", "ranks.js", "limits.js", "sketch.js", "card.js", "findings.js", "unpack.js", "picture.js",
-    "paint.js", "minimap.js", "inspector.js", "input.js", "timeline.js", "hta.js", "main.js",
+    "dom.js", "overview.js", "run.js", "ranks.js", "limits.js", "sketch.js", "card.js", "findings.js", "unpack.js",
+    "picture.js", "paint.js", "minimap.js", "inspector.js", "input.js", "timeline.js", "hta.js", "main.js",
 )  # fmt: skip
 MOST_TRACES = 128
 """Traces on the page; the JSON report has all."""
@@ -43,6 +44,7 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[RuleDoc, ...]
     examples: tuple[Example | None, ...]
     """What to write instead, of each finding."""
+    runs: Runs
 
 
 class _Data(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +68,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         views=make_views(report, lanes),
         rules=document_rules(report),
         examples=tuple(_example(finding) for finding in report.findings),
+        runs=make_runs(report),
     )
     plotly, script = _asset("vendor/plotly-basic.min.js"), "\n".join(_asset(f"js/{name}") for name in SCRIPTS)
     script = f'"use strict";\n{script}'
@@ -91,7 +94,13 @@ def _example(finding: Finding) -> Example | None:
 
 def _shown(report: Report) -> Report:
     """The report without the large parts that the page does not show."""
-    traces = (msgspec.structs.replace(info, meetings=None, each_step=None, files=None) for info in report.traces)
+    traces = (
+        msgspec.structs.replace(
+            info, meetings=None, each_step=None, files=None,
+            run=None if info.run is None else msgspec.structs.replace(info.run, stretches=()),
+        )
+        for info in report.traces
+    )  # fmt: skip
     return msgspec.structs.replace(report, traces=tuple(traces)).without_numbers()
 
 

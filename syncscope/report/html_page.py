@@ -9,6 +9,7 @@ import msgspec
 from syncscope.report.numbers import count, milliseconds, percent
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
+from syncscope.report.runs import is_counted_only
 from syncscope.report.trace_phrases import label_by_file, label_cause
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
@@ -121,6 +122,8 @@ def write_verdict(info: TraceInfo) -> str:
     """The first sentence of the page: the largest loss of the step, or that there is none."""
     overlap = info.overlap
     whole = "each step" if info.steps.count else "the trace"
+    if is_counted_only(info):
+        return "No window of this process was recorded: its waits were counted."
     if overlap is None:
         return "This trace holds no device activity, so nothing can be said about waits on it."
     total = overlap.device_busy_ms + overlap.idle_ms

@@ -19,7 +19,7 @@ from syncscope.report.trace_phrases import label_by_file
 from syncscope.report.verdict_phrases import describe_stale
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
-from syncscope.schema.report import NotChecked, Report, Stale
+from syncscope.schema.report import NotChecked, Report, Stale, TraceInfo
 from syncscope.schema.verdict import Budget, Verdict
 
 COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
@@ -35,7 +35,7 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
     for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
         suite = SubElement(root, "testsuite", name=terminal(info.path))
         # Jenkins takes what is before a dot for a package.
-        cases = _Cases(suite, f"syncscope.{terminal(label).replace('.', '_')}")
+        cases = _Cases(suite, f"syncscope.{terminal(label).replace('.', '_')}", report.traces)
         if verdict is None:
             _all_rules(cases, by_trace[number], unseen[number])
         else:
@@ -60,7 +60,8 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
 class _Cases:
     """The cases of one suite."""
 
-    def __init__(self, suite: Element, classname: str) -> None:
+    def __init__(self, suite: Element, classname: str, traces: Sequence[TraceInfo] = ()) -> None:
+        self.traces = traces
         self._suite = suite
         self._classname = classname
 
@@ -98,23 +99,22 @@ def _rule(cases: _Cases, rule: str, findings: Sequence[Finding], unseen: NotChec
     name = next((f"{known.code} {known.name}" for known in RULES if known.code == rule), rule)
     if findings:
         places = ", ".join(dict.fromkeys(format_location(finding.site) for finding in findings))
-        cases.add(
-            name, "failure", f"{count(len(group_alike(findings)), 'unexpected finding')}: {places}", _text(findings)
-        )
+        found = f"{count(len(group_alike(findings)), 'unexpected finding')}: {places}"
+        cases.add(name, "failure", found, _text(findings, cases.traces))
     elif unseen is not None:
         cases.add(name, unseen_is, f"not checked: {unseen.why}")
     else:
         cases.add(name)
 
 
-def _text(findings: Iterable[Finding]) -> str:
+def _text(findings: Iterable[Finding], traces: Sequence[TraceInfo]) -> str:
     """A few lines a finding."""
     lines = []
     for finding in findings:
         expression = f"  {finding.site.expression}" if finding.site and finding.site.expression else ""
         lines += [
             f"{format_location(finding.site)}{expression}",
-            describe_cost(finding),
+            describe_cost(finding, traces),
             *describe_finding(finding),
             f"fix: {finding.fix}",
             "",

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from syncscope.report.escape import code, markdown
 from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
 from syncscope.report.notable import notable
-from syncscope.report.numbers import milliseconds
+from syncscope.report.numbers import count, milliseconds
+from syncscope.report.run_phrases import (
+    describe_caveats,
+    describe_recorded,
+    describe_run,
+    describe_share,
+    describe_step,
+    describe_waits,
+)
+from syncscope.report.runs import group_processes
 from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels, label_by_file
 from syncscope.report.verdict_phrases import (
     describe_baseline,
@@ -23,6 +32,7 @@ from syncscope.report.verdict_phrases import (
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import Unread
 from syncscope.schema.report import NotChecked, Report, Stale
+from syncscope.schema.run import Run
 from syncscope.schema.verdict import Verdict
 
 MOST_ROWS = 100
@@ -30,6 +40,9 @@ MOST_ROWS = 100
 
 MOST_TRACES = 32
 """Traces shown."""
+
+MOST_RUNS, MOST_PHASES = 4, 8
+"""Runs shown, and phases of each."""
 
 
 def render(report: Report, verdict: Verdict | None = None) -> str:
@@ -44,6 +57,7 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
     parts = [
         [f"### syncscope: {markdown(headline)}"],
         [*_losses(report), *_unread(report.unread)],
+        list(_runs(report)),
         list(_findings(findings, report)),
         [
             *_stale(report.stale),
@@ -75,12 +89,37 @@ def _cells(group: list[Finding], report: Report) -> list[str]:
         place += f"<br>{code(site.expression)}"
     if site and site.function:
         place += f"<br>in {code(site.function)}"
-    often = markdown(describe_cost(finding))
+    often = markdown(describe_cost(finding, report.traces))
     if len(group) > 1:
         often += f"<br>on {len(group)} of {len(report.traces)} traces"
     rule = f"{finding.severity}<br>**{markdown(finding.rule)}** {markdown(finding.name)}"
     what = "<br>".join([*map(markdown, describe_finding(finding)), f"**Fix:** {markdown(finding.fix)}"])
     return [rule, place, often, what]
+
+
+def _runs(report: Report) -> Iterator[str]:
+    """What was counted, once a run, and the phases of the first one."""
+    told = {process.run.id: process.run for process in reversed(group_processes(report.traces))}
+    for run in list(reversed(told.values()))[:MOST_RUNS]:
+        caveats = " ".join(["", *describe_caveats(run)])
+        yield f"- the run: {markdown(describe_run(run) + caveats)}"
+        order = sorted(range(len(run.phases)), key=lambda number: -run.phases[number].share)
+        for number in order[:MOST_PHASES]:
+            yield f"  - {_phase(run, number)}"
+
+
+def _phase(run: Run, number: int) -> str:
+    phase = run.phases[number]
+    facts = [f"{describe_share(phase.share)} of the time"]
+    if phase.steps:
+        facts.append(f"{count(phase.steps, 'step')} of {describe_step(phase.step_ms)[0]}")
+    if phase.waits_per_step is not None:
+        facts.append(f"{describe_waits(phase)} waits a step")
+    if phase.recorded:
+        steps = describe_recorded(run, number)
+        facts.append("recorded" if steps == "yes" else f"steps {steps} recorded")
+    where = f" {code(phase.where)}" if phase.where else ""
+    return f"{code(phase.name)}{where}: {markdown(', '.join(facts))}"
 
 
 def _next(verdict: Verdict | None) -> Iterator[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
 
+from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import group_alike
 from syncscope.rules import BY_CODE, RunRule
 from syncscope.schema.findings import Finding
@@ -30,7 +31,32 @@ def notable(report: Report, most: int) -> list[int]:
 
 def reduced(report: Report, most: int) -> Report:
     """The report with no more than its ``most`` notable traces and their findings."""
-    kept = {trace: number for number, trace in enumerate(notable(report, most))}
+    return _with_traces(report, notable(report, most))
+
+
+def of_phase(report: Report, name: str) -> Report:
+    """The report with no other findings than those of a phase, and the traces that have one or are of it.
+
+    ``name`` is that of a phase, or a kind of phases. Raises ``ValueError`` for one that no trace has.
+    """
+    names = {name} | {
+        phase.name for info in report.traces if info.run for phase in info.run.phases if phase.kind == name
+    }
+    known = {phase.name: None for info in report.traces if info.run for phase in info.run.phases}
+    known |= {info.phase: None for info in report.traces if info.phase}
+    if not names & set(known):
+        listed = ", ".join(map(terminal, known))
+        raise ValueError(f"no phase {terminal(name)}" + (f": the phases are {listed}" if known else " was recorded"))
+    found = tuple(finding for finding in report.findings if finding.phase in names)
+    having = {finding.trace for finding in found}
+    kept = [number for number, info in enumerate(report.traces) if info.phase in names or number in having]
+    speaking = [number for number, info in enumerate(report.traces) if info.run is not None and info.run.main]
+    return _with_traces(msgspec.structs.replace(report, findings=found), kept or speaking)
+
+
+def _with_traces(report: Report, traces: Sequence[int]) -> Report:
+    """The report with no more than these traces, in their order, and their findings."""
+    kept = {trace: number for number, trace in enumerate(traces)}
     if len(kept) == len(report.traces):
         return report
     between = report.between_ranks

@@ -36,3 +36,14 @@ def size(number: int) -> str:
 
 def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+
+
+def seconds(value: float) -> str:
+    """``61.2 s``, ``12 min 5 s``, ``3 h 2 min``."""
+    if value < 300:
+        return f"{value:.3g} s"
+    minutes, rest = divmod(round(value), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(round(value / 60), 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

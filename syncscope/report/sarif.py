@@ -16,6 +16,7 @@ import msgspec
 from syncscope.report.escape import sarif, terminal
 from syncscope.report.finding_phrases import describe_finding, group_alike
 from syncscope.report.repository import as_uri, in_repository
+from syncscope.report.run_phrases import describe_frequency
 from syncscope.report.sarif_rules import descriptors
 from syncscope.report.trace_phrases import group_losses, group_warnings
 from syncscope.report.verdict_phrases import describe_stale
@@ -36,6 +37,8 @@ NOTIFICATIONS = {
 FIGURES = (
     "status", "op", "thread", "count", "per_step", "bytes", "stall_ms_per_step", "exposed_ms_per_step",
     "saving_ms_per_step", "saving_low_ms_per_step", "saving_high_ms_per_step", "saving_null_why",
+    "phase", "run_per_step", "run_per_step_low", "run_per_step_high", "occurrences", "run_steps",
+    "run_stall_ms_per_step", "run_saving_ms_per_step",
 )  # fmt: skip
 """Fields of a finding that have no place of their own in SARIF."""
 
@@ -66,7 +69,9 @@ def _result(
 ) -> dict[str, Any]:
     finding = group[0]
     stands = verdict is not None and finding in verdict.unexpected
-    sentence = _sentence("; ".join(describe_finding(finding)))
+    often = describe_frequency(finding, report.traces)
+    told = ["; ".join(describe_finding(finding)), *([often[0].upper() + often[1:]] if often else [])]
+    sentence = " ".join(map(_sentence, told))
     result: dict[str, Any] = {
         **_rule(finding.rule, index),
         "level": "error" if stands else finding.severity,
@@ -83,8 +88,8 @@ def _result(
             {"id": number, "message": {"text": text}, **_frame(frame, base)}
             for number, (text, frame) in enumerate(related, 1)
         ]
-    if finding.count > 0:  # 0 is none inside the steps, and no figure that SARIF takes
-        result["occurrenceCount"] = finding.count
+    if number := finding.count or finding.occurrences:  # SARIF takes no 0, which is none inside the steps
+        result["occurrenceCount"] = number
     if finding.status != "unexpected":
         result["suppressions"] = [_suppression(finding)]
     return result

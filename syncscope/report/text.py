@@ -16,9 +16,12 @@ from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import describe_cost, group_alike
 from syncscope.report.notable import notable
 from syncscope.report.numbers import count, milliseconds, size
+from syncscope.report.run_phrases import describe_source
+from syncscope.report.runs import is_counted_only
 from syncscope.report.text_hta import show_hta
 from syncscope.report.text_lines import line as _line
 from syncscope.report.text_lines import place as _place
+from syncscope.report.text_run import show_runs
 from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels, label_by_number, label_cause
 from syncscope.report.verdict_phrases import (
     describe_baseline,
@@ -88,6 +91,9 @@ def _traces(report: Report, console: Console) -> None:
         _one_trace(traces[0], console)
     else:
         text_ranks.render(report, console)
+    if any(info.run is not None for info in traces):
+        console.print()
+        show_runs(report, console)
     for warning, where in group_warnings(report):
         _line(console, Text.assemble(("warning: ", "yellow"), terminal(warning) + _at(where)), hang=9)
     console.print()
@@ -112,6 +118,9 @@ def _one_trace(info: TraceInfo, console: Console) -> None:
         facts.append(f"torch {terminal(info.torch)}")
     if info.rank is not None:
         facts.append(f"rank {info.rank}")
+    if is_counted_only(info):
+        _line(console, Text(" · ".join([*facts, "no window was recorded: waits were counted only"])), INDENT)
+        return
     _line(console, Text(" · ".join([*facts, *_steps(info)])), INDENT)
     _line(console, Text(_coverage(info)), INDENT)
     for line in (*_device_time(info), *_savings(info)):
@@ -181,7 +190,7 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     heading = Text.assemble(
         (finding.severity, STYLES[finding.severity]), f" {terminal(finding.rule)} ", (terminal(finding.name), "bold")
     )
-    heading.append(f" · {describe_cost(finding)}")
+    heading.append(f" · {describe_cost(finding, report.traces)}")
     _line(console, heading, hang=INDENT)
     if finding.site is not None:
         place = _place(finding.site, finding.site.expression, "bold cyan")
@@ -195,6 +204,7 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     if finding.at is not None and _differs(finding.at, finding.site):
         _line(console, Text.assemble(("at ", "dim"), _place(finding.at, None, "")), INDENT, hang=INDENT)
     detail = [terminal(finding.op)] if finding.op else []
+    detail += describe_source(finding)
     if finding.bytes is not None:
         detail.append(f"{size(finding.bytes)} in all")
     if len(report.traces) > 1:

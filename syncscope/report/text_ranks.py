@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from syncscope.report.escape import terminal
+from syncscope.report.escape import log_line, terminal
 from syncscope.report.notable import notable
 from syncscope.report.numbers import count, milliseconds
 from syncscope.report.text_lines import line
@@ -45,7 +45,7 @@ def render(report: Report, console: Console) -> None:
             ["most of all", *_summary(traces, max)],
         ]
     _table(console, ["", "steps", "step", "waits", "with line", "idle", "copies exposed"], rows)
-    numbered = [number for number in shown if not names[number].startswith("rank")]
+    numbered = [number for number in shown if names[number].startswith("#")]
     for number in numbered[:MOST_PATHS]:
         line(console, Text(f"{names[number]} {terminal(traces[number].path)}"), 2, hang=len(names[number]) + 1)
     if report.between_ranks is not None:
@@ -153,7 +153,7 @@ def _table(console: Console, head: Sequence[str], rows: Sequence[Row]) -> None:
     for number, heading in enumerate(head):
         table.add_column(heading, justify="right" if number else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(log_line(cell)) for cell in row))
     console.print(table)
 
 

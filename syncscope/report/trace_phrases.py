@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
+from syncscope.report.escape import terminal
+from syncscope.report.runs import Process
 from syncscope.schema.report import Report, TraceInfo
 
 MOST_RUNS = 4
@@ -12,25 +15,51 @@ MOST_RUNS = 4
 
 
 def label_by_file(traces: Sequence[TraceInfo]) -> list[str]:
-    """Ranks where they tell the traces apart, else the files' names, else their paths."""
+    """Ranks and phases where they tell the traces apart, else the files' names, else their paths."""
     names = [PurePath(info.path).name for info in traces]
     return _ranks(traces) or (names if len(set(names)) == len(names) else [info.path for info in traces])
 
 
 def label_by_number(traces: Sequence[TraceInfo]) -> list[str]:
-    """Ranks where they tell the traces apart, else numbers: what fits into a line of text."""
+    """Ranks and phases where they tell the traces apart, else numbers: what fits into a line of text."""
     return _ranks(traces) or [f"#{number}" for number in range(1, len(traces) + 1)]
 
 
 def _ranks(traces: Sequence[TraceInfo]) -> list[str] | None:
-    """A rank for each trace, ``None`` where ranks do not tell them apart."""
-    ranks = [info.rank for info in traces]
-    return None if None in ranks or len(set(ranks)) < len(ranks) else [f"rank {rank}" for rank in ranks]
+    """A rank for each trace, with its phase where a rank has several traces; ``None`` where both do not tell them
+    apart."""
+    ranks, several = [info.rank for info in traces], len(traces) > 1
+    if None not in ranks and len(set(ranks)) == len(ranks):
+        return [f"rank {rank}" for rank in ranks]
+    pairs = [(info.rank, info.phase) for info in traces]
+    known = several and all(info.phase or info.run is not None for info in traces)
+    if not known or len(set(pairs)) < len(pairs):
+        return None
+    named = [([] if rank is None else [f"rank {rank}"], terminal(phase or "counted")) for rank, phase in pairs]
+    return [" ".join([*rank, phase]) for rank, phase in named]
 
 
 def join_labels(labels: Iterable[str]) -> str:
-    """Labels of traces in a sentence: ``rank 3``, ``ranks 0–1022``, ``ranks 0–3, 8 and 17 more``."""
-    listed = list(dict.fromkeys(labels))
+    """Labels of traces in a sentence: ``rank 3``, ``ranks 0–1022``, ``ranks 0–3, 8 and 17 more``, ``ranks 0–7 train,
+    rank 0 evaluate``."""
+    phases: dict[str, list[str]] = {}
+    for label in dict.fromkeys(labels):
+        rank, phase = _split(label)
+        phases.setdefault(phase, []).append(rank)
+    joined = [" ".join(filter(None, [_join_ranks(ranks), phase])) for phase, ranks in phases.items()]
+    more = len(joined) - MOST_RUNS
+    return ", ".join(joined[:MOST_RUNS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _split(label: str) -> tuple[str, str]:
+    """The rank, or the number, in a label, and the phase behind it."""
+    found = re.fullmatch(r"(rank -?\d+|#\d+|)(?: ?(.*))", label, re.DOTALL)
+    return (found[1], found[2]) if found else ("", label)
+
+
+def _join_ranks(listed: Sequence[str]) -> str:
+    if listed == [""]:
+        return ""
     kind = "rank " if all(name.startswith("rank ") for name in listed) else "#"
     runs: list[tuple[int, int]] = []
     for number in sorted(int(name.removeprefix(kind)) for name in listed):
@@ -71,3 +100,11 @@ def _group(report: Report, texts: Sequence[Sequence[str]]) -> list[tuple[str, li
 def label_cause(cause: str) -> str:
     """A cause as words: identifiers come with underscores or hyphens."""
     return cause.replace("_", " ")
+
+
+def label_processes(processes: Sequence[Process], traces: Sequence[TraceInfo]) -> list[str]:
+    """What the processes of a report are called: their ranks, else their numbers."""
+    ranks = [traces[process.traces[0]].rank for process in processes]
+    if None not in ranks and len(set(ranks)) == len(ranks):
+        return [f"rank {rank}" for rank in ranks]
+    return [f"#{number}" for number in range(1, len(processes) + 1)]

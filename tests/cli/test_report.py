@@ -7,6 +7,7 @@ import pytest
 
 from syncscope.schema.report import Report
 from tests.cli.conftest import Run
+from tests.report import sample_run
 
 
 def test_a_trace_becomes_html(run: Run, folder: Path) -> None:
@@ -75,3 +76,21 @@ def test_the_report_itself_is_not_overwritten(run: Run, folder: Path) -> None:
     before = (folder / "report.json").read_bytes()
     assert run("report", "report.json", "-o", "./report.json").code == 2
     assert Report.from_json(before) == Report.from_json((folder / "report.json").read_bytes())
+
+
+def test_one_phase_of_a_saved_report_can_be_chosen(run: Run, folder: Path) -> None:
+    (folder / "report.json").write_text(sample_run.report().to_json())
+    assert run("report", "report.json", "--phase", "evaluate", "-o", "one.json").code == 0
+    made = Report.from_json((folder / "one.json").read_bytes())
+    assert [finding.phase for finding in made.findings] == ["evaluate"]
+
+
+def test_a_phase_that_is_not_there_is_wrong_usage_and_names_the_others(run: Run, folder: Path) -> None:
+    (folder / "report.json").write_text(sample_run.report().to_json())
+    done = run("report", "report.json", "--phase", "rollout", "-o", "one.json")
+    assert (done.code, done.err) == (
+        2, "error: --phase: no phase rollout: the phases are start, train, evaluate, epoch end\n"
+    )  # fmt: skip
+    assert not (folder / "one.json").exists()
+    done = run("analyze", "waiting.json.gz", "--phase", "train")
+    assert (done.code, done.err) == (2, "error: --phase: no phase train was recorded\n")

@@ -34,7 +34,7 @@ HOSTILE = {
 }
 """By what they try. JSON, which reports and traces are read from, may hold any of them."""
 
-CHOSEN = {"severity", "status", "site_source", "source", "outcome", "has", "rule"}
+CHOSEN = {"severity", "status", "site_source", "source", "outcome", "has", "rule", "kind"}
 """Fields that hold one of a few words."""
 
 _UNSEEN = re.compile(

@@ -18,7 +18,7 @@ from syncscope.report.escape import terminal
 from syncscope.report.text import show
 from syncscope.schema.report import Report
 from syncscope.schema.verdict import Verdict
-from tests.report import sample
+from tests.report import sample_run
 from tests.report.hostile import HOSTILE, spoiled, spoiled_verdict, unseen
 
 Render = Callable[[Report, Verdict | None], str]
@@ -34,7 +34,8 @@ def text(report: Report, verdict: Verdict | None) -> str:
 
 
 def rendered(render: Render, name: str, gated: bool) -> str:
-    return render(spoiled(sample.report(), name), spoiled_verdict(sample.report(), name) if gated else None)
+    report = sample_run.report()
+    return render(spoiled(report, name), spoiled_verdict(report, name) if gated else None)
 
 
 def obeyed(output: str) -> list[str]:
@@ -148,7 +149,7 @@ def test_in_markdown(name: str, gated: bool) -> None:
 def test_in_json(name: str) -> None:
     from syncscope.cli.output import RENDERERS, Content
 
-    report = spoiled(sample.report(), name)
+    report = spoiled(sample_run.report(), name)
     output = RENDERERS["json"](Content(report))
     assert Report.from_json(output) == report.without_numbers()
     assert obeyed(output) == []
@@ -157,8 +158,17 @@ def test_in_json(name: str) -> None:
 @each_name
 def test_in_html(name: str) -> None:
     """Names are data, which the page's scripts show as text: no tag is added, and the data is the report."""
-    page, plain = (html.render(spoiled(sample.report(), text)) for text in (name, "name"))
+    page, plain = (html.render(spoiled(sample_run.report(), text)) for text in (name, "name"))
     assert re.findall(r"<[/!]?[a-zA-Z-]+", page) == re.findall(r"<[/!]?[a-zA-Z-]+", plain)
     data = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
     assert data is not None
     assert json.loads(data[1])["report"]["findings"][0]["message"] == name
+
+
+@pytest.mark.parametrize("render", [text, github.render, junit.render, markdown.render, sarif.render, html.render])
+def test_every_format_says_how_often_in_the_run(render: Callable[[Report, Verdict | None], str]) -> None:
+    made = sample_run.report()
+    output = html.render(made) if render is html.render else render(made, None)
+    plain = output.replace("\\", "").lower()
+    for words in ("every 10 steps (41 in 412)", "every step", "in evaluate: 3 a step", "no window recorded it"):
+        assert words in plain

@@ -14,6 +14,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+from syncscope.report.run_figure import BRIGHT, LIGHT
 from syncscope.timeline.intervals import Floats
 
 SIGHT = {
@@ -36,6 +37,7 @@ ROWS = {
     "a host thread": ("wait", "launch"),
     "other calls": ("wait", "call"),
     "who waits for whom": ("late-1", "late-2", "late-3", "late-4"),
+    "phases of the run": ("phase-1", "phase-2", "phase-3", "phase-4", "phase-5", "phase-rest"),
 }
 LEAST = 20.0
 NAMES = {"on-colour": ("wait", "compute", "DtoH"), "on-bright": ("collective", "HtoD", "DtoD")}
@@ -83,3 +85,17 @@ def test_names_can_be_read_on_their_bars(scheme: str) -> None:
         for kind in kinds:
             dark, bright = sorted((luminance(colours[ink]), luminance(colours[kind])))
             assert (bright + 0.05) / (dark + 0.05) >= 4.5, (ink, kind)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_names_of_phases_can_be_read_on_their_colours(scheme: str) -> None:
+    colours = palette(scheme)
+    for name in ROWS["phases of the run"]:
+        ink = colours["on-bright" if name in BRIGHT else "on-colour"]
+        dark, bright = sorted((luminance(ink), luminance(colours[name])))
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5, name
+
+
+def test_a_figure_outside_the_page_has_the_colours_of_the_light_page() -> None:
+    colours = palette("light")
+    assert {name: colours[name] for name in LIGHT} == LIGHT

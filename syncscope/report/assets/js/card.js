@@ -4,6 +4,7 @@ const SITE_SOURCE = {
   hook: "PyTorch's own warning, at the very expression",
   stack: "the trace's Python frames (line of the def)",
   op: "the operation alone; the trace holds no Python frames",
+  count: "the count over the run; no window recorded it",
 };
 
 function snippet(finding, sources) {
@@ -54,27 +55,34 @@ function callChain(finding) {
   );
 }
 
+/** What amounts of the recorded steps are per: those of the run have steps of their own. */
+const recordedStep = (finding) => (finding.occurrences === null ? "a step" : "a recorded step");
+
 /** What a finding costs: the host blocked, else the device's exposed time, with the words for it. */
 function cost(finding) {
-  if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, "blocked a step"];
-  if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, "exposed a step"];
+  if (finding.run_stall_ms_per_step !== null) return [finding.run_stall_ms_per_step, "blocked a step"];
+  const step = recordedStep(finding);
+  if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `blocked ${step}`];
+  if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `exposed ${step}`];
   return [finding.stall_ms, finding.stall_ms === null ? "blocked" : "blocked in all"];
 }
 
 function costs(finding, info) {
   const [time, what] = cost(finding);
-  const step = info.steps.profiled_ms;
-  const saving = finding.saving_ms_per_step;
+  const inRun = finding.run_stall_ms_per_step === null ? null : stepOfPhase(finding, info);
+  const step = inRun || info.steps.profiled_ms;
+  const overRun = finding.run_saving_ms_per_step !== null;
+  const saving = overRun ? finding.run_saving_ms_per_step : finding.saving_ms_per_step;
   const [low, high] = [finding.saving_low_ms_per_step, finding.saving_high_ms_per_step];
   const range = saving === null && low !== null && high !== null ? between(low, high) : null;
   const width = (value, whole) => `width: ${Math.min(100, (100 * value) / whole).toFixed(2)}%`;
   const meter =
-    step && time !== null && what.endsWith("a step")
+    step && time !== null && what.endsWith(" step")
       ? el(
           "span",
           { class: "meter", "aria-hidden": "true" },
           el("i", { style: width(time, step) }),
-          saving ? el("i", { class: "worth", style: width(saving, info.steps.bare_ms || step) }) : null,
+          saving ? el("i", { class: "worth", style: width(saving, inRun || info.steps.bare_ms || step) }) : null,
         )
       : null;
   return el(
@@ -85,24 +93,41 @@ function costs(finding, info) {
       "span",
       { class: saving === null && range === null ? "worth none" : "worth" },
       el("b", {}, range || ms(saving)),
-      saving === null && range === null ? "worth" : "worth a step",
+      saving === null && range === null ? "worth" : `worth ${overRun ? "a step" : recordedStep(finding)}`,
     ),
     meter,
   );
 }
 
+/** The median step of a finding's phase over the run, in ms. */
+function stepOfPhase(finding, info) {
+  const phase = info.run && info.run.phases.find((one) => one.name === finding.phase);
+  return phase && phase.step_ms ? phase.step_ms.median : null;
+}
+
+/** In which steps a finding occurs, of how many. */
+function inSteps(finding) {
+  if (finding.occurrences === null) return null;
+  const exact = finding.run_per_step_low === finding.run_per_step_high ? "" : "about ";
+  const [first, last] = finding.run_steps || [null, null];
+  const steps = first === null ? "" : first === last ? `, in step ${first}` : `, in steps ${first} to ${last}`;
+  return `${exact}${finding.occurrences.toLocaleString("en")}${steps}`;
+}
+
 function mainFacts(finding, data) {
   const range =
     finding.saving_low_ms_per_step !== null && finding.saving_high_ms_per_step !== null
-      ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} a step`
+      ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} ${recordedStep(finding)}`
       : null;
   const info = data.report.traces[finding.trace];
   const perStep = finding.per_step === null ? "" : `, ${digits(finding.per_step)} a step`;
   return factList([
+    ["Phase", finding.phase],
+    ["In the run", inSteps(finding)],
     ["Operation", finding.op && el("code", {}, finding.op)],
-    ["Occurrences", `${finding.count}${info.steps.count ? ` in ${count(info.steps.count, "step")}` : ""}${perStep}`],
+    [finding.occurrences === null ? "Occurrences" : "Recorded", `${finding.count}${info.steps.count ? ` in ${count(info.steps.count, "step")}` : ""}${perStep}`],
     ["Copied", finding.bytes === null ? null : bytes(finding.bytes)],
-    ["Exposed", finding.exposed_ms_per_step === null ? null : `${ms(finding.exposed_ms_per_step)} a step`],
+    ["Exposed", finding.exposed_ms_per_step === null ? null : `${ms(finding.exposed_ms_per_step)} ${recordedStep(finding)}`],
     ["Worth", range],
     [range ? "Only a range" : "Worth unknown", finding.saving_null_why],
     [
@@ -170,7 +195,7 @@ function example(pair) {
 
 /** What findings of several ranks have in common when they are one cause. */
 const alikeKey = (finding) =>
-  [finding.rule, finding.fingerprint, finding.at && place(finding.at), finding.status].join(" ");
+  [finding.rule, finding.fingerprint, finding.at && place(finding.at), finding.status, finding.phase].join(" ");
 
 /** The other ranks that have the same finding. */
 function elsewhere(finding, data) {
@@ -216,7 +241,8 @@ function body(finding, n, data, show) {
   ];
 }
 
-function summary(finding, data) {
+function summary(finding, n, data) {
+  const often = data.page.runs.often[n - 1];
   const site = finding.site;
   const where = site
     ? [el("code", {}, place(site)), ` in ${site.function}`]
@@ -238,6 +264,7 @@ function summary(finding, data) {
       el("span", { class: "line" }, where),
       site && site.expression ? el("code", { class: "expression" }, site.expression) : null,
       site ? null : el("span", { class: "message" }, finding.message),
+      often ? el("span", { class: "often" }, often) : null,
     ),
     costs(finding, data.report.traces[finding.trace]),
   );
@@ -245,7 +272,7 @@ function summary(finding, data) {
 
 /** Makes a card's details when it is first unfolded, because a run of many ranks has many findings. */
 function card(finding, n, data, show) {
-  const node = el("details", { class: "finding", id: `finding-${n}` }, summary(finding, data));
+  const node = el("details", { class: "finding", id: `finding-${n}` }, summary(finding, n, data));
   node.make = () => {
     node.make = () => {};
     node.append(el("div", { class: "body" }, body(finding, n, data, show)));

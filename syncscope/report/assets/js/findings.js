@@ -17,6 +17,7 @@ function haystack(finding) {
     finding.reason,
     finding.site && finding.site.expression,
     finding.fingerprint,
+    finding.phase,
     ...frames,
   ]
     .filter(Boolean)
@@ -83,13 +84,26 @@ class Findings {
       el("option", { value: "" }, "All"),
       page.views.map((view, i) => el("option", { value: String(i) }, view.label)),
     );
+    this.fillPhases(tally("phase"));
     byId("filters").hidden = this.rows.length === 0;
+  }
+
+  /** A choice of phases, where findings are in several. */
+  fillPhases(tally) {
+    this.phases = [...tally.keys()].filter((name) => name !== null);
+    byId("phase-label").hidden = this.phases.length < 2;
+    fill(
+      "phase",
+      el("option", { value: "" }, "All"),
+      this.phases.map((name, i) => el("option", { value: String(i) }, `${clean(name)} (${tally.get(name)})`)),
+    );
   }
 
   apply() {
     const needles = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const rule = byId("rule").value;
     const trace = byId("trace").value;
+    const phase = byId("phase").value;
     const statuses = new Set([...document.querySelectorAll("input[name=status]:checked")].map((box) => box.value));
     let shown = 0;
     const seen = new Set();
@@ -99,6 +113,7 @@ class Findings {
         statuses.has(finding.status) &&
         (!rule || finding.rule === rule) &&
         (!trace || finding.trace === Number(trace)) &&
+        (!phase || finding.phase === this.phases[Number(phase)]) &&
         needles.every((needle) => text.includes(needle));
       // Show the heaviest of the findings that several ranks share, until the reader chooses one of the others.
       if (fits && !trace && seen.has(key)) [fits, alike] = [false, alike + 1];

@@ -14,6 +14,7 @@ async function start() {
   const findings = new Findings(data, show);
 
   function draw(width = null) {
+    drawRun(data, current, width);
     drawSplit(views[current], data.report.traces[current], width);
     drawWaiting(data, choose, width);
     timeline.redraw();
@@ -25,6 +26,7 @@ async function start() {
     findings.openFirst();
     byId("view").value = String(index);
     drawHeadline(views[index], data.report.traces[index]);
+    drawRun(data, index);
     drawSplit(views[index], data.report.traces[index]);
     drawRanks(data, index, choose);
     drawHTA(data.report.traces[index].hta);

@@ -38,6 +38,8 @@ function drawHeadline(view, info) {
       .map(clean)
       .join("  ·  "),
   );
+  // A process that was only counted has none.
+  byId("figures").hidden = info.run !== null && view.figures.every((figure) => figure.ms === null);
   fill(
     "figures",
     view.figures.map((figure) => {
@@ -63,7 +65,7 @@ function drawSplit(view, info, frozenWidth = null) {
   fill(
     "split-lead",
     info.steps.count
-      ? `Device time of a recorded step, ${ms(total)} under the profiler, mean of ${count(info.steps.count, "step")}.`
+      ? `Device time of a recorded step${info.phase ? ` of ${info.phase}` : ""}, ${ms(total)} under the profiler, mean of ${count(info.steps.count, "step")}.`
       : `Device time over the whole trace, ${ms(total)}; it has no steps.`,
   );
   byId("split").setAttribute(

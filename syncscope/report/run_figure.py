@@ -1,0 +1,171 @@
+"""The whole run as a plotly figure: waits a step over time, the phases below, and the recorded windows marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from syncscope.report.escape import plotly_text
+from syncscope.report.numbers import count, seconds
+from syncscope.schema.run import Run, Stretch
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+LIGHT = {
+    "phase-1": "#0279b8", "phase-2": "#e7a014", "phase-3": "#4fcfa3", "phase-4": "#7c2047", "phase-5": "#add7eb",
+    "phase-rest": "#7e858c", "on-colour": "#ffffff", "on-bright": "#14171b", "text": "#1b1f24",
+    "soft": "#59616b", "line": "#dfe3e8", "accent": "#0b5cad", "bg": "#ffffff",
+}  # fmt: skip
+"""The colours of the page, where it is light."""
+PHASE_COLOURS = 5
+BRIGHT = {"phase-2", "phase-3", "phase-5", "phase-rest"}
+"""Colours on which dark letters are read."""
+HEIGHT = 236
+LOGARITHMIC = 40
+"""Waits a step are drawn on a logarithmic axis where the most is more than this many times the least."""
+UNITS = ((3 * 3600, 3600, " h"), (300, 60, " min"), (0, 1, " s"))
+"""From how many seconds on time is shown in which unit."""
+
+Colour = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Stretches of one phase, one after the other."""
+
+    phase: int
+    start_s: float
+    end_s: float
+    steps: int
+    waits: float | None
+
+    @classmethod
+    def joined(cls, stretches: Sequence[Stretch]) -> _Span:
+        last, counted = stretches[-1], [one for one in stretches if one.waits_per_step is not None and one.steps]
+        steps = sum(one.steps for one in counted)
+        waits = sum((one.waits_per_step or 0.0) * one.steps for one in counted) / steps if steps else None
+        every = sum(one.steps for one in stretches)
+        return cls(stretches[0].phase, stretches[0].start_s, last.start_s + last.seconds, every, waits)
+
+
+def name_colours(run: Run) -> list[str]:
+    """The colour of each phase: the longest have their own, what comes before the first phase and the rest have one."""
+    order = sorted(range(len(run.phases)), key=lambda number: -run.phases[number].share)
+    own = [number for number in order if run.phases[number].kind != "start"][:PHASE_COLOURS]
+    return [
+        f"phase-{own.index(number) + 1}" if number in own else "phase-rest" for number in range(len(run.phases))
+    ]  # fmt: skip
+
+
+def draw_run(run: Run, colour: Colour = LIGHT.__getitem__) -> go.Figure:
+    """The figure. ``colour`` gives what plotly takes for each name in ``LIGHT``."""
+    import plotly.graph_objects as go
+
+    scale, unit = next((scale, unit) for least, scale, unit in UNITS if run.seconds >= least)
+    known = [one for one in run.stretches if 0 <= one.phase < len(run.phases)]
+    spans = [_Span.joined(list(group)) for _, group in groupby(known, key=lambda one: one.phase)]
+    single = [_Span.joined([one]) for one in known]
+    names = name_colours(run)
+    traces: list[go.Bar | go.Scatter] = []
+    for number, phase in enumerate(run.phases):
+        look = {"name": plotly_text(phase.name), "marker_color": colour(names[number]), "marker_line_width": 0}
+        mine, whole = ([one for one in some if one.phase == number] for some in (single, spans))
+        waiting = [one for one in mine if one.waits is not None]
+        if waiting:
+            heights = [_round(one.waits or 0.0) for one in waiting]
+            traces.append(go.Bar(**_bars(waiting, scale), y=heights, yaxis="y", **look))
+        if whole:
+            ink = colour("on-bright" if names[number] in BRIGHT else "on-colour")
+            traces.append(
+                go.Bar(
+                    **_bars(whole, scale),
+                    y=[1] * len(whole),
+                    yaxis="y2",
+                    **look,
+                    text=[look["name"]] * len(whole),
+                    textposition="inside",
+                    textangle=0,
+                    insidetextanchor="middle",
+                    insidetextfont_color=ink,
+                )
+            )
+    windows = _windows(run)
+    if windows:
+        traces.append(_marks(windows, run, scale, colour))
+    figure = go.Figure(traces)
+    figure.update_layout(_layout(run, single, scale, unit, colour))
+    return figure
+
+
+def _bars(spans: Sequence[_Span], scale: float) -> dict[str, object]:
+    """Where the bars of some stretches are, and what is said of each under the pointer."""
+    return {
+        "x": [_round((one.start_s + one.end_s) / 2 / scale) for one in spans],
+        "width": [_round((one.end_s - one.start_s) / scale) for one in spans],
+        "customdata": [[f"{seconds(one.start_s)} to {seconds(one.end_s)}", _said(one)] for one in spans],
+        "hovertemplate": "%{fullData.name}<br>%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
+    }
+
+
+def _said(span: _Span) -> str:
+    steps = count(span.steps, "step") if span.steps else "no steps"
+    return steps if span.waits is None else f"{steps}, {span.waits:.3g} waits a step"
+
+
+def _windows(run: Run) -> list[_Span]:
+    """The stretches in which windows were being recorded, joined where they follow each other."""
+    groups = groupby(run.stretches, key=lambda one: (one.windows, one.phase))
+    return [_Span.joined(list(group)) for (windows, phase), group in groups if windows and 0 <= phase < len(run.phases)]
+
+
+def _marks(windows: Sequence[_Span], run: Run, scale: float, colour: Colour) -> go.Scatter:
+    """A triangle below each recorded stretch: it is mostly too short to be seen itself."""
+    import plotly.graph_objects as go
+
+    said = [
+        [plotly_text(run.phases[one.phase].name), f"{count(one.steps, 'step')} at {seconds(one.start_s)}"]
+        for one in windows
+    ]
+    return go.Scatter(
+        x=[_round((one.start_s + one.end_s) / 2 / scale) for one in windows], y=[-0.32] * len(windows), yaxis="y2",
+        mode="markers", marker={"symbol": "triangle-up", "size": 11, "color": colour("text"), "line_width": 0},
+        name="recorded", customdata=said, cliponaxis=False,
+        hovertemplate="recorded in %{customdata[0]}<br>%{customdata[1]}<extra></extra>",
+    )  # fmt: skip
+
+
+def _layout(run: Run, spans: Sequence[_Span], scale: float, unit: str, colour: Colour) -> dict[str, object]:
+    import plotly.graph_objects as go
+
+    title = {
+        "text": "waits a step", "xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left",
+        "yanchor": "bottom", "showarrow": False, "font": {"size": 12, "color": colour("soft")},
+    }  # fmt: skip
+    return {
+        "template": go.layout.Template(), "barmode": "overlay", "bargap": 0, "height": HEIGHT, "showlegend": False,
+        "margin": {"l": 44, "r": 12, "t": 24, "b": 30}, "dragmode": False, "hovermode": "closest",
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "annotations": [title],
+        "font": {"size": 12, "color": colour("text")}, "uniformtext": {"mode": "hide", "minsize": 11},
+        "hoverlabel": {"bgcolor": colour("bg"), "bordercolor": colour("soft"), "font": {"color": colour("text")}},
+        "xaxis": {
+            "range": [0, _round(run.seconds / scale)], "ticksuffix": unit, "fixedrange": True, "showgrid": False,
+            "zeroline": False, "anchor": "y2", "ticks": "outside", "tickcolor": colour("line"), "nticks": 8,
+        },
+        "yaxis": {"domain": [0.4, 1], "gridcolor": colour("line"), "fixedrange": True, "nticks": 4, **_scale(spans)},
+        "yaxis2": {"domain": [0, 0.32], "range": [-0.55, 1], "visible": False, "fixedrange": True},
+    }  # fmt: skip
+
+
+def _scale(spans: Sequence[_Span]) -> dict[str, object]:
+    """The axis of the waits a step: logarithmic where one phase would dwarf the others."""
+    waits = [one.waits for one in spans if one.waits]
+    if waits and max(waits) > LOGARITHMIC * min(waits):
+        return {"type": "log", "dtick": 1}
+    return {"rangemode": "tozero", "zeroline": True, "zerolinecolor": "rgba(0,0,0,0)"}
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.6g}")

@@ -1,0 +1,213 @@
+"""What several outputs say of the whole run: how long it was, how much of it was counted, and how often a finding
+occurs in it.
+
+Names are as they stand in the report: not escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from syncscope.report.numbers import count, milliseconds, seconds
+from syncscope.report.runs import find_phase, main_phase, phase_of, windows_of
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import TraceInfo
+from syncscope.schema.run import Phase, Run, StepTime
+
+FEW = 4
+"""Occurrences below this are told one by one, not as a rate."""
+EQUAL = 0.005
+"""Rates a step that differ by less are the same number."""
+MOST_DIFFERENCES = 3
+"""Differences of a rank that are named."""
+ALIKE = 0.1
+"""Shares of the time, and waits a step, that differ by less are alike on two ranks."""
+
+TIMES = {"epoch end": "an epoch", "checkpoint": "a checkpoint"}
+"""What one of a kind of phase is called, where each time in it counts, and not its steps."""
+
+
+def describe_run(run: Run) -> str:
+    """``412 steps in 61.2 s; every wait counted (cost 0.4 %)``."""
+    steps = f"{count(run.steps, 'step')} in " if run.steps else ""
+    return f"{steps}{seconds(run.seconds)}; {describe_counting(run)}"
+
+
+def describe_counting(run: Run) -> str:
+    """How many of the waits were counted, and what that cost."""
+    if run.counted is None:
+        return "waits were not counted"
+    cost = "" if run.counted.overhead_share is None else f" (cost {_share(run.counted.overhead_share)})"
+    if run.counted.one_in > 1:
+        return f"waits counted in one of {_few_digits(run.counted.one_in)} steps{cost}"
+    return f"every wait counted{cost}"
+
+
+def describe_caveats(run: Run) -> list[str]:
+    """What must be known of a run to read its figures; a sentence each, mostly none."""
+    caveats = []
+    if not run.complete:
+        caveats.append(f"Killed or still running after {seconds(run.seconds)}: this is the state written last.")
+    elif run.stopped:
+        caveats.append("The program was ended after its windows, as asked: this is not its whole run.")
+    if run.shared_device:
+        caveats.append("Other processes used the GPU: the times are not this program's alone.")
+    return caveats
+
+
+def describe_share(share: float) -> str:
+    """``81 %``, ``<1 %``."""
+    return "<1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
+
+
+def describe_step(step: StepTime | None) -> tuple[str, str]:
+    """The median and the 95th percentile of a step."""
+    return ("–", "–") if step is None else (milliseconds(step.median), milliseconds(step.p95))
+
+
+def describe_waits(phase: Phase) -> str:
+    """Waits a step, ``–`` where it has no steps or nothing was counted."""
+    return "–" if phase.waits_per_step is None else f"{_few_digits(phase.waits_per_step)}"
+
+
+def describe_recorded(run: Run, phase: int) -> str:
+    """The steps of a phase that windows recorded: ``16–38``, ``yes`` where they cannot be told, ``–`` for none."""
+    if not run.phases[phase].recorded:
+        return "–"
+    steps = windows_of(run, phase)
+    if steps is None:
+        return "yes"
+    return f"{steps[0]}–{steps[1]}" if steps[0] < steps[1] else str(steps[0])
+
+
+def describe_difference(run: Run, first: Run) -> list[str]:
+    """By what the run of a rank differs from that of the first one; empty where they look alike."""
+    if run == first:
+        return []
+    said = []
+    if run.complete != first.complete:
+        said.append("ended by itself" if run.complete else f"killed or still running after {seconds(run.seconds)}")
+    names = {phase.name for phase in run.phases}
+    for phase in first.phases:
+        mine = find_phase(run, phase.name)
+        if mine is not None:
+            said += _differing(mine, phase)
+        elif phase.share >= ALIKE / 10:
+            said.append(f"no {phase.name}")
+    known = {phase.name for phase in first.phases}
+    said += [f"also {phase.name}" for phase in run.phases if phase.name in names - known and phase.share >= ALIKE / 10]
+    more = len(said) - MOST_DIFFERENCES
+    return [*said[:MOST_DIFFERENCES], *([f"{more} more"] if more > 0 else [])]
+
+
+def _differing(phase: Phase, first: Phase) -> list[str]:
+    said = []
+    if abs(phase.steps - first.steps) > max(1, first.steps * ALIKE / 10):
+        said.append(f"{phase.name}: {count(phase.steps, 'step')}, not {first.steps}")
+    if abs(phase.share - first.share) >= ALIKE:
+        said.append(f"{phase.name}: {describe_share(phase.share)} of the time, not {describe_share(first.share)}")
+    waits, others = phase.waits_per_step, first.waits_per_step
+    if waits is not None and others is not None and abs(waits - others) > max(0.01, ALIKE * max(waits, others)):
+        said.append(f"{phase.name}: {_few_digits(waits)} waits a step, not {_few_digits(others)}")
+    return said
+
+
+def describe_frequency(finding: Finding, traces: Sequence[TraceInfo]) -> str | None:
+    """How often a finding occurs in the run: ``every step``, ``every 10 steps (41 in 412)``, ``once, in step 0``, ``in
+    evaluate: 3 a step``. ``None`` where its run was not counted."""
+    if finding.occurrences is None and finding.run_per_step is None:
+        return None
+    phase, run = phase_of(finding, traces), traces[finding.trace].run
+    main = main_phase(run) if run is not None else None
+    text = _often(finding, phase, run)
+    if finding.phase is None or (main is not None and finding.phase == main.name):
+        return text
+    if phase is not None and text.endswith(TIMES.get(phase.kind, "\0")):
+        return text
+    return f"in {finding.phase}: {text}"
+
+
+def describe_source(finding: Finding) -> list[str]:
+    """That a finding comes from the count alone, where it does."""
+    return ["no window recorded it"] if finding.site_source == "count" else []
+
+
+def _often(finding: Finding, phase: Phase | None, run: Run | None) -> str:
+    number, rate = finding.occurrences, finding.run_per_step
+    low, high = finding.run_per_step_low, finding.run_per_step_high
+    if phase is not None and phase.kind in TIMES and number is not None:
+        return _each_time(number, phase.times, TIMES[phase.kind])
+    if rate is None or (phase is not None and not phase.steps):
+        return "once" if number == 1 else f"{number} times"
+    one_in = phase.one_in if phase is not None else 1.0
+    if one_in > 1:
+        return _sampled(rate, low, high, one_in)
+    steps = phase.steps if phase is not None else None
+    if number is None or steps is None:
+        return _rate(rate)
+    return _counted(number, rate, steps, finding.run_steps, _epochs(run))
+
+
+def _epochs(run: Run | None) -> int | None:
+    """How many epochs ended in the run."""
+    return next((phase.times for phase in run.phases if phase.kind == "epoch end"), None) if run is not None else None
+
+
+def _each_time(number: int, times: int, one: str) -> str:
+    """``once an epoch``, ``2 an epoch``, ``3 in 16 times``."""
+    if times > 1 and number >= times:
+        a_time = number / times
+        return f"once {one}" if abs(a_time - 1) < EQUAL else f"{_few_digits(a_time)} {one}"
+    if times > 1:
+        return f"{number} in {times} times"
+    return "once" if number == 1 else f"{number} times"
+
+
+def _counted(number: int, rate: float, steps: int, where: tuple[int, int] | None, epochs: int | None) -> str:
+    """How often, where every step was counted."""
+    if number == 1:
+        return "once" if where is None else f"once, in step {where[0]}"
+    if where is not None and steps > 1 and 2 * (where[1] - where[0] + 1) <= steps:
+        inside = f"in step {where[0]}" if where[0] == where[1] else f"in steps {where[0]}–{where[1]}"
+        return f"{number} times, {inside}"
+    if rate > 1 - EQUAL:
+        return _rate(rate)
+    if number < FEW and number != epochs:
+        return f"{number} times in {count(steps, 'step')}"
+    if number == epochs:
+        return f"once an epoch ({number} in {count(steps, 'step')})"
+    return f"{_rate(rate)} ({number} in {steps})"
+
+
+def _sampled(rate: float, low: float | None, high: float | None, one_in: float) -> str:
+    """How often, where only some steps were counted; with its interval."""
+    counted = f"counted in one of {_few_digits(one_in)} steps"
+    if low is None or high is None or high - low <= EQUAL * high:
+        return f"{_rate(rate)} ({counted})"
+    unit = "" if rate > 1 - EQUAL else " a step"
+    return f"about {_rate(rate, exact=False)} ({_few_digits(low, 2)}–{_few_digits(high, 2)}{unit}; {counted})"
+
+
+def _rate(rate: float, *, exact: bool = True) -> str:
+    """``every step``, ``2 a step``, ``every 10 steps``."""
+    if abs(rate - 1) < EQUAL:
+        return "every step" if exact else "1 a step"
+    if rate > 1:
+        return f"{_few_digits(rate, 3 if exact else 2)} a step"
+    if rate <= 0:
+        return "never seen"
+    every = 1 / rate
+    return f"every {_few_digits(every, 2)} steps" if every < 1.95 else f"every {every:.0f} steps"
+
+
+def _share(share: float) -> str:
+    """``0.4 %``."""
+    return f"{_few_digits(100 * share, 2)} %"
+
+
+def _few_digits(value: float, digits: int = 3) -> str:
+    """``2``, ``0.125``, ``1234``: never with an exponent that a reader must decode."""
+    if value >= 10**digits:
+        return f"{value:.0f}"
+    shown = f"{float(f'{value:.{digits}g}'):.8f}".rstrip("0").rstrip(".")
+    return shown or "0"

@@ -1,0 +1,84 @@
+"""The processes of a report whose whole run was looked at, and how they differ.
+
+Every trace of a process holds its whole run, so a report of several ranks and phases holds it several times over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import TraceInfo
+from syncscope.schema.run import Phase, Run
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a run."""
+
+    run: Run
+    traces: tuple[int, ...]
+    """Its traces, numbered as in the report; the one that speaks for the phases without a trace comes first."""
+
+
+def group_processes(traces: Sequence[TraceInfo]) -> list[Process]:
+    """The processes in the order of their first traces. Traces without a run belong to none."""
+    found: dict[object, list[int]] = {}
+    for number, info in enumerate(traces):
+        if info.run is not None:
+            found.setdefault(_key(info, info.run), []).append(number)
+    processes = []
+    for numbers in found.values():
+        ordered = sorted(numbers, key=lambda number: not _main(traces[number]))
+        run = traces[ordered[0]].run
+        if run is not None:
+            processes.append(Process(run, tuple(ordered)))
+    return processes
+
+
+def _key(info: TraceInfo, run: Run) -> object:
+    """What the traces of one process have in common. Processes without a rank are told apart by what they did."""
+    return (run.id, info.rank) if info.rank is not None else msgspec.structs.replace(run, main=True)
+
+
+def _main(info: TraceInfo) -> bool:
+    return info.run is not None and info.run.main
+
+
+def is_counted_only(info: TraceInfo) -> bool:
+    """Whether a trace holds no recorded step and no call, only what was counted over the run."""
+    return info.run is not None and not info.steps.count and "runtime" not in info.has and info.overlap is None
+
+
+def find_phase(run: Run | None, name: str | None) -> Phase | None:
+    """The phase of this name."""
+    return next((phase for phase in run.phases if phase.name == name), None) if run is not None else None
+
+
+def main_phase(run: Run) -> Phase | None:
+    """The phase that a reader takes for granted: training, without training the longest that has steps."""
+    training = [phase for phase in run.phases if phase.kind == "train"]
+    stepping = [phase for phase in run.phases if phase.steps and phase.kind != "start"]
+    return max(training or stepping, key=lambda phase: phase.share, default=None)
+
+
+def phase_of(finding: Finding, traces: Sequence[TraceInfo]) -> Phase | None:
+    """The phase that a finding is in; ``None`` where its run was not looked at."""
+    return find_phase(traces[finding.trace].run, finding.phase) if finding.trace < len(traces) else None
+
+
+def windows_of(run: Run, phase: int) -> tuple[int, int] | None:
+    """The first and the last step of a phase, from 0, in which its last windows were recorded."""
+    steps, found, before = 0, None, False
+    for stretch in run.stretches:
+        if stretch.phase != phase:
+            continue
+        if stretch.windows and stretch.steps:
+            first = found[0] if found is not None and before else steps
+            found = (first, steps + stretch.steps - 1)
+        before = stretch.windows
+        steps += stretch.steps
+    return found

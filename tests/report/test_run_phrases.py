@@ -1,0 +1,168 @@
+"""What is said of the whole run, and of how often a finding occurs in it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from syncscope.report.finding_phrases import describe_cost, group_alike
+from syncscope.report.run_phrases import (
+    describe_caveats,
+    describe_difference,
+    describe_frequency,
+    describe_run,
+    describe_share,
+)
+from syncscope.schema.findings import Finding
+from syncscope.schema.run import Counted
+from tests.report import sample, sample_run
+from tests.report.sample_run import EPOCH_END, EVALUATE, TRAIN, info, rate, run
+
+READ = sample.findings()[0]
+
+
+def often(finding: Finding, *, one_in: float = 1.0, epochs: int = 4) -> str | None:
+    phases = list(run(one_in=one_in).phases)
+    phases[EPOCH_END] = msgspec.structs.replace(phases[EPOCH_END], times=epochs)
+    return describe_frequency(finding, [info(run=run(one_in=one_in, phases=tuple(phases)))])
+
+
+@pytest.mark.parametrize(
+    ("per_step", "number", "steps", "says"),
+    [
+        (1.0, 412, (0, 411), "every step"),
+        (2.0, 824, (0, 411), "2 a step"),
+        (2.25, 927, (0, 411), "2.25 a step"),
+        (0.0995, 41, (0, 410), "every 10 steps (41 in 412)"),
+        (0.5, 206, (1, 411), "every 2 steps (206 in 412)"),
+        (0.6, 247, (0, 411), "every 1.7 steps (247 in 412)"),
+        (0.0073, 3, (10, 400), "3 times in 412 steps"),
+        (0.0097, 4, (102, 411), "once an epoch (4 in 412 steps)"),
+        (0.0024, 1, (0, 0), "once, in step 0"),
+        (0.0121, 5, (0, 4), "5 times, in steps 0–4"),
+        (0.0121, 5, (7, 7), "5 times, in step 7"),
+        (0.0121, 5, None, "every 83 steps (5 in 412)"),
+    ],
+)
+def test_how_often_where_every_step_was_counted(
+    per_step: float, number: int, steps: tuple[int, int] | None, says: str
+) -> None:
+    assert often(rate(READ, per_step, number, run_steps=steps)) == says
+
+
+@pytest.mark.parametrize(
+    ("per_step", "low", "high", "says"),
+    [
+        (0.125, 0.11, 0.14, "about every 8 steps (0.11–0.14 a step; counted in one of 8 steps)"),
+        (2.04, 1.9, 2.2, "about 2 a step (1.9–2.2; counted in one of 8 steps)"),
+        (1.0, 0.96, 1.04, "about 1 a step (0.96–1; counted in one of 8 steps)"),
+        (1.0, 1.0, 1.0, "every step (counted in one of 8 steps)"),
+        (0.0001, 0.00001, 0.0004, "about every 10000 steps (0.00001–0.0004 a step; counted in one of 8 steps)"),
+    ],
+)
+def test_where_only_some_steps_were_counted_there_is_an_interval(
+    per_step: float, low: float, high: float, says: str
+) -> None:
+    sampled = rate(READ, per_step, 52, run_per_step_low=low, run_per_step_high=high)
+    assert often(sampled, one_in=8.0) == says
+
+
+@pytest.mark.parametrize(
+    ("phase", "per_step", "number", "says"),
+    [
+        ("evaluate", 3.0, 240, "in evaluate: 3 a step"),
+        ("epoch end", None, 4, "once an epoch"),
+        ("epoch end", None, 8, "2 an epoch"),
+        ("epoch end", None, 3, "in epoch end: 3 in 4 times"),
+        ("start", None, 12, "in start: 12 times"),
+        ("start", None, 1, "in start: once"),
+        ("a phase that is not listed", 3.0, 240, "in a phase that is not listed: 3 a step"),
+    ],
+)
+def test_other_phases_than_training_are_named(phase: str, per_step: float | None, number: int, says: str) -> None:
+    assert often(rate(READ, per_step, number, phase=phase, run_steps=None)) == says
+
+
+def test_one_epoch_alone_is_no_frequency() -> None:
+    assert often(rate(READ, None, 1, phase="epoch end", run_steps=None), epochs=1) == "in epoch end: once"
+
+
+def test_without_training_the_longest_phase_is_taken_for_granted() -> None:
+    only = run(phases=run().phases[EVALUATE:])
+    assert describe_frequency(rate(READ, 3.0, 240, phase="evaluate"), [info(run=only)]) == "3 a step"
+
+
+def test_a_finding_of_a_run_that_was_not_counted_has_the_frequency_of_its_recorded_steps() -> None:
+    assert describe_frequency(READ, [sample.trace_info()]) is None
+    assert describe_cost(READ, [sample.trace_info()]) == "a step: 1 × · blocked 1.63 ms · worth 0.19 ms"
+
+
+def test_amounts_of_the_run_and_of_the_recorded_steps_are_told_apart() -> None:
+    known = rate(READ, 0.0995, 41, run_stall_ms_per_step=0.163, run_saving_ms_per_step=0.019)
+    assert describe_cost(known, [info()]) == "every 10 steps (41 in 412) · blocked 0.163 ms · worth 19 µs a step"
+    half = rate(READ, 1.0, 412, run_stall_ms_per_step=1.5)
+    assert describe_cost(half, [info()]) == "every step · blocked 1.5 ms a step · worth 0.19 ms a recorded step"
+    none = rate(READ, 1.0, 412)
+    assert describe_cost(none, [info()]) == "every step · blocked 1.63 ms · worth 0.19 ms a recorded step"
+
+
+def test_one_line_in_two_phases_is_two_findings() -> None:
+    both = [rate(READ, 1.0, 412), rate(READ, 1.0, 80, phase="evaluate", trace=1)]
+    assert len(group_alike(both)) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, "412 steps in 61.2 s; every wait counted (cost 0.4 %)"),
+        ({"one_in": 8.0}, "412 steps in 61.2 s; waits counted in one of 8 steps (cost 0.4 %)"),
+        ({"counted": Counted(one_in=1.0, overhead_share=None)}, "412 steps in 61.2 s; every wait counted"),
+        ({"counted": None}, "412 steps in 61.2 s; waits were not counted"),
+        ({"steps": 0}, "61.2 s; every wait counted (cost 0.4 %)"),
+        ({"steps": 1, "seconds": 725.0}, "1 step in 12 min 5 s; every wait counted (cost 0.4 %)"),
+        ({"seconds": 10950.0}, "412 steps in 3 h 2 min; every wait counted (cost 0.4 %)"),
+    ],
+)
+def test_a_run_in_one_line(changes: dict[str, object], says: str) -> None:
+    assert describe_run(run(**changes)) == says
+
+
+def test_a_run_that_is_not_whole_says_so() -> None:
+    assert describe_caveats(run()) == []
+    (killed,) = describe_caveats(run(complete=False))
+    assert "after 61.2 s" in killed and "written last" in killed
+    (stopped,) = describe_caveats(run(stopped=True))
+    assert "not its whole run" in stopped
+    (shared,) = describe_caveats(run(shared_device=True))
+    assert "not this program's alone" in shared
+
+
+def test_a_small_share_is_not_none() -> None:
+    assert [describe_share(share) for share in (0.0, 0.004, 0.0096, 0.81)] == ["0 %", "<1 %", "<1 %", "81 %"]
+
+
+def test_runs_that_look_alike_do_not_differ() -> None:
+    near = msgspec.structs.replace(run().phases[TRAIN], steps=414, waits_per_step=2.15, share=0.79)
+    assert describe_difference(run(phases=(run().phases[0], near, *run().phases[EVALUATE:])), run()) == []
+
+
+def test_what_a_rank_did_otherwise_is_named() -> None:
+    train, evaluate = run().phases[TRAIN], run().phases[EVALUATE]
+    less = msgspec.structs.replace(train, steps=380, waits_per_step=3.1, share=0.5)
+    said = describe_difference(run(phases=(less,)), run(phases=(train,)))
+    assert said == [
+        "train: 380 steps, not 412", "train: 50 % of the time, not 81 %", "train: 3.1 waits a step, not 2.1"
+    ]  # fmt: skip
+    assert describe_difference(run(phases=(train,)), run(phases=(train, evaluate))) == ["no evaluate"]
+    assert describe_difference(run(phases=(train, evaluate)), run(phases=(train,))) == ["also evaluate"]
+    assert describe_difference(run(complete=False), run()) == ["killed or still running after 61.2 s"]
+    assert describe_difference(run(), run(complete=False)) == ["ended by itself"]
+    everything = describe_difference(run(phases=(less,), complete=False), run(phases=(train, evaluate)))
+    assert everything[-1] == "2 more"
+
+
+def test_a_finding_that_only_the_count_knows_says_so() -> None:
+    from syncscope.report.finding_phrases import describe_finding
+
+    assert "no window recorded it" in describe_finding(sample_run.counted_only())
+    assert "no window recorded it" not in describe_finding(READ)

@@ -1,0 +1,141 @@
+"""The whole run in a terminal: short, aligned, within its width whatever names are, and told once a run."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from syncscope.report.text import render
+from syncscope.report.text_run import show_runs
+from syncscope.schema.report import Report
+from tests.report import sample
+from tests.report.hostile import HOSTILE, unseen
+from tests.report.sample_run import info, only_counted, ranks, report, run
+
+
+def shown(made: Report, width: int = 80) -> list[str]:
+    """The lines of the block."""
+    buffer = io.StringIO()
+    show_runs(made, Console(file=buffer, width=width, color_system=None))
+    return [line.rstrip() for line in buffer.getvalue().splitlines()]
+
+
+def whole(made: Report, width: int = 80) -> str:
+    buffer = io.StringIO()
+    render(made, Console(file=buffer, width=width, color_system=None))
+    return buffer.getvalue()
+
+
+def renamed(name: str, where: str | None) -> Report:
+    phases = tuple(msgspec.structs.replace(phase, name=name, where=where) for phase in run().phases)
+    return report([info(run=run(phases=phases))])
+
+
+def test_a_run_is_a_line_and_a_row_for_each_phase() -> None:
+    assert shown(report()) == [
+        "the run: 412 steps in 61.2 s; every wait counted (cost 0.4 %)",
+        "                                  time  steps     step      p95  waits  recorded",
+        "  train      train.py:42 main     81 %    412  98.1 ms   140 ms    2.1     16–38",
+        "  evaluate   train.py:77 estima…  12 %     80  88.5 ms  91.2 ms      3         –",
+        "  epoch end  train.py:61 main      4 %      –        –        –      –         –",
+        "  start                            3 %      –        –        –      –         –",
+    ]
+
+
+def test_with_all_that_is_to_be_known_it_is_eight_lines() -> None:
+    worst = run(complete=False, shared_device=True, one_in=8.0)
+    lines = shown(report([info(run=worst)]))
+    assert len(lines) == 8
+    assert max(map(cell_len, lines)) <= 80
+
+
+@pytest.mark.parametrize("width", [80, 140])
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        (
+            "evaluate in a_function_with_a_very_long_name_of_its_own",
+            "src/project/loops/a_long_file_name.py:77 function",
+        ),
+        ("評価" * 20, "訓練" * 40 + ".py:3 主"),
+        ("train", None),
+        ("x", "y" * 300),
+    ],
+)
+def test_long_names_are_cut_and_the_figures_stay(name: str, where: str | None, width: int) -> None:
+    lines = shown(renamed(name, where), width)
+    assert len(lines) == 6
+    assert max(map(cell_len, lines)) <= width
+    assert lines[2].split()[-9:] == ["81", "%", "412", "98.1", "ms", "140", "ms", "2.1", "16–38"]
+
+
+def test_of_a_place_the_file_and_the_line_stay_longest() -> None:
+    where = "src/project/loops/training.py:77 train_for_an_epoch_with_a_long_name"
+    assert "…/training.py:77 train_for_an_epoch_with_a_long_name" in shown(renamed("x", where), 120)[2]
+    assert " training.py:77 train_for_a…" in shown(renamed("x", where))[2]
+    assert "…" not in shown(renamed("x", where), 140)[2]
+
+
+def test_of_many_phases_the_longest_are_shown() -> None:
+    one = run().phases[1]
+    phases = tuple(
+        msgspec.structs.replace(one, name=f"phase {number}", share=0.2 - number / 100) for number in range(10)
+    )
+    lines = shown(report([info(run=run(phases=phases))]))
+    assert [line.split()[1] for line in lines[2:-1]] == ["0", "1", "2", "3", "4", "5"]
+    assert lines[-1].split() == ["…", "4", "more", "50", "%"]
+
+
+def test_several_phases_of_several_ranks_are_one_run_and_the_odd_rank_is_named() -> None:
+    lines = shown(ranks(4))
+    assert lines[0].startswith("the run, ranks 0–1, 3: 412 steps")
+    assert lines[-1] == "  rank 2 differs: train: 380 steps, not 412; train: 3.1 waits a step, not 2.1"
+    assert len(lines) == 7
+
+
+def test_many_odd_ranks_are_a_few_lines() -> None:
+    infos = [info(f"{rank}.json", rank, run=run(complete=rank == 0)) for rank in range(20)]
+    lines = shown(report(infos, ()))
+    assert sum("differs" in line for line in lines) == 8
+    assert lines[-1].strip() == "… and 11 more differ"
+
+
+def test_two_runs_are_told_one_by_one() -> None:
+    lines = shown(report([info("a.json"), info("b.json", run=run(id="b2", steps=7))], ()))
+    assert [line for line in lines if line.startswith("the run")] == [
+        "the run: 412 steps in 61.2 s; every wait counted (cost 0.4 %)",
+        "the run: 7 steps in 61.2 s; every wait counted (cost 0.4 %)",
+    ]
+
+
+def test_without_a_run_nothing_is_said_of_it() -> None:
+    assert "the run" not in whole(sample.report())
+    assert shown(sample.report()) == []
+
+
+def test_the_block_follows_the_headline_and_comes_before_the_findings() -> None:
+    text = whole(report(), 120)
+    assert text.index("device idle") < text.index("the run: ") < text.index("error SYN102")
+    assert "error SYN102 scalar-read · every 10 steps (41 in 412) · blocked 0.163 ms · worth 19 µs a step\n" in text
+
+
+def test_a_process_in_which_nothing_was_recorded_says_so_and_no_more() -> None:
+    text = whole(report([only_counted()]), 120)
+    assert "no window was recorded: waits were counted only" in text
+    assert "no device activity" not in text
+    assert "no runtime calls" not in text
+
+
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_phases_stay_names(name: str) -> None:
+    made = renamed(name, name)
+    output = whole(made)
+    assert unseen(output) == []
+    assert not [line for line in output.splitlines() if line.lstrip().startswith("::")]
+    assert len(shown(made)) == 6
+    two = msgspec.structs.replace(made, traces=(*made.traces, msgspec.structs.replace(made.traces[0], phase=name)))
+    assert not [line for line in whole(two).splitlines() if line.lstrip().startswith("::")]
