@@ -69,6 +69,11 @@ class DeviceStarved(RankRule):
         Advice("host work", "Move it out of the thread that launches, or to where the device still has work queued."),
         Advice("launch latency", "Launch fewer, larger kernels: torch.compile, CUDA graphs, larger batches."),
         Advice(
+            "shared queued on device",
+            "The device was shared, and work was queued behind that of another process: record again on a device that "
+            "nobody else uses.",
+        ),
+        Advice(
             "queued on device",
             "Look at what the streams wait for: events between them, or a collective of another rank.",
         ),
@@ -97,7 +102,9 @@ class DeviceStarved(RankRule):
         others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
         parts = ", ".join(f"{cause} {say_ms(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
+        shared = ("shared",) if timeline.processes_on_device else ()
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
+        where += "; other processes used the device too" if shared else ""
         return self.finding(
             find_slowest_loader(timeline) if loading else place,
             related=tuple(dict.fromkeys(finding.fingerprint for finding in others)),
@@ -107,7 +114,7 @@ class DeviceStarved(RankRule):
             first_ns=int(bubbles.ts.min()),
             message=f"the device is idle for {say_ms(idle_ms)} of {say_ms(span_ms)} ms {per} "
             f"({idle_ms / span_ms:.0%}): {parts} ms{where}",
-            fix=self.advise(*next(iter(causes), "unknown").split()),
+            fix=self.advise(*shared, *next(iter(causes), "unknown").split()),
         )
 
 

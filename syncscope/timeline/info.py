@@ -34,7 +34,7 @@ def describe(timeline: Timeline) -> TraceInfo:
         overlap=timeline.overlap,
         each_step=_measure_each_step(timeline),
         files=recording.files if recording else None,
-        warnings=tuple(dict.fromkeys((*trace.warnings, *contradictions, *notes))),
+        warnings=tuple(dict.fromkeys((*trace.warnings, *contradictions, *_tell_sharing(timeline), *notes))),
         lost=trace.lost,
         meetings=_find_meetings(timeline),
     )
@@ -100,6 +100,15 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
     met = collectives.take(np.flatnonzero(collectives.device == tables.device))
     behind = places_behind(tables.bubbles, tables.waits, tables.loads)
     return find_meetings(met, tables.bubbles, behind, tables.steps.number, tables.places, timeline.trace.base_ns)
+
+
+def _tell_sharing(timeline: Timeline) -> tuple[str, ...]:
+    """A sentence on the other processes that used the device, none where the recording says of none."""
+    others = timeline.processes_on_device
+    if not others:
+        return ()
+    who = "another process" if others == 1 else f"{others} other processes"
+    return (f"{who} used the device too: times are not this program's alone",)
 
 
 def _name_device(timeline: Timeline) -> str | None:
