@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from syncscope.advice import Advice
-from syncscope.rules.base.groups import say_ms
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
+from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
@@ -83,10 +83,9 @@ class LaunchBound(RankRule):
         launching, host_ms, idle_ms = pace.launching, pace.host_ms, pace.idle_ms
         steps, bubbles = len(timeline.steps), timeline.bubbles
         per, many = ("a step" if steps else "in all"), max(steps, 1)
-        behind = (
-            f"the host takes {say_ms(host_ms)} ms {per} for {launching.launches / many:,.0f} launches that run for "
-            f"{say_ms(launching.busy_ns * 1e-6 / many)} ms, so the device waits {say_ms(idle_ms)} ms for the next one"
-        )
+        host, run, idle = (milliseconds(ms) for ms in (host_ms, launching.busy_ns * 1e-6 / many, idle_ms))
+        launches = f"{launching.launches / many:,.0f} launches that run for {run}"
+        behind = f"the host takes {host} {per} for {launches}, so the device waits {idle} for the next one"
         queue = f"half begin within {launching.delay_ns / 1000:.3g} µs of being launched"
         assumed = "; this assumes that the profiler adds half to the host's time"
         repeated = 2 * (launching.replayable or 0) >= launching.launches

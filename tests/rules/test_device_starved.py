@@ -58,7 +58,7 @@ def test_a_loader_that_the_device_waits_for_lends_its_line():
     (found,) = findings(slow_loader(loop, library), "OVL303")
     assert found.site is not None and found.at is not None
     assert (found.site.line, found.at.line, found.site_source) == (8, 3, "hook")
-    assert "): data loading 0.7, host work" in found.message
+    assert "): data loading 0.7 ms, host work" in found.message
     assert "DataLoader workers" in found.fix
 
 
