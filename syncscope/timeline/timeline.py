@@ -237,7 +237,8 @@ class Timeline(Tables):
     def processes_on_device(self) -> int | None:
         """How many other processes used the device, ``None`` where the recording does not say."""
         run = self.trace.recording.run if self.trace.recording else None
-        return run.processes_on_device if run else None
+        others = run.processes_on_device if run else None
+        return None if others is None else max(0, others)
 
     @cached_property
     def overlap(self) -> Overlap | None:
