@@ -1,4 +1,4 @@
-"""Ask the driver whether there is a GPU, and how many copy engines it has."""
+"""Ask the driver whether there is a GPU, how many copy engines it has, and where it is."""
 
 from __future__ import annotations
 
@@ -52,3 +52,17 @@ def copy_engines(device: int, driver: str = "libcuda.so.1") -> int | None:
     except (OSError, AttributeError):
         return None
     return None if failed else count.value
+
+
+def pci_bus_id(device: int, driver: str = "libcuda.so.1") -> str | None:
+    """Where CUDA's ``device`` is on the PCI bus, whatever ``CUDA_VISIBLE_DEVICES`` calls it; ``None`` where the driver
+    does not say.
+
+    Call it only after the program has initialised CUDA.
+    """
+    text = ctypes.create_string_buffer(32)
+    try:
+        failed = ctypes.CDLL(driver).cuDeviceGetPCIBusId(text, len(text), device)
+    except (OSError, AttributeError):
+        return None
+    return None if failed else text.value.decode("ascii", "replace")

@@ -10,7 +10,7 @@ from syncscope.report.numbers import count, milliseconds, percent
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
 from syncscope.report.runs import is_counted_only
-from syncscope.report.trace_phrases import label_by_file, label_cause
+from syncscope.report.trace_phrases import QUEUED, label_by_file, label_cause, was_shared
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
@@ -34,6 +34,11 @@ BECAUSE = {
     "unknown": "the trace does not show why",
 }
 """Causes of idle time in a sentence."""
+
+BEHIND_ANOTHER = "work was queued, most likely behind the work of another process on the device"
+"""In the place of ``queued on device`` where the device was shared."""
+
+SHARED = "Other processes used the device too: times are not this program's alone."
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +92,7 @@ def make_views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
             verdict=write_verdict(info),
             details=write_details(report, number, wait_ms),
             figures=make_figures(info, wait_ms),
-            parts=split_step(info.overlap),
+            parts=split_step(info.overlap, was_shared(info)),
             lanes=at,
             owners=_owners(mine, lanes[at].spots) if at is not None else (),
             first=_first(mine, lanes[at].start_ns) if at is not None else {},
@@ -142,12 +147,12 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
     """The sentences under the verdict: what was not seen, the cause of idle time, how long the host is blocked, and the
     saving."""
     info = report.traces[trace]
-    out = _tell_unseen(report, info)
+    out = [*_tell_unseen(report, info), *([SHARED] if was_shared(info) else [])]
     overlap = info.overlap
     total = overlap.device_busy_ms + overlap.idle_ms if overlap else 0.0
     if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > LEAST_HEADLINE * total:
         cause, ms = max(overlap.idle_by_cause.items(), key=lambda pair: pair[1])
-        out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {BECAUSE.get(cause, label_cause(cause))}.")
+        out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {_explain(cause, info)}.")
     step = "a step" if info.steps.count else "in all"
     mine = [f for f in report.findings if f.status == "unexpected" and f.trace == trace]
     if wait_ms is not None and wait_ms > 0:
@@ -161,6 +166,11 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
         of = f" ({percent(report.saving_all_ms_per_step, bare)} of the step)" if bare else ""
         out.append(f"Fixing everything below is worth {milliseconds(report.saving_all_ms_per_step)} a step{of}.")
     return tuple(out)
+
+
+def _explain(cause: str, info: TraceInfo) -> str:
+    """A cause of idle time in a sentence."""
+    return BEHIND_ANOTHER if cause == QUEUED and was_shared(info) else BECAUSE.get(cause, label_cause(cause))
 
 
 def _tell_unseen(report: Report, info: TraceInfo) -> list[str]:
@@ -197,8 +207,9 @@ def _step(steps: Steps) -> Figure:
     return Figure(label="Step", ms=steps.bare_ms, note=f"{milliseconds(steps.profiled_ms)} under the profiler")
 
 
-def split_step(overlap: Overlap | None) -> tuple[Part, ...]:
-    """The step's bar. Hidden copies and collectives lie beside compute, so they are cut out of its piece."""
+def split_step(overlap: Overlap | None, shared: bool = False) -> tuple[Part, ...]:
+    """The step's bar. Hidden copies and collectives lie beside compute, so they are cut out of its piece. ``shared`` is
+    whether other processes used the device too."""
     if overlap is None:
         return ()
     total = overlap.device_busy_ms + overlap.idle_ms
@@ -212,19 +223,19 @@ def split_step(overlap: Overlap | None) -> tuple[Part, ...]:
         ("copy_exposed", "Copy, exposed", overlap.copy_exposed_ms),
         ("comm_exposed", "Collective, exposed", overlap.comm_exposed_ms),
         ("other", "Other device work", other),
-        *(("idle", label, ms) for label, ms in _idle(overlap, LEAST_PIECE * total)),
+        *(("idle", label, ms) for label, ms in _idle(overlap, LEAST_PIECE * total, shared)),
     ]
     return tuple(
         Part(key=key, label=label, ms=ms, share=ms / total if total else None) for key, label, ms in pieces if ms > 1e-6
     )
 
 
-def _idle(overlap: Overlap, least: float) -> list[tuple[str, float]]:
+def _idle(overlap: Overlap, least: float, shared: bool) -> list[tuple[str, float]]:
     """Idle time by cause, the greatest first; what is under ``least`` ms is one piece when it is several causes."""
     causes = sorted(overlap.idle_by_cause.items(), key=lambda pair: -pair[1])
     causes.append(("cause unknown", max(0.0, overlap.idle_ms - sum(overlap.idle_by_cause.values()))))
     small = [ms for _, ms in causes if 0 < ms < least]
-    pieces = [(f"Idle: {label_cause(cause)}", ms) for cause, ms in causes if ms >= least or len(small) == 1]
+    pieces = [(f"Idle: {label_cause(cause, shared)}", ms) for cause, ms in causes if ms >= least or len(small) == 1]
     return pieces if len(small) < 2 else [*pieces, ("Idle: other causes", sum(small))]
 
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-
-def milliseconds(ms: float) -> str:
-    """``1.63 ms``, ``163 ms``, ``12.4 µs``: three digits in the unit that suits."""
-    if ms < 0.1:
-        return f"{ms * 1000:.3g} µs"
-    return f"{ms:.0f} ms" if ms >= 1000 else f"{ms:.3g} ms"
+from syncscope.schema.numbers import milliseconds as milliseconds
 
 
 def between(low: float, high: float) -> str:

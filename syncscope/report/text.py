@@ -22,7 +22,14 @@ from syncscope.report.text_hta import show_hta
 from syncscope.report.text_lines import line as _line
 from syncscope.report.text_lines import place as _place
 from syncscope.report.text_run import show_runs
-from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels, label_by_number, label_cause
+from syncscope.report.trace_phrases import (
+    group_losses,
+    group_warnings,
+    join_labels,
+    label_by_number,
+    label_cause,
+    was_shared,
+)
 from syncscope.report.verdict_phrases import (
     describe_baseline,
     explain_how_to_allow,
@@ -162,7 +169,9 @@ def _device_time(info: TraceInfo) -> list[str]:
     a_step = " a step" if info.steps.count else ""
     lines = [f"device busy {milliseconds(overlap.device_busy_ms)}{a_step}: {', '.join(busy)}"]
     causes = sorted(overlap.idle_by_cause.items(), key=lambda pair: -pair[1])
-    parts = ", ".join(f"{terminal(label_cause(cause))} {milliseconds(ms)}" for cause, ms in causes if ms > 0)
+    parts = ", ".join(
+        f"{terminal(label_cause(cause, was_shared(info)))} {milliseconds(ms)}" for cause, ms in causes if ms > 0
+    )
     lines.append(f"device idle {milliseconds(overlap.idle_ms)}{a_step}" + (f": {parts}" if parts else ""))
     return lines
 

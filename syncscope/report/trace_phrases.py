@@ -10,6 +10,9 @@ from syncscope.report.escape import terminal
 from syncscope.report.runs import Process
 from syncscope.schema.report import Report, TraceInfo
 
+QUEUED = "queued on device"
+"""The cause of idle time that another process may be behind."""
+
 MOST_RUNS = 4
 """Runs of ranks named in a sentence."""
 
@@ -97,8 +100,11 @@ def _group(report: Report, texts: Sequence[Sequence[str]]) -> list[tuple[str, li
     return [(text, labels if several else []) for text, labels in found.items()]
 
 
-def label_cause(cause: str) -> str:
-    """A cause as words: identifiers come with underscores or hyphens."""
+def label_cause(cause: str, shared: bool = False) -> str:
+    """A cause as words: identifiers come with underscores or hyphens. ``shared`` is whether other processes used the
+    device too."""
+    if cause == QUEUED and shared:
+        return "queued behind another process"
     return cause.replace("_", " ")
 
 
@@ -108,3 +114,8 @@ def label_processes(processes: Sequence[Process], traces: Sequence[TraceInfo]) -
     if None not in ranks and len(set(ranks)) == len(ranks):
         return [f"rank {rank}" for rank in ranks]
     return [f"#{number}" for number in range(1, len(processes) + 1)]
+
+
+def was_shared(info: TraceInfo) -> bool:
+    """Whether other processes used the device of a trace too, as far as the recording says."""
+    return info.run is not None and bool(info.run.shared_device)

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from syncscope.advice import Advice
 from syncscope.rules.base.culprits import find_culprits, find_slowest_loader
-from syncscope.rules.base.groups import say_ms
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.rules.launch_bound import LaunchBound
 from syncscope.schema.findings import Finding
+from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.places import NOWHERE
 
@@ -69,6 +69,11 @@ class DeviceStarved(RankRule):
         Advice("host work", "Move it out of the thread that launches, or to where the device still has work queued."),
         Advice("launch latency", "Launch fewer, larger kernels: torch.compile, CUDA graphs, larger batches."),
         Advice(
+            "shared queued on device",
+            "The device was shared, and work was queued behind that of another process: record again on a device that "
+            "nobody else uses.",
+        ),
+        Advice(
             "queued on device",
             "Look at what the streams wait for: events between them, or a collective of another rank.",
         ),
@@ -95,9 +100,11 @@ class DeviceStarved(RankRule):
         place = culprits[0].place(SITE_SHARE * idle_ms) if culprits else NOWHERE
         others = [culprit.finding for culprit in culprits]
         others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
-        parts = ", ".join(f"{cause} {say_ms(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
+        parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
+        shared = ("shared",) if timeline.processes_on_device else ()
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
+        where += "; other processes used the device too" if shared else ""
         return self.finding(
             find_slowest_loader(timeline) if loading else place,
             related=tuple(dict.fromkeys(finding.fingerprint for finding in others)),
@@ -105,9 +112,9 @@ class DeviceStarved(RankRule):
             count=len(bubbles),
             per_step=len(bubbles) / steps if steps else None,
             first_ns=int(bubbles.ts.min()),
-            message=f"the device is idle for {say_ms(idle_ms)} of {say_ms(span_ms)} ms {per} "
-            f"({idle_ms / span_ms:.0%}): {parts} ms{where}",
-            fix=self.advise(*next(iter(causes), "unknown").split()),
+            message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
+            f"({idle_ms / span_ms:.0%}): {parts}{where}",
+            fix=self.advise(*shared, *next(iter(causes), "unknown").split()),
         )
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from syncscope.advice import Advice
-from syncscope.rules.base.groups import say_ms
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
+from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
@@ -18,6 +20,8 @@ LEAST_LAUNCHES = 10
 
 PROFILED = 1.5
 """How much slower a profiler with PyTorch's ops makes a host that only launches."""
+
+SHARED = "other processes used the device too: what waits behind their work hides whether it waits for launches"
 
 
 class LaunchBound(RankRule):
@@ -42,7 +46,8 @@ class LaunchBound(RankRule):
     CUDA graphs would take away the launches of stretches that hold no wait, no copy to or from the host and no
     allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. The
     profiler makes the host slower, so the rule looks at the bare step where it was timed, else at two thirds of the
-    profiled one.
+    profiled one. On a device that other processes use too, launches may wait behind the work of those. Where the rule
+    finds nothing there, it is not checked.
     """
 
     code = "LCH501"
@@ -65,26 +70,22 @@ class LaunchBound(RankRule):
         ),
     )
 
-    def find(self, inspection: Inspection) -> list[Hit]:
-        timeline = inspection.timeline
-        launching, overlap, span = timeline.launching, timeline.overlap, timeline.span
-        steps, scale = max(len(timeline.steps), 1), _bare_share(timeline)
-        if launching is None or overlap is None or span is None or launching.launches < LEAST_LAUNCHES * steps:
-            return []
-        span_ms = (span[1] - span[0]) * 1e-6 / steps
-        host_ms = launching.own_ns * 1e-6 / steps * scale
-        idle_ms = _waiting_ms(timeline) - (1 - scale) * span_ms
-        if idle_ms < LEAST_SHARE * scale * span_ms or host_ms <= overlap.device_busy_ms:
-            return []
-        return [Hit(self._finding(timeline, launching, host_ms, idle_ms))]
+    def why_unchecked(self, timeline: Timeline) -> str | None:
+        if why := super().why_unchecked(timeline):
+            return why
+        return SHARED if timeline.processes_on_device and _find_pace(timeline) is None else None
 
-    def _finding(self, timeline: Timeline, launching: Launching, host_ms: float, idle_ms: float) -> Finding:
+    def find(self, inspection: Inspection) -> list[Hit]:
+        pace = _find_pace(inspection.timeline)
+        return [] if pace is None else [Hit(self._finding(inspection.timeline, pace))]
+
+    def _finding(self, timeline: Timeline, pace: _Pace) -> Finding:
+        launching, host_ms, idle_ms = pace.launching, pace.host_ms, pace.idle_ms
         steps, bubbles = len(timeline.steps), timeline.bubbles
         per, many = ("a step" if steps else "in all"), max(steps, 1)
-        behind = (
-            f"the host takes {say_ms(host_ms)} ms {per} for {launching.launches / many:,.0f} launches that run for "
-            f"{say_ms(launching.busy_ns * 1e-6 / many)} ms, so the device waits {say_ms(idle_ms)} ms for the next one"
-        )
+        host, run, idle = (milliseconds(ms) for ms in (host_ms, launching.busy_ns * 1e-6 / many, idle_ms))
+        launches = f"{launching.launches / many:,.0f} launches that run for {run}"
+        behind = f"the host takes {host} {per} for {launches}, so the device waits {idle} for the next one"
         queue = f"half begin within {launching.delay_ns / 1000:.3g} µs of being launched"
         assumed = "; this assumes that the profiler adds half to the host's time"
         repeated = 2 * (launching.replayable or 0) >= launching.launches
@@ -97,6 +98,31 @@ class LaunchBound(RankRule):
             message=f"{behind}; {queue}; {_graphs(launching, many)}{'' if timeline.step_figures.bare_ms else assumed}",
             fix=self.advise("repeated") if repeated else self.advise(),
         )
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """Steps that are bound by launches, with milliseconds a step."""
+
+    launching: Launching
+    host_ms: float
+    """That the host takes for the launches."""
+    idle_ms: float
+    """That the device waits for them."""
+
+
+def _find_pace(timeline: Timeline) -> _Pace | None:
+    """The pace of the launches, ``None`` where they are not what the device waits for."""
+    launching, overlap, span = timeline.launching, timeline.overlap, timeline.span
+    steps, scale = max(len(timeline.steps), 1), _bare_share(timeline)
+    if launching is None or overlap is None or span is None or launching.launches < LEAST_LAUNCHES * steps:
+        return None
+    span_ms = (span[1] - span[0]) * 1e-6 / steps
+    host_ms = launching.own_ns * 1e-6 / steps * scale
+    idle_ms = _waiting_ms(timeline) - (1 - scale) * span_ms
+    if idle_ms < LEAST_SHARE * scale * span_ms or host_ms <= overlap.device_busy_ms:
+        return None
+    return _Pace(launching, host_ms, idle_ms)
 
 
 LAUNCHING, LATENCY = CAUSES.index("launching"), CAUSES.index("launch latency")

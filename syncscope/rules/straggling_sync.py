@@ -6,11 +6,11 @@ import msgspec
 
 from syncscope.advice import Advice
 from syncscope.ranks.lateness import LateRank, compare_ranks
-from syncscope.rules.base.groups import say_ms
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.schema.findings import Finding
+from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import NotChecked, Report, TraceInfo
 from syncscope.timeline import Place
 
@@ -129,6 +129,7 @@ class StragglingSync(RunRule):
             or (other.trace in late.held_traces and other.rule == CommNotOverlapped.code)
         }
         names = ", ".join(name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
+        held, idle = milliseconds(late.held / steps), milliseconds(late.idle / steps)
         where = f", at {site.file}:{site.line}" if site else ""
         return self.finding(
             Place(site=site, at=delay.at, chain=delay.chain, source=delay.site_source, ordinal=delay.ordinal),
@@ -138,8 +139,8 @@ class StragglingSync(RunRule):
             count=late.times,
             per_step=late.times / steps,
             exposed_ms_per_step=round(late.held / steps, 6),
-            message=f"rank {info.rank} comes last to {names} and holds the others for {say_ms(late.held / steps)} ms a "
-            f"step: its device is idle for {say_ms(late.idle / steps)} ms before, "
+            message=f"rank {info.rank} comes last to {names} and holds the others for {held} a step: "
+            f"its device is idle for {idle} before, "
             f"{BECAUSE.get(delay.cause, delay.cause)}{where}",
             fix=self.advise(),
             phase=info.phase,

@@ -36,7 +36,9 @@ def describe(timeline: Timeline) -> TraceInfo:
         overlap=timeline.overlap,
         each_step=_measure_each_step(timeline),
         files=recording.files if recording else None,
-        warnings=tuple(dict.fromkeys((*trace.warnings, *contradictions, *_about_run(timeline), *notes))),
+        warnings=tuple(
+            dict.fromkeys((*trace.warnings, *contradictions, *_about_run(timeline), *_tell_sharing(timeline), *notes))
+        ),
         lost=trace.lost,
         meetings=_find_meetings(timeline),
         phase=recording.phase if recording else None,
@@ -117,6 +119,15 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
     met = collectives.take(np.flatnonzero(collectives.device == tables.device))
     behind = places_behind(tables.bubbles, tables.waits, tables.loads)
     return find_meetings(met, tables.bubbles, behind, tables.steps.number, tables.places, timeline.trace.base_ns)
+
+
+def _tell_sharing(timeline: Timeline) -> tuple[str, ...]:
+    """A sentence on the other processes that used the device, none where the recording says of none."""
+    others = timeline.processes_on_device
+    if not others:
+        return ()
+    who = "another process" if others == 1 else f"{others} other processes"
+    return (f"{who} used the device too: times are not this program's alone",)
 
 
 def _name_device(timeline: Timeline) -> str | None:

@@ -234,6 +234,13 @@ class Timeline(Tables):
         span = (int(steps.ts.min()), int(steps.end.max())) if len(steps) else tables.span
         return find_launching(tables.calls, tables.on_device, step_of(steps, tables.calls.ts), away, span)
 
+    @property
+    def processes_on_device(self) -> int | None:
+        """How many other processes used the device, ``None`` where the recording does not say."""
+        run = self.trace.recording.run if self.trace.recording else None
+        others = run.processes_on_device if run else None
+        return None if others is None else max(0, others)
+
     @cached_property
     def overlap(self) -> Overlap | None:
         """Where the time of ``device`` goes; ``None`` without device activity."""

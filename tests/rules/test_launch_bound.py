@@ -26,7 +26,7 @@ def test_kernels_smaller_than_their_launch_are_bound_by_launches():
     found = bound(loop(runs=3))
     assert len(found) == 1
     assert (found[0].count, found[0].per_step, found[0].severity, found[0].site) == (60, 20, "warning", None)
-    assert "takes 0.4 ms a step for 20 launches that run for 0.06 ms" in found[0].message
+    assert "takes 0.4 ms a step for 20 launches that run for 60 µs" in found[0].message
     assert "within 6 µs" in found[0].message
     assert "19 of them (95%)" in found[0].message
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from syncscope.rules.base.occurrences import Occurrences
 from syncscope.schema.findings import Finding, Severity, fingerprint
+from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.op_chains import known_op, ops_of
@@ -33,11 +34,6 @@ LEAST_NS = 20_000
 def to_ms(ns: float, steps: int = 1) -> float:
     """Nanoseconds as milliseconds per step, exact to the nanosecond."""
     return round(ns * 1e-6 / steps, 6)
-
-
-def say_ms(ms: float) -> str:
-    """Milliseconds for a sentence, to three digits."""
-    return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
 
 
 def key_of(place: Place, ops: tuple[str, ...] = ()) -> tuple[str, str, str | None, int]:
@@ -108,8 +104,8 @@ class Group:
 
     def in_words(self, column: str) -> str:
         """``total`` for a sentence: ``1.5 ms a step``, or in all where the trace has no steps."""
-        time = say_ms(to_ms(self.total(column) or 0, max(self.steps, 1)))
-        return f"{time} ms {'a step' if self.steps else 'in all'}"
+        time = milliseconds(to_ms(self.total(column) or 0, max(self.steps, 1)))
+        return f"{time} {'a step' if self.steps else 'in all'}"
 
     def is_exposed(self, share: float = LEAST_SHARE) -> bool:
         """Whether the exposed time is long enough for a finding: ``share`` of the step, and at least ``LEAST_NS``."""

@@ -1,0 +1,70 @@
+"""Tell the processes of this run from others on the machine, by what Linux says of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+RENDEZVOUS = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
+"""Environment variables that launchers of several ranks set to the same values for all ranks of a run."""
+
+MOST_ANCESTORS = 64
+
+
+def is_of_this_run(pid: int, variables: Sequence[str] = ()) -> bool:
+    """Whether a process began this one, was begun by it, or is another rank of its run.
+
+    Ranks have the same ``RENDEZVOUS`` in the environment that they began with, or the same value of one of
+    ``variables``. A process that nothing is known of, on other systems every one, is not of this run.
+    """
+    me = os.getpid()
+    if pid == me or me in _ancestors(pid) or pid in _ancestors(me):
+        return True
+    theirs = _environment(pid)
+    ours = {name: os.environ.get(name) for name in (*RENDEZVOUS, *variables)}
+    known = {name for name, value in ours.items() if value and theirs.get(name) == value}
+    return known.issuperset(RENDEZVOUS) or not known.isdisjoint(variables)
+
+
+def count_children() -> int:
+    """How many processes this one has begun that still run, with those that they began; 0 where Linux does not say."""
+    me = os.getpid()
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return 0
+    return sum(me in _ancestors(int(name)) for name in names)
+
+
+def _ancestors(pid: int) -> tuple[int, ...]:
+    return tuple(_walk_up(pid))
+
+
+def _walk_up(pid: int) -> Iterator[int]:
+    for _ in range(MOST_ANCESTORS):
+        parent = _parent(pid)
+        if parent is None or parent <= 1:
+            return
+        yield parent
+        pid = parent
+
+
+def _parent(pid: int) -> int | None:
+    """Its parent, ``None`` where it is gone or hidden."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_bytes()
+        # The name, in parentheses, may itself hold blanks and parentheses. Then come the state and the parent.
+        return int(status.rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _environment(pid: int) -> dict[str, str]:
+    """The environment that it began with, empty where it is gone or another user's."""
+    try:
+        text = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return {}
+    pairs = (os.fsdecode(entry).partition("=") for entry in text.split(b"\0"))
+    return {name: value for name, _, value in pairs}
