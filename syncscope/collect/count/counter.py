@@ -308,7 +308,9 @@ class Counter:
         if state is None:
             return 1.0
         by_steps = phase.steps / counted if counted else 1.0
-        by_time = state.time_ns / state.counted_ns if state.cut and state.counted_ns else 1.0
+        since = self._unsettled_ns() if state is self._state else 0
+        counted_ns = state.counted_ns + since * self._account.on
+        by_time = (state.time_ns + since) / counted_ns if state.cut and counted_ns else 1.0
         return max(by_steps, by_time, 1.0)
 
     @property
@@ -319,8 +321,8 @@ class Counter:
     @property
     def overhead_share(self) -> float | None:
         """What counting cost so far, as a share of the time outside windows."""
-        account = self._account
-        return account.cost_ns / account.time_ns if account.time_ns else None
+        time_ns = self._account.time_ns + self._unsettled_ns()
+        return self._account.cost_ns / time_ns if time_ns else None
 
     @property
     def bins(self) -> tuple[RunBin, ...]:
@@ -472,6 +474,9 @@ class Counter:
             state.counted_ns += elapsed
             state.block_counted_ns += elapsed
 
+    def _unsettled_ns(self) -> int:
+        return self._clock() - self._mark if self._opened and not self._suspended else 0
+
     def _end_block(self, state: _State) -> None:
         steps = state.phase.steps - state.since
         if steps <= 0:
@@ -503,7 +508,8 @@ class Counter:
     def _apply(self, state: _State) -> None:
         """Switch counting on or off, as the phase has it."""
         sampling = state.sampling
-        allowed = self._account.allow(sampling.left * sampling.averages.cost)
+        expected = sampling.left * sampling.averages.cost
+        allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns)
         self._paused = allowed < PAUSE_NS if self._paused else allowed <= 0
         self._switch(sampling.on and not self._paused)
 

@@ -182,7 +182,7 @@ def test_sampled_frequencies_are_inside_their_interval() -> None:
     assert share is not None and share < 0.012
 
 
-def scripted(x):  # type: ignore[no-untyped-def]
+def scripted(x):
     return x.nonzero() + int(x.sum().item())
 
 
