@@ -171,8 +171,8 @@ class CallWrappers:
                     begun.append(now())
                     mode.suspend()
 
-                # Callbacks run in the order in which they were queued, and DDP queues its own later. A compiled backward
-                # would compile ours.
+                # Callbacks run in the order in which they were queued, and DDP queues its own later. A compiled
+                # backward would compile ours.
                 compiled = getattr(sys.modules.get(COMPILED_AUTOGRAD), "compiled_autograd_enabled", False)
                 if compiled:
                     suspend()

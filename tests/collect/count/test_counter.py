@@ -46,6 +46,23 @@ def test_every_wait_of_every_step_is_counted_where_waits_are_rare() -> None:
     assert twin.stack != now_and_then.stack and twin.count == 5
 
 
+def test_steps_before_counting_began_are_neither_counted_nor_left_out() -> None:
+    MODE[0] = 0
+    run = Run()
+    train = run.tracker.current = Phase(1)
+    for _ in range(7):
+        run.step(MS)
+    run.counter.open()
+    try:
+        for _ in range(4):
+            wait()
+            run.step(MS)
+        assert (run.counter.counted_steps(train), run.counter.one_in(train)) == (4, 1)
+        assert (only(run).first_step, only(run).last_step) == (7, 10)
+    finally:
+        run.counter.close()
+
+
 def test_a_loop_in_a_step_is_one_place_with_its_squares() -> None:
     with running() as run:
         run.enter(Phase(1))
@@ -337,6 +354,7 @@ def test_places_and_bins_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         wait()
         wait()
         assert (len(run.counter.waits()), run.counter.dropped) == (2, 2)
+        assert len(run.stacks.resolve()[1]) == 2
         bins = run.counter.bins
     assert 50 < len(bins) <= MAX_BINS
     assert sum(each.length_ns for each in bins) == run.now
