@@ -106,3 +106,29 @@ def test_the_installed_dynamo_can_skip_a_replacement() -> None:
     patches.replace(Event, "query", exclaim)
     assert Event().query() == "queried!"
     patches.restore()
+
+
+def test_replacements_are_taken_out_and_put_in_again() -> None:
+    patches = Patches()
+    patches.replace(Event, "query", exclaim)
+    patches.replace(Event, "wait", exclaim)
+    patches.replace(Event, "query", exclaim)
+    for _ in range(2):
+        patches.take_out()
+        assert (Event().query(), "wait" in vars(Event)) == ("queried", False)
+        patches.put_in()
+        assert (Event().query(), Event().wait()) == ("queried!!", "waited!")
+    patches.take_out()
+    patches.restore()
+    assert (Event().query(), Event().wait()) == ("queried", "waited")
+
+
+def test_what_was_replaced_while_ours_was_out_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    patches = Patches()
+    patches.replace(Event, "query", exclaim)
+    patches.take_out()
+    monkeypatch.setattr(Event, "query", lambda event: "the program's")
+    patches.put_in()
+    patches.take_out()
+    patches.restore()
+    assert Event().query() == "the program's"

@@ -11,7 +11,7 @@ GRACE_NS = 10_000_000
 """What the begin of the run may cost beyond it."""
 
 CREDIT_NS = 50_000_000
-"""What can be saved up, beside the cost of two steps of the phase."""
+"""What steps may cost beyond twice what was expected of them, however much was saved before."""
 
 
 @dataclass(slots=True)
@@ -58,11 +58,13 @@ class Account:
         self.time_ns += elapsed_ns
         return spent
 
-    def allow(self, step_cost_ns: float) -> float:
-        """Set the ``limit`` and return what may be spent now, in ns, where a step of the phase costs ``step_cost_ns``.
+    def allow(self, expected_ns: float, block_ns: int = 0, block_cost_ns: float = 0.0) -> float:
+        """Set the ``limit`` and return what may be spent now, in ns. Negative: too much was spent.
 
-        Negative: too much was spent.
+        The steps that are being counted took ``block_ns`` so far, of which counting cost ``block_cost_ns``; it was
+        expected to cost ``expected_ns`` in all of them.
         """
-        allowed = min(GRACE_NS + CAP * self.time_ns - self.cost_ns, CREDIT_NS + 2 * step_cost_ns)
+        saved = GRACE_NS + CAP * self.time_ns - self.cost_ns
+        allowed = min(saved, CREDIT_NS + 2 * expected_ns + CAP * block_ns - block_cost_ns)
         self.limit = max(allowed, 0.0) / self.prices.warning
         return allowed

@@ -106,14 +106,17 @@ class _State:
         self.sampling = Sampling(draw, phase.kind in ALWAYS)
         self.warned: dict[int, Place] = {}
         self.called: dict[Key, Place] = {}
-        self.since = phase.steps
-        """The phase's steps when the block began."""
-        self.begin_block()
+        self.begin()
         self.counted_steps = 0
         self.time_ns = 0
         self.counted_ns = 0
         self.cut = False
         """Counting stopped in the middle of a step, because it came to cost too much."""
+
+    def begin(self) -> None:
+        """Counting begins with the step that the phase is in."""
+        self.first = self.since = self.phase.steps
+        self.begin_block()
 
     def begin_block(self) -> None:
         self.block_ns = self.block_counted_ns = 0
@@ -176,6 +179,8 @@ class Counter:
             self._account.prices = self._prices = measure(self._scratch(), self._switch_hooks)
         self._mark = self._clock()
         self._bins = Bins(self._mark)
+        for state in self._states.values():
+            state.begin()
         self._state = self._state_of(self._tracker.current)
         _open.add(self)
         self._apply(self._state)
@@ -196,11 +201,13 @@ class Counter:
 
     def stepped(self, phase: Phase) -> None:
         """A step of ``phase`` ended."""
-        sampling = self._state_of(phase).sampling
-        if sampling.left > 1:
-            sampling.left -= 1
-        elif self._opened and not self._suspended:
-            self._next_block(self._state_of(phase))
+        if not self._opened:
+            return
+        state = self._states.get(phase.number) or self._state_of(phase)
+        if state.sampling.left > 1:
+            state.sampling.left -= 1
+        elif not self._suspended:
+            self._next_block(state)
 
     def changed(self, before: Phase, after: Phase) -> None:
         """The program left ``before`` and is in ``after`` now."""
@@ -307,8 +314,10 @@ class Counter:
         state, counted = self._states.get(phase.number), self.counted_steps(phase)
         if state is None:
             return 1.0
-        by_steps = phase.steps / counted if counted else 1.0
-        by_time = state.time_ns / state.counted_ns if state.cut and state.counted_ns else 1.0
+        by_steps = (phase.steps - state.first) / counted if counted else 1.0
+        since = self._unsettled_ns() if state is self._state else 0
+        counted_ns = state.counted_ns + since * self._account.on
+        by_time = (state.time_ns + since) / counted_ns if state.cut and counted_ns else 1.0
         return max(by_steps, by_time, 1.0)
 
     @property
@@ -319,8 +328,8 @@ class Counter:
     @property
     def overhead_share(self) -> float | None:
         """What counting cost so far, as a share of the time outside windows."""
-        account = self._account
-        return account.cost_ns / account.time_ns if account.time_ns else None
+        time_ns = self._account.time_ns + self._unsettled_ns()
+        return self._account.cost_ns / time_ns if time_ns else None
 
     @property
     def bins(self) -> tuple[RunBin, ...]:
@@ -342,7 +351,7 @@ class Counter:
             state = states.get(phase.number) or self._state_of(phase)
             if not state.sampling.on:
                 return
-            number = take(frame)
+            number = take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
             place = state.warned.get(number)
             if place is None:
                 place = self._new_place(state.warned, number, "", number, None, phase.steps)
@@ -410,7 +419,7 @@ class Counter:
         state = self._state_of(phase)
         if not state.sampling.on:
             return None
-        stack = self._stacks.take(frame)
+        stack = self._stacks.take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
         key = name, stack, to_device
         place = state.called.get(key)
         if place is None:
@@ -472,6 +481,9 @@ class Counter:
             state.counted_ns += elapsed
             state.block_counted_ns += elapsed
 
+    def _unsettled_ns(self) -> int:
+        return self._clock() - self._mark if self._opened and not self._suspended else 0
+
     def _end_block(self, state: _State) -> None:
         steps = state.phase.steps - state.since
         if steps <= 0:
@@ -503,7 +515,8 @@ class Counter:
     def _apply(self, state: _State) -> None:
         """Switch counting on or off, as the phase has it."""
         sampling = state.sampling
-        allowed = self._account.allow(sampling.left * sampling.averages.cost)
+        expected = sampling.left * sampling.averages.cost
+        allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns)
         self._paused = allowed < PAUSE_NS if self._paused else allowed <= 0
         self._switch(sampling.on and not self._paused)
 

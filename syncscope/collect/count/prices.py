@@ -70,8 +70,10 @@ def _once(run: Callable[[], Any]) -> float:
 
 
 def _switch_ns(switch: Callable[[bool], None]) -> float:
-    start = time.perf_counter_ns()
-    for _ in range(3):
+    times = []
+    for _ in range(5):
+        start = time.perf_counter_ns()
         switch(False)
         switch(True)
-    return (time.perf_counter_ns() - start) / 3
+        times.append(time.perf_counter_ns() - start)
+    return statistics.median(times)

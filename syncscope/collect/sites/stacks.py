@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import re
@@ -34,6 +35,7 @@ class Stacks:
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
+        self._is_user = functools.lru_cache(maxsize=4096)(paths.is_user)
         self._ids: dict[tuple[int, ...], int] = {}
         self._direct: dict[tuple[int, ...], int] = {}
         self._taken: list[list[tuple[CodeType, int]]] = []
@@ -57,7 +59,23 @@ class Stacks:
             number = direct.get((code, lasti, id(back.f_code), back.f_lasti))
         return self._walk(frame) if number is None else number
 
+    def find(self, frame: FrameType) -> int:
+        """The number of the stack if it was taken before, else -1. Keeps nothing of it."""
+        return self._ids.get(self._key(frame, keep=False), -1)
+
     def _walk(self, frame: FrameType) -> int:
+        whole = self._key(frame, keep=True)
+        number = self._ids.get(whole)
+        if number is None:
+            # Two threads may race here. Both numbers then name the same stack, which is harmless.
+            self._taken.append(_frames_of(frame))
+            number = self._ids[whole] = len(self._taken) - 1
+        if len(whole) <= 4:
+            self._direct[whole] = number
+        return number
+
+    def _key(self, frame: FrameType, *, keep: bool) -> tuple[int, ...]:
+        """Code and instruction of each frame out to the user's line."""
         key: list[int] = []
         inner: FrameType | None = frame
         known = self._user
@@ -68,19 +86,13 @@ class Stacks:
             key.append(inner.f_lasti)
             seen = known.get(ident)
             if seen is None:
-                # Keeping the code keeps its id from being used again.
-                seen = known[ident] = code, self._paths.is_user(code.co_filename)
+                seen = code, self._is_user(code.co_filename)
+                if keep:  # and with the code its id, which must not be used again
+                    known[ident] = seen
             if seen[1]:
                 break
             inner = inner.f_back
-        number = self._ids.get(whole := tuple(key))
-        if number is None:
-            # Two threads may race here. Both numbers then name the same stack, which is harmless.
-            self._taken.append(_frames_of(frame))
-            number = self._ids[whole] = len(self._taken) - 1
-        if len(whole) <= 4:
-            self._direct[whole] = number
-        return number
+        return tuple(key)
 
     def resolve(self) -> tuple[tuple[RecordedFrame, ...], tuple[tuple[int, ...], ...]]:
         """All frames, and for each stack the numbers of its frames, outermost first. Without syncscope's own.

@@ -35,6 +35,8 @@ COLLECTIVES = (
 )  # fmt: skip
 """The collectives of a process group, under their names in several versions of PyTorch."""
 
+COMPILED_AUTOGRAD = "torch._dynamo.compiled_autograd"
+
 _RUNS_ON_DEVICE = {"CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"}
 """Dispatch keys under which an operator written in Python runs for device tensors."""
 
@@ -169,12 +171,18 @@ class CallWrappers:
                     begun.append(now())
                     mode.suspend()
 
-                # Callbacks run in the order in which they were queued, and DDP queues its own later.
-                hook = node.register_prehook(lambda gradients: engine.queue_callback(suspend))
+                # Callbacks run in the order in which they were queued, and DDP queues its own later. A compiled
+                # backward would compile ours.
+                compiled = getattr(sys.modules.get(COMPILED_AUTOGRAD), "compiled_autograd_enabled", False)
+                if compiled:
+                    suspend()
+                else:
+                    hook = node.register_prehook(lambda gradients: engine.queue_callback(suspend))
                 try:
                     return original(tensors, *args, **kwargs)
                 finally:
-                    hook.remove()
+                    if not compiled:
+                        hook.remove()
                     if begun:
                         mode.resume()
                         record(begun[0], caller(1))

@@ -55,7 +55,7 @@ class Tensor:
             return self
         if not non_blocking:
             wait()
-        return Tensor(is_cuda, self.nbytes, self.pinned)
+        return type(self)(is_cuda, self.nbytes, self.pinned)
 
     def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
         if src.is_cuda is not self.is_cuda and not non_blocking:
@@ -99,6 +99,13 @@ def wait() -> None:
         ctypes.pythonapi.PyErr_WarnEx(ctypes.py_object(UserWarning), MESSAGE.encode(), 1)
 
 
+class NotHere(Paths):
+    """The functions of this file are PyTorch's; the program is elsewhere."""
+
+    def is_user(self, file: str) -> bool:
+        return file != __file__ and super().is_user(file)
+
+
 class Run:
     """A program, its counter, and the time, which passes only when the test says so."""
 
@@ -106,7 +113,7 @@ class Run:
         self.now = 0
         self.torch = fake_torch()
         self.tracker = Tracker()
-        self.stacks = Stacks(Paths(Path(__file__).parent))
+        self.stacks = Stacks(NotHere(Path(__file__).parent))
         self.counter = Counter(
             self.torch,
             self.stacks,
@@ -135,9 +142,13 @@ class Run:
         self.counter.stepped(phase)
 
     def lines(self) -> dict[tuple[int, int | None], CountedWait]:
-        """What was counted, by phase and line."""
+        """What was counted, by phase and line of the program."""
         frames, stacks = self.stacks.resolve()
-        return {(wait.phase, frames[stacks[wait.stack][-1]].line): wait for wait in self.counter.waits()}
+        user = {
+            number: [frames[each].line for each in stack if frames[each].user][-1]
+            for number, stack in enumerate(stacks)
+        }
+        return {(wait.phase, user[wait.stack]): wait for wait in self.counter.waits()}
 
 
 @contextmanager

@@ -266,3 +266,58 @@ def test_the_threads_counted_are_those_alive() -> None:
         stop.set()
         other.join()
     assert _live_threads.get(other.ident or 0) is not other
+
+
+def test_a_muted_listener_hears_nothing_and_the_programs_filters_are_not_touched(torch: Torch) -> None:
+    mode, heard = SyncDebugMode(), []
+
+    def listener(frame: FrameType) -> None:
+        heard.append(frame)
+
+    mode.listen(torch, listener)
+    version = list(warnings.filters)
+    mode.mute(listener)
+    assert torch._C.mode == DEFAULT
+    c_warning()
+    assert heard == [] and list(warnings.filters) == version
+    mode.unmute(listener)
+    assert torch._C.mode == WARN
+    c_warning()
+    assert len(heard) == 1
+    mode.mute(listener)
+    mode.unlisten(listener)
+    assert torch._C.mode == DEFAULT and warnings.filters != version
+
+
+def test_a_muted_listener_leaves_the_others_theirs(torch: Torch) -> None:
+    mode, heard = SyncDebugMode(), []
+
+    def first(frame: FrameType) -> None:
+        heard.append("first")
+
+    def second(frame: FrameType) -> None:
+        heard.append("second")
+
+    mode.listen(torch, first)
+    mode.mute(first)
+    mode.listen(torch, second)
+    assert torch._C.mode == WARN
+    c_warning()
+    mode.unlisten(second)
+    assert torch._C.mode == DEFAULT
+    mode.unmute(first)
+    c_warning()
+    mode.unlisten(first)
+    assert heard == ["second", "first"]
+
+
+def test_calls_that_overlap_suspend_the_mode_until_the_last_one_ends(torch: Torch) -> None:
+    mode = SyncDebugMode()
+    mode.listen(torch, print)
+    mode.suspend()
+    mode.suspend()
+    mode.resume()
+    assert torch._C.mode == DEFAULT
+    mode.resume()
+    assert torch._C.mode == WARN
+    mode.unlisten(print)

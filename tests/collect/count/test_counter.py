@@ -1,0 +1,489 @@
+"""Waits are counted by place and phase: exactly where every step counts, and at most for what it may cost."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from syncscope.collect.annotations import expected
+from syncscope.collect.count import counter as counter_module
+from syncscope.collect.count.sampling import NEW_STEPS
+from syncscope.collect.sites.sync_debug import MESSAGE, sync_debug_mode
+from syncscope.schema.counting import MAX_BINS
+from syncscope.schema.recording import SiteEvent
+from tests.collect.count.program import MODE, PRICES, Phase, Run, Tensor, running, wait
+
+MS = 1_000_000
+
+
+def only(run: Run) -> Any:
+    (found,) = run.counter.waits()
+    return found
+
+
+def test_every_wait_of_every_step_is_counted_where_waits_are_rare() -> None:
+    with running() as run:
+        train = run.enter(Phase(1))
+        for step in range(50):
+            wait()
+            if step % 10 == 5:
+                wait()
+                wait()
+            run.step(10 * MS)
+        always, now_and_then, twin = run.counter.waits()
+    assert (run.counter.counted_steps(train), run.counter.one_in(train)) == (50, 1)
+    assert (always.count, always.steps, always.squares, always.first_step, always.last_step) == (50, 50, 50, 0, 49)
+    assert (now_and_then.count, now_and_then.steps, now_and_then.first_step, now_and_then.last_step) == (5, 5, 5, 45)
+    assert twin.stack != now_and_then.stack and twin.count == 5
+
+
+def test_steps_before_counting_began_are_neither_counted_nor_left_out() -> None:
+    MODE[0] = 0
+    run = Run()
+    train = run.tracker.current = Phase(1)
+    for _ in range(7):
+        run.step(MS)
+    run.counter.open()
+    try:
+        for _ in range(4):
+            wait()
+            run.step(MS)
+        assert (run.counter.counted_steps(train), run.counter.one_in(train)) == (4, 1)
+        assert (only(run).first_step, only(run).last_step) == (7, 10)
+    finally:
+        run.counter.close()
+
+
+def test_a_loop_in_a_step_is_one_place_with_its_squares() -> None:
+    with running() as run:
+        run.enter(Phase(1))
+        for count in (3, 0, 1):
+            for _ in range(count):
+                wait()
+            run.step(10 * MS)
+        found = only(run)
+    assert (found.count, found.steps, found.squares, found.last_step) == (4, 2, 10, 2)
+
+
+def test_the_step_that_is_not_over_is_in_what_is_taken_and_goes_on() -> None:
+    with running() as run:
+        run.enter(Phase(1))
+        for turn in range(2):
+            wait()
+            found = only(run)
+            assert (found.count, found.steps, found.squares) == (turn + 1, 1, (turn + 1) ** 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_frequencies_of_drawn_steps_are_inside_their_interval(seed: int) -> None:
+    chance = random.Random(100 + seed)
+    with running(random.Random(seed).random) as run:
+        train = run.enter(Phase(1))
+        for _ in range(10_000):
+            wait()
+            if chance.random() < 0.1:
+                wait()
+            for _ in range(3):
+                wait()
+            run.step(300_000)
+        steps = run.counter.counted_steps(train)
+        found = [each for _, each in sorted(run.lines().items())]
+    assert 5 < run.counter.one_in(train) < 50
+    for each, true in zip(found, (1, 0.1, 3), strict=True):
+        mean = each.count / steps
+        variance = max(each.squares / steps - mean * mean, 0) / steps
+        assert abs(mean - true) <= 4 * variance**0.5 + 3 / steps
+
+
+@pytest.mark.parametrize(
+    ("waits", "step_ns", "steps"),
+    [(6, 470_000, 8_000), (200, 2 * MS, 2_000), (2_000, 25 * MS, 200), (1, 20_000, 50_000), (20_000, 200 * MS, 30)],
+)
+def test_counting_costs_at_most_one_part_in_a_hundred(waits: int, step_ns: int, steps: int) -> None:
+    with running(random.Random(1).random) as run:
+        train = run.enter(Phase(1))
+        cost = switches = 0
+        for _ in range(steps):
+            for _ in range(waits):
+                took = int(PRICES.warning) * run.counting
+                wait()
+                run.now += step_ns // waits + took
+                cost += took
+            switched = int((run.counter._switches - switches) * PRICES.switch / 2)
+            cost, switches = cost + switched, run.counter._switches
+            run.step(switched)
+        run.counter.close()
+        spent = run.counter.overhead_share
+    assert cost <= 0.01 * run.now + 10 * MS  # the grace of the begin
+    assert spent == pytest.approx(cost / run.now, rel=0.05)
+    assert run.counter.counted_steps(train) > 2
+
+
+def test_in_a_step_that_is_not_drawn_nothing_is_in_the_way() -> None:
+    with running(lambda: 0.5) as run:
+        run.enter(Phase(1))
+        for _ in range(NEW_STEPS + 1):
+            for _ in range(100):
+                wait()
+            run.step(MS)
+        assert not run.counting
+        assert run.torch.Tensor.to is Tensor.to and "__wrapped" not in vars(run.torch.Tensor)
+        before = run.counter.waits()
+        wait()
+        assert run.counter.waits() == before
+
+
+def test_rare_phases_are_counted_whole_beside_one_that_is_sampled() -> None:
+    with running(lambda: 0.5) as run:
+        train = run.enter(Phase(1))
+        for _ in range(20):
+            for _ in range(100):
+                wait()
+            run.step(MS)
+        assert not run.counting
+        checkpoint = run.enter(Phase(2, "checkpoint"))
+        for _ in range(100):
+            wait()
+        run.now += 10 * MS
+        run.enter(train)
+        assert not run.counting
+        assert [each.count for each in run.counter.waits() if each.phase == 2] == [100]
+        assert run.counter.one_in(checkpoint) == 1 < run.counter.one_in(train)
+
+
+def test_a_step_without_an_end_is_counted_in_part_and_goes_on_at_a_tick() -> None:
+    with running() as run:
+        phase = run.enter(Phase(1, "other"))
+        for _ in range(100_000):
+            run.now += 10_000 + 3_000 * run.counting
+            read()
+        assert not run.counting
+        spent = run.counter.overhead_share
+        assert spent is not None and spent < 0.02
+        run.now += 1_000 * MS
+        run.counter.tick()
+        assert run.counting
+        before = only(run).count
+        read()
+        assert only(run).count == before + 1
+        assert run.counter.one_in(phase) > 5
+
+
+def test_dense_steps_after_hours_of_rare_waits_cannot_spend_what_was_saved() -> None:
+    with running() as run:
+        run.enter(Phase(1))
+        for _ in range(100):
+            run.step(100_000 * MS)
+        run.enter(Phase(2))
+        begin = run.now
+        while run.counting and run.now - begin < 5_000 * MS:
+            run.now += 13_000
+            wait()
+        assert run.now - begin < 500 * MS
+
+
+def test_a_window_hands_its_events_over_and_nothing_is_counted_twice() -> None:
+    with running() as run:
+        train = run.enter(Phase(1))
+        for _ in range(4):
+            read()
+            run.step(MS)
+        stack = only(run).stack
+        run.counter.suspend()
+        assert not run.counting
+        for _ in range(3):
+            read()
+            run.step(MS)
+        events = [event("warning", "", 15, stack), event("warning", "", 25, stack), event("warning", "", 27, stack)]
+        outside = [event("warning", "", 5, stack), event("warning", "", 45, stack)]
+        run.counter.add_window(train, [*events, *outside, event("call", "DataLoader", 17, stack)], [10, 20, 30, 40])
+        run.counter.resume()
+        read()
+        run.step(MS)
+        found = only(run)
+        assert (found.count, found.steps, found.squares, found.last_step) == (4 + 3 + 1, 4 + 2 + 1, 4 + 1 + 4 + 1, 7)
+        assert run.counter.counted_steps(train) == 8 == train.steps
+        assert [each.windows for each in run.counter.bins].count(True) == 1
+
+
+def read() -> None:
+    wait()
+
+
+def read_often() -> None:
+    for _ in range(20):
+        wait()
+
+
+def event(kind: Any, name: str, end_ns: int, stack: int) -> SiteEvent:
+    return SiteEvent(kind=kind, name=name, tid=1, start_ns=end_ns - 4, end_ns=end_ns, stack=stack)
+
+
+@pytest.mark.parametrize("window_first", [True, False])
+def test_a_copy_that_a_window_saw_is_the_copy_that_was_counted(window_first: bool) -> None:
+    with running() as run:
+        train = run.enter(Phase(1))
+        host = run.torch.Tensor()
+        blocking = True
+
+        def copy() -> None:
+            host.to("cuda", not blocking)
+
+        copy()
+        stack = only(run).stack
+        if window_first:
+            run.counter.begin_again(train)
+        run.step(MS)
+        run.counter.suspend()
+        run.step(MS)
+        run.counter.add_window(train, [event("call", "Tensor.to", 15, stack)], [10, 20])
+        run.counter.resume()
+        copy()
+        found = only(run)
+    assert (found.kind, found.direction, found.count) == ("warning", "HtoD", 2 + (not window_first))
+
+
+def test_copies_say_their_direction_bytes_and_memory() -> None:
+    with running() as run:
+        make = run.torch.Tensor
+        device = make(nbytes=64).to("cuda")
+        make(nbytes=32, pinned=True).to("cuda", non_blocking=True)
+        make(nbytes=32).to("cuda", non_blocking=True)
+        device.to("cpu")
+        device.to("cuda")
+        make(nbytes=16).copy_(device, non_blocking=True)
+        make(nbytes=0).to("cuda", non_blocking=True)
+        found = sorted(run.lines().items())
+    shown = [(w.kind, w.name, w.direction, w.bytes, w.pageable, w.non_blocking) for _, w in found]
+    assert shown == [
+        ("warning", "", "HtoD", 64, True, False),
+        ("call", "Tensor.to", "HtoD", 32, False, True),
+        ("call", "Tensor.to", "HtoD", 32, True, True),
+        ("warning", "", "DtoH", 64, True, False),
+        ("call", "Tensor.copy_", "DtoH", 16, True, True),
+    ]
+
+
+def test_explicit_waits_are_counted_by_name_with_the_time_in_them() -> None:
+    with running() as run:
+        run.torch._C._cuda_synchronize()
+        run.torch.cuda.Event().synchronize()
+        run.torch._C._cuda_emptyCache()
+        found = run.counter.waits()
+    assert [each.name for each in found] == ["torch.cuda.synchronize", "Event.synchronize", "torch.cuda.empty_cache"]
+    assert all(each.kind == "call" and each.blocked_ns is not None for each in found)
+
+
+def test_an_operator_may_have_waited_where_its_calls_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running() as run:
+        frame = sys._getframe()
+        now = [0]
+        monkeypatch.setattr("syncscope.collect.count.counter.time.time_ns", lambda: now[0])
+        for length in (500_000, 300_000, 20_000, 400_000):
+            start, now[0] = now[0], now[0] + length
+            run.counter.may_have_waited("torch.ops", start, frame)
+        found = only(run)
+    assert (found.name, found.may_wait, found.count, found.blocked_ns) == ("torch.ops", True, 2, 700_000)
+
+
+def test_a_phase_that_was_part_of_another_gives_it_its_waits() -> None:
+    with running() as run:
+        train = run.enter(Phase(1))
+        wait()
+        run.step(10 * MS)
+        inner = run.enter(Phase(2, "other"))
+        for _ in range(3):
+            read()
+            run.step(MS)
+        run.tracker.current = train
+        run.counter.folded(inner, train)
+        read()
+        assert {(each.phase, each.count) for each in run.counter.waits()} == {(1, 1), (1, 4)}
+        assert run.counter.counted_steps(train) == 1
+        assert {each.phase for each in run.counter.bins} <= {0, 1}
+
+
+def test_a_phase_whose_steps_are_counted_anew_begins_again() -> None:
+    with running() as run:
+        train = run.enter(Phase(1))
+        for _ in range(5):
+            wait()
+            run.step(MS)
+        train.steps = 0
+        run.counter.begin_again(train)
+        assert run.counter.counted_steps(train) == 0 and run.counter.waits() == ()
+        wait()
+        run.step(MS)
+        assert (only(run).count, run.counter.counted_steps(train)) == (1, 1)
+
+
+def test_waits_on_other_threads_are_counted_with_their_name() -> None:
+    with running() as run:
+        run.enter(Phase(1))
+        reader = threading.Thread(target=read_often, name="reader")
+        reader.start()
+        reader.join()
+        found = only(run)
+    assert (found.thread, found.count) == ("reader", 20)
+
+
+def test_a_wait_in_an_expected_block_has_its_reason() -> None:
+    with running() as run:
+        with expected("the log"):
+            wait()
+        assert only(run).expected == "the log"
+
+
+def test_places_and_bins_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counter_module, "MAX_PLACES", 2)
+    with running() as run:
+        for number in range(1, 2_000):
+            run.enter(Phase(number, "other" if number % 2 else "train"))
+            run.step(60 * MS)
+        wait()
+        wait()
+        wait()
+        wait()
+        assert (len(run.counter.waits()), run.counter.dropped) == (2, 2)
+        assert len(run.stacks.resolve()[1]) == 2
+        bins = run.counter.bins
+    assert 50 < len(bins) <= MAX_BINS
+    assert sum(each.length_ns for each in bins) == run.now
+    assert sum(each.steps for each in bins) == 1_999
+    assert all(a.start_ns + a.length_ns == b.start_ns for a, b in itertools.pairwise(bins))
+
+
+def test_the_programs_filters_and_what_it_catches_are_its_own() -> None:
+    before = list(warnings.filters)
+    shown: list[Any] = []
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda *arguments, **rest: shown.append(arguments[0])
+        with running(lambda: 0.5) as run:
+            run.enter(Phase(1))
+            warnings.simplefilter("error")
+            wait()
+            warnings.simplefilter("always")
+            warnings.warn("the program's", stacklevel=1)
+            wait()
+            assert sum(each.count for each in run.counter.waits()) == 2
+    assert [str(each) for each in shown] == ["the program's"]
+    assert list(warnings.filters) == before
+
+
+def test_switching_does_not_show_again_what_python_shows_once() -> None:
+    with running(random.Random(1).random) as run, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        run.enter(Phase(1))
+        for _ in range(500):
+            for _ in range(50):
+                wait()
+            warnings.warn("once a line", stacklevel=1)
+            run.step(MS)
+        assert run.counter._switches > 3
+    assert len(caught) == 1
+
+
+def test_a_program_that_wants_the_warnings_has_them_in_steps_that_are_not_counted_too() -> None:
+    with running(lambda: 0.5) as run, warnings.catch_warnings(record=True) as caught:
+        run.torch._C._cuda_set_sync_debug_mode(1)
+        run.enter(Phase(1))
+        for _ in range(30):
+            for _ in range(50):
+                wait()
+            run.step(MS)
+        assert run.counter._switches > 0
+        run.torch._C._cuda_set_sync_debug_mode(0)
+    assert [str(each.message).startswith(MESSAGE) for each in caught] == [True] * 30 * 50
+
+
+def test_a_programs_error_mode_is_left_alone() -> None:
+    with running() as run:
+        run.torch._C._cuda_set_sync_debug_mode(2)
+        run.counter.suspend()
+        assert MODE[0] == 2
+        run.counter.resume()
+        assert MODE[0] == 2
+        run.torch._C._cuda_set_sync_debug_mode(0)
+
+
+def test_other_listeners_still_hear_while_counting_does_not() -> None:
+    with running() as run:
+        heard: list[int] = []
+
+        def listener(frame: Any) -> None:
+            heard.append(frame.f_lineno)
+
+        run.counter.suspend()
+        sync_debug_mode.listen(run.torch, listener)
+        read()
+        sync_debug_mode.unlisten(listener)
+        assert len(heard) == 1 and not run.counting
+        run.counter.resume()
+        read()
+        assert only(run).count == 1
+
+
+def test_the_programs_random_numbers_are_its_own() -> None:
+    random.seed(7)
+    alone = [random.random() for _ in range(3)]
+    random.seed(7)
+    with running() as run:
+        run.enter(Phase(1))
+        drawn = []
+        for _ in range(3):
+            for _ in range(100):
+                wait()
+            run.step(MS)
+            drawn.append(random.random())
+    assert drawn == alone
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_nothing_is_counted_in_a_forked_child() -> None:
+    program = """
+import os, sys
+sys.path.insert(0, {root!r})
+from tests.collect.count.program import Phase, running, wait
+with running() as run:
+    run.enter(Phase(1))
+    to = run.torch.Tensor.to
+    child = os.fork()
+    if child == 0:
+        wait()
+        same = run.torch.Tensor.to is not to and not run.counting and run.counter.waits() == ()
+        os._exit(0 if same else 1)
+    status = os.waitpid(child, 0)[1]
+    wait()
+    print(status, run.counting, len(run.counter.waits()))
+"""
+    program = program.format(root=str(Path(__file__).parents[3]))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("0 True 1\n", "")
+
+
+def test_prices_are_measured_when_counting_begins_and_leave_nothing_behind() -> None:
+    with running(prices=None) as run:
+        prices = run.counter.prices
+        assert run.counter.waits() == () and run.counter.bins == ()
+        assert run.counting
+    for price, most in ((prices.warning, 200_000), (prices.call, 100_000), (prices.passed, 50_000)):
+        assert 0 < price < most
+    assert prices.switch > 0 and prices.step > 0
+
+
+def test_closing_twice_or_without_opening_does_nothing() -> None:
+    run = Run()
+    run.counter.close()
+    run.counter.stepped(run.tracker.current)
+    run.counter.suspend()
+    run.counter.resume()
+    assert run.counter.waits() == () and run.counter.overhead_share is None
