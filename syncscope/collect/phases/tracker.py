@@ -103,6 +103,9 @@ class PhaseTracker:
         self._pseudo: dict[str, Phase] = {}
         self._decisions: dict[tuple[int, int, int, int, Event], Decision] = {}
         self._batches: set[Loop] = set()
+        """Loops that take batches of a loader."""
+        self._ahead: set[Loop] = set()
+        """Of those, the loops whose batches come through a generator, which may read ahead."""
         self._returns: list[Phase] = []
         self._outside = False
         """The last event was not in the loop of its phase."""
@@ -117,20 +120,25 @@ class PhaseTracker:
     def optimizer_stepped(self, frame: FrameType | None, optimizer: Any) -> None:
         """``optimizer`` made a step, or a scaler skipped it."""
         phase = self._phase_of("step", frame)
-        if phase.source == "user" or self.by_time:
-            return
-        owner = phase.owner() if phase.owner is not None and phase.source == "optimizer" else None
+        if phase.source != "user" and not self.by_time and self._is_boundary(phase, optimizer):
+            self._boundary(phase)
+        if phase.ended:  # its loader reads ahead: this was the last step
+            self._enter(self._pseudo_phase("epoch end"))
+
+    def _is_boundary(self, phase: Phase, optimizer: Any) -> bool:
+        """Whether steps of ``phase`` end with those of ``optimizer``: the first that stepped twice."""
+        chosen = phase.source == "optimizer"
+        owner = phase.owner() if chosen and phase.owner is not None else None
         if owner is not optimizer:
             phase.since_owner += 1
-            replaced = phase.source == "optimizer" and owner is None
-            if phase.source == "optimizer" and not replaced and phase.since_owner < TAKEOVER:
-                return
-            if replaced or self._seen_before(phase, optimizer):
-                self._choose(phase, "optimizer", optimizer)
-                owner = optimizer
-        if owner is optimizer:
-            phase.since_owner = 0
-            self._boundary(phase)
+            gone = chosen and owner is None
+            if chosen and not gone and phase.since_owner < TAKEOVER:
+                return False
+            if not gone and not self._seen_before(phase, optimizer):
+                return False
+            self._choose(phase, "optimizer", optimizer)
+        phase.since_owner = 0
+        return True
 
     def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
         """``module`` is about to be called, by no other module."""
@@ -145,7 +153,7 @@ class PhaseTracker:
             if phase.source == "none" and phase.training_calls < PATIENCE:
                 self._seen_before(phase, module)
                 return
-        if phase.batches:
+        if phase.by_batch:
             self._count_batch(phase)
         elif phase.source == "none":
             if self._seen_before(phase, module):
@@ -168,17 +176,19 @@ class PhaseTracker:
             if loop is None:
                 return
             self._batches.add(loop)
+            if nest.through[0]:
+                self._ahead.add(loop)
             known = self._by_loop.get(loop) or self._promote(loop, nest)
             if known is None:
                 return
             phase, frame_id = known, self._place(inner, "next", known, nest)
         phase.batches += 1
-        if phase.kind == "train":
-            if phase.frame_id != frame_id:
-                return  # called again: it may evaluate this time
-        elif phase.frame_id != frame_id:
-            phase.frame_id = frame_id
-            phase.times += 1
+        if phase.ended:
+            phase.ended, phase.frame_id = False, 0
+        if phase.frame_id != frame_id:
+            if phase.kind == "train":
+                return  # begun again: it may evaluate this time
+            self._begin(phase, frame_id)
         if self.current is not phase:
             self._enter(phase)
 
@@ -187,12 +197,15 @@ class PhaseTracker:
         nest = self.nests.read(self.nests.innermost(frame))
         loop = self._batch_loop(nest)
         phase = self._by_loop.get(loop) if loop is not None else None
-        if phase is not None and phase.kind == "train" and phase.frame_id:
-            phase.frame_id = 0
+        if phase is None or not phase.frame_id or phase.ended:
+            return
+        phase.ended = True
+        if phase.kind == "train":
             self._enter(self._pseudo_phase("epoch end"))
 
-    def save_begins(self) -> None:
+    def save_begins(self, frame: FrameType) -> None:
         """``torch.save`` begins."""
+        self.at(frame)
         self._returns.append(self.current)
         self._enter(self._pseudo_phase("checkpoint"))
 
@@ -262,8 +275,7 @@ class PhaseTracker:
         if frame_id:
             self._calls_around = 0
         if frame_id and phase.frame_id != frame_id:
-            phase.frame_id = frame_id
-            phase.times += 1
+            self._begin(phase, frame_id)
         if self.current is not phase:
             self._enter(phase)
         return phase
@@ -329,6 +341,9 @@ class PhaseTracker:
             if other is not None and other is not train and other.kind != "train" and other.calls < PATIENCE:
                 self._fold(other, train, whole=loop is inner)
         if inner not in train.loops and self._by_loop.get(inner, train) is train:
+            if inner in train.around:
+                train.loop = inner
+                show_place(train, nest, inner)
             train.loops.add(inner)
             train.around.discard(inner)
             self._by_loop[inner] = train
@@ -380,7 +395,7 @@ class PhaseTracker:
             phase = self._by_loop.get(loop)
             if phase is not None and phase.kind == "train":
                 break
-            if phase is not None and (phase.batches or event == "user"):
+            if phase is not None and (phase.by_batch or event == "user"):
                 return phase
         if known is not None:
             return known
@@ -414,6 +429,7 @@ class PhaseTracker:
             return None
         phase.loops = {loop}
         phase.loop = loop
+        phase.frame_id = nest.frame_of(loop)
         phase.around = set()
         show_place(phase, nest, loop)
         self._by_loop[loop] = phase
@@ -421,7 +437,7 @@ class PhaseTracker:
             del self._by_loop[inner]
         self._decisions.clear()
         phase.restart()
-        phase.batches = phase.counted_batch = 1
+        phase.by_batch = True
         name_phases(self.phases)
         self._listener.better_source(phase)
         return phase
@@ -440,8 +456,7 @@ class PhaseTracker:
         else:
             phase = self._make(kind, loop)
             show_place(phase, nest, loop)
-            if keyed and loop in self._batches:
-                phase.batches = phase.counted_batch = 1
+            phase.by_batch = keyed and loop in self._batches and loop not in self._ahead
             self._share_functions()
         if keyed:
             self._by_loop[loop] = phase
@@ -460,6 +475,10 @@ class PhaseTracker:
         if kind not in self._pseudo:
             self._pseudo[kind] = self._make(kind)
         return self._pseudo[kind]
+
+    def _begin(self, phase: Phase, frame_id: int) -> None:
+        phase.frame_id = frame_id
+        phase.times += 1
 
     def _enter(self, phase: Phase) -> None:
         before = self.current
@@ -492,6 +511,8 @@ class PhaseTracker:
         after = next((other for other in around if other is not None and other is not phase), None)
         if after is None:
             after = self._trains[-1] if self._trains else None
+        if after is not None and after.kind == "train" and after.ended:
+            after = self._pseudo_phase("epoch end")
         if after is not None:
             self._enter(after)
 
