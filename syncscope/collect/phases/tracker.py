@@ -47,6 +47,10 @@ Event = Literal["step", "training", "call", "eval", "next", "user"]
 or not in training; a loader gave a batch; the program said that a step ended."""
 
 
+Where = Literal["direct", "inside", "outside"]
+"""An event in the loop of its phase, in a further loop inside of it, or in none of its loops."""
+
+
 class Listener(Protocol):
     """What the tracker tells of."""
 
@@ -66,12 +70,13 @@ class Listener(Protocol):
 class Decision:
     """The phase of an event, as long as the frames out to the one with its loop stand where they stood."""
 
-    __slots__ = ("frame_id", "path", "phase")
+    __slots__ = ("frame_id", "path", "phase", "where")
 
-    def __init__(self, phase: Phase, frame_id: int, path: tuple[int, ...]) -> None:
+    def __init__(self, phase: Phase, frame_id: int, path: tuple[int, ...], where: Where) -> None:
         self.phase = phase
         self.frame_id = frame_id
         self.path = path
+        self.where = where
 
     def holds(self, frame: FrameType) -> bool:
         outer: FrameType | None = frame
@@ -107,8 +112,8 @@ class PhaseTracker:
         self._ahead: set[Loop] = set()
         """Of those, the loops whose batches come through a generator, which may read ahead."""
         self._returns: list[Phase] = []
-        self._outside = False
-        """The last event was not in the loop of its phase."""
+        self._where: Where = "outside"
+        """The last event, and the loop of its phase."""
         self._calls_around = 0
         """Calls in a loop around the current phase's, since an event in it."""
         self._now = time.perf_counter_ns()
@@ -143,7 +148,7 @@ class PhaseTracker:
     def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
         """``module`` is about to be called, by no other module."""
         phase = self._phase_of(event, frame)
-        if self._outside:
+        if self._where == "outside":
             return
         phase.calls += 1
         if phase.source in ("optimizer", "user") or self.by_time or phase.loop is None:
@@ -155,6 +160,8 @@ class PhaseTracker:
                 return
         if phase.by_batch:
             self._count_batch(phase)
+        elif self._where == "inside":
+            return
         elif phase.source == "none":
             if self._seen_before(phase, module):
                 self._choose(phase, "module", module)
@@ -266,12 +273,12 @@ class PhaseTracker:
         inner = self.nests.innermost(frame)
         decision = self._decision(inner, event)
         if decision is not None:
-            phase, frame_id = decision.phase, decision.frame_id
+            phase, frame_id, self._where = decision.phase, decision.frame_id, decision.where
         else:
             nest = self.nests.read(inner)
             phase = self._decide(event, nest)
             frame_id = self._place(inner, event, phase, nest)
-        self._outside = not frame_id
+            self._where = _where(phase, nest)
         if frame_id:
             self._calls_around = 0
         if frame_id and phase.frame_id != frame_id:
@@ -297,7 +304,7 @@ class PhaseTracker:
         if len(self._decisions) >= MAX_DECISIONS:
             self._decisions.clear()
         path = tuple(lasti for _, lasti in nest.path[1 : depth + 1])
-        self._decisions[_key(frame, event)] = Decision(phase, frame_id, path)
+        self._decisions[_key(frame, event)] = Decision(phase, frame_id, path, _where(phase, nest))
         return frame_id
 
     def _decide(self, event: Event, nest: Nest) -> Phase:
@@ -391,18 +398,21 @@ class PhaseTracker:
         train = known if known is not None and known.kind == "train" else self._train_inside(inner)
         if train is not None:
             return self._in_training(event, nest, train)
+        kind = _kind(event, nest, inner)
         for loop in nest.loops:
             phase = self._by_loop.get(loop)
             if phase is not None and phase.kind == "train":
                 break
             if phase is not None and (phase.by_batch or event == "user"):
                 return phase
+            if phase is not None and phase.kind == kind and (kind == "generate" or loop in self._batches):
+                return phase
         if known is not None:
             return known
         if inner in self.current.around and not self._calls_around:
             self._calls_around = 1  # one call after the loop, with its result: not yet a phase
             return self.current
-        return self._new(_kind(event, nest, inner), inner, nest)
+        return self._new(kind, inner, nest)
 
     def _in_training(self, event: Event, nest: Nest, train: Phase) -> Phase:
         """The phase of a call whose innermost loop is that of ``train``, or encloses it."""
@@ -596,6 +606,12 @@ def _key(frame: FrameType, event: Event) -> tuple[int, int, int, int, Event]:
     if back is None:
         return id(frame.f_code), frame.f_lasti, 0, 0, event
     return id(frame.f_code), frame.f_lasti, id(back.f_code), back.f_lasti, event
+
+
+def _where(phase: Phase, nest: Nest) -> Where:
+    if not phase.loops.intersection(nest.loops):
+        return "outside"
+    return "direct" if phase.kind == "train" or nest.loops[0] in phase.loops else "inside"
 
 
 def _kind(event: Event, nest: Nest, inner: Loop) -> PhaseKind:
