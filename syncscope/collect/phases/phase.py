@@ -76,6 +76,8 @@ class Phase:
         """Loops that enclose it."""
         self.frame_id = 0
         """The frame that runs its loop, while it runs."""
+        self.ended = False
+        """Its loader was exhausted."""
         self.owns_function = False
         """No other phase has a loop in the same function: the rest of the function is part of the phase."""
         self.owner: weakref.ref[Any] | None = None
@@ -83,6 +85,8 @@ class Phase:
         self.seen: dict[int, int] = {}
         self.training_calls = 0
         self.since_owner = 0
+        self.by_batch = False
+        """The first call after each batch of its loader is the boundary."""
         self.batches = 0
         """Batches of the loader of its loop."""
         self.counted_batch = 0

@@ -183,7 +183,7 @@ class Signals:
                 if not self._watching or self._saving or thread() != main:
                     return original(*args, **kwargs)
                 self._saving = 1
-                tracker.save_begins()
+                tracker.save_begins(sys._getframe(1))
                 try:
                     return original(*args, **kwargs)
                 finally:

@@ -47,6 +47,10 @@ Event = Literal["step", "training", "call", "eval", "next", "user"]
 or not in training; a loader gave a batch; the program said that a step ended."""
 
 
+Where = Literal["direct", "inside", "outside"]
+"""An event in the loop of its phase, in a further loop inside of it, or in none of its loops."""
+
+
 class Listener(Protocol):
     """What the tracker tells of."""
 
@@ -66,12 +70,13 @@ class Listener(Protocol):
 class Decision:
     """The phase of an event, as long as the frames out to the one with its loop stand where they stood."""
 
-    __slots__ = ("frame_id", "path", "phase")
+    __slots__ = ("frame_id", "path", "phase", "where")
 
-    def __init__(self, phase: Phase, frame_id: int, path: tuple[int, ...]) -> None:
+    def __init__(self, phase: Phase, frame_id: int, path: tuple[int, ...], where: Where) -> None:
         self.phase = phase
         self.frame_id = frame_id
         self.path = path
+        self.where = where
 
     def holds(self, frame: FrameType) -> bool:
         outer: FrameType | None = frame
@@ -103,9 +108,12 @@ class PhaseTracker:
         self._pseudo: dict[str, Phase] = {}
         self._decisions: dict[tuple[int, int, int, int, Event], Decision] = {}
         self._batches: set[Loop] = set()
+        """Loops that take batches of a loader."""
+        self._ahead: set[Loop] = set()
+        """Of those, the loops whose batches come through a generator, which may read ahead."""
         self._returns: list[Phase] = []
-        self._outside = False
-        """The last event was not in the loop of its phase."""
+        self._where: Where = "outside"
+        """The last event, and the loop of its phase."""
         self._calls_around = 0
         """Calls in a loop around the current phase's, since an event in it."""
         self._now = time.perf_counter_ns()
@@ -117,25 +125,30 @@ class PhaseTracker:
     def optimizer_stepped(self, frame: FrameType | None, optimizer: Any) -> None:
         """``optimizer`` made a step, or a scaler skipped it."""
         phase = self._phase_of("step", frame)
-        if phase.source == "user" or self.by_time:
-            return
-        owner = phase.owner() if phase.owner is not None and phase.source == "optimizer" else None
+        if phase.source != "user" and not self.by_time and self._is_boundary(phase, optimizer):
+            self._boundary(phase)
+        if phase.ended:  # its loader reads ahead: this was the last step
+            self._enter(self._pseudo_phase("epoch end"))
+
+    def _is_boundary(self, phase: Phase, optimizer: Any) -> bool:
+        """Whether steps of ``phase`` end with those of ``optimizer``: the first that stepped twice."""
+        chosen = phase.source == "optimizer"
+        owner = phase.owner() if chosen and phase.owner is not None else None
         if owner is not optimizer:
             phase.since_owner += 1
-            replaced = phase.source == "optimizer" and owner is None
-            if phase.source == "optimizer" and not replaced and phase.since_owner < TAKEOVER:
-                return
-            if replaced or self._seen_before(phase, optimizer):
-                self._choose(phase, "optimizer", optimizer)
-                owner = optimizer
-        if owner is optimizer:
-            phase.since_owner = 0
-            self._boundary(phase)
+            gone = chosen and owner is None
+            if chosen and not gone and phase.since_owner < TAKEOVER:
+                return False
+            if not gone and not self._seen_before(phase, optimizer):
+                return False
+            self._choose(phase, "optimizer", optimizer)
+        phase.since_owner = 0
+        return True
 
     def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
         """``module`` is about to be called, by no other module."""
         phase = self._phase_of(event, frame)
-        if self._outside:
+        if self._where == "outside":
             return
         phase.calls += 1
         if phase.source in ("optimizer", "user") or self.by_time or phase.loop is None:
@@ -145,8 +158,10 @@ class PhaseTracker:
             if phase.source == "none" and phase.training_calls < PATIENCE:
                 self._seen_before(phase, module)
                 return
-        if phase.batches:
+        if phase.by_batch:
             self._count_batch(phase)
+        elif self._where == "inside":
+            return
         elif phase.source == "none":
             if self._seen_before(phase, module):
                 self._choose(phase, "module", module)
@@ -168,17 +183,19 @@ class PhaseTracker:
             if loop is None:
                 return
             self._batches.add(loop)
+            if nest.through[0]:
+                self._ahead.add(loop)
             known = self._by_loop.get(loop) or self._promote(loop, nest)
             if known is None:
                 return
             phase, frame_id = known, self._place(inner, "next", known, nest)
         phase.batches += 1
-        if phase.kind == "train":
-            if phase.frame_id != frame_id:
-                return  # called again: it may evaluate this time
-        elif phase.frame_id != frame_id:
-            phase.frame_id = frame_id
-            phase.times += 1
+        if phase.ended:
+            phase.ended, phase.frame_id = False, 0
+        if phase.frame_id != frame_id:
+            if phase.kind == "train":
+                return  # begun again: it may evaluate this time
+            self._begin(phase, frame_id)
         if self.current is not phase:
             self._enter(phase)
 
@@ -187,12 +204,15 @@ class PhaseTracker:
         nest = self.nests.read(self.nests.innermost(frame))
         loop = self._batch_loop(nest)
         phase = self._by_loop.get(loop) if loop is not None else None
-        if phase is not None and phase.kind == "train" and phase.frame_id:
-            phase.frame_id = 0
+        if phase is None or not phase.frame_id or phase.ended:
+            return
+        phase.ended = True
+        if phase.kind == "train":
             self._enter(self._pseudo_phase("epoch end"))
 
-    def save_begins(self) -> None:
+    def save_begins(self, frame: FrameType) -> None:
         """``torch.save`` begins."""
+        self.at(frame)
         self._returns.append(self.current)
         self._enter(self._pseudo_phase("checkpoint"))
 
@@ -253,17 +273,16 @@ class PhaseTracker:
         inner = self.nests.innermost(frame)
         decision = self._decision(inner, event)
         if decision is not None:
-            phase, frame_id = decision.phase, decision.frame_id
+            phase, frame_id, self._where = decision.phase, decision.frame_id, decision.where
         else:
             nest = self.nests.read(inner)
             phase = self._decide(event, nest)
             frame_id = self._place(inner, event, phase, nest)
-        self._outside = not frame_id
+            self._where = _where(phase, nest)
         if frame_id:
             self._calls_around = 0
         if frame_id and phase.frame_id != frame_id:
-            phase.frame_id = frame_id
-            phase.times += 1
+            self._begin(phase, frame_id)
         if self.current is not phase:
             self._enter(phase)
         return phase
@@ -285,7 +304,7 @@ class PhaseTracker:
         if len(self._decisions) >= MAX_DECISIONS:
             self._decisions.clear()
         path = tuple(lasti for _, lasti in nest.path[1 : depth + 1])
-        self._decisions[_key(frame, event)] = Decision(phase, frame_id, path)
+        self._decisions[_key(frame, event)] = Decision(phase, frame_id, path, _where(phase, nest))
         return frame_id
 
     def _decide(self, event: Event, nest: Nest) -> Phase:
@@ -329,6 +348,9 @@ class PhaseTracker:
             if other is not None and other is not train and other.kind != "train" and other.calls < PATIENCE:
                 self._fold(other, train, whole=loop is inner)
         if inner not in train.loops and self._by_loop.get(inner, train) is train:
+            if inner in train.around:
+                train.loop = inner
+                show_place(train, nest, inner)
             train.loops.add(inner)
             train.around.discard(inner)
             self._by_loop[inner] = train
@@ -376,18 +398,21 @@ class PhaseTracker:
         train = known if known is not None and known.kind == "train" else self._train_inside(inner)
         if train is not None:
             return self._in_training(event, nest, train)
+        kind = _kind(event, nest, inner)
         for loop in nest.loops:
             phase = self._by_loop.get(loop)
             if phase is not None and phase.kind == "train":
                 break
-            if phase is not None and (phase.batches or event == "user"):
+            if phase is not None and (phase.by_batch or event == "user"):
+                return phase
+            if phase is not None and phase.kind == kind and (kind == "generate" or loop in self._batches):
                 return phase
         if known is not None:
             return known
         if inner in self.current.around and not self._calls_around:
             self._calls_around = 1  # one call after the loop, with its result: not yet a phase
             return self.current
-        return self._new(_kind(event, nest, inner), inner, nest)
+        return self._new(kind, inner, nest)
 
     def _in_training(self, event: Event, nest: Nest, train: Phase) -> Phase:
         """The phase of a call whose innermost loop is that of ``train``, or encloses it."""
@@ -414,6 +439,7 @@ class PhaseTracker:
             return None
         phase.loops = {loop}
         phase.loop = loop
+        phase.frame_id = nest.frame_of(loop)
         phase.around = set()
         show_place(phase, nest, loop)
         self._by_loop[loop] = phase
@@ -421,7 +447,7 @@ class PhaseTracker:
             del self._by_loop[inner]
         self._decisions.clear()
         phase.restart()
-        phase.batches = phase.counted_batch = 1
+        phase.by_batch = True
         name_phases(self.phases)
         self._listener.better_source(phase)
         return phase
@@ -440,8 +466,7 @@ class PhaseTracker:
         else:
             phase = self._make(kind, loop)
             show_place(phase, nest, loop)
-            if keyed and loop in self._batches:
-                phase.batches = phase.counted_batch = 1
+            phase.by_batch = keyed and loop in self._batches and loop not in self._ahead
             self._share_functions()
         if keyed:
             self._by_loop[loop] = phase
@@ -460,6 +485,10 @@ class PhaseTracker:
         if kind not in self._pseudo:
             self._pseudo[kind] = self._make(kind)
         return self._pseudo[kind]
+
+    def _begin(self, phase: Phase, frame_id: int) -> None:
+        phase.frame_id = frame_id
+        phase.times += 1
 
     def _enter(self, phase: Phase) -> None:
         before = self.current
@@ -492,6 +521,8 @@ class PhaseTracker:
         after = next((other for other in around if other is not None and other is not phase), None)
         if after is None:
             after = self._trains[-1] if self._trains else None
+        if after is not None and after.kind == "train" and after.ended:
+            after = self._pseudo_phase("epoch end")
         if after is not None:
             self._enter(after)
 
@@ -575,6 +606,12 @@ def _key(frame: FrameType, event: Event) -> tuple[int, int, int, int, Event]:
     if back is None:
         return id(frame.f_code), frame.f_lasti, 0, 0, event
     return id(frame.f_code), frame.f_lasti, id(back.f_code), back.f_lasti, event
+
+
+def _where(phase: Phase, nest: Nest) -> Where:
+    if not phase.loops.intersection(nest.loops):
+        return "outside"
+    return "direct" if phase.kind == "train" or nest.loops[0] in phase.loops else "inside"
 
 
 def _kind(event: Event, nest: Nest, inner: Loop) -> PhaseKind:
