@@ -105,6 +105,7 @@ class Collector:
                 self._unfollowed = f"Steps cannot be followed in this PyTorch ({error}). "
 
     def _boundary(self) -> None:
+        self._files.look_for_rank()
         if self._windows is not None:
             self._windows.boundary()
 

@@ -17,8 +17,8 @@ from syncscope.collect.children.request import Request
 from syncscope.collect.collector import Collector
 from syncscope.collect.naming import rank_in_environment
 
-_recorded: tuple[int, Collector] | None = None
-"""The process that is recorded, and by what."""
+_recorded: tuple[int, Collector | None] | None = None
+"""The process that is or was recorded, and by what until it is over. A forked process has that of its parent."""
 
 
 def open_recording(variable: str) -> None:
@@ -47,9 +47,13 @@ def open_recording(variable: str) -> None:
 
 def close_recording() -> None:
     """Write what was recorded in this process, and stop. Does nothing where nothing is recorded."""
-    if _recorded is not None and _recorded[0] == os.getpid():
-        with contextlib.suppress(Exception):  # the program's status must not depend on its recording
-            end(_recorded[1])
+    global _recorded
+    if _recorded is None or _recorded[0] != os.getpid() or _recorded[1] is None:
+        return
+    collector = _recorded[1]
+    _recorded = (os.getpid(), None)
+    with contextlib.suppress(Exception):  # the program's status must not depend on its recording
+        end(collector)
 
 
 def abandon_inherited() -> None:
