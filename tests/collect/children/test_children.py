@@ -204,3 +204,35 @@ def test_a_variable_of_another_version_costs_a_process_nothing(folder: Path, val
         [sys.executable, "prints.py"], cwd=folder, env=PLACE.environment(), capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr, done.returncode) == (plain.stdout, plain.stderr, plain.returncode)
+
+
+def test_the_last_rank_of_a_launcher_writes_the_reports_of_all(folder: Path) -> None:
+    prepare(folder)
+    launched = ["env", "WORLD_SIZE=2", "MASTER_ADDR=localhost", "MASTER_PORT=29500"]
+    ranks = [
+        start(folder, [*launched, f"RANK={rank}", *PLACE.command(), "prints.py"], PLACE) for rank in range(2)
+    ]  # fmt: skip
+    assert [finish(rank, folder).status for rank in ranks] == [0, 0]
+    assert names(folder) == ["trace.rank0.json.gz", "trace.rank1.json.gz"]
+    report = Report.from_json((folder / "out" / "report.json").read_bytes())
+    assert [trace.rank for trace in report.traces] == [0, 1]
+
+
+IN_PYTHON = """
+import subprocess, sys
+import syncscope
+with syncscope.profile("out", warmup=2, bare=3, steps=2, attribution=2, children=CHILDREN) as prof:
+    subprocess.run([sys.executable, "-c", "import training; training.train()"], check=True)
+import os
+print(prof.report is not None, "SYNCSCOPE_PROFILE" in os.environ, os.environ["PYTHONPATH"].count("children"))
+subprocess.run([sys.executable, "-c", "import training; training.train()"], check=True)
+"""
+
+
+@pytest.mark.parametrize("children", [True, False])
+def test_a_block_records_the_processes_that_it_starts_if_asked(folder: Path, children: bool) -> None:
+    prepare(folder)
+    (folder / "program.py").write_text(IN_PYTHON.replace("CHILDREN", str(children)))
+    done = finish(start(folder, [sys.executable, "program.py"], PLACE), folder)
+    assert done.stdout == f"{children} False {PLACE.environment()['PYTHONPATH'].count('children')}\n", done.stderr
+    assert names(folder) == (["trace.process-N.json.gz"] if children else [])
