@@ -81,6 +81,15 @@ def test_processes_without_cuda_write_nothing(folder: Path) -> None:
     assert names(folder) == ["trace.json.gz"]
 
 
+def test_a_process_without_cuda_loads_next_to_nothing_of_ours(folder: Path) -> None:
+    child = (
+        "import sys, torch; print(sorted(n for n in sys.modules if n.startswith('syncscope')), 'typing' in sys.modules)"
+    )
+    done = record(folder, TRAINING + f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])\n")
+    ours = ["", ".collect", ".collect.children", ".collect.children.startup", ".collect.imports"]
+    assert done.stdout == f"{[f'syncscope{name}' for name in ours]} False\n"
+
+
 def test_a_process_that_was_forked_before_cuda_was_used_is_recorded(folder: Path) -> None:
     record(folder, "forks_before_cuda.py")
     assert names(folder) == ["trace.json.gz", "trace.process-N.json.gz", "trace.process-N.json.gz"]
