@@ -245,10 +245,12 @@ def _on_terminate(session: Session) -> Callable[..., None] | None:
 
 def _summary(session: Session) -> bool:
     """Write the reports and print the summary on stderr. Returns whether anything was recorded."""
+    from syncscope.collect.children.presence import wait_for_others
     from syncscope.collect.files import count_processes
-    from syncscope.session import write_reports
+    from syncscope.session import PATIENCE, write_reports
 
     collector, folder, run = session.collector, session.folder, session.request.run
+    wait_for_others(folder, run, PATIENCE)
     processes = count_processes(folder, run)
     for note in collector.notes:
         if collector.path is not None:
@@ -258,7 +260,7 @@ def _summary(session: Session) -> bool:
     if processes == 0:
         return False
     try:
-        report = write_reports(folder, run)
+        report = write_reports(folder, run, session.request.inherited[1] or 1)
     except Exception as error:  # the program's status must not depend on its recording
         _say(f"error: the reports could not be written ({type(error).__name__}: {error})")
         report = None

@@ -46,7 +46,7 @@ class Collector:
         self.path: Path | None = None
         self.notes: list[str] = []
         self._folder = folder
-        self._files = files or TraceFiles(folder)
+        self.files = files or TraceFiles(folder)
         self._process = process
         self._began_ns = time.time_ns()
         self._plan = plan
@@ -105,7 +105,7 @@ class Collector:
                 self._unfollowed = f"Steps cannot be followed in this PyTorch ({error}). "
 
     def _boundary(self) -> None:
-        self._files.look_for_rank()
+        self.files.look_for_rank()
         if self._windows is not None:
             self._windows.boundary()
 
@@ -152,7 +152,7 @@ class Collector:
         if len(window.boundaries_ns) - 1 < self._plan.steps:
             self.notes.append(f"Only {len(window.boundaries_ns) - 1} of {self._plan.steps} steps were recorded.")
         try:
-            path = self._files.write(splice(window.exported, self._recording(recorded, window)))
+            path = self.files.write(splice(window.exported, self._recording(recorded, window)))
         except Exception as error:  # the program must not fail because its recording does
             self.notes.append(f"{self._folder}: the recording could not be written ({type(error).__name__}: {error}).")
             return
@@ -164,7 +164,7 @@ class Collector:
     def _recording(self, recorded: Recorded, window: Window) -> Recording:
         assert self._windows is not None
         frames, stacks = self._windows.stacks.resolve()
-        rank, world = self._files.rank()
+        rank, world = self.files.rank()
         recording = Recording(
             format=FORMAT,
             version=_version(),
@@ -203,7 +203,7 @@ class Collector:
 
     def _run(self) -> RecordedRun:
         return RecordedRun(
-            id=self._files.run,
+            id=self.files.run,
             started_ns=self._began_ns,
             time_ns=time.time_ns() - self._began_ns,
             complete=True,

@@ -18,6 +18,7 @@ import pytest
 
 from syncscope.collect.tracefile import Head, read_head
 from syncscope.schema.report import Report
+from syncscope.session import PATIENCE
 from tests.collect.life.runner import HERE, SHORT, Outcome, Place, finish, prepare, profiled, start
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and POSIX signals")
@@ -245,3 +246,22 @@ def test_a_block_records_the_processes_that_it_starts_if_asked(folder: Path, chi
     done = finish(start(folder, [sys.executable, "program.py"], PLACE), folder)
     assert done.stdout == f"{children} False {PLACE.environment()['PYTHONPATH'].count('children')}\n", done.stderr
     assert names(folder) == (["trace.process-N.json.gz"] if children else [])
+
+
+def test_the_reports_wait_for_a_rank_that_ends_after_the_program(folder: Path) -> None:
+    late = "import time, training\ntraining.train(10)\nopen('ready', 'w')\ntime.sleep(1.5)\n"
+    program = (
+        f"import os, subprocess, sys, time\nsubprocess.Popen([sys.executable, '-c', {late!r}])\n"
+        "while not os.path.exists('ready'):\n    time.sleep(0.01)\n"
+    )
+    done = record(folder, program + TRAINING)
+    assert "traces of 2 processes" in done.stderr, done.stderr
+    assert not list((folder / "out").glob(".*"))
+
+
+def test_a_child_that_was_killed_is_not_waited_for_and_leaves_nothing(folder: Path) -> None:
+    child = "import os, signal, training\ntraining.train(3)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    began = time.monotonic()
+    done = record(folder, f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])\n" + TRAINING)
+    assert done.status == 0 and time.monotonic() - began < PATIENCE
+    assert sorted(os.listdir(folder / "out")) == ["report.html", "report.json", "trace.json.gz"]
