@@ -12,6 +12,7 @@ from msgspec import structs
 
 from syncscope.collect.annotations import begin, end
 from syncscope.collect.children.announce import announced
+from syncscope.collect.children.presence import wait_for_others
 from syncscope.collect.children.request import Request
 from syncscope.collect.files import find_files
 from syncscope.collect.naming import PATTERN, rank_in_environment
@@ -20,6 +21,9 @@ from syncscope.collect.plan import Mode, Plan
 
 if TYPE_CHECKING:
     from syncscope.schema.report import Report
+
+PATIENCE = 20.0
+"""Seconds that the reports wait for processes of the program that have not ended with it."""
 
 
 class profile:
@@ -92,8 +96,9 @@ class profile:
     ) -> None:
         end(self._collector)
         self._announced.__exit__(kind, error, trace)
+        wait_for_others(self.folder, self._request.run, PATIENCE)
         if find_files(self.folder, self._request.run):
-            self.report = write_reports(self.folder, self._request.run)
+            self.report = write_reports(self.folder, self._request.run, self._request.inherited[1] or 1)
 
 
 def plan_by_time(plan: Plan) -> Plan:
@@ -102,10 +107,10 @@ def plan_by_time(plan: Plan) -> Plan:
     return replace(plan, warmup=1, bare=0, steps=1, attribution=1, hazards=races)
 
 
-def write_reports(folder: Path, run: str | None = None) -> Report | None:
+def write_reports(folder: Path, run: str | None = None, ranks: int = 1) -> Report | None:
     """Analyse the traces of ``run`` in ``folder``, or all, and write ``report.json`` and ``report.html`` beside them.
 
-    Where a launcher started several ranks, the one that finishes last does it. The others return ``None``.
+    Where a launcher started several ``ranks``, the one that finishes last does it. The others return ``None``.
     """
     from syncscope.analysis.analyze import analyze_files, choose_engine, find_traces
     from syncscope.policy import ConfigError, apply, load_policy
@@ -116,8 +121,8 @@ def write_reports(folder: Path, run: str | None = None) -> Report | None:
         traces = sorted(folder.glob(PATTERN))
     else:
         heads = find_files(folder, run)
-        world = rank_in_environment()[1] or 1
-        if world > 1 and len({head.rank for head in heads.values() if head.complete and head.rank is not None}) < world:
+        complete = {head.rank for head in heads.values() if head.complete and head.rank is not None}
+        if ranks > 1 and len(complete) < ranks:
             return None
         traces = list(heads)
     report, pictures = analyze_files(find_traces(traces), choose_engine(), pictures=True)

@@ -134,10 +134,12 @@ def _request(
 
 def _summary(collector: Collector, request: Request) -> bool:
     """Write the reports and print the summary on stderr. Returns whether anything was recorded."""
+    from syncscope.collect.children.presence import wait_for_others
     from syncscope.collect.files import count_processes
-    from syncscope.session import write_reports
+    from syncscope.session import PATIENCE, write_reports
 
     folder = Path(request.folder)
+    wait_for_others(folder, request.run, PATIENCE)
     processes = count_processes(folder, request.run)
     for note in collector.notes:
         if collector.path is not None:
@@ -147,7 +149,7 @@ def _summary(collector: Collector, request: Request) -> bool:
     if processes == 0:
         return False
     try:
-        report = write_reports(folder, request.run)
+        report = write_reports(folder, request.run, request.inherited[1] or 1)
     except Exception as error:  # the program's status must not depend on its recording
         say(f"error: the reports could not be written ({type(error).__name__}: {error})")
         report = None

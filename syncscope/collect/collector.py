@@ -39,7 +39,7 @@ class Collector:
         process: str | None = None,
     ) -> None:  # fmt: skip
         self.notes: list[str] = []
-        self._names = names
+        self.names = names
         self._plan = plan
         self._process = process
         self._count = RunCount(paths, names.run, self._write_state, count=plan.count, source=source)
@@ -101,6 +101,7 @@ class Collector:
             phases=lambda: count.tracker.phases if count.tracker is not None else (),
             training_may_come=lambda: count.training_may_come,
         )  # fmt: skip
+        count.before_step = self.names.look_for_rank
         count.open(torch)
         if self._timer is not None:
             self._timer.open()
@@ -132,7 +133,7 @@ class Collector:
             self._recordings.write_state(self._count.recording)
             self._recordings.finish(lambda phase: phase.time_ns)
         except Exception as error:
-            self._note(f"{self._names.folder}: the recording could not be written ({type(error).__name__}: {error}).")
+            self._note(f"{self.names.folder}: the recording could not be written ({type(error).__name__}: {error}).")
 
     def _saw_nothing(self) -> bool:
         """Whether the program made no step and waited nowhere."""
@@ -176,7 +177,7 @@ class Collector:
             with_windows = {phase.number for phase in self._recordings.phases}
             phases = (structs.replace(one, recorded=number in with_windows) for number, one in enumerate(run.phases))
             run = structs.replace(run, phases=tuple(phases))
-        rank, world = self._names.rank()
+        rank, world = self.names.rank()
         return structs.replace(
             recording,
             rank=rank,

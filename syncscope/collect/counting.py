@@ -49,6 +49,7 @@ class RunCount:
         self.notes: list[str] = []
         self.listener: Listener | None = None
         """Hears of steps and phases after the counter has."""
+        self.before_step: Callable[[], object] = lambda: None
         self.stacks = Stacks(paths)
         self.threads = Threads()
         self.counter: Counter | None = None
@@ -163,6 +164,7 @@ class RunCount:
     def stepped(self, phase: Phase) -> None:
         if os.getpid() != self._pid:
             return
+        self.before_step()
         if self._device is None:
             self._about_device()  # on the program's own thread, which has chosen its device
         if self.counter is not None:

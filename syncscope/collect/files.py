@@ -36,6 +36,12 @@ class FileNames:
         self._inherited = inherited
         self._began_ns = time.time_ns() if began_ns is None else began_ns
         self._cleared = False
+        self._in_group = NO_RANK
+
+    def look_for_rank(self) -> None:
+        """Call it now and then: a program may take its process group down before it ends. Costs 1 µs."""
+        if self._in_group[0] is None:
+            self._in_group = rank_in_group()
 
     def rank(self) -> Rank:
         """Rank and world size of this process, as far as is known by now.
@@ -43,7 +49,8 @@ class FileNames:
         Where another process of the run has written files as that rank, they keep the name, and this process has no
         rank: a program may spawn ranks several times.
         """
-        rank, world = rank_in_group()
+        self.look_for_rank()
+        rank, world = self._in_group
         if rank is None:
             rank, world = rank_in_environment()
             if (rank, world) == self._inherited:

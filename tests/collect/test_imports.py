@@ -41,3 +41,13 @@ def test_opening_the_collector_imports_neither_torch_nor_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["[]", "['The program never imported torch.']"]
+
+
+def test_two_watches_of_one_module_are_both_called(tmp_path: Path) -> None:
+    (tmp_path / "fake_torch.py").write_text("READY = 1\n")
+    program = PROGRAM.format(folder=str(tmp_path)).replace("    import fake_torch.inner\n", "")
+    program = program.replace("import fake_torch.inner\n", "")
+    second = 'ImportWatch("fake_torch", lambda module: print("second", module.READY)).open()\nimport fake_torch\n'
+    program = program.replace("import fake_torch\n", second + "print('exec_module' in vars(fake_torch.__loader__))\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["False", "seen fake_torch 1", "second 1", "False", "False"]

@@ -13,12 +13,13 @@ import sys
 from dataclasses import replace
 
 from syncscope.collect.annotations import begin, end, forget_all
+from syncscope.collect.children.presence import lives, sign_in, sign_out
 from syncscope.collect.children.request import Request
 from syncscope.collect.collector import Collector
 from syncscope.collect.naming import rank_in_environment
 
-_recorded: tuple[int, Collector] | None = None
-"""The process that is recorded, and by what."""
+_recorded: tuple[int, Collector | None] | None = None
+"""The process that is or was recorded, and by what until it is over. A forked process has that of its parent."""
 
 
 def open_recording(variable: str) -> None:
@@ -30,13 +31,14 @@ def open_recording(variable: str) -> None:
     if _recorded is not None and _recorded[0] == os.getpid():
         return
     request = Request.from_json(os.environ[variable])
-    if not _lives(request.top):
+    if not lives(request.top):
         return
     abandon_inherited()
     collector = request.make_collector(process=_how_it_was_started())
     _recorded = (os.getpid(), collector)
     # What this process starts inherits the rank that it has in its environment now.
     os.environ[variable] = replace(request, inherited=rank_in_environment()).to_json()
+    sign_in(collector.names.folder, request.run)
     begin(collector)
     atexit.register(close_recording)
     if "multiprocessing.util" in sys.modules:  # its forked processes leave by os._exit, after these
@@ -47,25 +49,22 @@ def open_recording(variable: str) -> None:
 
 def close_recording() -> None:
     """Write what was recorded in this process, and stop. Does nothing where nothing is recorded."""
-    if _recorded is not None and _recorded[0] == os.getpid():
+    global _recorded
+    if _recorded is None or _recorded[0] != os.getpid() or _recorded[1] is None:
+        return
+    collector = _recorded[1]
+    _recorded = (os.getpid(), None)
+    try:
         with contextlib.suppress(Exception):  # the program's status must not depend on its recording
-            end(_recorded[1])
+            end(collector)
+    finally:
+        sign_out(collector.names.folder, collector.names.run)
 
 
 def abandon_inherited() -> None:
     """Remove the hooks that a forked process has from its parent, and write nothing."""
     for collector in forget_all():
         collector.abandon()
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is another user's
-        pass
-    return True
 
 
 def _how_it_was_started() -> str:

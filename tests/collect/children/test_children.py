@@ -18,6 +18,7 @@ import pytest
 
 from syncscope.collect.tracefile import Head, read_head
 from syncscope.schema.report import Report
+from syncscope.session import PATIENCE
 from tests.collect.life.runner import HERE, SHORT, Outcome, Place, finish, prepare, profiled, start
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and POSIX signals")
@@ -79,6 +80,15 @@ def test_programs_that_it_starts_are_recorded_with_those_that_they_start(folder:
 def test_processes_without_cuda_write_nothing(folder: Path) -> None:
     record(folder, "starts_helpers.py")
     assert names(folder) == ["trace.json.gz"]
+
+
+def test_a_process_without_cuda_loads_next_to_nothing_of_ours(folder: Path) -> None:
+    child = (
+        "import sys, torch; print(sorted(n for n in sys.modules if n.startswith('syncscope')), 'typing' in sys.modules)"
+    )
+    done = record(folder, TRAINING + f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])\n")
+    ours = ["", ".collect", ".collect.children", ".collect.children.startup", ".collect.imports"]
+    assert done.stdout == f"{[f'syncscope{name}' for name in ours]} False\n"
 
 
 def test_a_process_that_was_forked_before_cuda_was_used_is_recorded(folder: Path) -> None:
@@ -204,3 +214,54 @@ def test_a_variable_of_another_version_costs_a_process_nothing(folder: Path, val
         [sys.executable, "prints.py"], cwd=folder, env=PLACE.environment(), capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr, done.returncode) == (plain.stdout, plain.stderr, plain.returncode)
+
+
+def test_the_last_rank_of_a_launcher_writes_the_reports_of_all(folder: Path) -> None:
+    prepare(folder)
+    launched = ["env", "WORLD_SIZE=2", "MASTER_ADDR=localhost", "MASTER_PORT=29500"]
+    ranks = [
+        start(folder, [*launched, f"RANK={rank}", *PLACE.command(), "prints.py"], PLACE) for rank in range(2)
+    ]  # fmt: skip
+    assert [finish(rank, folder).status for rank in ranks] == [0, 0]
+    assert names(folder) == ["trace.rank0.json.gz", "trace.rank1.json.gz"]
+    report = Report.from_json((folder / "out" / "report.json").read_bytes())
+    assert [trace.rank for trace in report.traces] == [0, 1]
+
+
+IN_PYTHON = """
+import subprocess, sys
+import syncscope
+with syncscope.profile("out", warmup=2, bare=3, steps=2, attribution=2, children=CHILDREN) as prof:
+    subprocess.run([sys.executable, "-c", "import training; training.train()"], check=True)
+import os
+print(prof.report is not None, "SYNCSCOPE_PROFILE" in os.environ, os.environ["PYTHONPATH"].count("children"))
+subprocess.run([sys.executable, "-c", "import training; training.train()"], check=True)
+"""
+
+
+@pytest.mark.parametrize("children", [True, False])
+def test_a_block_records_the_processes_that_it_starts_if_asked(folder: Path, children: bool) -> None:
+    prepare(folder)
+    (folder / "program.py").write_text(IN_PYTHON.replace("CHILDREN", str(children)))
+    done = finish(start(folder, [sys.executable, "program.py"], PLACE), folder)
+    assert done.stdout == f"{children} False {PLACE.environment()['PYTHONPATH'].count('children')}\n", done.stderr
+    assert names(folder) == (["trace.process-N.json.gz"] if children else [])
+
+
+def test_the_reports_wait_for_a_rank_that_ends_after_the_program(folder: Path) -> None:
+    late = "import time, training\ntraining.train(10)\nopen('ready', 'w')\ntime.sleep(1.5)\n"
+    program = (
+        f"import os, subprocess, sys, time\nsubprocess.Popen([sys.executable, '-c', {late!r}])\n"
+        "while not os.path.exists('ready'):\n    time.sleep(0.01)\n"
+    )
+    done = record(folder, program + TRAINING)
+    assert "traces of 2 processes" in done.stderr, done.stderr
+    assert not list((folder / "out").glob(".*"))
+
+
+def test_a_child_that_was_killed_is_not_waited_for_and_leaves_nothing(folder: Path) -> None:
+    child = "import os, signal, training\ntraining.train(3)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    began = time.monotonic()
+    done = record(folder, f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])\n" + TRAINING)
+    assert done.status == 0 and time.monotonic() - began < PATIENCE
+    assert sorted(os.listdir(folder / "out")) == ["report.html", "report.json", "trace.json.gz"]

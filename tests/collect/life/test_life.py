@@ -34,7 +34,7 @@ PLACE = Place(standin=True)
 NEEDS_CUDA = {"loads_data", "uses_memory"}
 PROGRAMS = sorted(path.stem for path in (HERE / "programs").glob("*.py") if path.stem != "training")
 ENDS_WITHOUT_US = {
-    "executes_another": "what it becomes has no recorder",
+    "executes_another": "what it becomes uses no CUDA, and no process is left to write reports",
     "leaves_at_once": "Python is not asked",
 }
 """Programs after which nothing of ours runs."""

@@ -1,0 +1,64 @@
+"""Which processes of a run are still being recorded: each has a hidden, empty file in the folder as long as it is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from pathlib import Path
+
+_SIGN = re.compile(r"\.syncscope-(?P<run>\w+)-(?P<pid>\d+)")
+PAUSE = 0.02
+
+
+def sign_in(folder: Path, run: str) -> None:
+    """This process is being recorded."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        _sign(folder, run).touch()
+
+
+def sign_out(folder: Path, run: str) -> None:
+    """What was recorded in this process is written."""
+    with contextlib.suppress(OSError):
+        _sign(folder, run).unlink(missing_ok=True)
+
+
+def wait_for_others(folder: Path, run: str, seconds: float) -> None:
+    """Wait until all other processes of the run have signed out or are gone, but for no more than ``seconds``."""
+    until = time.monotonic() + seconds
+    while _some_are_left(folder, run) and time.monotonic() < until:
+        time.sleep(PAUSE)
+
+
+def lives(process: int) -> bool:
+    """Whether there is a process with this id on this machine, as far as can be told."""
+    if os.name == "nt":  # where os.kill sends a signal in any case
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is another user's
+        pass
+    return True
+
+
+def _sign(folder: Path, run: str) -> Path:
+    return folder / f".syncscope-{run}-{os.getpid()}"
+
+
+def _some_are_left(folder: Path, run: str) -> bool:
+    """Also removes the signs of processes that were killed, of whatever run."""
+    left = False
+    for path in folder.glob(".syncscope-*"):
+        found = _SIGN.fullmatch(path.name)
+        if found is None or int(found["pid"]) == os.getpid():
+            continue
+        if lives(int(found["pid"])):
+            left = left or found["run"] == run
+        else:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+    return left

@@ -1,0 +1,132 @@
+"""The trace files of one process among those of other processes and of earlier runs."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from syncscope.collect.files import TraceFiles, count_processes, find_files, new_run_id
+from syncscope.collect.tracefile import holds_recording, read_head, splice
+from syncscope.schema.counting import RecordedRun
+from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
+
+LAUNCHED = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+
+
+@pytest.fixture(autouse=True)
+def no_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*LAUNCHED, "OMPI_COMM_WORLD_RANK", "TORCHELASTIC_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def recorded(run: str, pid: int | None = None, rank: int | None = None) -> bytes:
+    recording = Recording(
+        format=FORMAT, version="0", rank=rank, world_size=2, pid=pid or os.getpid(), steps=RecordedSteps(source="none"),
+        run=RecordedRun(id=run, started_ns=0, time_ns=1, complete=True),
+    )  # fmt: skip
+    return splice(b'{\n "traceEvents": []}', recording)
+
+
+def put(folder: Path, name: str, data: bytes) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_bytes(gzip.compress(data))
+    os.utime(path, (1e9, 1e9))
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def enter_group(monkeypatch: pytest.MonkeyPatch, rank: int, world: int) -> SimpleNamespace:
+    group = SimpleNamespace(
+        is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: rank, get_world_size=lambda: world
+    )
+    monkeypatch.setitem(sys.modules, "torch.distributed", group)
+    return group
+
+
+def test_a_head_says_whose_recording_a_file_holds(tmp_path: Path) -> None:
+    head = read_head(put(tmp_path, "trace.json.gz", recorded("one", pid=7, rank=1)))
+    assert head is not None and (head.run, head.pid, head.rank, head.complete) == ("one", 7, 1, True)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b'{"traceEvents": []}', b'{"syncscopeRun": {"run": 7}}', b"\xff\x00"])
+def test_other_files_have_no_head(tmp_path: Path, data: bytes) -> None:
+    path = put(tmp_path, "trace.json.gz", data)
+    assert read_head(path) is None and not holds_recording(path)
+    path.write_bytes(data)
+    assert read_head(path) is None
+
+
+def test_a_recording_without_a_run_is_known_by_its_key(tmp_path: Path) -> None:
+    recording = Recording(format=FORMAT, version="0", steps=RecordedSteps(source="none"))
+    data = splice(b'{"traceEvents": [' + b'{"ph": "X"},' * 100_000 + b"{}]}", recording)
+    path = put(tmp_path, "trace.json.gz", data)
+    assert read_head(path) is None and holds_recording(path)
+
+
+def test_a_first_file_takes_the_place_of_earlier_runs_and_of_nothing_else(tmp_path: Path) -> None:
+    put(tmp_path, "trace.rank1.json.gz", recorded("earlier"))
+    put(tmp_path, "trace.evaluate.json.gz", recorded("earlier"))
+    put(tmp_path, "trace.kept.json.gz", recorded("earlier"))
+    put(tmp_path, "trace.rank2.json.gz", b'{"traceEvents": []}')
+    files = TraceFiles(tmp_path, "now")
+    path = put(tmp_path, "trace.rank3.json.gz", recorded("another that runs now"))
+    os.utime(path)
+    files.write(recorded("now"))
+    kept = ["trace.kept.json.gz", "trace.rank2.json.gz", "trace.rank3.json.gz"]
+    assert names(tmp_path) == ["trace.json.gz", *kept]
+    assert list(find_files(tmp_path, "now")) == [tmp_path / "trace.json.gz"]
+
+
+def test_a_process_that_becomes_a_rank_takes_its_files_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = TraceFiles(tmp_path, "now", main=False)
+    files.write(recorded("now"))
+    files.write(recorded("now"), "evaluate")
+    pid = os.getpid()
+    assert names(tmp_path) == [f"trace.process-{pid}.evaluate.json.gz", f"trace.process-{pid}.json.gz"]
+    enter_group(monkeypatch, 1, 2)
+    files.write(recorded("now"))
+    assert names(tmp_path) == ["trace.rank1.evaluate.json.gz", "trace.rank1.json.gz"]
+    assert count_processes(tmp_path, "now") == 1
+
+
+def test_a_rank_is_remembered_when_its_group_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = TraceFiles(tmp_path, main=False)
+    group = enter_group(monkeypatch, 1, 2)
+    files.look_for_rank()
+    group.is_initialized = lambda: False
+    assert files.rank() == (1, 2)
+
+
+def test_the_rank_of_another_process_of_the_run_stays_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "trace.rank1.json.gz", recorded("now", pid=1, rank=1))
+    enter_group(monkeypatch, 1, 2)
+    assert TraceFiles(tmp_path, "now", main=False, began_ns=0).rank() == (None, None)
+    assert TraceFiles(tmp_path, "another", main=False, began_ns=0).rank() == (1, 2)
+
+
+def test_a_rank_of_the_parents_environment_is_not_inherited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert TraceFiles(tmp_path).rank() == (1, 2)
+    assert TraceFiles(tmp_path, main=False, inherited=(1, 2)).rank() == (None, None)
+    assert TraceFiles(tmp_path, main=False, inherited=(0, 2)).rank() == (1, 2)
+
+
+def test_ranks_of_one_launcher_share_the_id_of_their_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert new_run_id() != new_run_id()
+    for name, value in LAUNCHED.items():
+        monkeypatch.setenv(name, value)
+    first = new_run_id()
+    monkeypatch.setenv("RANK", "0")
+    assert new_run_id() == first
+    monkeypatch.setenv("MASTER_PORT", "29501")
+    assert new_run_id() != first
