@@ -1,8 +1,8 @@
 """Count every wait of the run by place and phase, in all steps or in steps drawn at random.
 
 PyTorch's sync debug mode says where the program waits, and wrappers see what it does not warn of. In a step that is not
-counted the mode is off and the wrappers are taken out. Waits on other threads count as well. There is no lock: two
-threads that count at the same instant may lose a wait to each other.
+counted the mode is off, and the wrappers pass calls on, or are taken out where even that would cost too much. Waits on
+other threads count as well. There is no lock: two threads that count at the same instant may lose a wait to each other.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ not count: it loads kernels."""
 PAUSE_NS = 2_000_000
 """Once counting has stopped because it cost too much, it goes on when so much may be spent again."""
 
-MOST_SWITCHES = 900 if sys.version_info >= (3, 13) else sys.maxsize
-"""From then on only PyTorch's warnings are counted where counting is switched on. See ``sampling.FREE_SWITCHES``."""
+MOST_OUTS = 450 if sys.version_info >= (3, 13) else sys.maxsize
+"""Once wrappers were taken out so often, they stay out: only PyTorch's warnings are counted from then on. See
+``sampling.FREE_OUTS``."""
 
 ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
 """Phases that are rare. All their steps are counted."""
@@ -120,7 +121,7 @@ class _State:
 
     def begin_block(self) -> None:
         self.block_ns = self.block_counted_ns = 0
-        self.block_cost_ns = 0.0
+        self.block_cost_ns = self.block_gate_ns = 0.0
 
     @property
     def places(self) -> list[Place]:
@@ -156,13 +157,15 @@ class Counter:
         self._states: dict[int, _State] = {}
         self._warned = _Warned()
         self._kept = 0
-        self._switches = 0
+        self._switches = self._outs = 0
+        self._in = False
+        """The wrappers are in."""
         self._opened = self._suspended = self._paused = False
         self._mark = 0
         self._bins = Bins(0)
         self.dropped = 0
         """Waits at further places, once there were too many to keep."""
-        self._wrappers = CountingWrappers(torch, self, sync_debug_mode)
+        self._wrappers = CountingWrappers(torch, self, self._account, sync_debug_mode)
         self._wrappers.warnings = self._warned
         self._seen = self._make_seen()
 
@@ -175,8 +178,9 @@ class Counter:
         sync_debug_mode.listen(self._torch, self._seen)
         self._opened = self._account.on = True
         self._wrappers.open()
+        self._in = True
         if self._prices is None:
-            self._account.prices = self._prices = measure(self._scratch(), self._switch_hooks)
+            self._account.prices = self._prices = measure(self._scratch(), self._switch_mode)
         self._mark = self._clock()
         self._bins = Bins(self._mark)
         for state in self._states.values():
@@ -192,7 +196,7 @@ class Counter:
         self._settle()
         for state in list(self._states.values()):
             self._end_block(state)
-        self._opened = self._account.on = False
+        self._opened = self._account.on = self._in = False
         _open.discard(self)
         self._wrappers.close()
         sync_debug_mode.unlisten(self._seen)
@@ -258,6 +262,7 @@ class Counter:
             self._end_block(state)
         self._suspended = True
         self._switch(False)
+        self._take_out()
 
     def resume(self) -> None:
         if not self._suspended:
@@ -374,11 +379,14 @@ class Counter:
 
     def waited(self, name: str, start_ns: int, frame: Any) -> None:
         """A wrapped call that waits has returned."""
-        self._called(name, frame, None, time.time_ns() - start_ns)
+        if self._account.on:
+            self._called(name, frame, None, time.time_ns() - start_ns)
 
     def may_have_waited(self, name: str, start_ns: int, frame: Any) -> None:
         """An operator has returned."""
         length = time.time_ns() - start_ns
+        if not self._account.on:
+            return
         if length < MAY_WAIT_NS:
             self._account.passed += 2  # its wrapper switches the mode twice
             return
@@ -472,6 +480,7 @@ class Counter:
             self._bins.add(now, state.phase.number, windows=True)
             return
         self._bins.add(now, state.phase.number, waits=account.warnings + account.calls)
+        state.block_gate_ns += (account.calls + account.passed) * account.prices.gate
         cost = account.settle(elapsed)
         account.cost_ns += account.prices.step
         state.block_ns += elapsed
@@ -502,8 +511,10 @@ class Counter:
         length, cost = state.block_ns, state.block_cost_ns
         if self._paused and state.block_counted_ns:  # the rest would have cost as much
             cost *= length / state.block_counted_ns
+        if not sampling.on and self._in:
+            account.cost_ns += steps * sampling.averages.gate
+        sampling.next_block(steps, length, cost, state.block_gate_ns, prices=account.prices, outs=self._outs)
         state.begin_block()
-        sampling.next_block(steps, length, cost, switch_ns=account.prices.switch, switches=self._switches)
         averages = sampling.averages
         if sampling.one_in > 1 and sampling.on:
             needed = sampling.left * averages.cost
@@ -511,6 +522,8 @@ class Counter:
             if lacking > 0:
                 sampling.postpone(math.ceil(lacking / (CAP * averages.length)))
         self._apply(self._state)
+        if not sampling.on and sampling.out and sampling.left * averages.gate > 2 * account.prices.out:
+            self._take_out()
 
     def _apply(self, state: _State) -> None:
         """Switch counting on or off, as the phase has it."""
@@ -533,16 +546,21 @@ class Counter:
         account.on = on
         account.cost_ns += account.prices.switch / 2
         self._switches += 1
-        self._switch_hooks(on)
+        self._switch_mode(on)
+        if on and not self._in and self._outs < MOST_OUTS:
+            self._in = True
+            self._wrappers.put_in()
 
-    def _switch_hooks(self, on: bool) -> None:
-        if not on:
+    def _switch_mode(self, on: bool) -> None:
+        (sync_debug_mode.unmute if on else sync_debug_mode.mute)(self._seen)
+
+    def _take_out(self) -> None:
+        """Leave nothing of ours in the way, where passing through it would cost more than this."""
+        if self._in and not self._account.on:
+            self._in = False
+            self._outs += 1
+            self._account.cost_ns += self._account.prices.out * (not self._suspended)
             self._wrappers.take_out()
-            sync_debug_mode.mute(self._seen)
-        else:
-            sync_debug_mode.unmute(self._seen)
-            if self._switches < MOST_SWITCHES:
-                self._wrappers.put_in()
 
     def _scratch(self) -> Counter:
         """A counter that counts nowhere, to be timed."""
@@ -575,7 +593,7 @@ class Counter:
 
     def _forget_in_child(self) -> None:
         """Count nothing in a forked child. Its copy of the program goes on as if we had never been there."""
-        self._opened = self._account.on = False
+        self._opened = self._account.on = self._in = False
         self._wrappers.close()
         sync_debug_mode.mute(self._seen)
 
