@@ -40,8 +40,7 @@ PAUSE_NS = 2_000_000
 """Once counting has stopped because it cost too much, it goes on when so much may be spent again."""
 
 MOST_OUTS = 450 if sys.version_info >= (3, 13) else sys.maxsize
-"""Once wrappers were taken out so often, they stay out: only PyTorch's warnings are counted from then on. See
-``sampling.FREE_OUTS``."""
+"""Once wrappers were taken out so often, they stay in, except for windows. See ``sampling.FREE_OUTS``."""
 
 ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
 """Phases that are rare. All their steps are counted."""
@@ -176,9 +175,13 @@ class Counter:
 
     def open(self) -> None:
         sync_debug_mode.listen(self._torch, self._seen)
-        self._opened = self._account.on = True
-        self._wrappers.open()
-        self._in = True
+        try:
+            self._wrappers.open()
+        except BaseException:
+            self._wrappers.close()
+            sync_debug_mode.unlisten(self._seen)
+            raise
+        self._opened = self._account.on = self._in = True
         if self._prices is None:
             self._account.prices = self._prices = measure(self._scratch(), self._switch_mode)
         self._mark = self._clock()
@@ -349,6 +352,7 @@ class Counter:
 
         def seen(frame: FrameType) -> None:
             warned.count += 1
+            warned.place = None
             account.warnings += 1
             phase = tracker.at(frame)
             if not account.on:
@@ -547,7 +551,7 @@ class Counter:
         account.cost_ns += account.prices.switch / 2
         self._switches += 1
         self._switch_mode(on)
-        if on and not self._in and self._outs < MOST_OUTS:
+        if on and not self._in:
             self._in = True
             self._wrappers.put_in()
 
@@ -556,7 +560,7 @@ class Counter:
 
     def _take_out(self) -> None:
         """Leave nothing of ours in the way, where passing through it would cost more than this."""
-        if self._in and not self._account.on:
+        if self._in and not self._account.on and (self._suspended or self._outs < MOST_OUTS):
             self._in = False
             self._outs += 1
             self._account.cost_ns += self._account.prices.out * (not self._suspended)

@@ -160,10 +160,15 @@ def test_ddp_reads_what_others_used_with_the_mode_off(log: Log) -> None:
 
 
 @pytest.mark.usefixtures("ranks")
-def test_ddp_that_does_not_search_keeps_its_warnings(log: Log) -> None:
+def test_ddp_that_does_not_search_has_nothing_to_count(log: Log) -> None:
     net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
     log.modes.clear()
     net(torch.ones(1, 2)).sum().backward()
+    assert (log.modes, log.calls) == (["suspend", "resume"], [])
+
+
+def test_a_backward_without_ddp_is_left_alone(log: Log) -> None:
+    torch.ones(2, requires_grad=True).sum().backward()
     assert (log.modes, log.calls) == ([], [])
 
 
