@@ -40,18 +40,18 @@ def measure(scratch: Counter, switch: Callable[[bool], None]) -> Prices:
     Warnings are swallowed, so our filter must be first.
     """
     frame = sys._getframe()
-    seen = _once(lambda: scratch._seen(frame))
+    seen = _once(lambda: scratch.tally.seen(frame))
     machinery = _once(lambda: _warnings.warn(NOTICES[0], UserWarning, 1))
     tensor = _Unchanged()
     compiling = scratch._torch.compiler.is_compiling
-    make = conversion("Tensor.to", scratch, scratch._account, scratch._warned, compiling)
+    make = conversion("Tensor.to", scratch.tally, scratch._account, scratch.tally.warned, compiling)
     wrapped: Any = make(_Unchanged.to)
     bare = _once(tensor.to)
     passed = max(_once(lambda: wrapped(tensor)) - bare, 50.0)
     scratch._account.on = False
     gate = max(_once(lambda: wrapped(tensor)) - bare, 50.0)
     scratch._account.on = True
-    called = _once(lambda: scratch._called("Tensor.to", frame, True, 0))
+    called = _once(lambda: scratch.tally.called("Tensor.to", frame, True, 0))
     return Prices(
         warning=IN_CPP_NS + machinery + seen + TRACKED_NS,
         call=passed + called + TRACKED_NS,

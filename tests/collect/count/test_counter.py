@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from syncscope.collect.annotations import expected
-from syncscope.collect.count import counter as counter_module
+from syncscope.collect.count import tally
 from syncscope.collect.count.sampling import FREE_OUTS, NEW_STEPS, OUTS_PER_DOUBLING, Draw, Sampling
 from syncscope.collect.sites.sync_debug import MESSAGE, sync_debug_mode
 from syncscope.schema.counting import MAX_BINS
@@ -327,10 +327,10 @@ def test_an_operator_may_have_waited_where_its_calls_take_long(monkeypatch: pyte
     with running() as run:
         frame = sys._getframe()
         now = [0]
-        monkeypatch.setattr("syncscope.collect.count.counter.time.time_ns", lambda: now[0])
+        monkeypatch.setattr("syncscope.collect.count.tally.time.time_ns", lambda: now[0])
         for length in (500_000, 300_000, 20_000, 400_000):
             start, now[0] = now[0], now[0] + length
-            run.counter.may_have_waited("torch.ops", start, frame)
+            run.counter.tally.may_have_waited("torch.ops", start, frame)
         found = only(run)
     assert (found.name, found.may_wait, found.count, found.blocked_ns) == ("torch.ops", True, 2, 700_000)
 
@@ -384,7 +384,7 @@ def test_a_wait_in_an_expected_block_has_its_reason() -> None:
 
 
 def test_places_and_bins_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counter_module, "MAX_PLACES", 2)
+    monkeypatch.setattr(tally, "MAX_PLACES", 2)
     with running() as run:
         for number in range(1, 2_000):
             run.enter(Phase(number, "other" if number % 2 else "train"))
