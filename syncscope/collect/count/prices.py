@@ -22,9 +22,6 @@ IN_CPP_NS = 1_000
 TRACKED_NS = 400
 """What the phase tracker needs to tell the phase of a wait."""
 
-COLD = 3
-"""A switch costs so many times what it takes itself: Python learns anew where the attributes of tensors are."""
-
 ROUNDS = 25
 
 
@@ -38,23 +35,29 @@ class _Unchanged:
 
 
 def measure(scratch: Counter, switch: Callable[[bool], None]) -> Prices:
-    """``scratch`` is a counter that counts nowhere; ``switch(on)`` takes the real one's wrappers out and puts them in.
+    """``scratch`` is a counter that counts nowhere; ``switch(on)`` switches the mode as the real one does.
 
     Warnings are swallowed, so our filter must be first.
     """
     frame = sys._getframe()
-    seen = _once(lambda: scratch._seen(frame))
+    seen = _once(lambda: scratch.tally.seen(frame))
     machinery = _once(lambda: _warnings.warn(NOTICES[0], UserWarning, 1))
     tensor = _Unchanged()
-    make = conversion("Tensor.to", scratch, scratch._warned, scratch._torch.compiler.is_compiling)
+    compiling = scratch._torch.compiler.is_compiling
+    make = conversion("Tensor.to", scratch.tally, scratch._account, scratch.tally.warned, compiling)
     wrapped: Any = make(_Unchanged.to)
-    passed = max(_once(lambda: wrapped(tensor)) - _once(tensor.to), 50.0)
-    called = _once(lambda: scratch._called("Tensor.to", frame, True, 0))
+    bare = _once(tensor.to)
+    passed = max(_once(lambda: wrapped(tensor)) - bare, 50.0)
+    scratch._account.on = False
+    gate = max(_once(lambda: wrapped(tensor)) - bare, 50.0)
+    scratch._account.on = True
+    called = _once(lambda: scratch.tally.called("Tensor.to", frame, True, 0))
     return Prices(
         warning=IN_CPP_NS + machinery + seen + TRACKED_NS,
         call=passed + called + TRACKED_NS,
         passed=passed,
-        switch=COLD * _switch_ns(switch),
+        gate=gate,
+        switch=_switch_ns(switch),
         step=_once(lambda: scratch._next_block(scratch._state)),
     )
 

@@ -7,6 +7,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from syncscope.collect.count.account import Prices
+
 EVERY_STEP = 0.008
 """Up to this share of a phase's time, all its steps are counted."""
 
@@ -24,10 +26,17 @@ BLOCK_NS = 5_000_000
 
 LONGEST_BLOCK = 64
 
-FREE_SWITCHES = 200
-SWITCHES_PER_DOUBLING = 50
-"""From then on, drawn steps come in runs, twice as long after every so many switches: since Python 3.13 a class whose
-attributes changed a thousand times loses its cache for attributes."""
+GATED = 0.4
+"""Wrappers stay in steps that are not counted while passing through them takes at most this part of what counting may
+take. Else they are taken out."""
+
+LONGEST_RUN = 16
+"""Drawn steps come in runs of so many at most, where putting wrappers in costs as much as counting several steps."""
+
+FREE_OUTS = 100
+OUTS_PER_DOUBLING = 25
+"""From then on, runs are twice as long after every so many times that wrappers were taken out: since Python 3.13 a
+class whose attributes changed a thousand times loses its cache for attributes."""
 
 
 class Draw:
@@ -46,10 +55,12 @@ class Draw:
 
 @dataclass(slots=True)
 class Averages:
-    """Of the steps of one phase, in ns: their length, and what counting one costs."""
+    """Of the steps of one phase, in ns: their length, what counting one costs, and what one costs that is not counted
+    while wrappers are in."""
 
     length: float = 0.0
     cost: float = 0.0
+    gate: float = 0.0
     lengths: int = 0
     costs: int = 0
 
@@ -57,9 +68,11 @@ class Averages:
         self.lengths += 1
         self.length += max(MEMORY, 1 / self.lengths) * (total / steps - self.length)
 
-    def add_cost(self, total: float, steps: int) -> None:
+    def add_cost(self, total: float, gate: float, steps: int) -> None:
         self.costs += 1
-        self.cost += max(MEMORY, 1 / self.costs) * (total / steps - self.cost)
+        weight = max(MEMORY, 1 / self.costs)
+        self.cost += weight * (total / steps - self.cost)
+        self.gate += weight * (gate / steps - self.gate)
 
 
 class Sampling:
@@ -75,47 +88,61 @@ class Sampling:
         """One step in so many is drawn now."""
         self.on = True
         self.left = 1
+        self.out = False
+        """Wrappers are in the way of steps that are not counted."""
+        self._together = 1
 
-    def next_block(self, steps: int, length_ns: float, cost_ns: float, *, switch_ns: float, switches: int) -> None:
-        """A block of ``steps`` is over, which took ``length_ns`` and cost ``cost_ns``. Choose the next one.
+    def next_block(
+        self, steps: int, length_ns: float, cost_ns: float, gate_ns: float, *, prices: Prices, outs: int
+    ) -> None:
+        """A block of ``steps`` is over, which took ``length_ns``. Choose the next one.
 
-        ``switch_ns`` is the cost of switching counting on and off, ``switches`` how often that has happened.
+        If it was counted, it cost ``cost_ns``, and would have cost ``gate_ns`` otherwise. Wrappers were taken out
+        ``outs`` times so far.
         """
         averages = self.averages
         if steps:
             averages.add_length(length_ns, steps)
             if self.on:
-                averages.add_cost(cost_ns, steps)
+                averages.add_cost(cost_ns, gate_ns, steps)
         self._blocks += 1
         if self._always or self._blocks < NEW_STEPS:
             self.on, self.left = True, 1
             return
-        self._choose_rate(switch_ns)
+        self._choose_rate(prices, outs)
         if self.one_in == 1:
             self.on, self.left = True, self._block()
             return
-        together = 1 << min(max(switches - FREE_SWITCHES, 0) // SWITCHES_PER_DOUBLING, 20)
         if self._next_on:
-            self.on, self.left, self._next_on = True, together, False
+            self.on, self.left, self._next_on = True, self._together, False
             return
-        gap = self._draw.gap(self.one_in, together)
+        gap = self._draw.gap(self.one_in, self._together)
         if gap:
             self.on, self.left, self._next_on = False, gap, True
         else:
-            self.on, self.left = True, together
+            self.on, self.left = True, self._together
 
     def postpone(self, steps: int) -> None:
         """Do not count this block, but the one after ``steps``."""
         self.on, self.left, self._next_on = False, max(steps, 1), True
 
-    def _choose_rate(self, switch_ns: float) -> None:
+    def _choose_rate(self, prices: Prices, outs: int) -> None:
         averages = self.averages
         length = max(averages.length, 1.0)
         limit = EVERY_STEP if self.one_in == 1 else SAMPLED
         if averages.cost <= limit * length:
-            self.one_in = 1.0
+            self.one_in, self._together, self.out = 1.0, 1, False
+            return
+        budget = SAMPLED * length
+        self.out = averages.gate > GATED * budget
+        if self.out:
+            self._together = min(math.ceil(prices.out / averages.cost), LONGEST_RUN)
+            self._together <<= min(max(outs - FREE_OUTS, 0) // OUTS_PER_DOUBLING, 20)
+            self.one_in = (averages.cost + (prices.out + prices.switch) / self._together) / budget
         else:
-            self.one_in = (averages.cost + switch_ns) / (SAMPLED * length)
+            self._together = 1
+            self.one_in = (averages.cost + prices.switch - averages.gate) / (budget - averages.gate)
+        self.one_in = max(self.one_in, 1.001)
 
     def _block(self) -> int:
         return max(1, min(LONGEST_BLOCK, int(BLOCK_NS / max(self.averages.length, 1.0))))

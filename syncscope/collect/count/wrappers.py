@@ -26,16 +26,24 @@ class Counts(Protocol):
         """A call with nothing to count."""
 
 
+class Gate(Protocol):
+    """Says whether anybody counts now."""
+
+    @property
+    def on(self) -> bool: ...
+
+
 class CountingWrappers(CallWrappers):
-    """Wraps what waits without a warning, and copies, on behalf of ``counts``.
+    """Wraps what waits without a warning, and copies, on behalf of ``counts``, while ``gate`` is ``on``.
 
     Copies keep their warnings: that is how a copy that waits is told from one that does not. A call that cannot have
     waited, such as ``Tensor.to`` of another dtype, only says that it ``passed``.
     """
 
-    def __init__(self, torch: Any, counts: Counts, mode: SyncDebugMode) -> None:
+    def __init__(self, torch: Any, counts: Counts, gate: Gate, mode: SyncDebugMode) -> None:
         super().__init__(torch, counts.waited, mode)
         self._counts = counts
+        self._gate = gate
         self._lasting = Patches(torch)
 
     def open(self) -> None:
@@ -53,7 +61,11 @@ class CountingWrappers(CallWrappers):
         self._quiet_ranks()
 
     def take_out(self) -> None:
-        """Leave the program alone until ``put_in``. Some ten microseconds."""
+        """Leave the program alone until ``put_in``.
+
+        Takes microseconds, and then the program is slower for as long as Python needs to learn anew where the
+        attributes of tensors are.
+        """
         self._patches.take_out()
 
     def put_in(self) -> None:
@@ -87,11 +99,11 @@ class CountingWrappers(CallWrappers):
             sys._getframe,
             self.warnings,
         )
-        compiling = self._torch.compiler.is_compiling
+        compiling, gate = self._torch.compiler.is_compiling, self._gate
 
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if compiling():
+                if compiling() or not gate.on:
                     return original(*args, **kwargs)
                 before, start = warnings.count, now()
                 result = original(*args, **kwargs)
@@ -106,16 +118,17 @@ class CountingWrappers(CallWrappers):
         self._patches.replace(owner, name, make)
 
     def _record_conversions(self, name: str) -> None:
-        make = conversion(f"Tensor.{name}", self._counts, self.warnings, self._torch.compiler.is_compiling)
+        compiling = self._torch.compiler.is_compiling
+        make = conversion(f"Tensor.{name}", self._counts, self._gate, self.warnings, compiling)
         self._patches.replace(self._torch.Tensor, name, make)
 
     def _record_copies(self) -> None:
         copied, passed, now, caller = self._counts.copied, self._counts.passed, time.time_ns, sys._getframe
-        warnings, compiling = self.warnings, self._torch.compiler.is_compiling
+        warnings, gate, compiling = self.warnings, self._gate, self._torch.compiler.is_compiling
 
         def make(original: Any) -> Any:
             def wrapper(self: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
-                if compiling():
+                if compiling() or not gate.on:
                     return original(self, src, *args, **kwargs)
                 before, start = warnings.count, now()
                 result = original(self, src, *args, **kwargs)
@@ -133,10 +146,12 @@ class CountingWrappers(CallWrappers):
         may_have_waited, passed = self._counts.may_have_waited, self._counts.passed
         now, caller = time.time_ns, sys._getframe
         suspend, resume = self._mode.suspend, self._mode.resume
-        known, look_up = self._operators.known, self._operators.look_up
+        known, look_up, gate = self._operators.known, self._operators.look_up, self._gate
 
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if not gate.on:
+                    return original(*args, **kwargs)
                 ignored = known.get(id(args[0]))
                 if ignored or (ignored is None and look_up(args[0])):
                     passed()
@@ -155,14 +170,15 @@ class CountingWrappers(CallWrappers):
 
 
 def conversion(
-    label: str, counts: Counts, warnings: WarningCount, compiling: Callable[[], bool]
+    label: str, counts: Counts, gate: Gate, warnings: WarningCount, compiling: Callable[[], bool]
 ) -> Callable[[Any], Any]:
     """What makes the wrapper of ``Tensor.to``, ``cuda`` and ``cpu``."""
     copied, passed, now, caller = counts.copied, counts.passed, time.time_ns, sys._getframe
 
     def make(original: Any) -> Any:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if compiling():
+            # Dynamo must not see the gate: it would compile again whenever that opens or closes.
+            if compiling() or not gate.on:
                 return original(self, *args, **kwargs)
             before, start = warnings.count, now()
             result = original(self, *args, **kwargs)

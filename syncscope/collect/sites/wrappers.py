@@ -140,29 +140,31 @@ class CallWrappers:
         self._patches.replace(owner, name, make)
 
     def _suspend_end_of_backward(self, record: Callable[[int, Any], None]) -> None:
-        """Keep C++'s line off stderr where DDP looks for unused parameters.
+        """Keep C++'s line off stderr where DDP has parameters that this rank did not use.
 
         It asks the other ranks at the end of backward, and reads their answer, which waits. That is in a callback of
         the engine, on a thread of its own after its last operator: no warning from there reaches Python. So the mode is
-        off from the first of these callbacks to the end of backward. Then ``record(start_ns, frame)`` is called.
+        off from the first of these callbacks to the end of backward. Then ``record(start_ns, frame)`` is called if DDP
+        looks for such parameters in each step (``find_unused_parameters``).
         """
         reducer = find(self._torch, "_C._distributed_c10d.Reducer")
         engine = find(self._torch, "autograd.Variable._execution_engine")
         if reducer is None or engine is None:
             return
         mode, now, caller = self._mode, time.time_ns, sys._getframe
-        searched: list[bool] = []
+        searches: list[bool] = []
+        """Whether it looks for them, of the last forward of DDP."""
 
         def make_prepare(original: Any) -> Any:
             def prepare_for_backward(self: Any, outputs: Any) -> Any:
-                searched[:] = [True] * bool(outputs)
+                searches[:] = [bool(outputs)]
                 return original(self, outputs)
 
             return prepare_for_backward
 
         def make_run(original: Any) -> Any:
             def run_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-                node = getattr(tensors[0], "grad_fn", None) if searched and tensors else None
+                node = getattr(tensors[0], "grad_fn", None) if searches and tensors else None
                 if node is None:
                     return original(tensors, *args, **kwargs)
                 begun: list[int] = []
@@ -185,7 +187,8 @@ class CallWrappers:
                         hook.remove()
                     if begun:
                         mode.resume()
-                        record(begun[0], caller(1))
+                        if searches[0]:
+                            record(begun[0], caller(1))
 
             return run_backward
 

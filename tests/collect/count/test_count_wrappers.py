@@ -21,7 +21,8 @@ class Log:
         self.calls: list[str] = []
         self.modes: list[str] = []
         self.passes = 0
-        self.wrappers = CountingWrappers(torch, self, self)  # type: ignore[arg-type]
+        self.on = True
+        self.wrappers = CountingWrappers(torch, self, self, self)  # type: ignore[arg-type]
 
     def waited(self, name: str, start_ns: int, frame: Any) -> None:
         self.calls.append(name)
@@ -80,6 +81,15 @@ def test_pinning_and_the_next_batch_are_left_alone(log: Log) -> None:
 def test_operators_run_with_the_mode_off_and_may_have_waited(log: Log) -> None:
     torch.ops.aten.relu(torch.ones(3))
     assert log.calls == ["torch.ops"] and log.modes == ["suspend", "resume"]
+
+
+def test_while_nobody_counts_calls_are_passed_on(log: Log) -> None:
+    log.on = False
+    x = torch.ones(3).to(torch.float64).cpu()
+    torch.zeros(3).copy_(x)
+    torch.ops.aten.relu(x)
+    torch.linalg.eigh(torch.eye(2))
+    assert (log.calls, log.passes, log.modes) == ([], 0, [])
 
 
 def test_taken_out_nothing_is_in_the_way_and_put_in_everything_is_back(log: Log) -> None:
@@ -150,10 +160,15 @@ def test_ddp_reads_what_others_used_with_the_mode_off(log: Log) -> None:
 
 
 @pytest.mark.usefixtures("ranks")
-def test_ddp_that_does_not_search_keeps_its_warnings(log: Log) -> None:
+def test_ddp_that_does_not_search_has_nothing_to_count(log: Log) -> None:
     net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
     log.modes.clear()
     net(torch.ones(1, 2)).sum().backward()
+    assert (log.modes, log.calls) == (["suspend", "resume"], [])
+
+
+def test_a_backward_without_ddp_is_left_alone(log: Log) -> None:
+    torch.ones(2, requires_grad=True).sum().backward()
     assert (log.modes, log.calls) == ([], [])
 
 
@@ -182,6 +197,7 @@ def test_compiled_code_is_not_compiled_again_when_wrappers_come_and_go(log: Log)
     compiled = torch.compile(work, backend="eager", fullgraph=True)
     for turn in range(12):
         (log.wrappers.take_out, log.wrappers.put_in)[turn % 2]()
+        log.on = turn % 4 < 2
         assert compiled(torch.ones(3)).tolist() == [2.0] * 3
     log.wrappers.put_in()
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1

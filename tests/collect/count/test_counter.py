@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from syncscope.collect.annotations import expected
-from syncscope.collect.count import counter as counter_module
-from syncscope.collect.count.sampling import NEW_STEPS
+from syncscope.collect.count import tally
+from syncscope.collect.count.sampling import FREE_OUTS, NEW_STEPS, OUTS_PER_DOUBLING, Draw, Sampling
 from syncscope.collect.sites.sync_debug import MESSAGE, sync_debug_mode
 from syncscope.schema.counting import MAX_BINS
 from syncscope.schema.recording import SiteEvent
-from tests.collect.count.program import MODE, PRICES, Phase, Run, Tensor, running, wait
+from tests.collect.count.program import MODE, PRICES, Phase, Run, running, wait
 
 MS = 1_000_000
 
@@ -128,18 +128,58 @@ def test_counting_costs_at_most_one_part_in_a_hundred(waits: int, step_ns: int, 
     assert run.counter.counted_steps(train) > 2
 
 
-def test_in_a_step_that_is_not_drawn_nothing_is_in_the_way() -> None:
+def test_copies_cost_at_most_one_part_in_a_hundred_though_they_are_wrapped() -> None:
+    with running(random.Random(1).random) as run:
+        train = run.enter(Phase(1))
+        host = run.torch.Tensor()
+        cost = switches = outs = 0
+        taken_out = 0
+        for _ in range(5_000):
+            for _ in range(200):
+                price = PRICES.warning + 3 * PRICES.passed if run.counting else PRICES.gate * wrapped(run)
+                host.to("cuda")
+                run.now += 10_000 + int(price)
+                cost += int(price)
+            taken_out += not wrapped(run)
+            switched = (run.counter._switches - switches) * PRICES.switch / 2 + (run.counter._outs - outs) * PRICES.out
+            switches, outs = run.counter._switches, run.counter._outs
+            cost += int(switched)
+            run.step(int(switched))
+        run.counter.close()
+        spent = run.counter.overhead_share
+    assert cost <= 0.01 * run.now + 10 * MS
+    assert spent == pytest.approx(cost / run.now, rel=0.1)
+    assert taken_out > 4_000 and run.counter.counted_steps(train) > 10
+
+
+def wrapped(run: Run) -> bool:
+    return "to" in vars(run.torch.Tensor)
+
+
+def test_wrappers_that_cost_little_stay_in_steps_that_are_not_drawn() -> None:
     with running(lambda: 0.5) as run:
         run.enter(Phase(1))
         for _ in range(NEW_STEPS + 1):
             for _ in range(100):
                 wait()
+            run.torch.Tensor(True).to("cuda")
             run.step(MS)
-        assert not run.counting
-        assert run.torch.Tensor.to is Tensor.to and "__wrapped" not in vars(run.torch.Tensor)
+        assert not run.counting and wrapped(run)
         before = run.counter.waits()
         wait()
+        run.torch.Tensor().to("cuda", non_blocking=True)
+        run.torch._C._cuda_synchronize()
         assert run.counter.waits() == before
+
+
+def test_runs_get_longer_once_wrappers_were_taken_out_often() -> None:
+    sampling = Sampling(Draw(lambda: 0.99), always=False)
+    lengths: dict[int, Any] = {}
+    for outs in (0, FREE_OUTS + OUTS_PER_DOUBLING, FREE_OUTS + 3 * OUTS_PER_DOUBLING):
+        for _ in range(NEW_STEPS + 3):
+            sampling.next_block(1, 2e6, 1e6 if sampling.on else 0, 1e5, prices=PRICES, outs=outs)
+            lengths[outs] = sampling.left if sampling.on else lengths.get(outs)
+    assert list(lengths.values()) == [1, 2, 8]
 
 
 def test_rare_phases_are_counted_whole_beside_one_that_is_sampled() -> None:
@@ -287,10 +327,10 @@ def test_an_operator_may_have_waited_where_its_calls_take_long(monkeypatch: pyte
     with running() as run:
         frame = sys._getframe()
         now = [0]
-        monkeypatch.setattr("syncscope.collect.count.counter.time.time_ns", lambda: now[0])
+        monkeypatch.setattr("syncscope.collect.count.tally.time.time_ns", lambda: now[0])
         for length in (500_000, 300_000, 20_000, 400_000):
             start, now[0] = now[0], now[0] + length
-            run.counter.may_have_waited("torch.ops", start, frame)
+            run.counter.tally.may_have_waited("torch.ops", start, frame)
         found = only(run)
     assert (found.name, found.may_wait, found.count, found.blocked_ns) == ("torch.ops", True, 2, 700_000)
 
@@ -344,7 +384,7 @@ def test_a_wait_in_an_expected_block_has_its_reason() -> None:
 
 
 def test_places_and_bins_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counter_module, "MAX_PLACES", 2)
+    monkeypatch.setattr(tally, "MAX_PLACES", 2)
     with running() as run:
         for number in range(1, 2_000):
             run.enter(Phase(number, "other" if number % 2 else "train"))

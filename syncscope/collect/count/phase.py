@@ -1,0 +1,44 @@
+"""What counting asks of phases and of who tells them apart."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Protocol
+
+from syncscope.schema.counting import PhaseKind
+
+
+class Phase(Protocol):
+    """What counting asks of a phase."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def kind(self) -> PhaseKind: ...
+    @property
+    def steps(self) -> int:
+        """Boundaries so far."""
+
+
+class Tracker(Protocol):
+    """What counting asks of the phase tracker."""
+
+    @property
+    def current(self) -> Phase: ...
+    def at(self, frame: FrameType) -> Phase:
+        """The phase of something that happens now in ``frame``."""
+
+
+class Nowhere:
+    """A phase, and the tracker that always finds it."""
+
+    number = 0
+    kind: PhaseKind = "other"
+    steps = 0
+
+    @property
+    def current(self) -> Phase:
+        return self
+
+    def at(self, frame: FrameType) -> Phase:
+        return self

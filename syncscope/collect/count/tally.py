@@ -1,0 +1,282 @@
+"""What was counted, by phase and place. Its methods run at every wait: the hot path."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from syncscope.collect.annotations import expectation
+from syncscope.collect.count.account import Account
+from syncscope.collect.count.phase import Phase, Tracker
+from syncscope.collect.count.places import MAX_PLACES, Key, Place
+from syncscope.collect.count.sampling import Draw, Sampling
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.wrappers import LINALG_WITHOUT_WARNING, WarningCount
+from syncscope.schema.counting import PhaseKind
+from syncscope.schema.recording import SiteEvent
+
+MAY_WAIT_NS = 100_000
+"""A call of an operator that takes less launches work. One that takes longer may have waited. The first of a place does
+not count: it loads kernels."""
+
+ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
+"""Phases that are rare. All their steps are counted."""
+
+COPIES = frozenset({"Tensor.to", "Tensor.cuda", "Tensor.cpu", "Tensor.copy_"})
+
+WAITING_CALLS = COPIES | {
+    "torch.cuda.synchronize", "torch.accelerator.synchronize", "Event.synchronize", "torch.cuda.empty_cache",
+    "torch.unique", "torch.unique_consecutive", "Tensor.coalesce", "torch.ops",
+    *(f"torch.linalg.{name}" for name in LINALG_WITHOUT_WARNING),
+}  # fmt: skip
+"""Calls in a window's events that count. Those left out (``pin_memory``, the next batch, collectives) do not wait for
+the device."""
+
+
+class Warned(WarningCount):
+    """PyTorch's warnings on this thread so far, and the place of the last one."""
+
+    place: Place | None = None
+
+
+class PhaseTally:
+    """What is counted in one phase."""
+
+    def __init__(self, phase: Phase, draw: Draw) -> None:
+        self.phase = phase
+        self.sampling = Sampling(draw, phase.kind in ALWAYS)
+        self.warned: dict[int, Place] = {}
+        self.called: dict[Key, Place] = {}
+        self.begin()
+        self.counted_steps = 0
+        self.time_ns = 0
+        self.counted_ns = 0
+        self.cut = False
+        """Counting stopped in the middle of a step, because it came to cost too much."""
+
+    def begin(self) -> None:
+        """Counting begins with the step that the phase is in."""
+        self.first = self.since = self.phase.steps
+        self.begin_block()
+
+    def begin_block(self) -> None:
+        self.block_ns = self.block_counted_ns = 0
+        self.block_cost_ns = self.block_gate_ns = 0.0
+
+    @property
+    def places(self) -> list[Place]:
+        return [*self.warned.values(), *self.called.values()]
+
+
+class Tally:
+    """Counts what the mode and the wrappers see. ``over`` is called when more was spent than the account allows."""
+
+    def __init__(
+        self, stacks: Stacks, tracker: Tracker, account: Account, draw: Draw, over: Callable[[], None]
+    ) -> None:
+        self.phases: dict[int, PhaseTally] = {}
+        """By the phase's number."""
+        self.dropped = 0
+        """Waits at further places, once there were too many to keep."""
+        self.warned = Warned()
+        self._stacks = stacks
+        self._tracker = tracker
+        self._account = account
+        self._draw = draw
+        self._over = over
+        self._kept = 0
+        self.seen = self._make_seen()
+        """The listener to PyTorch's warnings."""
+
+    def of(self, phase: Phase) -> PhaseTally:
+        """What is counted in ``phase``."""
+        tally = self.phases.get(phase.number)
+        if tally is None:
+            tally = self.phases[phase.number] = PhaseTally(phase, self._draw)
+        return tally
+
+    def _make_seen(self) -> Callable[[FrameType], None]:
+        """The listener to PyTorch's warnings. Local names are fast."""
+        account, states, warned, tracker = self._account, self.phases, self.warned, self._tracker
+        take, here = self._stacks.take, expectation
+
+        def seen(frame: FrameType) -> None:
+            warned.count += 1
+            warned.place = None
+            account.warnings += 1
+            phase = tracker.at(frame)
+            if not account.on:
+                return
+            state = states.get(phase.number) or self.of(phase)
+            if not state.sampling.on:
+                return
+            number = take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
+            place = state.warned.get(number)
+            if place is None:
+                place = self._new_place(state.warned, number, "", number, None, phase.steps)
+                if place is None:
+                    return
+            if place.step == phase.steps:
+                place.now += 1
+            else:
+                place.begin_step(phase.steps)
+            if here.reason is not None:
+                place.expected = here.reason
+            warned.place = place
+            if account.warnings > account.limit:
+                self._over()
+
+        return seen
+
+    def passed(self) -> None:
+        self._account.passed += 1
+
+    def waited(self, name: str, start_ns: int, frame: Any) -> None:
+        """A wrapped call that waits has returned."""
+        if self._account.on:
+            self.called(name, frame, None, time.time_ns() - start_ns)
+
+    def may_have_waited(self, name: str, start_ns: int, frame: Any) -> None:
+        """An operator has returned."""
+        length = time.time_ns() - start_ns
+        if not self._account.on:
+            return
+        if length < MAY_WAIT_NS:
+            self._account.passed += 2  # its wrapper switches the mode twice
+            return
+        place = self.called(name, frame, None, length)
+        if place is not None and not place.may_wait:
+            place.may_wait = True
+            place.now, place.blocked_ns = 0, 0
+
+    def copied(self, name: str, start_ns: int, frame: Any, source: Any, target: Any, warned: bool) -> None:
+        """A copy between host and device has returned, and PyTorch ``warned`` that it waited, or did not."""
+        length = time.time_ns() - start_ns
+        size = _size(target)
+        to_device = bool(target.is_cuda)
+        place: Place | None
+        if warned:
+            self._account.passed += 2
+            place = self.warned.place
+            if place is not None:
+                place.blocked_ns += length
+        else:
+            place = self.called(name, frame, to_device, length) if size else None
+        if place is None:
+            return
+        if place.to_device is None or not place.bytes:
+            self._absorb(place, name)
+        place.bytes += size
+        if place.to_device is None or not (warned or place.pageable):
+            place.pageable = not _is_pinned(source if to_device else target)
+        place.to_device = to_device
+        place.non_blocking = not warned
+
+    def called(self, name: str, frame: Any, to_device: bool | None, length_ns: int) -> Place | None:
+        account = self._account
+        account.calls += 1
+        phase = self._tracker.at(frame)
+        if not account.on:
+            return None
+        state = self.of(phase)
+        if not state.sampling.on:
+            return None
+        stack = self._stacks.take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
+        key = name, stack, to_device
+        place = state.called.get(key)
+        if place is None:
+            place = self._new_place(state.called, key, *key, phase.steps)
+            if place is None:
+                return None
+        if place.step == phase.steps:
+            place.now += 1
+        else:
+            place.begin_step(phase.steps)
+        place.blocked_ns += length_ns
+        if expectation.reason is not None:
+            place.expected = expectation.reason
+        if account.calls > account.limit:
+            self._over()
+        return place
+
+    def _absorb(self, place: Place, name: str) -> None:
+        """Add what a window saw of the same copy: it knows neither its direction nor whether it waited."""
+        for state in list(self.phases.values()):
+            key = name, place.stack, None
+            if place in state.places and key in state.called:
+                place.add(state.called.pop(key))
+                self._kept -= 1
+
+    def _new_place(
+        self, places: dict[Any, Place], key: Any, name: str, stack: int, to_device: bool | None, step: int
+    ) -> Place | None:
+        if self._kept >= MAX_PLACES:
+            self.dropped += 1
+            return None
+        self._kept += 1
+        place = places[key] = Place(name, stack, to_device, step)
+        place.thread = threading.current_thread().name
+        return place
+
+    def fold(self, folded: PhaseTally, kept: PhaseTally) -> None:
+        """Add all of ``folded`` to ``kept``. It belongs to the step that ``kept`` is in."""
+        step = kept.phase.steps
+        kept.time_ns += folded.time_ns
+        kept.counted_ns += folded.counted_ns
+        kept.block_ns += folded.block_ns
+        kept.block_cost_ns += folded.block_cost_ns
+        for number, place in folded.warned.items():
+            kept.warned.setdefault(number, Place("", number, None, step)).add(place)
+        for key, place in folded.called.items():
+            kept.called.setdefault(key, Place(*key, step)).add(place)
+
+    def forget(self, phase: Phase) -> PhaseTally | None:
+        """Forget what was counted in ``phase``. Returns it."""
+        tally = self.phases.pop(phase.number, None)
+        if tally is not None:
+            self._kept -= len(tally.places)
+        return tally
+
+    def add_event(self, state: PhaseTally, event: SiteEvent, step: int, thread: str | None) -> None:
+        places: dict[Any, Place] = state.warned if event.kind == "warning" else state.called
+        key: Any = event.stack if event.kind == "warning" else (event.name, event.stack, None)
+        place = places.get(key)
+        if place is None and event.name in COPIES:
+            place = _copy_at(state, event)
+        if place is None:
+            place = self._new_place(places, key, event.name, event.stack, None, step)
+            if place is None:
+                return
+            place.thread = thread
+        if place.step == step:
+            place.now += 1
+        else:
+            place.begin_step(step)
+        place.blocked_ns += event.end_ns - event.start_ns
+        place.may_wait |= event.name == "torch.ops"
+        if event.expected is not None:
+            place.expected = event.expected
+
+
+def _copy_at(state: PhaseTally, event: SiteEvent) -> Place | None:
+    """The copy that was counted at the place of ``event``."""
+    directions = (state.called.get((event.name, event.stack, to_device)) for to_device in (True, False))
+    places = [place for place in (state.warned.get(event.stack), *directions) if place is not None]
+    return max(places, key=lambda place: place.count + place.now, default=None)
+
+
+def _size(tensor: Any) -> int:
+    try:
+        return int(tensor.nbytes)
+    except Exception:  # a sparse tensor, or a subclass with ideas of its own
+        return 0
+
+
+def _is_pinned(tensor: Any) -> bool:
+    try:
+        return bool(tensor.is_pinned())
+    except Exception:
+        return False
