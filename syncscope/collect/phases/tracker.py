@@ -68,23 +68,18 @@ class Listener(Protocol):
 
 
 class Decision:
-    """The phase of an event, as long as the frames out to the one with its loop stand where they stood."""
+    """The phase of an event, as long as the frames out to the one with its loop stand where they stood.
+
+    ``path`` is their ``f_lasti``, without the innermost. ``phase`` is ``None`` for a batch that no phase asks for.
+    """
 
     __slots__ = ("frame_id", "path", "phase", "where")
 
-    def __init__(self, phase: Phase, frame_id: int, path: tuple[int, ...], where: Where) -> None:
+    def __init__(self, phase: Phase | None, frame_id: int, path: tuple[int, ...], where: Where) -> None:
         self.phase = phase
         self.frame_id = frame_id
         self.path = path
         self.where = where
-
-    def holds(self, frame: FrameType) -> bool:
-        outer: FrameType | None = frame
-        for lasti in self.path:
-            outer = outer.f_back  # type: ignore[union-attr]
-            if outer is None or outer.f_lasti != lasti:
-                return False
-        return id(outer) == self.frame_id
 
 
 class PhaseTracker:
@@ -106,7 +101,8 @@ class PhaseTracker:
         self._evaluations: dict[Loop | None, Phase] = {}
         self._trains: list[Phase] = []
         self._pseudo: dict[str, Phase] = {}
-        self._decisions: dict[tuple[int, int, int, int, Event], Decision] = {}
+        self._decisions: dict[tuple[int, int, int, Event], Decision] = {}
+        self._key: tuple[int, int, int, Event] = (0, 0, 0, "call")
         self._batches: set[Loop] = set()
         """Loops that take batches of a loader."""
         self._ahead: set[Loop] = set()
@@ -173,22 +169,16 @@ class PhaseTracker:
 
     def loader_next(self, frame: FrameType | None) -> None:
         """A loader gave a batch."""
-        inner = self.nests.innermost(frame)
-        decision = self._decision(inner, "next")
-        if decision is not None:
+        decision = self._known(frame, "next")
+        if decision is not None and (decision.phase is not None or not self._may_promote()):
+            if decision.phase is None:
+                return
             phase, frame_id = decision.phase, decision.frame_id
         else:
-            nest = self.nests.read(inner)
-            loop = self._batch_loop(nest)
-            if loop is None:
+            found = self._batch_phase(frame)
+            if found is None:
                 return
-            self._batches.add(loop)
-            if nest.through[0]:
-                self._ahead.add(loop)
-            known = self._by_loop.get(loop) or self._promote(loop, nest)
-            if known is None:
-                return
-            phase, frame_id = known, self._place(inner, "next", known, nest)
+            phase, frame_id = found
         phase.batches += 1
         if phase.ended:
             phase.ended, phase.frame_id = False, 0
@@ -270,42 +260,84 @@ class PhaseTracker:
 
     def _phase_of(self, event: Event, frame: FrameType | None) -> Phase:
         """The phase of ``event``, which is current from now on."""
-        inner = self.nests.innermost(frame)
-        decision = self._decision(inner, event)
-        if decision is not None:
+        decision = self._known(frame, event)
+        if decision is not None and decision.phase is not None:
             phase, frame_id, self._where = decision.phase, decision.frame_id, decision.where
         else:
-            nest = self.nests.read(inner)
+            nest = self.nests.read(self.nests.innermost(frame))
             phase = self._decide(event, nest)
-            frame_id = self._place(inner, event, phase, nest)
             self._where = _where(phase, nest)
+            frame_id = self._place(phase, nest)
         if frame_id:
             self._calls_around = 0
-        if frame_id and phase.frame_id != frame_id:
-            self._begin(phase, frame_id)
+            if phase.frame_id != frame_id:
+                self._begin(phase, frame_id)
         if self.current is not phase:
             self._enter(phase)
         return phase
 
-    def _decision(self, frame: FrameType | None, event: Event) -> Decision | None:
+    def _known(self, frame: FrameType | None, event: Event) -> Decision | None:
+        """What was decided here before."""
+        codes = self.nests.codes
+        while frame is not None:
+            code = frame.f_code
+            kept = codes.get(id(code))
+            if not (kept.skipped if kept is not None else self.nests.of_code(code).skipped):
+                break
+            frame = frame.f_back
         if frame is None:
             return None
-        decision = self._decisions.get(_key(frame, event))
-        return decision if decision is not None and decision.holds(frame) else None
+        back = frame.f_back
+        # Two frames tell most events apart.
+        outer = 0 if back is None else id(back.f_code)
+        self._key = key = (id(code), frame.f_lasti, outer, event)
+        decision = self._decisions.get(key)
+        if decision is None:
+            return None
+        outermost = frame
+        for lasti in decision.path:
+            outermost = back  # type: ignore[assignment]
+            if back is None or back.f_lasti != lasti:
+                return None
+            back = back.f_back
+        return decision if id(outermost) == decision.frame_id else None
 
-    def _place(self, frame: FrameType | None, event: Event, phase: Phase, nest: Nest) -> int:
+    def _place(self, phase: Phase, nest: Nest) -> int:
         """The id of the frame that runs the outermost loop of ``phase``, 0 where there is none. Remembers it."""
         loop = next((loop for loop in reversed(nest.loops) if loop in phase.loops), None)
-        if loop is None or frame is None:
+        if loop is None:
             return 0
         phase.around.update(nest.loops[nest.loops.index(loop) + 1 :])
         frame_id = nest.frame_of(loop)
+        self._remember(phase, frame_id, nest)
+        return frame_id
+
+    def _remember(self, phase: Phase | None, frame_id: int, nest: Nest) -> None:
+        """Decide the same when the same event comes from the same place."""
         depth = [ident for ident, _ in nest.path].index(frame_id)
         if len(self._decisions) >= MAX_DECISIONS:
             self._decisions.clear()
         path = tuple(lasti for _, lasti in nest.path[1 : depth + 1])
-        self._decisions[_key(frame, event)] = Decision(phase, frame_id, path, _where(phase, nest))
-        return frame_id
+        where = _where(phase, nest) if phase is not None else "outside"
+        self._decisions[self._key] = Decision(phase, frame_id, path, where)
+
+    def _batch_phase(self, frame: FrameType | None) -> tuple[Phase, int] | None:
+        """The phase whose loop takes the batch of a loader, and the frame that runs it."""
+        nest = self.nests.read(self.nests.innermost(frame))
+        loop = self._batch_loop(nest)
+        if loop is None:
+            return None
+        self._batches.add(loop)
+        if nest.through[0]:
+            self._ahead.add(loop)
+        phase = self._by_loop.get(loop) or self._promote(loop, nest)
+        if phase is None:
+            self._remember(None, nest.frame_of(loop), nest)
+            return None
+        return phase, self._place(phase, nest)
+
+    def _may_promote(self) -> bool:
+        return self.current.kind in ("evaluate", "generate", "rollout")
 
     def _decide(self, event: Event, nest: Nest) -> Phase:
         if event == "step":
@@ -435,7 +467,7 @@ class PhaseTracker:
     def _promote(self, loop: Loop, nest: Nest) -> Phase | None:
         """Let the current phase be that of ``loop``, which asks for its second batch since the phase began."""
         phase = self.current
-        if loop not in phase.around or phase.kind in ("train", "start") or not phase.calls:
+        if loop not in phase.around or not phase.calls or not self._may_promote():
             return None
         phase.loops = {loop}
         phase.loop = loop
@@ -598,14 +630,6 @@ class PhaseTracker:
         self._listener.folded(phase, into)
         if self.current is phase:
             self._enter(into)
-
-
-def _key(frame: FrameType, event: Event) -> tuple[int, int, int, int, Event]:
-    """Two frames tell most events apart."""
-    back = frame.f_back
-    if back is None:
-        return id(frame.f_code), frame.f_lasti, 0, 0, event
-    return id(frame.f_code), frame.f_lasti, id(back.f_code), back.f_lasti, event
 
 
 def _where(phase: Phase, nest: Nest) -> Where:
