@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from syncscope.collect.phases.book import Listener
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.signals import Signals
-from syncscope.collect.phases.tracker import Listener, PhaseTracker
+from syncscope.collect.phases.tracker import PhaseTracker
 
 __all__ = ["Listener", "Phase", "PhaseTracker", "Signals"]

@@ -58,7 +58,7 @@ class Nests:
 
     def __init__(self, paths: Paths, torch_folder: str | None = None) -> None:
         self.paths = paths
-        self._codes: dict[int, Kept] = {}
+        self.codes: dict[int, Kept] = {}
         self._skip: tuple[str, ...] = (OURS,)
         if torch_folder:
             self.skip(torch_folder)
@@ -66,21 +66,21 @@ class Nests:
     def skip(self, folder: str) -> None:
         """Frames of files in ``folder`` are not the program's."""
         self._skip = (*self._skip, os.path.join(folder, ""))
-        self._codes.clear()
+        self.codes.clear()
 
     def of_code(self, code: CodeType) -> Kept:
-        kept = self._codes.get(id(code))
+        kept = self.codes.get(id(code))
         if kept is None:
-            if len(self._codes) >= MAX_CODES:
-                self._codes.clear()
+            if len(self.codes) >= MAX_CODES:
+                self.codes.clear()
             file = code.co_filename
             kept = Kept(code, file.startswith(self._skip), self.paths.is_user(file))
-            self._codes[id(code)] = kept
+            self.codes[id(code)] = kept
         return kept
 
     def innermost(self, frame: FrameType | None) -> FrameType | None:
         """The innermost frame of the program, from ``frame`` outwards."""
-        codes = self._codes
+        codes = self.codes
         while frame is not None:
             kept = codes.get(id(frame.f_code))
             if not (kept.skipped if kept is not None else self.of_code(frame.f_code).skipped):

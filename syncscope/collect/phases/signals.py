@@ -29,17 +29,13 @@ if hasattr(os, "register_at_fork"):
 
 
 class Signals:
-    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``.
-
-    ``before``, if given, is called at each of the first signals (not in ``torch.save``), for instance to begin when
-    CUDA is initialised.
-    """
+    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``."""
 
     def __init__(self, tracker: PhaseTracker) -> None:
         self._tracker = tracker
         self._torch: Any = None
         self._watching = False
-        self._depth = 0
+        self._forget_modules: Callable[[], None] = lambda: None
         self._in_scaler = False
         self._in_loader = False
         self._saving = 0
@@ -68,7 +64,7 @@ class Signals:
 
     def detach(self) -> None:
         """Remove every hook. Does nothing the second time."""
-        self._watching = False  # the program may hold a bound ``module.__call__``
+        self.forget()  # the program may hold a bound ``module.__call__``
         self._tracker.inside_call = False
         _open.discard(self)
         for handle in self._handles:
@@ -77,8 +73,9 @@ class Signals:
         self._patches.restore()
 
     def forget(self) -> None:
-        """Stop telling the tracker, in a forked child."""
+        """Stop telling the tracker, in a forked child for instance."""
         self._watching = False
+        self._forget_modules()
 
     @property
     def optimizers_made(self) -> bool:
@@ -130,21 +127,35 @@ class Signals:
         """
         compiling, main, thread = self._compiling, threading.main_thread().ident, threading.get_ident
         grad_enabled, tracker, frame = torch.is_grad_enabled, self._tracker, sys._getframe
+        busy = False  # in an outermost call, or no longer watching
+
+        def forget() -> None:
+            nonlocal busy
+            busy = True
+
+        self._forget_modules = forget
 
         def make(original: Any) -> Any:
+            plain = original is vars(torch.nn.Module).get("_wrapped_call_impl")
+
             def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-                if compiling() or not self._watching or thread() != main or self._depth:
+                nonlocal busy
+                if busy:
+                    # Most calls. What PyTorch's own __call__ does, without a call more.
+                    if plain and module._compiled_call_impl is None:
+                        return module._call_impl(*args, **kwargs)
+                    return original(module, *args, **kwargs)
+                if compiling() or thread() != main:
                     return original(module, *args, **kwargs)
                 if not module.training:
                     tracker.module_called(frame(1), module, "eval")
                 else:
                     tracker.module_called(frame(1), module, "training" if grad_enabled() else "call")
-                self._depth = 1
-                tracker.inside_call = True
+                busy = tracker.inside_call = True
                 try:
                     return original(module, *args, **kwargs)
                 finally:
-                    self._depth = 0
+                    busy = not self._watching
                     tracker.inside_call = False
 
             return call

@@ -8,13 +8,12 @@ training's or encloses it; else the loop is a phase of its own.
 from __future__ import annotations
 
 import threading
-import time
-import weakref
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from syncscope.collect.paths import Paths, project_root
+from syncscope.collect.phases.book import Listener, PhaseBook
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest, Nests
 from syncscope.collect.phases.phase import Phase
@@ -24,17 +23,7 @@ from syncscope.schema.counting import PhaseKind, RecordedPhase
 PATIENCE = 32
 """Calls of a module in training, without an optimiser's step, before its calls count as steps."""
 
-MAX_PHASES = 64
-"""Loops that become phases. Further ones share the last phase of their kind."""
-
 MAX_DECISIONS = 4096
-MAX_SEEN = 1024
-
-FEW = 8
-"""Calls in a training step: with fewer a loop inside of it is part of it."""
-
-SURE = 3
-"""Training steps in a row that tell whether a loop inside of them is part of them."""
 
 TAKEOVER = 64
 """Steps of other optimisers, without one of the chosen optimiser, after which another is chosen."""
@@ -51,74 +40,42 @@ Where = Literal["direct", "inside", "outside"]
 """An event in the loop of its phase, in a further loop inside of it, or in none of its loops."""
 
 
-class Listener(Protocol):
-    """What the tracker tells of."""
-
-    def stepped(self, phase: Phase) -> None:
-        """A step of ``phase`` ended. May raise ``SystemExit``."""
-
-    def changed(self, before: Phase, after: Phase) -> None:
-        """The program left ``before`` for ``after``."""
-
-    def folded(self, phase: Phase, into: Phase) -> None:
-        """``phase`` turned out to be part of ``into``."""
-
-    def better_source(self, phase: Phase) -> None:
-        """Steps of ``phase`` are counted by a better source from now on."""
-
-
 class Decision:
-    """The phase of an event, as long as the frames out to the one with its loop stand where they stood."""
+    """The phase of an event, as long as the frames out to the one with its loop stand where they stood.
+
+    ``path`` is their ``f_lasti``, without the innermost. ``phase`` is ``None`` for a batch that no phase asks for.
+    """
 
     __slots__ = ("frame_id", "path", "phase", "where")
 
-    def __init__(self, phase: Phase, frame_id: int, path: tuple[int, ...], where: Where) -> None:
+    def __init__(self, phase: Phase | None, frame_id: int, path: tuple[int, ...], where: Where) -> None:
         self.phase = phase
         self.frame_id = frame_id
         self.path = path
         self.where = where
 
-    def holds(self, frame: FrameType) -> bool:
-        outer: FrameType | None = frame
-        for lasti in self.path:
-            outer = outer.f_back  # type: ignore[union-attr]
-            if outer is None or outer.f_lasti != lasti:
-                return False
-        return id(outer) == self.frame_id
 
-
-class PhaseTracker:
+class PhaseTracker(PhaseBook):
     """Finds phases and their steps. ``at`` is called at every wait, the other methods by ``Signals``.
 
     Times are of ``time.perf_counter_ns``.
     """
 
     def __init__(self, listener: Listener, paths: Paths | None = None) -> None:
+        super().__init__(listener)
         self.nests = Nests(paths or Paths(project_root(Path.cwd())))
-        self.phases: list[Phase] = []
-        self.current = self._make("start")
         self.inside_call = False
         """The main thread is in an outermost call of a module."""
         self.by_time = False
         """Only ``tick`` ends steps."""
-        self._listener = listener
-        self._by_loop: dict[Loop | None, Phase] = {}
         self._evaluations: dict[Loop | None, Phase] = {}
-        self._trains: list[Phase] = []
-        self._pseudo: dict[str, Phase] = {}
-        self._decisions: dict[tuple[int, int, int, int, Event], Decision] = {}
-        self._batches: set[Loop] = set()
-        """Loops that take batches of a loader."""
-        self._ahead: set[Loop] = set()
-        """Of those, the loops whose batches come through a generator, which may read ahead."""
+        self._key: tuple[int, int, int, Event] = (0, 0, 0, "call")
         self._returns: list[Phase] = []
         self._where: Where = "outside"
         """The last event, and the loop of its phase."""
         self._calls_around = 0
         """Calls in a loop around the current phase's, since an event in it."""
-        self._now = time.perf_counter_ns()
         self._thread = threading.get_ident()
-        self.current.times = 1
 
     # What happens in the program.
 
@@ -173,22 +130,16 @@ class PhaseTracker:
 
     def loader_next(self, frame: FrameType | None) -> None:
         """A loader gave a batch."""
-        inner = self.nests.innermost(frame)
-        decision = self._decision(inner, "next")
-        if decision is not None:
+        decision = self._known(frame, "next")
+        if decision is not None and (decision.phase is not None or not self._may_promote()):
+            if decision.phase is None:
+                return
             phase, frame_id = decision.phase, decision.frame_id
         else:
-            nest = self.nests.read(inner)
-            loop = self._batch_loop(nest)
-            if loop is None:
+            found = self._batch_phase(frame)
+            if found is None:
                 return
-            self._batches.add(loop)
-            if nest.through[0]:
-                self._ahead.add(loop)
-            known = self._by_loop.get(loop) or self._promote(loop, nest)
-            if known is None:
-                return
-            phase, frame_id = known, self._place(inner, "next", known, nest)
+            phase, frame_id = found
         phase.batches += 1
         if phase.ended:
             phase.ended, phase.frame_id = False, 0
@@ -251,16 +202,6 @@ class PhaseTracker:
         self._leave(phase, frame)
         return self.current
 
-    def settle(self, now_ns: int | None = None) -> None:
-        """Bring the phases' times up to ``now_ns`` of ``time.perf_counter_ns``."""
-        now = time.perf_counter_ns() if now_ns is None else now_ns
-        passed, self._now = now - self._now, now
-        phase = self.current
-        phase.time_ns += passed
-        phase.step_ns += passed
-        if phase.in_every_step_of is not None:
-            phase.in_every_step_of.step_ns += passed
-
     def recorded(self) -> tuple[RecordedPhase, ...]:
         """All phases, by their numbers. One that was folded into another has no time and was never entered."""
         self.settle()
@@ -270,42 +211,84 @@ class PhaseTracker:
 
     def _phase_of(self, event: Event, frame: FrameType | None) -> Phase:
         """The phase of ``event``, which is current from now on."""
-        inner = self.nests.innermost(frame)
-        decision = self._decision(inner, event)
-        if decision is not None:
+        decision = self._known(frame, event)
+        if decision is not None and decision.phase is not None:
             phase, frame_id, self._where = decision.phase, decision.frame_id, decision.where
         else:
-            nest = self.nests.read(inner)
+            nest = self.nests.read(self.nests.innermost(frame))
             phase = self._decide(event, nest)
-            frame_id = self._place(inner, event, phase, nest)
             self._where = _where(phase, nest)
+            frame_id = self._place(phase, nest)
         if frame_id:
             self._calls_around = 0
-        if frame_id and phase.frame_id != frame_id:
-            self._begin(phase, frame_id)
+            if phase.frame_id != frame_id:
+                self._begin(phase, frame_id)
         if self.current is not phase:
             self._enter(phase)
         return phase
 
-    def _decision(self, frame: FrameType | None, event: Event) -> Decision | None:
+    def _known(self, frame: FrameType | None, event: Event) -> Decision | None:
+        """What was decided here before."""
+        codes = self.nests.codes
+        while frame is not None:
+            code = frame.f_code
+            kept = codes.get(id(code))
+            if not (kept.skipped if kept is not None else self.nests.of_code(code).skipped):
+                break
+            frame = frame.f_back
         if frame is None:
             return None
-        decision = self._decisions.get(_key(frame, event))
-        return decision if decision is not None and decision.holds(frame) else None
+        back = frame.f_back
+        # Two frames tell most events apart.
+        outer = 0 if back is None else id(back.f_code)
+        self._key = key = (id(code), frame.f_lasti, outer, event)
+        decision = self._decisions.get(key)
+        if decision is None:
+            return None
+        outermost = frame
+        for lasti in decision.path:
+            outermost = back  # type: ignore[assignment]
+            if back is None or back.f_lasti != lasti:
+                return None
+            back = back.f_back
+        return decision if id(outermost) == decision.frame_id else None
 
-    def _place(self, frame: FrameType | None, event: Event, phase: Phase, nest: Nest) -> int:
+    def _place(self, phase: Phase, nest: Nest) -> int:
         """The id of the frame that runs the outermost loop of ``phase``, 0 where there is none. Remembers it."""
         loop = next((loop for loop in reversed(nest.loops) if loop in phase.loops), None)
-        if loop is None or frame is None:
+        if loop is None:
             return 0
         phase.around.update(nest.loops[nest.loops.index(loop) + 1 :])
         frame_id = nest.frame_of(loop)
+        self._remember(phase, frame_id, nest)
+        return frame_id
+
+    def _remember(self, phase: Phase | None, frame_id: int, nest: Nest) -> None:
+        """Decide the same when the same event comes from the same place."""
         depth = [ident for ident, _ in nest.path].index(frame_id)
         if len(self._decisions) >= MAX_DECISIONS:
             self._decisions.clear()
         path = tuple(lasti for _, lasti in nest.path[1 : depth + 1])
-        self._decisions[_key(frame, event)] = Decision(phase, frame_id, path, _where(phase, nest))
-        return frame_id
+        where = _where(phase, nest) if phase is not None else "outside"
+        self._decisions[self._key] = Decision(phase, frame_id, path, where)
+
+    def _batch_phase(self, frame: FrameType | None) -> tuple[Phase, int] | None:
+        """The phase whose loop takes the batch of a loader, and the frame that runs it."""
+        nest = self.nests.read(self.nests.innermost(frame))
+        loop = self._batch_loop(nest)
+        if loop is None:
+            return None
+        self._batches.add(loop)
+        if nest.through[0]:
+            self._ahead.add(loop)
+        phase = self._by_loop.get(loop) or self._promote(loop, nest)
+        if phase is None:
+            self._remember(None, nest.frame_of(loop), nest)
+            return None
+        return phase, self._place(phase, nest)
+
+    def _may_promote(self) -> bool:
+        return self.current.kind in ("evaluate", "generate", "rollout")
 
     def _decide(self, event: Event, nest: Nest) -> Phase:
         if event == "step":
@@ -363,15 +346,6 @@ class PhaseTracker:
             return None
         self._make_train(phase)
         return phase
-
-    def _make_train(self, phase: Phase) -> None:
-        phase.kind = "train"
-        self._trains.append(phase)
-        self._decisions.clear()
-        name_phases(self.phases)
-        if phase.source != "user":
-            phase.restart()
-            self._listener.better_source(phase)
 
     def _training_call(self, nest: Nest) -> Phase:
         train = self._train_around(nest)
@@ -435,7 +409,7 @@ class PhaseTracker:
     def _promote(self, loop: Loop, nest: Nest) -> Phase | None:
         """Let the current phase be that of ``loop``, which asks for its second batch since the phase began."""
         phase = self.current
-        if loop not in phase.around or phase.kind in ("train", "start") or not phase.calls:
+        if loop not in phase.around or not phase.calls or not self._may_promote():
             return None
         phase.loops = {loop}
         phase.loop = loop
@@ -451,56 +425,6 @@ class PhaseTracker:
         name_phases(self.phases)
         self._listener.better_source(phase)
         return phase
-
-    # Making, entering and leaving phases.
-
-    def _make(self, kind: PhaseKind, loop: Loop | None = None) -> Phase:
-        phase = Phase(len(self.phases), kind, loop)
-        phase.join(self.phases)
-        self.phases.append(phase)
-        return phase
-
-    def _new(self, kind: PhaseKind, loop: Loop | None, nest: Nest, keyed: bool = True) -> Phase:
-        if len(self.phases) >= MAX_PHASES:
-            phase = next((p for p in reversed(self.phases) if p.kind == kind and not p.folded_into), self.phases[-1])
-        else:
-            phase = self._make(kind, loop)
-            show_place(phase, nest, loop)
-            phase.by_batch = keyed and loop in self._batches and loop not in self._ahead
-            self._share_functions()
-        if keyed:
-            self._by_loop[loop] = phase
-        name_phases(self.phases)
-        self._decisions.clear()
-        return phase
-
-    def _share_functions(self) -> None:
-        codes = [phase.loop.code for phase in self.phases if phase.loop is not None]
-        for phase in self.phases:
-            if phase.loop is not None:
-                code = phase.loop.code
-                phase.owns_function = code.co_name != "<module>" and codes.count(code) == 1
-
-    def _pseudo_phase(self, kind: PhaseKind) -> Phase:
-        if kind not in self._pseudo:
-            self._pseudo[kind] = self._make(kind)
-        return self._pseudo[kind]
-
-    def _begin(self, phase: Phase, frame_id: int) -> None:
-        phase.frame_id = frame_id
-        phase.times += 1
-
-    def _enter(self, phase: Phase) -> None:
-        before = self.current
-        self.settle()
-        if before.loops and not (before.loops & phase.around) and phase.loops:
-            before.frame_id = 0  # its loop is not around the next phase's: it is over
-        if phase.in_every_step_of is not before:
-            before.intruded = True
-        if phase.loop is None:
-            phase.times += 1
-        self.current = phase
-        self._listener.changed(before, phase)
 
     def _runs(self, phase: Phase, frame: FrameType | None) -> bool:
         """Whether the frame that runs the loop of ``phase`` is around ``frame``, and in the loop."""
@@ -525,87 +449,6 @@ class PhaseTracker:
             after = self._pseudo_phase("epoch end")
         if after is not None:
             self._enter(after)
-
-    # Steps.
-
-    def _seen_before(self, phase: Phase, owner: Any) -> bool:
-        seen = phase.seen
-        if len(seen) >= MAX_SEEN:
-            seen.clear()
-        count = seen.get(id(owner), 0) + 1
-        seen[id(owner)] = count
-        return count >= 2
-
-    def _choose(self, phase: Phase, source: Any, owner: Any) -> None:
-        if phase.source not in ("none", source):
-            phase.restart()
-            phase.source = source
-            self._listener.better_source(phase)
-        phase.source = source
-        phase.owner = weakref.ref(owner) if owner is not None else None
-
-    def _count_batch(self, phase: Phase) -> None:
-        """The first call after each batch is between two steps."""
-        if phase.counted_batch == phase.batches:
-            return
-        phase.counted_batch = phase.batches
-        phase.source = "module"
-        self._boundary(phase)
-
-    def _boundary(self, phase: Phase) -> None:
-        self.settle()
-        if phase.steps:
-            phase.lengths.add(phase.step_ns)
-        phase.step_ns = 0
-        phase.steps += 1
-        if phase.kind == "train":
-            self._judge_nested(phase)
-        try:
-            self._listener.stepped(phase)
-        finally:
-            phase.intruded = False
-
-    def _judge_nested(self, train: Phase) -> None:
-        """Fold loops inside of each step of ``train`` that call little; mark those that call much."""
-        for phase in self.phases:
-            if not (phase.calls or phase.few or phase.many) or phase.kind == "train" or phase.in_every_step_of:
-                continue
-            if not phase.around & train.loops:
-                continue
-            calls, phase.calls = phase.calls, 0
-            phase.few = phase.few + 1 if 0 < calls < FEW else 0
-            phase.many = phase.many + 1 if calls >= FEW else 0
-            if phase.few >= SURE:
-                self._fold(phase, train)
-            elif phase.many >= SURE:
-                phase.in_every_step_of = train
-
-    def _fold(self, phase: Phase, into: Phase, whole: bool = True) -> None:
-        """Let ``phase`` be part of ``into``: with its loops, or with the calls made so far only."""
-        self.settle()
-        phase.folded_into = into
-        into.time_ns += phase.time_ns
-        for loop in [loop for loop, other in self._by_loop.items() if other is phase]:
-            del self._by_loop[loop]
-            if whole:
-                self._by_loop[loop] = into
-                into.loops |= phase.loops
-        phase.time_ns = phase.steps = phase.times = phase.frame_id = phase.calls = 0
-        phase.loops = set()
-        phase.around = set()
-        self._decisions.clear()
-        name_phases(self.phases)
-        self._listener.folded(phase, into)
-        if self.current is phase:
-            self._enter(into)
-
-
-def _key(frame: FrameType, event: Event) -> tuple[int, int, int, int, Event]:
-    """Two frames tell most events apart."""
-    back = frame.f_back
-    if back is None:
-        return id(frame.f_code), frame.f_lasti, 0, 0, event
-    return id(frame.f_code), frame.f_lasti, id(back.f_code), back.f_lasti, event
 
 
 def _where(phase: Phase, nest: Nest) -> Where:

@@ -1,0 +1,201 @@
+"""The phases of a run: making, entering and joining them, their time and their steps."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import Any, Protocol
+
+from syncscope.collect.phases.loops import Loop
+from syncscope.collect.phases.nests import Nest
+from syncscope.collect.phases.phase import Phase
+from syncscope.collect.phases.places import name_phases, show_place
+from syncscope.schema.counting import CountedSource, PhaseKind
+
+MAX_PHASES = 64
+"""Loops that become phases. Further ones share the last phase of their kind."""
+
+MAX_LOOPS = 4096
+"""Loops remembered to take batches, or to enclose a phase."""
+
+MAX_SEEN = 1024
+
+FEW = 8
+"""Calls in a training step: with fewer a loop inside of it is part of it."""
+
+SURE = 3
+"""Training steps in a row that tell whether a loop inside of them is part of them."""
+
+
+class Listener(Protocol):
+    """What the tracker tells of."""
+
+    def stepped(self, phase: Phase) -> None:
+        """A step of ``phase`` ended. May raise ``SystemExit``."""
+
+    def changed(self, before: Phase, after: Phase) -> None:
+        """The program left ``before`` for ``after``."""
+
+    def folded(self, phase: Phase, into: Phase) -> None:
+        """``phase`` turned out to be part of ``into``."""
+
+    def better_source(self, phase: Phase) -> None:
+        """Steps of ``phase`` are counted by a better source from now on."""
+
+
+class PhaseBook:
+    """All phases, and which one is current. Times are of ``time.perf_counter_ns``."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.phases: list[Phase] = []
+        self.current = self._make("start")
+        self.current.times = 1
+        self._listener = listener
+        self._by_loop: dict[Loop | None, Phase] = {}
+        self._trains: list[Phase] = []
+        self._pseudo: dict[PhaseKind, Phase] = {}
+        self._batches: set[Loop] = set()
+        """Loops that take batches of a loader."""
+        self._ahead: set[Loop] = set()
+        """Of those, the loops whose batches come through a generator, which may read ahead."""
+        self._decisions: dict[Any, Any] = {}
+        """What was decided of events, by their places; void once a phase is made or joined."""
+        self._now = time.perf_counter_ns()
+
+    def settle(self, now_ns: int | None = None) -> None:
+        """Bring the phases' times up to ``now_ns`` of ``time.perf_counter_ns``."""
+        now = time.perf_counter_ns() if now_ns is None else now_ns
+        passed, self._now = now - self._now, now
+        phase = self.current
+        phase.time_ns += passed
+        phase.step_ns += passed
+        if phase.in_every_step_of is not None:
+            phase.in_every_step_of.step_ns += passed
+
+    def _make(self, kind: PhaseKind, loop: Loop | None = None) -> Phase:
+        phase = Phase(len(self.phases), kind, loop)
+        phase.join(self.phases)
+        self.phases.append(phase)
+        return phase
+
+    def _new(self, kind: PhaseKind, loop: Loop | None, nest: Nest, keyed: bool = True) -> Phase:
+        if len(self.phases) >= MAX_PHASES:
+            phase = next((p for p in reversed(self.phases) if p.kind == kind and not p.folded_into), self.phases[-1])
+        else:
+            phase = self._make(kind, loop)
+            show_place(phase, nest, loop)
+            phase.by_batch = keyed and loop in self._batches and loop not in self._ahead
+            self._share_functions()
+        if keyed:
+            self._by_loop[loop] = phase
+        name_phases(self.phases)
+        self._decisions.clear()
+        return phase
+
+    def _share_functions(self) -> None:
+        codes = [phase.loop.code for phase in self.phases if phase.loop is not None]
+        for phase in self.phases:
+            if phase.loop is not None:
+                code = phase.loop.code
+                phase.owns_function = code.co_name != "<module>" and codes.count(code) == 1
+
+    def _pseudo_phase(self, kind: PhaseKind) -> Phase:
+        if kind not in self._pseudo:
+            self._pseudo[kind] = self._make(kind)
+        return self._pseudo[kind]
+
+    def _begin(self, phase: Phase, frame_id: int) -> None:
+        phase.frame_id = frame_id
+        phase.times += 1
+
+    def _enter(self, phase: Phase) -> None:
+        before = self.current
+        self.settle()
+        if before.loops and not (before.loops & phase.around) and phase.loops:
+            before.frame_id = 0  # its loop is not around the next phase's: it is over
+        if phase.in_every_step_of is not before:
+            before.intruded = True
+        if phase.loop is None:
+            phase.times += 1
+        self.current = phase
+        self._listener.changed(before, phase)
+
+    def _make_train(self, phase: Phase) -> None:
+        phase.kind = "train"
+        self._trains.append(phase)
+        self._decisions.clear()
+        name_phases(self.phases)
+        if phase.source != "user":
+            phase.restart()
+            self._listener.better_source(phase)
+
+    def _seen_before(self, phase: Phase, owner: Any) -> bool:
+        seen = phase.seen
+        if len(seen) >= MAX_SEEN:
+            seen.clear()
+        count = seen.get(id(owner), 0) + 1
+        seen[id(owner)] = count
+        return count >= 2
+
+    def _choose(self, phase: Phase, source: CountedSource, owner: Any) -> None:
+        if phase.source not in ("none", source):
+            phase.restart()
+            phase.source = source
+            self._listener.better_source(phase)
+        phase.source = source
+        phase.owner = weakref.ref(owner) if owner is not None else None
+
+    def _count_batch(self, phase: Phase) -> None:
+        """The first call after each batch is between two steps."""
+        if phase.counted_batch == phase.batches:
+            return
+        phase.counted_batch = phase.batches
+        phase.source = "module"
+        self._boundary(phase)
+
+    def _boundary(self, phase: Phase) -> None:
+        self.settle()
+        if phase.steps:
+            phase.lengths.add(phase.step_ns)
+        phase.step_ns = 0
+        phase.steps += 1
+        if phase.kind == "train":
+            self._judge_nested(phase)
+        try:
+            self._listener.stepped(phase)
+        finally:
+            phase.intruded = False
+
+    def _judge_nested(self, train: Phase) -> None:
+        """Fold loops inside of each step of ``train`` that call little; mark those that call much."""
+        for phase in self.phases:
+            if not (phase.calls or phase.few or phase.many) or phase.kind == "train" or phase.in_every_step_of:
+                continue
+            if not phase.around & train.loops:
+                continue
+            calls, phase.calls = phase.calls, 0
+            phase.few = phase.few + 1 if 0 < calls < FEW else 0
+            phase.many = phase.many + 1 if calls >= FEW else 0
+            if phase.few >= SURE:
+                self._fold(phase, train)
+            elif phase.many >= SURE:
+                phase.in_every_step_of = train
+
+    def _fold(self, phase: Phase, into: Phase, whole: bool = True) -> None:
+        """Let ``phase`` be part of ``into``: with its loops, or with the calls made so far only."""
+        self.settle()
+        phase.folded_into = into
+        into.time_ns += phase.time_ns
+        for loop in [loop for loop, other in self._by_loop.items() if other is phase]:
+            del self._by_loop[loop]
+            if whole:
+                self._by_loop[loop] = into
+                into.loops |= phase.loops
+        phase.time_ns = phase.steps = phase.times = phase.frame_id = phase.calls = 0
+        phase.loops = set()
+        phase.around = set()
+        self._decisions.clear()
+        name_phases(self.phases)
+        self._listener.folded(phase, into)
+        if self.current is phase:
+            self._enter(into)

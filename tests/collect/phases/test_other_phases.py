@@ -1,0 +1,360 @@
+"""Evaluation, generation, the end of an epoch, checkpoints, and programs that train in a library."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
+
+from syncscope.collect.paths import Paths  # noqa: E402
+from syncscope.collect.phases import PhaseTracker  # noqa: E402
+from syncscope.collect.phases.book import MAX_PHASES  # noqa: E402
+from tests.collect.phases.following import X, Followed, following, learn, loader, model, sgd  # noqa: E402
+
+
+def test_evaluation_alone(run: Any) -> None:
+    net = model().eval()
+    with torch.no_grad():
+        for x in loader(6):
+            net(x)
+    assert run.sequence == ["evaluate"]
+    assert run.steps == {"evaluate": 5}
+
+
+def test_several_calls_for_one_batch_are_one_step(run: Any) -> None:
+    net, other = model().eval(), model().eval()
+    with torch.no_grad():
+        for x in loader(6):
+            net(x)
+            net(-x)
+            other(x)
+    assert run.steps == {"evaluate": 5}
+
+
+def test_generation_alone_counts_tokens(run: Any) -> None:
+    net = model().eval()
+
+    @torch.inference_mode()
+    def generate() -> None:
+        for _ in range(10):
+            net(X)
+
+    generate()
+    assert run.sequence == ["generate"]
+    assert run.steps == {"generate": 9}
+
+
+def test_generation_that_calls_the_model_before_its_loop_counts_texts(run: Any) -> None:
+    net = model().eval()
+
+    @torch.no_grad()
+    def generate() -> None:
+        net(X)
+        for _ in range(10):
+            net(X)
+
+    for _ in range(4):
+        generate()
+    assert run.sequence == ["generate"]
+    assert run.steps == {"generate": 3}
+
+
+def test_a_network_unrolled_over_time_counts_batches(run: Any) -> None:
+    cell = torch.nn.Linear(2, 2).eval()
+
+    def evaluate() -> None:
+        with torch.no_grad():
+            for x in loader(8):
+                for _ in range(5):
+                    x = cell(x)
+
+    evaluate()
+    assert run.better == ["evaluate"]  # the second batch showed that the outer loop is the evaluation's
+    assert run.steps == {"evaluate": 7}
+    assert run.tracker.phases[1].times == 1
+
+
+def test_modules_in_training_without_gradients_are_a_rollout(run: Any) -> None:
+    net = model()
+    with torch.no_grad():
+        for _ in range(5):
+            net(X)
+    assert run.steps == {"rollout": 4}
+
+
+def test_after_a_function_that_evaluates_the_program_trains_again(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    places = []
+
+    def evaluate() -> None:
+        net.eval()
+        with torch.no_grad():
+            for x in loader(4):
+                net(x)
+                places.append(run.here())
+        places.append(run.here())  # the rest of the function is part of the evaluation
+        net.train()
+
+    for number in range(9):
+        learn(net, optimizer)
+        if number % 3 == 2:
+            evaluate()
+            places.append(run.here())
+    assert places == [*["evaluate"] * 5, "train"] * 3
+
+
+def test_an_evaluation_in_the_function_that_trains_ends_with_its_loop(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    places = []
+    for _ in range(3):
+        for x in loader(2):
+            learn(net, optimizer, x)
+        with torch.no_grad():
+            for x in loader(4):
+                net(x)
+        places.append(run.here())
+    assert places == ["epoch end"] * 3
+
+
+def test_another_thread_does_not_end_a_phase(run: Any) -> None:
+    import threading
+
+    net = model().eval()
+    kinds: list[str] = []
+    learn(model(), sgd(model()))
+    with torch.no_grad():
+        for x in loader(3):
+            net(x)
+            thread = threading.Thread(target=lambda: kinds.append(run.here()))
+            thread.start()
+            thread.join()
+    assert kinds == ["evaluate"] * 3
+
+
+def test_the_end_of_an_epoch_lasts_until_the_next_event(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    places = []
+    for _ in range(3):
+        for x in loader(3):
+            learn(net, optimizer, x)
+            places.append(run.here())
+        places.append(run.here())
+    assert places == ["train", "train", "train", "epoch end"] * 3
+    assert run.phase("train").times == 3
+
+
+def test_an_iterator_that_begins_again_is_one_training(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    batches = loader(3)
+    iterator = iter(batches)
+    for _ in range(10):
+        try:
+            x = next(iterator)
+        except StopIteration:
+            iterator = iter(batches)
+            x = next(iterator)
+        learn(net, optimizer, x)
+    assert run.steps == {"train": 9}
+    assert run.tracker.current.kind == "train"
+
+
+def test_a_loader_that_reads_ahead_ends_after_the_last_step(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def ahead(batches: Any) -> Any:
+        iterator = iter(batches)
+        batch = next(iterator)
+        for following in iterator:
+            yield batch
+            batch = following
+        yield batch
+
+    places = []
+    for _ in range(3):
+        for x in ahead(loader(4)):
+            learn(net, optimizer, x)
+        places.append(run.here())
+    assert places == ["epoch end"] * 3
+    assert run.steps == {"train": 11}
+
+
+def test_saving_is_a_checkpoint(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    class Place(io.BytesIO):
+        def write(self, data: Any) -> int:
+            places.append(run.here())
+            return super().write(data)
+
+    places: list[str] = []
+    for number in range(6):
+        learn(net, optimizer)
+        if number == 3:
+            torch.save(net.state_dict(), Place())
+            assert run.here() == "train"
+    assert set(places) == {"checkpoint"}
+    assert run.sequence == ["train", "checkpoint", "train"]
+    assert run.intruded == [("train", 4)]
+
+
+def test_saving_that_fails_is_over(run: Any) -> None:
+    with pytest.raises(Exception, match="."):
+        torch.save(model(), 3)
+    assert run.tracker.current.kind == "start"
+
+
+def test_user_steps_win(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    for number in range(12):
+        learn(net, optimizer)
+        if number % 3 == 2:
+            run.signals.user_step()
+    assert run.better == ["train"]
+    assert run.phase("train").source == "user"
+    assert run.steps == {"train": 4}
+
+
+def test_user_steps_without_any_module(run: Any) -> None:
+    for _ in range(4):
+        X.sum()
+        run.signals.user_step()
+    assert run.steps == {"other": 4}
+
+
+def test_steps_by_time(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    for number in range(9):
+        learn(net, optimizer)
+        if number % 4 == 3:
+            run.signals.tick()
+    assert run.phase("train").source == "seconds"
+    assert run.steps == {"train": 2}
+
+
+def test_a_library_that_runs_the_loops_is_shown_where_the_user_calls_it(tmp_path: Path) -> None:
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "trainer.py").write_text(
+        "def evaluation_loop(net, batches):\n"
+        "    for x in batches:\n"
+        "        net(x)\n"
+        "def fit(net, optimizer, batches):\n"
+        "    net.eval()\n"
+        "    evaluation_loop(net, batches)\n"
+        "    net.train()\n"
+        "    while not training_epoch(net, optimizer, batches):\n"
+        "        pass\n"
+        "def training_epoch(net, optimizer, batches):\n"
+        "    for x in batches:\n"
+        "        net(x).sum().backward()\n"
+        "        optimizer.step()\n"
+        "    return True\n"
+    )
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "train.py").write_text("def main(fit, *given):\n    fit(*given)\n")
+    library: dict[str, Any] = {}
+    user: dict[str, Any] = {}
+    for name, space in (("library/trainer.py", library), ("user/train.py", user)):
+        exec(compile((tmp_path / name).read_text(), str(tmp_path / name), "exec"), space)
+
+    class OutsideIsLibrary(Paths):
+        def is_user(self, file: str) -> bool:
+            return file.startswith(self.root)
+
+    run = Followed()
+    run.tracker = PhaseTracker(run, OutsideIsLibrary(tmp_path / "user"))
+    run.signals = type(run.signals)(run.tracker)
+    run.signals.attach(torch)
+    net = model()
+    try:
+        user["main"](library["fit"], net, sgd(net), [X] * 7)
+    finally:
+        run.signals.detach()
+    assert run.sequence == ["evaluate", "train"]
+    places = [(phase.file, phase.line, phase.function) for phase in run.tracker.recorded()[1:]]
+    assert places == [("train.py", 2, "main")] * 2
+    assert run.steps == {"evaluate": 6, "train": 6}
+
+
+def test_names_tell_phases_of_one_kind_apart(run: Any) -> None:
+    net = model().eval()
+
+    def validate() -> None:
+        for _ in range(3):
+            net(X)
+        for _ in range(3):
+            net(X)
+
+    def sanity_check() -> None:
+        for _ in range(3):
+            net(X)
+
+    sanity_check()
+    assert [phase.name for phase in run.tracker.phases] == ["start", "evaluate"]
+    first = run.tracker.phases[1].slug
+    validate()
+    names = [phase.name for phase in run.tracker.phases[1:]]
+    assert names == ["evaluate in sanity_check", "evaluate in validate", "evaluate in validate 2"]
+    assert [first, *(phase.slug for phase in run.tracker.phases[2:])] == ["evaluate", "evaluate2", "evaluate3"]
+    assert run.tracker.phases[1].slug == first
+
+
+def test_endless_new_loops_take_constant_memory(run: Any) -> None:
+    net = model().eval()
+    for number in range(MAX_PHASES + 30):
+        space: dict[str, Any] = {"net": net, "x": X}
+        exec(compile(f"for _ in range(3): net(x)  # {number}", f"cell{number}.py", "exec"), space)
+    assert len(run.tracker.phases) <= MAX_PHASES + 2
+
+
+def test_time_is_exclusive_and_lengths_leave_out_what_intrudes() -> None:
+    import time
+
+    with following() as run:
+        net = model()
+        optimizer = sgd(net)
+
+        def evaluate() -> None:
+            net.eval()
+            for _ in range(4):
+                net(X)
+                time.sleep(0.01)
+            net.train()
+
+        for number in range(20):
+            learn(net, optimizer)
+            if number == 10:
+                evaluate()
+                run.here()
+    train, evaluation = run.phase("train"), run.phase("evaluate")
+    run.tracker.settle()
+    assert evaluation.time_ns >= 40e6
+    assert train.time_ns < 40e6
+    assert train.lengths.p95() < 10e6
+    recorded = run.tracker.recorded()
+    assert recorded[train.number].median_ns == train.lengths.median()
+    assert recorded[train.number].time_ns == train.time_ns
+
+
+def test_the_programs_exit_passes_from_a_step_to_the_program(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(phase: Any) -> None:
+        raise SystemExit(0)
+
+    net = model()
+    optimizer = sgd(net)
+    learn(net, optimizer)
+    monkeypatch.setattr(run, "stepped", stop)
+    with pytest.raises(SystemExit):
+        for _ in range(3):
+            learn(net, optimizer)
