@@ -234,7 +234,7 @@ def _on_terminate(session: Session) -> Callable[..., None] | None:
         try:
             if os.getpid() == session.request.top:
                 session.collector.close()
-                _summary(session)
+                _summary(session, patience=0)
         finally:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
@@ -243,14 +243,17 @@ def _on_terminate(session: Session) -> Callable[..., None] | None:
     return terminate
 
 
-def _summary(session: Session) -> bool:
-    """Write the reports and print the summary on stderr. Returns whether anything was recorded."""
+def _summary(session: Session, patience: float | None = None) -> bool:
+    """Write the reports and print the summary on stderr. Returns whether anything was recorded.
+
+    Other processes of the program that are still being recorded get ``patience`` seconds to end.
+    """
     from syncscope.collect.children.presence import wait_for_others
     from syncscope.collect.files import count_processes
     from syncscope.session import PATIENCE, write_reports
 
     collector, folder, run = session.collector, session.folder, session.request.run
-    wait_for_others(folder, run, PATIENCE)
+    wait_for_others(folder, run, PATIENCE if patience is None else patience)
     processes = count_processes(folder, run)
     for note in collector.notes:
         if collector.path is not None:
