@@ -41,8 +41,14 @@ def lives(process: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:  # it is another user's
-        pass
-    return True
+        return True
+    try:
+        state = (
+            Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+        )
+    except (OSError, IndexError):  # not Linux
+        return True
+    return state not in "ZX"  # it ended, and its parent has not asked how
 
 
 def _sign(folder: Path, run: str) -> Path:
