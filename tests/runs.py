@@ -33,7 +33,8 @@ def with_run(
     **run: Any,
 ) -> dict[str, Any]:
     """The document of a recording, one phase of whose run had ``steps`` steps. Every place that PyTorch warned of, or
-    that was a call in ``COUNTED``, waited as often as in the recorded steps in every ``every``-th of them.
+    that was a call in ``COUNTED``, waited as often as in the recorded steps in every ``every``-th of them. Copies with
+    ``non_blocking=True`` are left out: those of pinned memory do not wait.
     ``phases`` and ``waits`` are more of the run's."""
     recording = document["syncscope"]
     recorded = len(recording["steps"]["boundaries_ns"]) - 1
@@ -48,9 +49,10 @@ def with_run(
         {
             "phase": 0, "stack": stack, "kind": kind, "name": name, "expected": expected,
             "count": times * waiting // recorded, "steps": waiting, "squares": (times // recorded) ** 2 * waiting,
-            "first_step": 0, "last_step": steps - 1, **_copied(name, _running(recording, stack)),
+            "first_step": 0, "last_step": steps - 1, **_copied(name),
         }
         for (stack, kind, name, expected), times in seen.items()
+        if "non_blocking=True" not in _running(recording, stack)
     ]  # fmt: skip
     first = {
         "name": phase, "kind": "train", "steps": steps, "counted_steps": steps, "recorded": True,
@@ -67,11 +69,11 @@ def _running(recording: dict[str, Any], stack: int) -> str:
     return recording["frames"][recording["stacks"][stack][-1]]["expression"] or ""
 
 
-def _copied(name: str, expression: str) -> dict[str, Any]:
+def _copied(name: str) -> dict[str, Any]:
     """What is counted of a conversion: the fixtures' memory is pageable where they wait."""
     if name not in CONVERSIONS:
         return {}
-    return {"direction": CONVERSIONS[name], "pageable": True, "non_blocking": "non_blocking=True" in expression}
+    return {"direction": CONVERSIONS[name], "pageable": True}
 
 
 def write(path: Path, document: dict[str, Any]) -> Path:

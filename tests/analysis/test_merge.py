@@ -12,6 +12,7 @@ from syncscope.analysis.merge import merge
 from syncscope.schema.findings import ordered
 from syncscope.schema.ranks import Unread
 from syncscope.schema.report import Collective, Delay, Meetings, NotChecked, Report, Stale
+from syncscope.schema.run import Run
 from tests.report import sample
 
 
@@ -30,6 +31,18 @@ def test_findings_point_at_their_trace_in_the_joined_list() -> None:
     assert all(joined.traces[finding.trace].rank == finding.rank for finding in joined.findings)
     assert all(joined.traces[entry.trace].rank == entry.rank for entry in joined.not_checked)
     assert len(joined.findings) == 3 * len(sample.findings())
+
+
+def test_processes_of_a_run_are_counted_once_however_many_phases_they_recorded() -> None:
+    def of_run(number: int, run: str) -> Report:
+        base = rank(number)
+        known = Run(id=run, seconds=1.0, complete=True, stopped=False, steps=1, counted=None, pid=100 + number)
+        return msgspec.structs.replace(base, traces=(msgspec.structs.replace(base.traces[0], run=known),))
+
+    reports = [of_run(0, "a"), of_run(0, "a"), of_run(1, "a"), of_run(0, "b"), rank(2)]
+    joined = merge(reports)
+    assert [info.run and info.run.processes for info in joined.traces] == [2, 2, 2, 1, None]
+    assert joined == merge([merge(reports[:2]), merge(reports[2:])])
 
 
 def test_grouping_does_not_matter() -> None:

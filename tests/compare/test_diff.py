@@ -98,3 +98,47 @@ def test_of_several_ranks_the_slowest_step_and_the_most_waits_count() -> None:
     found = diff(timed(5, 6), report(finding("a", 1.0), finding("a", 2.0, trace=1), traces=ranks))
     assert found.step is not None and found.step.after == 9
     assert found.changes[0].after == 2.0
+
+
+def counted(*findings: Finding, **changes: Any) -> Report:
+    """A report whose run was counted."""
+    base = report(*findings, **changes)
+    infos = tuple(msgspec.structs.replace(info, has=(*info.has, "counts")) for info in base.traces)
+    return msgspec.structs.replace(base, traces=infos)
+
+
+def over_run(key: str, often: float, phase: str = "train", **changes: Any) -> Finding:
+    """A finding that occurs so often a step over 1000 steps, and in one of five recorded steps."""
+    run = {"run_per_step": often, "run_per_step_low": often, "run_per_step_high": often, "phase": phase}
+    return finding(key, occurrences=round(often * 1000), **{"per_step": 0.2, **run, **changes})
+
+
+def test_counted_runs_are_compared_by_their_own_frequency_phase_by_phase() -> None:
+    before = counted(over_run("a", 0.1), over_run("a", 1.0, "evaluate"), over_run("b", 0.1))
+    after = counted(
+        over_run("a", 0.5), over_run("a", 1.0, "evaluate"), over_run("b", 0.1), over_run("b", 1, "generate")
+    )
+    assert kinds(before, after) == [("more", "a", 0.1, 0.5), ("new", "b", 0.0, 1.0)]
+    assert [change.finding.phase for change in diff(before, after).changes] == ["train", "generate"]
+    assert diff(before, after).same == 2
+
+
+def test_frequencies_within_their_intervals_are_the_same() -> None:
+    sampled = over_run("a", 0.3, run_per_step_low=0.15, run_per_step_high=0.45)
+    assert kinds(counted(over_run("a", 0.2)), counted(sampled)) == []
+    assert kinds(counted(over_run("a", 0.1)), counted(sampled)) == [("more", "a", 0.1, 0.3)]
+
+
+def test_against_a_report_without_a_count_only_recorded_steps_are_compared() -> None:
+    after = counted(over_run("a", 0.1), over_run("b", 1.0, site_source="count", per_step=None))
+    assert kinds(report(finding("a", 0.2)), after) == []
+    assert kinds(after, report(finding("a", 1.0))) == [("more", "a", 0.2, 1.0)]
+
+
+def test_a_wait_whose_rule_became_known_is_the_same_wait() -> None:
+    unknown = over_run("a", 1.0, rule="SYN100", fingerprint="other", site_source="count", per_step=None)
+    assert kinds(counted(unknown), counted(over_run("a", 1.0))) == []
+    assert kinds(counted(over_run("a", 1.0)), counted(unknown)) == []
+    assert kinds(counted(unknown), counted(over_run("a", 2.0))) == [("more", "a", 1.0, 2.0)]
+    elsewhere = over_run("a", 1.0, "evaluate")
+    assert [kind for kind, *_ in kinds(counted(unknown), counted(elsewhere))] == ["new", "fixed"]

@@ -102,6 +102,18 @@ def test_ranks_are_compared_where_they_do_not_have_the_same_findings():
     assert peers_to_compare([first, unfit]) == (first, unfit)
 
 
+def test_each_phase_of_the_ranks_is_compared_on_its_own():
+    phases = [
+        msgspec.structs.replace(peer(rank(number, 100), *(("read",) if number == 0 else ())), phase=phase)
+        for phase in ("train", "evaluate")
+        for number in (0, 1)
+    ]
+    assert peers_to_compare(phases) == tuple(phases)
+    alike = [msgspec.structs.replace(one, findings=()) if one.phase == "evaluate" else one for one in phases]
+    assert [one.phase for one in peers_to_compare(alike)] == ["train", "train"]
+    assert peers_to_compare(phases[::3]) == ()
+
+
 def saved_us(program: Program, *, on_one_rank: bool) -> float:
     reads = {int(item): Edit(free=True) for item in np.flatnonzero(program.items.wait)[::2]}
     order = [number % STEPS for number in range(4 * STEPS)]

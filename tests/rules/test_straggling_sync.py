@@ -22,12 +22,13 @@ def rank(
     clock: float = 0,
     first: int = 0,
     group: str = "0",
+    phase: str | None = None,
 ) -> TraceBuilder:
     """Steps of 2000 µs, in each of which the ranks meet in an all-reduce that ends at ``ends``. One comes to it at 410
     and ``late``, after 100 of compute, a gap of ``late`` (behind a wait, or one in which it ``works`` on), and 300 of
     compute. The clock of the rank is ahead by ``clock``; its first recorded step has number ``first``."""
     builder = TraceBuilder(rank=number, world_size=2)
-    builder.recording(*(2000 * i + clock for i in range(len(late) + 1)), first=first)
+    builder.recording(*(2000 * i + clock for i in range(len(late) + 1)), first=first, phase=phase)
     for step, (more, end) in enumerate(zip(late, ends, strict=False)):
         at = 2000.0 * step + clock
         comes = at + 410 + more
@@ -180,3 +181,21 @@ def test_a_selection_without_it_drops_the_table_too():
     views = [Timeline(builder.trace()) for builder in (EARLY, rank(1, 500, 500, 500))]
     report = analyze_timelines(views, select=["SYN"])
     assert all(info.meetings is None for info in report.traces)
+
+
+def test_ranks_are_compared_in_the_same_phase():
+    late = (500.0, 500.0, 500.0)
+    training = rank(0, 0, 0, 0, phase="train"), rank(1, *late, phase="train")
+    evaluation = rank(0, *late, phase="evaluate"), rank(1, 0, 0, 0, phase="evaluate")
+    (found,) = stragglers(*training)
+    assert (found.rank, found.phase) == (1, "train")
+    assert {(one.rank, one.phase) for one in stragglers(*training, *evaluation)} == {(1, "train"), (0, "evaluate")}
+    assert stragglers(training[0], evaluation[0]) == []
+
+
+def test_the_report_compares_the_ranks_of_training():
+    evaluation = [rank(n, 0, 0, 0, phase="evaluate").phase("evaluate", steps=9).run() for n in (0, 1)]
+    training = [rank(n, 0, 0, 0, phase="train").phase("train", steps=9).run() for n in (0, 1)]
+    between = joined(*evaluation, *training).between_ranks
+    assert between is not None
+    assert [row.trace for row in between.ranks] == [2, 3]

@@ -65,6 +65,24 @@ def test_an_event_that_was_never_recorded_is_not_waited_for() -> None:
     assert len(disagreements(trace.call("cudaEventRecord", 40, 2))) == 1
 
 
+def test_a_line_that_waits_in_every_step_of_the_run_speaks_of_its_wait() -> None:
+    def counting(steps: int = 50) -> TraceBuilder:
+        trace = TraceBuilder().recording(0, 100, 200, phase="train").launch("k", call=(10, 2), runs=(15, 5))
+        trace.launch("k", call=(110, 2), runs=(115, 5)).stream_sync(20, 10).warning(31, LINE).stream_sync(
+            130, 10
+        ).warning(141, LINE)
+        return trace.phase("train", steps=50).counted(0, steps, LINE).run()
+
+    def without_waits(trace: TraceBuilder) -> TraceBuilder:
+        trace._sites.clear()
+        return drop(trace, lambda cat, name: "Synchronize" in name)
+
+    assert disagreements(counting()) == []
+    text = "a line waited in every step of the run, and the trace does not hold the wait"
+    assert disagreements(without_waits(counting())) == [("runtime", text)]
+    assert disagreements(without_waits(counting(49))) == []  # the recorded steps may be the others
+
+
 def test_a_row_of_a_sync_speaks_of_its_call() -> None:
     trace = drop(traces.clean().stream_sync(50, 30, record=True), lambda cat, name: name == "cudaStreamSynchronize")
     ((lost, text),) = disagreements(trace)

@@ -1,0 +1,224 @@
+"""How often findings occur over a counted run, and the lines that no window recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.json import encode
+
+from syncscope.analysis.analyze import analyze_timelines
+from syncscope.rules import find
+from syncscope.rules.base.counted import Frequency, quantile
+from syncscope.schema.findings import Finding, fingerprint
+from syncscope.schema.report import Report
+from syncscope.timeline import Timeline
+from syncscope.trace.reader import read_bytes
+from tests.builders import FrameSpec, TraceBuilder
+from tests.rules.scenes import findings, line, waiting
+from tests.runs import document_of, with_run
+
+ITEM = line(5, "loss.item()")
+
+
+def report_of(document: dict[str, Any]) -> Report:
+    return analyze_timelines([Timeline(read_bytes(encode(document), "trace.json"))])
+
+
+def only_counted(*stack: FrameSpec, count: int = 100, **wait: Any) -> list[Finding]:
+    """The findings of a run of 100 training steps that waited at one stack, without a window."""
+    builder = TraceBuilder().phase("train", steps=100).counted(0, count, *stack, **wait)
+    return findings(builder.run())
+
+
+def recorded(*, steps: int = 5, every: int = 1) -> TraceBuilder:
+    """Steps of 100 µs, of which every so many read a value."""
+    builder = TraceBuilder().recording(*(100 * i for i in range(steps + 1)), phase="train")
+    for step in range(0, steps, every):
+        waiting(builder, 100 * step + 5, "aten::item").warning(100 * step + 75, ITEM)
+    return builder
+
+
+@pytest.mark.parametrize("case", ["item_logging", "explicit_sync", "print_tensor", "generate", "round_trip"])
+def test_a_run_that_went_on_as_recorded_has_the_frequencies_of_the_window(case: str) -> None:
+    report = report_of(with_run(document_of(case)))
+    about_waits = [finding for finding in report.findings if finding.rule.startswith("SYN")]
+    assert about_waits
+    for finding in about_waits:
+        assert finding.site_source == "hook"
+        assert finding.run_per_step == finding.run_per_step_low == finding.run_per_step_high
+        assert finding.run_per_step == pytest.approx(finding.per_step)
+        assert finding.occurrences == round((finding.per_step or 0) * 100)
+        assert finding.run_saving_ms_per_step == pytest.approx(finding.saving_ms_per_step, abs=1e-6)
+        assert (finding.phase, finding.run_steps) == ("train", (0, 99))
+
+
+def test_what_is_rare_over_the_run_blocks_and_saves_as_much_less() -> None:
+    often, seldom = (report_of(with_run(document_of("item_logging"), every=every)).findings[0] for every in (1, 10))
+    assert (often.run_per_step, seldom.run_per_step) == (1.0, 0.1)
+    assert often.stall_ms_per_step is not None and often.saving_ms_per_step is not None
+    assert seldom.run_stall_ms_per_step == pytest.approx(often.stall_ms_per_step / 10, abs=1e-6)
+    assert seldom.run_saving_ms_per_step == pytest.approx(often.saving_ms_per_step / 10, abs=1e-6)
+    assert (seldom.per_step, seldom.stall_ms_per_step) == (often.per_step, often.stall_ms_per_step)
+
+
+def test_two_rules_at_one_place_have_one_frequency() -> None:
+    report = report_of(with_run(document_of("round_trip"), every=4))
+    at_place = [finding for finding in report.findings if finding.rule in ("SYN101", "CPY201")]
+    assert len(at_place) == 4
+    assert {finding.run_per_step for finding in at_place} == {0.25}
+
+
+def test_rules_that_are_not_about_waits_have_the_phase_alone() -> None:
+    report = report_of(with_run(document_of("item_logging")))
+    others = [finding for finding in report.findings if not finding.site and finding.site_source != "count"]
+    assert all((finding.phase, finding.run_per_step) == ("train", None) for finding in others)
+
+
+def test_two_ops_of_one_line_share_its_waits_as_they_did_in_the_window() -> None:
+    builder = TraceBuilder().recording(0, 400, 800, phase="train")
+    for start in (0, 400):
+        waiting(builder, start + 5, "aten::item").warning(start + 75, line(5, "f(x)"))
+        waiting(builder, start + 105, "aten::nonzero").warning(start + 175, line(5, "f(x)"))
+    builder.phase("train", steps=10).counted(0, 20, line(5, "f(x)"), steps=10).run()
+    assert [(one.rule, one.run_per_step) for one in findings(builder, "SYN102", "SYN103")] == [
+        ("SYN103", 1.0),
+        ("SYN102", 1.0),
+    ]
+
+
+def test_measured_time_counts_more_than_that_of_the_window() -> None:
+    builder = TraceBuilder().recording(0, 100, 200, phase="train")
+    for start in (0, 100):
+        builder.device_sync(start + 10, 20).entry("torch.cuda.synchronize", start + 9, start + 31, line(9, "sync()"))
+    builder.phase("train", steps=10)
+    builder.counted(0, 5, line(9, "sync()"), name="torch.cuda.synchronize", blocked_ns=50_000_000).run()
+    (found,) = findings(builder, "SYN105")
+    assert (found.run_per_step, found.run_stall_ms_per_step, found.stall_ms_per_step) == (0.5, 5.0, 0.02)
+
+
+class TestLinesWithoutAWindow:
+    @pytest.mark.parametrize(
+        ("stack", "wait", "rule"),
+        [
+            (line(1, "loss.item()"), {}, "SYN102"),
+            (line(1, "float(loss)"), {}, "SYN102"),
+            (line(1, "done"), {}, "SYN102"),
+            (line(1, "mask.nonzero()"), {}, "SYN103"),
+            (line(1, "x.masked_select(m)"), {}, "SYN103"),
+            (line(1, "x.unique()"), {}, "SYN103"),
+            (line(1, "x.tolist()"), {}, "SYN101"),
+            (line(1, "x.cuda()"), {}, "SYN101"),
+            (line(1, "torch.cuda.synchronize()"), {"name": "torch.cuda.synchronize"}, "SYN105"),
+            (line(1, "done.synchronize()"), {"name": "Event.synchronize"}, "SYN105"),
+            (line(1, "free()"), {"name": "torch.cuda.empty_cache"}, "SYN106"),
+            (line(1, "move(x)"), {"name": "Tensor.to", "direction": "HtoD"}, "SYN101"),
+            (
+                line(1, "x.to(d, non_blocking=True)"),
+                {"name": "Tensor.to", "direction": "HtoD", "pageable": True, "non_blocking": True},
+                "CPY201",
+            ),
+            (line(1, "torch.linalg.eigh(a)"), {"name": "torch.linalg.eigh"}, "SYN109"),
+            (line(1, "dist.barrier()"), {"name": "ProcessGroup.barrier"}, "SYN110"),
+            (line(1, "metrics.update(x)"), {}, "SYN100"),
+        ],
+    )
+    def test_have_the_rule_that_their_call_or_expression_tells(
+        self, stack: FrameSpec, wait: dict[str, Any], rule: str
+    ) -> None:
+        (found,) = only_counted(stack, **wait)
+        assert (found.rule, found.site_source, found.count, found.per_step) == (rule, "count", 0, None)
+        assert (found.run_per_step, found.occurrences, found.phase) == (1.0, 100, "train")
+        assert found.saving_ms_per_step is None and found.fix
+
+    def test_a_print_is_one_finding_at_the_line_that_prints(self) -> None:
+        inside = "<site-packages>/torch/_tensor_str.py"
+        builder = TraceBuilder().phase("train", steps=100)
+        for number, count in ((120, 100), (150, 100), (160, 700)):
+            stack = (line(7, "print(x)"), (inside, 700, "_str", "f()"), (inside, number, "__init__", "v.item()"))
+            builder.counted(0, count, *stack, steps=100)
+        (found,) = findings(builder.run())
+        assert (found.rule, found.run_per_step, found.at and found.at.line) == ("SYN104", 1.0, 7)
+
+    def test_the_attribution_window_knows_more_than_the_expression(self) -> None:
+        builder = TraceBuilder().phase("train", steps=100).counted(0, 10, line(3, "f(x)"))
+        builder.attribution(line(3, "f(x)"), ops=["aten::index", "aten::nonzero"]).run()
+        assert [one.rule for one in findings(builder)] == ["SYN103"]
+
+    def test_have_the_fingerprint_that_a_window_would_have_given(self) -> None:
+        (seen,) = findings(recorded(), "SYN102")
+        (counted,) = only_counted(ITEM)
+        assert counted.fingerprint == seen.fingerprint == fingerprint("SYN102", "train.py", "step", "loss.item()")
+
+    def test_stand_beside_those_that_a_window_saw(self) -> None:
+        builder = recorded().phase("train", steps=100).counted(0, 100, ITEM).counted(0, 1, line(9, "x.cpu()")).run()
+        seen, unseen = findings(builder, "SYN101", "SYN102")
+        assert (seen.site_source, seen.run_per_step) == ("hook", 1.0)
+        assert (unseen.site_source, unseen.per_step, unseen.run_per_step) == ("count", 0.0, 0.01)
+        assert "counted 1 time in 100 steps of train; no window recorded it" in unseen.message
+
+    def test_that_may_wait_are_notes(self) -> None:
+        (found,) = only_counted(line(3, "nms(x)"), name="torch.ops", may_wait=True)
+        assert (found.rule, found.severity) == ("SYN100", "note")
+        assert "may wait" in found.message
+
+    def test_that_wait_in_the_first_step_alone_are_notes(self) -> None:
+        (found,) = only_counted(ITEM, count=1, first_step=0, last_step=0)
+        assert (found.severity, found.run_steps) == ("note", (0, 0))
+
+    def test_expected_ones_keep_the_reason(self) -> None:
+        (found,) = only_counted(ITEM, expected="the log")
+        assert (found.status, found.reason) == ("expected", "the log")
+
+    def test_of_a_phase_without_steps_are_counted_each_time_that_it_ran(self) -> None:
+        builder = TraceBuilder().phase("epoch end", times=4).counted(0, 8, ITEM).run()
+        (found,) = findings(builder)
+        assert (found.run_per_step, found.occurrences, found.run_steps) == (2.0, 8, None)
+
+    def test_of_a_phase_with_a_file_of_its_own_are_left_to_that_file(self) -> None:
+        builder = recorded().phase("train", steps=100, recorded=True).phase("evaluate", steps=9, recorded=True)
+        builder.phase("generate", steps=9).counted(0, 100, ITEM).counted(1, 9, ITEM).counted(2, 9, ITEM)
+        assert [one.phase for one in findings(builder.run(), "SYN102")] == ["train", "generate"]
+        assert [one.phase for one in findings(builder.run(main=False), "SYN102")] == ["train"]
+
+
+def test_a_line_that_a_window_saw_and_nothing_certain_counted_keeps_its_own_frequency_alone() -> None:
+    builder = recorded().phase("train", steps=100).counted(0, 900, ITEM, name="torch.ops", may_wait=True).run()
+    (found,) = findings(builder, "SYN102")
+    assert (found.per_step, found.run_per_step) == (1.0, None)
+
+
+def test_sampled_steps_give_an_interval_that_holds_the_frequency() -> None:
+    # Two waits in each of 10 of the 100 steps that were counted of 400.
+    builder = TraceBuilder().phase("train", steps=400, counted_steps=100, one_in=4.0)
+    builder.counted(0, 20, ITEM, steps=10, squares=40).run()
+    (found,) = findings(builder)
+    deviation = ((40 - 20**2 / 100) / 99 / 100 * (1 - 100 / 400)) ** 0.5
+    assert found.run_per_step == 0.2
+    assert found.run_per_step_low == pytest.approx(0.2 - 1.984 * deviation, rel=1e-3)
+    assert found.run_per_step_high == pytest.approx(0.2 + 1.984 * deviation, rel=1e-3)
+    assert found.occurrences == 80
+    assert "about 80 times in 400 steps of train, by those of 100 of them" in found.message
+
+
+def test_one_sampled_step_gives_no_interval() -> None:
+    builder = TraceBuilder().phase("train", steps=400, counted_steps=1, one_in=400.0).counted(0, 1, ITEM).run()
+    (found,) = findings(builder)
+    assert (found.run_per_step, found.run_per_step_low, found.run_per_step_high) == (1.0, None, None)
+
+
+@pytest.mark.parametrize(("freedom", "expected"), [(3, 3.182), (10, 2.228), (30, 2.042), (10_000, 1.960)])
+def test_the_quantile_is_that_of_students_distribution(freedom: int, expected: float) -> None:
+    assert quantile(freedom) == pytest.approx(expected, rel=0.01)
+
+
+def test_bounds_never_fall_below_nothing() -> None:
+    assert Frequency(0.1, 1.0, 50).bounds[0] == 0.0
+
+
+def test_without_a_window_only_rules_about_waits_are_checked() -> None:
+    builder = TraceBuilder().phase("train", steps=100).run()
+    _, not_checked = find(Timeline(builder.trace()))
+    codes = {entry.rule for entry in not_checked}
+    assert {"OVL301", "LCH501", "HAZ401"} <= codes
+    assert not codes & {"SYN100", "SYN101", "SYN102", "SYN105", "SYN109", "CPY201"}

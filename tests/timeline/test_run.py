@@ -1,0 +1,68 @@
+"""The run of a process, as the report has it."""
+
+from __future__ import annotations
+
+from syncscope.schema.counting import RunBin
+from syncscope.schema.run import Run
+from syncscope.timeline import Timeline
+from tests.builders import PID, TraceBuilder
+from tests.rules.scenes import line
+
+
+def run_of(builder: TraceBuilder) -> Run:
+    run = Timeline(builder.trace()).info().run
+    assert run is not None
+    return run
+
+
+def program() -> TraceBuilder:
+    """Eight seconds of training, half of whose steps were counted, and one of evaluation."""
+    builder = TraceBuilder().recording(pid=PID)
+    builder.phase(
+        "train", steps=80, counted_steps=40, one_in=2.0, time_ns=8_000_000_000, median_ns=100_000_000,
+        p95_ns=120_000_000, file="train.py", line=42, function="main", recorded=True,
+    )  # fmt: skip
+    builder.phase("evaluate", steps=10, times=2, time_ns=1_000_000_000)
+    builder.counted(0, 60, line(5, "f(x)")).counted(0, 9, line(6, "nms(x)"), name="torch.ops", may_wait=True)
+    return builder.counted(1, 5, line(5, "f(x)"))
+
+
+def test_phases_have_their_share_steps_and_certain_waits() -> None:
+    train, evaluate = run_of(program().run()).phases
+    assert (train.where, train.share, train.waits_per_step) == ("train.py:42 main", 0.8, 1.5)
+    assert train.step_ms is not None and (train.step_ms.median, train.step_ms.p95) == (100.0, 120.0)
+    assert (evaluate.where, evaluate.times, evaluate.step_ms, evaluate.waits_per_step) == (None, 2, None, 0.5)
+
+
+def test_a_run_has_the_steps_of_training() -> None:
+    run = run_of(program().run(overhead_share=0.004, processes_on_device=2))
+    assert (run.steps, run.seconds, run.pid, run.shared_device, run.processes) == (80, 10.0, PID, True, 1)
+    assert run.counted is not None and (run.counted.one_in, run.counted.overhead_share) == (2.0, 0.004)
+
+
+def test_without_training_it_has_those_of_the_longest_phase_with_steps() -> None:
+    builder = TraceBuilder().phase("start", time_ns=9_000_000_000).phase("evaluate", steps=7).phase("generate", steps=9)
+    assert run_of(builder.run()).steps == 7
+
+
+def test_what_was_not_counted_or_not_known_is_null() -> None:
+    run = run_of(program().launch("k", call=(1, 2), runs=(5, 5)).run(counted=False))
+    assert (run.counted, run.shared_device) == (None, None)
+    assert [phase.waits_per_step for phase in run.phases] == [None, None]
+    assert run_of(program().run(processes_on_device=0)).shared_device is False
+
+
+def test_stretches_have_waits_by_their_counted_steps() -> None:
+    bins = (
+        RunBin(start_ns=0, length_ns=10**9, phase=0, steps=8, counted_steps=4, waits=6),
+        RunBin(start_ns=10**9, length_ns=10**9, phase=1, steps=0, counted_steps=0, waits=3, windows=True),
+    )
+    first, second = run_of(program().run(bins=bins)).stretches
+    assert (first.start_s, first.seconds, first.phase, first.waits_per_step) == (0.0, 1.0, 0, 1.5)
+    assert (second.phase, second.waits_per_step, second.windows) == (1, None, True)
+
+
+def test_a_killed_program_and_places_that_were_not_kept_are_warned_of() -> None:
+    warnings = Timeline(program().run(complete=False, dropped=12).trace()).info().warnings
+    assert "the program was killed or had not ended: its first 10.0 s were counted" in warnings
+    assert "12 waits at further places were not kept" in warnings
