@@ -1,0 +1,318 @@
+"""The data that the public programs read, made of random numbers: ``python data.py DIR --programs CLONES``.
+
+Nothing is downloaded. Each maker fills one folder of ``DIR``; what is there already is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import pickle
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+LETTERS = 65
+"""Size of the alphabet of the character models."""
+
+
+def write_picture(path: Path, width: int, height: int, rng: np.random.Generator) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    coarse = (rng.random((height // 8 + 1, width // 8 + 1, 3)) * 255).astype(np.uint8)
+    Image.fromarray(coarse).resize((width, height)).save(path)
+
+
+def write_words(path: Path, words: int, rng: np.random.Generator, vocabulary: int = 2000) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    numbers = rng.integers(0, vocabulary, (words // 20, 20))
+    path.write_text("".join(" ".join(f"w{number}" for number in line) + "\n" for line in numbers))
+
+
+def write_idx(path: Path, values: np.ndarray) -> None:
+    """A file in MNIST's own format."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = struct.pack(">HBB", 0, 8, values.ndim) + struct.pack(">" + "I" * values.ndim, *values.shape)
+    path.write_bytes(head + values.astype(np.uint8).tobytes())
+
+
+def write_digits(folder: Path, train: int, test: int) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("MNIST", "FashionMNIST"):
+        for split, size in (("train", train), ("t10k", test)):
+            labels = rng.integers(0, 10, size)
+            pictures = rng.integers(0, 60, (size, 28, 28)) + labels[:, None, None] * 15
+            write_idx(folder / name / "raw" / f"{split}-images-idx3-ubyte", pictures)
+            write_idx(folder / name / "raw" / f"{split}-labels-idx1-ubyte", labels)
+
+
+def make_mnist(folder: Path) -> None:
+    """A tenth of MNIST's size."""
+    write_digits(folder, train=6400, test=1000)
+
+
+def make_mnist_whole(folder: Path) -> None:
+    write_digits(folder, train=60_000, test=10_000)
+
+
+def make_imagefolder(folder: Path) -> None:
+    rng = np.random.default_rng(1)
+    for split, size in (("train", 96), ("val", 32)):
+        for label in range(10):
+            for number in range(size):
+                write_picture(folder / split / f"c{label}" / f"{number}.jpg", 96, 96, rng)
+
+
+def make_pets(folder: Path) -> None:
+    rng = np.random.default_rng(2)
+    for label in ("cat", "dog", "horse", "mouse"):
+        for number in range(160):
+            write_picture(folder / f"{label}_{number}.jpg", 128, 128, rng)
+
+
+def make_masks(folder: Path) -> None:
+    rng = np.random.default_rng(3)
+    (folder / "masks").mkdir(parents=True)
+    for number in range(64):
+        write_picture(folder / "imgs" / f"{number}.jpg", 192, 128, rng)
+        mask = np.zeros((128, 192), np.uint8)
+        mask[32:96, 48 : 60 + number] = 1
+        Image.fromarray(mask).save(folder / "masks" / f"{number}.png")
+
+
+def make_berkeley(folder: Path) -> None:
+    rng = np.random.default_rng(4)
+    for split, size in (("train", 128), ("test", 40)):
+        for number in range(size):
+            write_picture(folder / "BSDS300/images" / split / f"{number}.jpg", 320, 320, rng)
+
+
+def make_coco(folder: Path) -> None:
+    rng = np.random.default_rng(5)
+    (folder / "annotations").mkdir(parents=True)
+    for split, size in (("train", 96), ("val", 32)):
+        images, annotations = [], []
+        for number in range(size):
+            name = f"{number:012d}.jpg"
+            write_picture(folder / f"{split}2017" / name, 320, 240, rng)
+            images.append({"id": number, "file_name": name, "width": 320, "height": 240})
+            for _ in range(int(rng.integers(1, 6))):
+                left, top = int(rng.integers(0, 200)), int(rng.integers(0, 140))
+                width, height = int(rng.integers(40, 110)), int(rng.integers(40, 90))
+                right, bottom = left + width, top + height
+                annotations.append({
+                    "id": len(annotations) + 1, "image_id": number, "iscrowd": 0, "area": width * height,
+                    "category_id": int(rng.choice([1, 2, 3, 5, 17, 18, 44, 62])), "bbox": [left, top, width, height],
+                    "segmentation": [[left, top, right, top, right, bottom, left, bottom]],
+                })  # fmt: skip
+        categories = [{"id": number, "name": f"c{number}"} for number in range(1, 91)]
+        content = {"info": {}, "images": images, "annotations": annotations, "categories": categories}
+        (folder / "annotations" / f"instances_{split}2017.json").write_text(json.dumps(content))
+
+
+def make_coco128(folder: Path) -> None:
+    rng = np.random.default_rng(6)
+    (folder / "labels/train2017").mkdir(parents=True)
+    for number in range(128):
+        write_picture(folder / "images/train2017" / f"{number:012d}.jpg", 320, 320, rng)
+        boxes = rng.random((4, 4)) * 0.3 + 0.3
+        lines = [f"{int(rng.integers(0, 80))} " + " ".join(f"{value:.4f}" for value in box) for box in boxes]
+        (folder / "labels/train2017" / f"{number:012d}.txt").write_text("\n".join(lines) + "\n")
+
+
+def make_shakespeare(folder: Path) -> None:
+    rng = np.random.default_rng(7)
+    folder.mkdir()
+    for split, size in (("train", 200_000), ("val", 20_000)):
+        rng.integers(0, LETTERS, size).astype(np.uint16).tofile(folder / f"{split}.bin")
+    letters = {number: chr(33 + number) for number in range(LETTERS)}
+    meta = {"vocab_size": LETTERS, "itos": letters, "stoi": {letter: number for number, letter in letters.items()}}
+    (folder / "meta.pkl").write_bytes(pickle.dumps(meta))
+
+
+def make_wikitext(folder: Path) -> None:
+    rng = np.random.default_rng(8)
+    for split, words in (("train", 60_000), ("valid", 6_000), ("test", 6_000)):
+        write_words(folder / f"{split}.txt", words, rng)
+
+
+def make_tinystories(folder: Path) -> None:
+    rng = np.random.default_rng(9)
+    shards = folder / "TinyStories_all_data"
+    shards.mkdir(parents=True)
+    for number in range(2):
+        rng.integers(3, 32_000, 1_000_000).astype(np.uint16).tofile(shards / f"data{number:02d}.bin")
+
+
+def make_enwik8(folder: Path) -> None:
+    folder.mkdir()
+    piece = np.random.default_rng(10).integers(32, 127, 1 << 16).astype(np.uint8).tobytes()
+    with gzip.open(folder / "enwik8.gz", "wb", compresslevel=1) as out:
+        for _ in range(95_000_000 // len(piece) + 1):
+            out.write(piece)
+
+
+def make_cora(folder: Path) -> None:
+    """2708 papers (``gat`` draws its splits from so many), fewer words."""
+    rng = np.random.default_rng(11)
+    folder.mkdir()
+    papers = 2708
+    words = rng.integers(0, 2, (papers, 100))
+    lines = [f"{paper} " + " ".join(map(str, row)) + f" label{paper % 7}\n" for paper, row in enumerate(words)]
+    (folder / "cora.content").write_text("".join(lines))
+    cites = np.unique(rng.integers(0, papers, (5000, 2)), axis=0)
+    (folder / "cora.cites").write_text("".join(f"{cited} {citing}\n" for cited, citing in cites))
+
+
+def make_cifar_tensors(folder: Path) -> None:
+    """The file that hlb-CIFAR10 keeps its data in, on the GPU."""
+    import torch
+
+    folder.mkdir()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(12)
+    data = {}
+    for split, size in (("train", 50_000), ("eval", 10_000)):
+        labels = torch.randint(0, 10, (size,))
+        targets = torch.nn.functional.one_hot(labels, 10).half().to(device)
+        data[split] = {"images": torch.randn(size, 3, 32, 32).half().to(device), "targets": targets}
+    torch.save(data, folder / "data.pt")
+
+
+def make_language_model(folder: Path) -> None:
+    """A tiny Llama with random weights and a tokenizer of its own."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel()
+    special = ["<unk>", "<s>", "</s>"]
+    rng = np.random.default_rng(13)
+    lines = [" ".join(f"w{number}" for number in rng.integers(0, 500, 20)) for _ in range(500)]
+    tokenizer.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=1000, special_tokens=special))
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+    fast.save_pretrained(folder)
+    config = LlamaConfig(
+        vocab_size=1000, hidden_size=256, intermediate_size=512, num_hidden_layers=4, num_attention_heads=4,
+        num_key_value_heads=4, max_position_embeddings=512, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    LlamaForCausalLM(config).save_pretrained(folder)
+
+
+def make_instructions(folder: Path) -> None:
+    rng = np.random.default_rng(14)
+    folder.mkdir()
+    words = [[" ".join(f"w{number}" for number in rng.integers(0, 500, 12)) for _ in range(2)] for _ in range(640)]
+    rows = [{"instruction": instruction, "output": output} for instruction, output in words]
+    (folder / "train.json").write_text(json.dumps(rows))
+
+
+def make_torch_home(folder: Path) -> None:
+    """Weights, and an empty repository that ``dino`` lists, where torch.hub looks for what it has downloaded."""
+    import torch
+    import torchvision
+
+    (folder / "hub/facebookresearch_xcit_main").mkdir(parents=True)
+    (folder / "hub/facebookresearch_xcit_main/hubconf.py").write_text("dependencies = []\n")
+
+    checkpoints = folder / "hub/checkpoints"
+    checkpoints.mkdir(parents=True)
+    torch.save(torchvision.models.resnet18().state_dict(), checkpoints / "resnet18-f37072fd.pth")
+    torch.save(torchvision.models.vgg16(init_weights=False).state_dict(), checkpoints / "vgg16-397923af.pth")
+
+
+def make_font(folder: Path) -> None:
+    import matplotlib
+
+    folder.mkdir()
+    font = Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"
+    (folder / "Arial.ttf").write_bytes(font.read_bytes())
+
+
+def make_hub_home(folder: Path) -> None:
+    """Weights where huggingface_hub looks for what it has downloaded."""
+    import timm
+    from safetensors.torch import save_file
+
+    repository = folder / "hub/models--timm--resnet50d.ra2_in1k"
+    commit = "0" * 40
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs/main").write_text(commit)
+    (repository / "snapshots" / commit).mkdir(parents=True)
+    weights = timm.create_model("resnet50d").state_dict()
+    save_file({name: value.contiguous() for name, value in weights.items()},
+              repository / "snapshots" / commit / "model.safetensors")  # fmt: skip
+
+
+def make_checkpoint(folder: Path, programs: Path) -> None:
+    """A checkpoint of gpt-fast's smallest model, with the tokenizer of llama2.c."""
+    import torch
+
+    sys.path.insert(0, str(programs / "gpt-fast"))
+    from model import Transformer  # type: ignore[import-not-found]
+
+    folder = folder / "stories15M"
+    folder.mkdir(parents=True)
+    weights = Transformer.from_name("stories15M").state_dict()
+    torch.save({name: value.bfloat16() for name, value in weights.items()}, folder / "model.pth")
+    (folder / "tokenizer.model").write_bytes((programs / "llama2.c/tokenizer.model").read_bytes())
+
+
+MAKERS: dict[str, Callable[[Path], None]] = {
+    "mnist": make_mnist,
+    "mnist60k": make_mnist_whole,
+    "imagefolder": make_imagefolder,
+    "pets": make_pets,
+    "masks": make_masks,
+    "bsds": make_berkeley,
+    "coco": make_coco,
+    "coco128": make_coco128,
+    "shakespeare_char": make_shakespeare,
+    "wikitext": make_wikitext,
+    "tinystories": make_tinystories,
+    "enwik8": make_enwik8,
+    "cora": make_cora,
+    "cifar_tensors": make_cifar_tensors,
+    "tiny_llama": make_language_model,
+    "instructions": make_instructions,
+    "font": make_font,
+    "torch_home": make_torch_home,
+    "hub_home": make_hub_home,
+}
+
+
+def make(name: str, target: Path, programs: Path) -> str:
+    """One line on what was made. A maker that fails costs only the programs that read its data."""
+    folder = target / name
+    if folder.exists():
+        return f"{name}: kept"
+    try:
+        if name == "checkpoint":
+            make_checkpoint(folder, programs)
+        else:
+            MAKERS[name](folder)
+    except Exception as error:
+        return f"{name}: {type(error).__name__}: {error}"
+    return f"{name}: made"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", type=Path)
+    parser.add_argument("names", nargs="*", default=[*MAKERS, "checkpoint"])
+    parser.add_argument("--programs", type=Path, required=True, help="the folder with the clones")
+    options = parser.parse_args(arguments)
+    options.target.mkdir(parents=True, exist_ok=True)
+    count = len(options.names)
+    with ProcessPoolExecutor() as pool:
+        for line in pool.map(make, options.names, [options.target] * count, [options.programs] * count):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

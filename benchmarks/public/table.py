@@ -1,0 +1,223 @@
+"""The public programs: which repository, at which commit, with which command, and what data they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Program:
+    name: str
+    kind: str
+    """What it does, as far as the phases of its run are concerned."""
+    repository: str
+    """``owner/name`` on GitHub. Its clone is the folder ``name``."""
+    command: str
+    """After ``python``; ``{data}`` is the folder that ``data.py`` filled, ``{bin}`` that of Python's own scripts."""
+    folder: str = "."
+    """Of the clone: where it is started."""
+    data: Mapping[str, str] = field(default_factory=dict)
+    """Paths in the clone → folders or files of the data, linked there."""
+    launcher: str = ""
+    """What starts it (``-m torch.distributed.run ...``), before the command."""
+    inside: bool = False
+    """The launcher starts syncscope, which runs the program; else syncscope runs the launcher."""
+    before: str = ""
+    """A command that has to run once before, unmeasured."""
+    gpus: int = 1
+    environment: Mapping[str, str] = field(default_factory=dict)
+    seconds: int = 90
+    """It is ended after so long."""
+
+    @property
+    def clone(self) -> str:
+        return self.repository.split("/")[1]
+
+
+COMMITS = {
+    "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
+    "eriklindernoren/PyTorch-GAN": "36d3c77e5ff20ebe0aeefd322326a134a279b93e",
+    "facebookresearch/detr": "29901c51d7fe8712168b8d0d64351170bc0f83e0",
+    "facebookresearch/dino": "7c446df5b9f45747937fb0d72314eb9f7b66930a",
+    "facebookresearch/simsiam": "a7bc1772896d0dad0806c51f0bb6f3b16d290468",
+    "huggingface/accelerate": "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
+    "huggingface/peft": "5d602fdbff04c33c1c4de55cda9d4ae1d7cb7e40",
+    "huggingface/pytorch-image-models": "aa4b5850c1543fa488abf260f18390eda46cf85d",
+    "karpathy/llama2.c": "350e04fe35433e6d2941dce5a1f53308f87058eb",
+    "karpathy/makemore": "988aa59e4d8fefa526d06f3b453ad116258398d4",
+    "karpathy/minGPT": "37baab71b9abea1b76ab957409a1cc2fbfba8a26",
+    "karpathy/nanoGPT": "3adf61e154c3fe3fca428ad6bc3818b27a3b8291",
+    "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
+    "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
+    "milesial/Pytorch-UNet": "21d7850f2af30a9695bbeea75f3136aa538cfc4a",
+    "pytorch-labs/gpt-fast": "32971d3129541c5bfb4f715abc33d1c5f408d204",
+    "pytorch/examples": "77f55b912142e11fcfdf5b530231fb9c52f181e8",
+    "tysam-code/hlb-CIFAR10": "993965202fc4dc05b699a39db33c00f1c7f647fd",
+    "ultralytics/yolov5": "5081342f04fb287fc2e5f2b5a4e06752b7937b1c",
+    "vwxyzjn/cleanrl": "fe8d8a03c41a7ef5b523e2e354bd01c363e786bb",
+    "XinJingHao/DRL-Pytorch": "83486646f12d44e4e94a834e495b81a8f2710055",
+    "yunjey/pytorch-tutorial": "0500d3df5a2a8080ccfccbc00aca0eacc21818db",
+}
+
+TWO = "-m torch.distributed.run --standalone --nproc-per-node 2"
+NANO = (
+    "train.py config/train_shakespeare_char.py --max_iters=120 --eval_interval=60 --eval_iters=20 --batch_size=16"
+    " --block_size=128 --log_interval=10"
+)
+LLAMA2 = (
+    "train.py --compile=False --eval_iters=10 --eval_interval=40 --max_iters=80 --batch_size=8 --warmup_iters=10"
+    " --always_save_checkpoint=True"
+)
+MNIST = {"data": "mnist"}
+SHAKESPEARE = {"data/shakespeare_char": "shakespeare_char"}
+HUB = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+
+PROGRAMS = (
+    # Language models
+    Program("nanogpt", "training, estimates its loss at iteration 0 and every 60", "karpathy/nanoGPT",
+            NANO + " --compile=False", data=SHAKESPEARE),
+    Program("nanogpt-compiled", "the same, compiled", "karpathy/nanoGPT", NANO + " --compile=True", data=SHAKESPEARE,
+            seconds=180),
+    Program("nanogpt-sample", "generation", "karpathy/nanoGPT",
+            "sample.py --out_dir=out-shakespeare-char --num_samples=3 --max_new_tokens=200 --start=abc",
+            data=SHAKESPEARE, before=NANO + " --compile=False"),
+    Program("mingpt", "training, a callback evaluates at iteration 0 and every 500", "karpathy/minGPT",
+            "projects/adder/adder.py --trainer.max_iters=700", environment={"PYTHONPATH": "."}),
+    Program("mingpt-notebook", "a notebook kernel: training, then generation", "karpathy/minGPT",
+            "{bin}/jupyter-execute --timeout 80 demo.ipynb", environment={"PYTHONPATH": "."}),
+    Program("llama2.c", "training, evaluates at iteration 0, saves checkpoints", "karpathy/llama2.c", LLAMA2,
+            data={"data": "tinystories"}),
+    Program("llama2.c-sample", "generation", "karpathy/llama2.c",
+            "sample.py --num_samples=3 --max_new_tokens=150", data={"data": "tinystories"}, before=LLAMA2),
+    Program("gpt-fast", "generation", "pytorch-labs/gpt-fast",
+            "generate.py --checkpoint_path checkpoints/stories15M/model.pth --num_samples 5 --max_new_tokens 150",
+            data={"checkpoints": "checkpoint"}),
+    Program("makemore", "training, samples every 200 steps, evaluates every 500", "karpathy/makemore",
+            "makemore.py --device cuda --max-steps 1100"),
+    Program("x-transformers", "training with accumulation, validates and generates at iteration 0",
+            "lucidrains/x-transformers",
+            "train_enwik8.py --num_batches 61 --validate_every 20 --generate_every 30 --generate_length 64",
+            data={"data/enwik8.gz": "enwik8/enwik8.gz"}),
+    Program("word-language-model", "training, evaluation, test", "pytorch/examples",
+            "main.py --accel --epochs 2 --data {data}/wikitext", folder="word_language_model"),
+    Program("language-model-tutorial", "training, then sampling", "yunjey/pytorch-tutorial", "main.py",
+            folder="tutorials/02-intermediate/language_model",
+            data={"tutorials/02-intermediate/language_model/data/train.txt": "wikitext/valid.txt"}),
+    # Pictures
+    Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
+    Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --epochs 2",
+            folder="mnist_rnn", data=MNIST),
+    Program("hogwild", "spawned workers that share a model", "pytorch/examples", "main.py --cuda --epochs 1",
+            folder="mnist_hogwild", data=MNIST),
+    Program("siamese", "training, evaluation", "pytorch/examples", "main.py --epochs 1",
+            folder="siamese_network", data=MNIST),
+    Program("forward-forward", "training layer by layer", "pytorch/examples",
+            "main.py --epochs 60 --train_size 2000 --test_size 500", folder="mnist_forward_forward",
+            data={"mnist_forward_forward/data": "mnist"}),
+    Program("vae", "training, evaluation, a sample an epoch", "pytorch/examples", "main.py --epochs 3", folder="vae",
+            data=MNIST),
+    Program("imagenet", "training, validation, checkpoint", "pytorch/examples",
+            "main.py {data}/imagefolder -a resnet18 -b 32 -j 4 --epochs 2 --seed 1", folder="imagenet"),
+    Program("timm", "training, validation, checkpoint", "huggingface/pytorch-image-models",
+            "train.py {data}/imagefolder --model resnet18 -b 32 --epochs 2 --num-classes 10 -j 4 --img-size 96 --amp"),
+    Program("torchvision-classification", "training with AMP and an EMA model, evaluation of both",
+            "chanwutk/vision_references",
+            "train.py --data-path {data}/imagefolder --model resnet18 --epochs 2 -b 32 -j 4 --amp --model-ema",
+            folder="references/classification"),
+    Program("hlb-cifar10", "training, evaluation, an EMA model", "tysam-code/hlb-CIFAR10", "main.py",
+            data={"data.pt": "cifar_tensors/data.pt"}),
+    Program("unet", "segmentation: training, evaluates five times an epoch", "milesial/Pytorch-UNet",
+            "train.py --epochs 2 --batch-size 4 --amp", data={"data/imgs": "masks/imgs", "data/masks": "masks/masks"}),
+    Program("super-resolution", "training, test, checkpoint", "pytorch/examples",
+            "main.py --upscale_factor 3 --batchSize 4 --testBatchSize 10 --nEpochs 3 --accel",
+            folder="super_resolution", data={"super_resolution/dataset": "bsds"}),
+    Program("fast-neural-style", "training", "pytorch/examples",
+            "neural_style/neural_style.py train --dataset {data}/imagefolder/train --style-image"
+            " {data}/imagefolder/val/c0/0.jpg --save-model-dir out --epochs 1 --batch-size 8 --accel --log-interval 20",
+            folder="fast_neural_style"),
+    Program("dino", "self-supervised training, two networks", "facebookresearch/dino",
+            "main_dino.py --arch vit_tiny --data_path {data}/imagefolder/train --output_dir . --epochs 1"
+            " --batch_size_per_gpu 16 --local_crops_number 4 --num_workers 4 --warmup_epochs 0"),
+    # Detection
+    Program("torchvision-detection", "detection: training, evaluation", "chanwutk/vision_references",
+            "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
+            " -b 4 --lr 0.001", folder="references/detection"),
+    Program("torchvision-segmentation", "segmentation: training, evaluation", "chanwutk/vision_references",
+            "train.py --data-path {data}/coco --dataset coco --model lraspp_mobilenet_v3_large --epochs 1 -b 8",
+            folder="references/segmentation"),
+    Program("detr", "detection: training, evaluation", "facebookresearch/detr",
+            "main.py --coco_path {data}/coco --backbone resnet18 --epochs 1 --batch_size 4 --output_dir ."),
+    Program("yolov5", "detection: training, evaluation", "ultralytics/yolov5",
+            "train.py --weights '' --cfg yolov5n.yaml --data coco128.yaml --epochs 2 --batch-size 16 --imgsz 320"
+            " --noplots --workers 4", data={"../datasets/coco128": "coco128", "Arial.ttf": "font/Arial.ttf"}),
+    # Adversarial networks
+    Program("dcgan", "two networks in turn, pictures and weights at the end of an epoch", "pytorch/examples",
+            "main.py --dataset fake --niter 2 --accel --manualSeed 1", folder="dcgan"),
+    Program("wgan-gp", "two networks, one of them every fifth step", "eriklindernoren/PyTorch-GAN",
+            "wgan_gp.py --n_epochs 6", folder="implementations/wgan_gp", data={"data/mnist": "mnist"}),
+    Program("gan-tutorial", "two networks, pictures at the end of an epoch", "yunjey/pytorch-tutorial", "main.py",
+            folder="tutorials/03-advanced/generative_adversarial_network", data={"tutorials/data": "mnist"}),
+    # Reinforcement learning
+    Program("cleanrl-ppo", "rollouts, updates", "vwxyzjn/cleanrl", "cleanrl/ppo.py --total-timesteps 6000"),
+    Program("cleanrl-dqn", "a policy's steps, an update every tenth", "vwxyzjn/cleanrl",
+            "cleanrl/dqn.py --total-timesteps 6000 --learning-starts 1000 --buffer-size 5000"),
+    Program("cleanrl-sac", "a policy's steps, several optimisers", "vwxyzjn/cleanrl",
+            "cleanrl/sac_continuous_action.py --env-id MountainCarContinuous-v0 --total-timesteps 950"
+            " --learning-starts 200 --buffer-size 5000"),
+    Program("drl-ppo", "rollouts, updates, evaluation", "XinJingHao/DRL-Pytorch",
+            "main.py --Max_train_steps 6500 --eval_interval 3000 --save_interval 4000", folder="3.1 PPO-Discrete"),
+    Program("drl-sac", "rollouts, 50 updates every 50 steps, evaluation", "XinJingHao/DRL-Pytorch",
+            "main.py --Max_train_steps 1800 --eval_interval 600", folder="5.2 SAC-Continuous"),
+    Program("fabric-ppo", "Fabric: rollouts, updates, test", "Lightning-AI/pytorch-lightning",
+            "train_fabric.py --num-envs 2 --total-timesteps 4096", folder="examples/fabric/reinforcement_learning"),
+    # Graphs
+    Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
+            folder="gat", data={"gat/cora": "cora"}),
+    # Trainers
+    Program("lightning-imagenet", "Lightning: sanity check, training, validation", "Lightning-AI/pytorch-lightning",
+            "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 32"
+            " --model.workers 4 --trainer.max_epochs 2", folder="examples/pytorch/domain_templates"),
+    Program("lightning-autoencoder", "Lightning: sanity check, training, validation, test, prediction",
+            "Lightning-AI/pytorch-lightning",
+            "autoencoder.py --trainer.max_epochs 2 --trainer.limit_train_batches 300 --trainer.limit_val_batches 50"
+            " --trainer.limit_test_batches 50 --trainer.limit_predict_batches 20", folder="examples/pytorch/basics",
+            data={"examples/Datasets": "mnist60k", "examples/pytorch/basics/data": "mnist60k"}),
+    Program("fabric-classifier", "Fabric: training, test", "Lightning-AI/pytorch-lightning",
+            "train_fabric.py --epochs 1", folder="examples/fabric/image_classifier", data={"Datasets": "mnist"}),
+    Program("transformers-trainer", "transformers' Trainer with evaluation and checkpoints", "huggingface/peft",
+            "olora_finetuning.py --base_model {data}/tiny_llama --data_path {data}/instructions --output_dir out"
+            " --num_epochs 3 --batch_size 8 --eval_step 40 --save_step 80 --val_set_size 64 --dtype float32 --seed 1",
+            folder="examples/olora_finetuning", environment=HUB),
+    Program("accelerate", "accelerate launch: training, evaluation", "huggingface/accelerate",
+            "cv_example.py --data_dir {data}/pets", folder="examples", environment=HUB,
+            launcher="-m accelerate.commands.launch --num_processes 1 --num_machines 1 --mixed_precision no"
+            " --dynamo_backend no"),
+    # Several processes
+    Program("imagenet-spawn", "spawned workers, DDP: training, validation, checkpoint", "pytorch/examples",
+            "main.py {data}/imagefolder -a resnet18 -b 64 -j 4 --epochs 2 --multiprocessing-distributed --world-size 1"
+            " --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1", folder="imagenet"),
+    Program("simsiam-spawn", "spawned workers, DDP: self-supervised training", "facebookresearch/simsiam",
+            "main_simsiam.py {data}/imagefolder -a resnet18 -b 32 -j 4 --epochs 1 --multiprocessing-distributed"
+            " --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1"),
+    Program("ten-steps", "torchrun, 10 steps", "pytorch/examples", "multigpu_torchrun.py 1 1 --batch_size 103",
+            folder="distributed/ddp-tutorial-series", launcher=TWO, inside=True, gpus=2),
+    Program("torchrun-inside", "syncscope runs torchrun", "pytorch/examples", "multigpu_torchrun.py 3 1 --batch_size 8",
+            folder="distributed/ddp-tutorial-series", launcher=TWO, gpus=2),
+    Program("ddp-spawn", "spawned workers, two GPUs", "pytorch/examples", "multigpu.py 3 1 --batch_size 8",
+            folder="distributed/ddp-tutorial-series", gpus=2),
+    Program("nanogpt-ddp", "torchrun, DDP: training, evaluates at iteration 0", "karpathy/nanoGPT",
+            NANO + " --compile=False", data=SHAKESPEARE, launcher=TWO, inside=True, gpus=2),
+    Program("lightning-ddp", "Lightning's ddp, which starts the second process itself",
+            "Lightning-AI/pytorch-lightning",
+            "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 64"
+            " --model.workers 4 --trainer.max_epochs 2 --trainer.devices 2 --trainer.strategy ddp",
+            folder="examples/pytorch/domain_templates", gpus=2),
+    Program("accelerate-ddp", "accelerate launch on two GPUs", "huggingface/accelerate",
+            "cv_example.py --data_dir {data}/pets", folder="examples", environment=HUB, gpus=2,
+            launcher="-m accelerate.commands.launch --multi_gpu --num_processes 2 --num_machines 1"
+            " --mixed_precision no --dynamo_backend no --main_process_port {port}"),
+    Program("torchvision-ddp", "torchrun: training, evaluation", "chanwutk/vision_references",
+            "train.py --data-path {data}/imagefolder --model resnet18 --epochs 2 -b 32 -j 4 --amp",
+            folder="references/classification", launcher=TWO, inside=True, gpus=2),
+)  # fmt: skip
