@@ -91,7 +91,11 @@ def _view(run: Run, differences: tuple[str, ...], *, drawn: bool) -> RunView:
 
     colours = name_colours(run)
     order = sorted(range(len(run.phases)), key=lambda number: -run.phases[number].share)
-    figure = draw_run(run, lambda name: f"var(--{name})").to_plotly_json() if drawn and run.stretches else None
+    figure = (
+        draw_run(run, lambda name: f"var(--{name})").to_plotly_json()
+        if drawn and run.stretches and run.seconds > 0
+        else None
+    )
     return RunView(
         lead=f"{describe_run(run)}.",
         caveats=tuple(describe_caveats(run)),

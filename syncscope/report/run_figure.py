@@ -23,7 +23,8 @@ LIGHT = {
 PHASE_COLOURS = 5
 BRIGHT = {"phase-2", "phase-3", "phase-5", "phase-rest"}
 """Colours on which dark letters are read."""
-HEIGHT = 236
+HEIGHT, LOW_HEIGHT = 236, 120
+"""Pixels, with waits and without."""
 LOGARITHMIC = 40
 """Waits a step are drawn on a logarithmic axis where the most is more than this many times the least."""
 UNITS = ((3 * 3600, 3600, " h"), (300, 60, " min"), (0, 1, " s"))
@@ -140,22 +141,33 @@ def _marks(windows: Sequence[_Span], run: Run, scale: float, colour: Colour) -> 
 def _layout(run: Run, spans: Sequence[_Span], scale: float, unit: str, colour: Colour) -> dict[str, object]:
     import plotly.graph_objects as go
 
-    title = {
-        "text": "waits a step", "xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left",
-        "yanchor": "bottom", "showarrow": False, "font": {"size": 12, "color": colour("soft")},
-    }  # fmt: skip
+    if not any(one.waits is not None for one in spans):  # nothing was counted: only the phases are left
+        above: dict[str, object] = {"height": LOW_HEIGHT, "yaxis": {"visible": False, "domain": [0.99, 1]}}
+        below = [0.0, 0.9]
+    else:
+        grid = {"domain": [0.4, 1], "gridcolor": colour("line"), "fixedrange": True, "nticks": 4}
+        above = {"height": HEIGHT, "annotations": [_title(colour)], "yaxis": grid | _scale(spans)}
+        below = [0.0, 0.32]
     return {
-        "template": go.layout.Template(), "barmode": "overlay", "bargap": 0, "height": HEIGHT, "showlegend": False,
+        "template": go.layout.Template(), "barmode": "overlay", "bargap": 0, "showlegend": False,
         "margin": {"l": 44, "r": 12, "t": 24, "b": 30}, "dragmode": False, "hovermode": "closest",
-        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "annotations": [title],
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"size": 12, "color": colour("text")}, "uniformtext": {"mode": "hide", "minsize": 11},
         "hoverlabel": {"bgcolor": colour("bg"), "bordercolor": colour("soft"), "font": {"color": colour("text")}},
         "xaxis": {
             "range": [0, _round(run.seconds / scale)], "ticksuffix": unit, "fixedrange": True, "showgrid": False,
             "zeroline": False, "anchor": "y2", "ticks": "outside", "tickcolor": colour("line"), "nticks": 8,
         },
-        "yaxis": {"domain": [0.4, 1], "gridcolor": colour("line"), "fixedrange": True, "nticks": 4, **_scale(spans)},
-        "yaxis2": {"domain": [0, 0.32], "range": [-0.55, 1], "visible": False, "fixedrange": True},
+        "yaxis2": {"domain": below, "range": [-0.55, 1], "visible": False, "fixedrange": True},
+        **above,
+    }  # fmt: skip
+
+
+def _title(colour: Colour) -> dict[str, object]:
+    """What the upper half shows: above it, where a narrow figure has room too."""
+    return {
+        "text": "waits a step", "xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left",
+        "yanchor": "bottom", "showarrow": False, "font": {"size": 12, "color": colour("soft")},
     }  # fmt: skip
 
 

@@ -109,11 +109,12 @@ def label_cause(cause: str, shared: bool = False) -> str:
 
 
 def label_processes(processes: Sequence[Process], traces: Sequence[TraceInfo]) -> list[str]:
-    """What the processes of a report are called: their ranks, else their numbers."""
+    """What the processes of a report are called: their ranks, else what their first traces are called."""
     ranks = [traces[process.traces[0]].rank for process in processes]
     if None not in ranks and len(set(ranks)) == len(ranks):
         return [f"rank {rank}" for rank in ranks]
-    return [f"#{number}" for number in range(1, len(processes) + 1)]
+    labels = label_by_number(traces)
+    return [labels[process.traces[0]] for process in processes]
 
 
 def was_shared(info: TraceInfo) -> bool:

@@ -90,6 +90,18 @@ def test_a_stretch_of_a_phase_that_is_not_there_is_left_out() -> None:
     assert {trace.name for trace in draw_run(broken).data} == {"train"}
 
 
+def test_where_nothing_was_counted_the_phases_stand_alone() -> None:
+    figure = draw_run(run(stretches=(stretch(0, 1, TRAIN, waits_per_step=None),)))
+    assert set(traces(figure, "y2")) == {"train"}
+    assert traces(figure, "y") == {}
+    assert not figure.layout.annotations
+    assert figure.layout.height < draw_run(run()).layout.height
+
+
+def test_a_run_of_no_time_is_not_drawn() -> None:
+    assert make_runs(report([info(run=run(seconds=0.0))])).views[0].figure is None
+
+
 def test_a_run_without_stretches_is_no_figure_but_rows() -> None:
     (view,) = make_runs(report([info(run=run(stretches=()))])).views
     assert view.figure is None

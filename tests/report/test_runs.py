@@ -7,7 +7,7 @@ import pytest
 
 from syncscope.report.notable import of_phase
 from syncscope.report.runs import group_processes, is_counted_only, main_phase, windows_of
-from syncscope.report.trace_phrases import join_labels, label_by_file
+from syncscope.report.trace_phrases import join_labels, label_by_file, label_processes
 from syncscope.schema.run import Stretch
 from tests.report import sample
 from tests.report.sample_run import EVALUATE, TRAIN, info, only_counted, ranks, report, run
@@ -67,6 +67,13 @@ def test_ranks_with_several_phases_are_named_by_both() -> None:
     assert label_by_file(one) == ["train", "evaluate", "counted"]
     assert label_by_file([info("a.json", 0), info("b.json", 1)]) == ["rank 0", "rank 1"]
     assert label_by_file([info("a.json"), info("b.json")]) == ["a.json", "b.json"]
+
+
+def test_processes_are_named_by_rank_else_by_their_first_trace() -> None:
+    made = ranks(2)
+    assert label_processes(group_processes(made.traces), made.traces) == ["rank 0", "rank 1"]
+    children = [info(f"{name}.json", run=run(steps=number)) for number, name in enumerate("abc")]
+    assert label_processes(group_processes(children), children) == ["#1", "#2", "#3"]
 
 
 def test_labels_of_phases_in_a_sentence() -> None:
