@@ -7,6 +7,9 @@ Each seed is one trace of the recorded ones, cut to some tens of events and dama
 written in every format. A crash is what is no ``TraceError``; a Python warning counts as one. Crashes are listed by
 place with their first seeds, and ``--seed N`` repeats one with its traceback.
 
+``--witnesses`` are whole traces that lost waits of a finding, and still hold what PyTorch said of them
+(``fixtures/lost_waits.py``). One that ``check`` passes counts as a crash.
+
 ``--log FILE`` keeps what is done, a line for each 250 seeds: the same command goes on from there.
 """
 
@@ -18,6 +21,7 @@ import json
 import math
 import multiprocessing
 import os
+import random
 import resource
 import signal
 import tempfile
@@ -35,6 +39,7 @@ import msgspec
 
 from fixtures.damage import Document, damage, shorten
 from fixtures.labels import TRACES
+from fixtures.lost_waits import Target, find_targets, lose
 from syncscope.analysis.analyze import analyze_files, annotated, choose_engine
 from syncscope.cli.output import RENDERERS, Content
 from syncscope.policy import Policy, check_gate
@@ -48,11 +53,15 @@ VARIANTS = 16
 
 PER_CHUNK = 250
 SEEDS_LISTED = 3
-MODES = ("loads", "whole")
+MODES = ("loads", "whole", "witnesses")
 
 
 class Hang(BaseException):
     """A trace took longer than ``LONGEST_S``."""
+
+
+class Passed(AssertionError):
+    """``check`` passes a trace that still says of a wait that is not there."""
 
 
 class Tally(msgspec.Struct):
@@ -121,7 +130,8 @@ def _parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--loads", type=int, default=0, metavar="N", help="traces that are only read")
     parser.add_argument("--whole", type=int, default=0, metavar="N", help="traces that take the whole path")
-    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed of both")
+    parser.add_argument("--witnesses", type=int, default=0, metavar="N", help="traces that lost waits")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first seed of all")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--log", type=Path, metavar="FILE", help="keep what is done here, and go on from it")
     parser.add_argument("--seed", type=int, metavar="SEED", help="run one seed in this process")
@@ -190,13 +200,37 @@ def _tally_seed(tally: Tally, seed: int, folder: Path) -> None:
 
 def run_seed(mode: str, seed: int, folder: Path) -> tuple[tuple[str, ...], bool]:
     """Run one seed; its trace is written to ``folder``. Returns its damages, and whether ``check`` passes it."""
-    data, done = damage(document(seed), seed)
     path = folder / "trace.json"
+    if mode == "witnesses":
+        lose_a_wait(seed, path)
+        return ("lost_waits",), False
+    data, done = damage(document(seed), seed)
     path.write_bytes(data)
     if mode == "loads":
         load(path, workers=1)
         return done, False
     return done, take_whole_path(path)
+
+
+def lose_a_wait(seed: int, path: Path) -> None:
+    """Write the seed's trace without waits of one of its findings to ``path``, and check it with a gate of that rule.
+
+    Raises ``Passed`` where the check passes.
+    """
+    chance = random.Random(seed)
+    names = _names()
+    source = next(one for one in names[seed % len(names) :] + names if _targets(one))
+    target = chance.choice(_targets(source))
+    path.write_text(json.dumps(lose(_read(source), target, chance)))
+    policy = Policy(gate=(target.rule,))
+    report, _ = analyze_files([str(path)], choose_engine(), policy=policy)
+    if check_gate(report, policy).exit_code == 0:
+        raise Passed(f"{target} of {source.relative_to(TRACES)}")
+
+
+@cache
+def _targets(path: Path) -> tuple[Target, ...]:
+    return find_targets(_read(path))
 
 
 def take_whole_path(path: Path) -> bool:

@@ -8,7 +8,7 @@ import json
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -16,10 +16,13 @@ import pytest
 from fixtures.labels import MODES, Label, labels_of, recordings, score_report
 from syncscope import rules
 from syncscope.analysis.analyze import analyze
+from syncscope.schema.counting import PhaseKind
+from syncscope.schema.run import Run
 
 ROOT = Path(__file__).parent.parent
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECORDING = (ROOT / "docs" / "recording.md").read_text(encoding="utf-8")
 PATHS = re.compile(r"`((?:syncscope|tests|fixtures|benchmarks|docs|notebooks)/[\w./-]+)`")
 
 
@@ -43,6 +46,18 @@ def test_the_event_of_the_architecture_is_in_the_trace() -> None:
     (event,) = blocks(ARCHITECTURE, "json")
     trace = gzip.decompress((ROOT / "fixtures/traces/item_logging/trace.json.gz").read_bytes()).decode()
     assert " ".join(event.split()) in " ".join(trace.split())
+
+
+def test_the_run_of_the_page_on_recording_is_one_of_a_report() -> None:
+    (shown,) = blocks(RECORDING, "json")
+    run = msgspec.json.decode(shown, type=Run)
+    assert json.loads(shown) == json.loads(msgspec.json.encode(run))
+    assert sum(phase.share for phase in run.phases) == pytest.approx(1)
+
+
+def test_the_page_on_recording_lists_every_phase() -> None:
+    listed = re.findall(r"^\| `([\w ]+)` \|", RECORDING.split("## Phases")[1].split("##")[0], re.MULTILINE)
+    assert tuple(listed) == get_args(PhaseKind)
 
 
 def test_the_worked_example_of_a_rule_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,24 +90,26 @@ class DeviceWatch:
             self._nvml = nvml
         if device not in self._handles:
             self._handles[device] = _find_device(self._nvml, self._torch, device)
-        handle = self._handles[device]
-        own_bytes = int(self._torch.cuda.memory_reserved(device))
-        return None if handle is None else processes_on_device(self._nvml, handle, own_bytes, self._variables)
+        handle, cuda = self._handles[device], self._torch.cuda
+        if handle is None:
+            return None
+        return processes_on_device(self._nvml, handle, lambda: int(cuda.memory_reserved(device)), self._variables)
 
 
-def processes_on_device(nvml: Any, handle: Any, own_bytes: int, variables: Sequence[str] = ()) -> int | None:
+def processes_on_device(nvml: Any, handle: Any, own_bytes: Callable[[], int], variables: Sequence[str]) -> int | None:
     """How many processes of other runs compute on a device, ``None`` where NVML's list does not tell.
 
-    ``own_bytes`` is the memory that this process has there. Raises what ``nvml`` raises.
+    ``own_bytes`` tells the memory that this process has there, and is asked only if it is not listed. Raises what
+    ``nvml`` raises.
     """
     listed = {process.pid: process.usedGpuMemory for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle)}
     if os.getpid() in listed:
         return sum(not is_of_this_run(pid, variables) and not _is_mps_server(nvml, pid) for pid in listed)
-    if not listed or not own_bytes:
+    if not listed or not (own := own_bytes()):
         return None
     if len(listed) == 1:
         (used,) = listed.values()
-        return 0 if used is None or used >= own_bytes else None
+        return 0 if used is None or used >= own else None
     more = len(listed) - 1 - count_children() - (_ranks_here() - 1)
     return more if more > 0 else None
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.matching import CALL_SLACK
+from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls, numbers
@@ -27,6 +27,9 @@ Lost = Literal["runtime", "device", "cpu_op", "steps"]
 
 WAITING_CALLS = ("torch.cuda.synchronize", "torch.accelerator.synchronize", "Stream.synchronize", "Event.synchronize")
 """Entry points that wait whenever they are called, by ``SiteEvent.name``."""
+
+COPY_TO_HOST = "Tensor.cpu"
+"""The entry point that waits for each copy to the host that it makes; it cannot be told not to."""
 
 READING_OPS = ("aten::_local_scalar_dense", "aten::nonzero")
 """Ops that copy a few bytes from the device and wait for them, always."""
@@ -58,6 +61,7 @@ def find_disagreements(timeline: Timeline) -> tuple[Disagreement, ...]:
         found += [
             *_about_warnings(timeline),
             *_about_recorded_calls(timeline),
+            *_about_recorded_copies(timeline),
             *_about_sync_records(timeline),
             *_about_reads(timeline),
             *_about_launches(timeline),
@@ -110,6 +114,22 @@ def _about_recorded_calls(timeline: Timeline) -> tuple[Disagreement, ...]:
         "runtime", missing,
         "the program waited in a recorded call of synchronize(), and the trace does not hold the wait",
         "the program waited in {} recorded calls of synchronize(), and the trace does not hold the waits",
+    )  # fmt: skip
+
+
+def _about_recorded_copies(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Recorded calls of ``Tensor.cpu()`` that copy from the device, without a wait in them."""
+    recorded, copies = timeline.recorded_calls, timeline.copies
+    recorded = recorded.take((recorded.name == COPY_TO_HOST) & _counted(timeline, recorded.ts))
+    begun = copies.take((copies.direction == "DtoH") & np.append(timeline.calls.role == "copy", False)[copies.launch])
+    waits = timeline.calls.take(np.isin(timeline.calls.role, list(KINDS)))
+    copying = match_calls(recorded, begun.launch_ts, begun.launch_end, begun.tid)
+    waiting = match_calls(recorded, waits.ts, waits.end, waits.tid)
+    missing = np.setdiff1d(copying[copying >= 0], waiting)
+    return _disagree(
+        "runtime", len(missing),
+        "the program copied from the device in a recorded call of cpu(), and the trace does not hold the wait",
+        "the program copied from the device in {} recorded calls of cpu(), and the trace does not hold the waits",
     )  # fmt: skip
 
 

@@ -22,6 +22,25 @@ def test_damaged_traces_do_no_harm(mode: str, count: int) -> None:
     assert_harmless(run_seeds(mode, 0, count))
 
 
+def test_a_trace_that_lost_a_wait_and_says_so_is_never_passed() -> None:
+    tally = run_seeds("witnesses", 0, 40)
+    assert (tally.crashes, tally.read) == ({}, 40)
+
+
+def test_one_that_nobody_noticed_is_a_crash(monkeypatch) -> None:
+    monkeypatch.setattr("syncscope.timeline.timeline.find_disagreements", lambda timeline: ())
+    crashes = run_seeds("witnesses", 0, 4).crashes
+    assert crashes
+    assert all(place.startswith("Passed: ") for place in crashes)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_many_traces_that_lost_a_wait_are_never_passed() -> None:
+    tally = run_seeds("witnesses", 1000, 2000)
+    assert (tally.crashes, tally.read) == ({}, 2000)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("mode", "count"), [("loads", 5000), ("whole", 1000)])

@@ -59,6 +59,27 @@ def test_a_recorded_call_of_synchronize_speaks_of_its_wait() -> None:
     assert (lost, "a recorded call of synchronize()" in text) == ("runtime", True)
 
 
+def copying(name: str, *, waits: bool) -> TraceBuilder:
+    """Two steps, each with a copy to the host inside a recorded call, and the wait that comes with it."""
+    trace = TraceBuilder().recording(0, 100, 200)
+    for start in (0, 100):
+        trace.copy("DtoH", call=(start + 20, 5), runs=(start + 26, 4), memory="pageable")
+        trace.entry(name, start + 15, start + 75, ("train.py", 4, "step", "loss.cpu()"))
+        if waits:
+            trace.stream_sync(start + 30, 20)
+    return trace.stream_sync(190, 2)
+
+
+def test_a_recorded_copy_to_the_host_speaks_of_its_wait() -> None:
+    text = "the program copied from the device in 2 recorded calls of cpu(), and the trace does not hold the waits"
+    assert ("runtime", text) in disagreements(copying("Tensor.cpu", waits=False))
+    assert disagreements(copying("Tensor.cpu", waits=True)) == []
+
+
+def test_a_copy_that_may_be_told_not_to_wait_speaks_of_none() -> None:
+    assert disagreements(copying("Tensor.to", waits=False)) == []
+
+
 def test_an_event_that_was_never_recorded_is_not_waited_for() -> None:
     trace = traces.clean().entry("Event.synchronize", 50, 80, LINE)
     assert disagreements(trace) == []
