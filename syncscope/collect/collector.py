@@ -42,7 +42,9 @@ class Collector:
         self.names = names
         self._plan = plan
         self._process = process
-        self._count = RunCount(paths, names.run, self._write_state, count=plan.count, source=source)
+        self._count = RunCount(
+            paths, names.run, self._write_state, count=plan.count, source=source, by_time=seconds is not None
+        )
         self._timer = Timer(seconds, self._count.end_stretch) if seconds else None
         self._torch: Any = None
         self._schedule: Schedule | None = None
@@ -114,6 +116,7 @@ class Collector:
         window = recorded.timed
         assert window is not None
         with undisturbed():
+            self._count.sharing.sample()
             try:
                 self._recordings.keep(phase, window.exported, self._recording(phase, recorded, window))
             except Exception as error:  # the program must not fail because its recording does
@@ -124,7 +127,7 @@ class Collector:
 
     def _finish(self, schedule: Schedule) -> None:
         """Write the whole run into the files, and leave none where there is nothing to say."""
-        for note in (*self._count.notes, *schedule.failures):
+        for note in (*self._count.notes, *schedule.notes):
             self._note(note)
         try:
             if not self._recordings.phases and self._saw_nothing():

@@ -13,12 +13,15 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from syncscope.collect.background import Background
+from syncscope.collect.children.startup import VARIABLE
 from syncscope.collect.count.counter import Counter
 from syncscope.collect.gpu import copy_engines
+from syncscope.collect.nvml import DeviceWatch
 from syncscope.collect.paths import Paths
+from syncscope.collect.phases.book import Listener
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.signals import Signals
-from syncscope.collect.phases.tracker import Listener, PhaseTracker
+from syncscope.collect.phases.tracker import PhaseTracker
 from syncscope.collect.process import version
 from syncscope.collect.sites.sources import source_lines
 from syncscope.collect.sites.stacks import Stacks
@@ -38,17 +41,26 @@ Value = TypeVar("Value")
 class RunCount:
     """Counts this process from its first use of CUDA on.
 
-    ``count=False`` tells phases and steps apart, and counts no wait. ``write()`` is called about every
+    ``count=False`` tells phases and steps apart, and counts no wait. ``by_time`` follows no steps: ``end_stretch`` ends
+    them. ``write()`` is called about every
     ``STATE_SECONDS``, on a thread of ours, to keep what was counted so far. In a forked child nothing is counted or
     written. It passes on what the phase tracker says to ``listener``.
     """
 
     def __init__(
-        self, paths: Paths, run_id: str, write: Callable[[], None], *, count: bool = True, source: bool = True
+        self,
+        paths: Paths,
+        run_id: str,
+        write: Callable[[], None],
+        *,
+        count: bool = True,
+        source: bool = True,
+        by_time: bool = False,
     ) -> None:
         self.notes: list[str] = []
         self.listener: Listener | None = None
         """Hears of steps and phases after the counter has."""
+        self.sharing = DeviceWatch((VARIABLE,))
         self.before_step: Callable[[], object] = lambda: None
         self.stacks = Stacks(paths)
         self.threads = Threads()
@@ -59,6 +71,7 @@ class RunCount:
         self._write = write
         self.run_id = run_id
         self._count = count
+        self._by_time = by_time
         self._keep_source = source
         self._torch: Any = None
         self._signals: Signals | None = None
@@ -84,7 +97,10 @@ class RunCount:
         """Count from the first use of CUDA on, or from now on where the program has used it."""
         self._torch = torch
         try:
-            torch.cuda._lazy_call(self._begin)
+            if getattr(torch.cuda._tls, "is_initializing", False):  # it holds a lock that the next line would wait for
+                self._begin()
+            else:
+                torch.cuda._lazy_call(self._begin)
         except AttributeError as error:
             self.notes.append(f"Waits cannot be counted in this PyTorch ({error}).")
 
@@ -96,6 +112,9 @@ class RunCount:
         if self.began:
             if self.tracker is not None:
                 self.tracker.settle(self._ended_ns)
+            if self._device is not None:
+                self.sharing.sample()
+                self.sharing.close()
             self._detach()
             self._background.close()
 
@@ -134,6 +153,7 @@ class RunCount:
             bins=counter.bins if counter is not None else (),
             overhead_share=self.overhead_share,
             dropped=counter.dropped if counter is not None else 0,
+            processes_on_device=self.sharing.others,
         )
 
     def recording(self, *, complete: bool = False) -> Recording:
@@ -165,8 +185,9 @@ class RunCount:
         if os.getpid() != self._pid:
             return
         self.before_step()
-        if self._device is None:
-            self._about_device()  # on the program's own thread, which has chosen its device
+        if self._device is None:  # on the program's own thread, which has chosen its device
+            self._about_device()
+            self.sharing.open(self._torch)
         if self.counter is not None:
             self.counter.stepped(phase)
         if self.listener is not None:
@@ -191,10 +212,10 @@ class RunCount:
     def better_source(self, phase: Phase) -> None:
         if os.getpid() != self._pid:
             return
+        if self.listener is not None:
+            self.listener.better_source(phase)  # first: a window that ends hands over what it counted
         if self.counter is not None:
             self.counter.begin_again(phase)
-        if self.listener is not None:
-            self.listener.better_source(phase)
 
     def _begin(self) -> None:
         """The program uses CUDA now. Nothing may leave here: PyTorch would fail to initialise CUDA."""
@@ -204,7 +225,8 @@ class RunCount:
             self.tracker = PhaseTracker(self, self._paths)
             self._started_ns, self._began_ns = time.time_ns(), time.perf_counter_ns()
             self._signals = Signals(self.tracker)
-            self._signals.attach(self._torch)
+            if not self._by_time:
+                self._signals.attach(self._torch)
             if self._count:
                 counter = Counter(self._torch, self.stacks, self.threads, self.tracker)
                 counter.open()

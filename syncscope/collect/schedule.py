@@ -74,7 +74,8 @@ class Schedule:
     ) -> None:
         self.stopped = False
         """Whether the program was ended as planned."""
-        self.failures: list[str] = []
+        self.notes: list[str] = []
+        """What windows said that recorded nothing."""
         self._plan = plan
         self._parts = torch, stacks, threads
         self._on_recorded = on_recorded
@@ -131,7 +132,11 @@ class Schedule:
                 take.windows.close(note)
 
     def _may_begin(self, phase: Phase) -> bool:
-        if phase.kind not in STEPPED_KINDS or phase.steps < self._plan.begin_at or self._recording():
+        if (
+            (phase.kind not in STEPPED_KINDS and phase.source != "seconds")
+            or phase.steps < self._plan.begin_at
+            or self._recording()
+        ):
             return False
         if self._plan.phase is not None:
             return self._plan.phase in (phase.kind, phase.name, function_of(phase))
@@ -157,9 +162,12 @@ class Schedule:
         def on_finish(windows: Windows) -> None:
             take = self._takes[number]
             recorded = windows.recorded
+            if recorded.timed is None:
+                self.notes += [*recorded.notes, *([recorded.failure] if recorded.failure else [])]
             if recorded.failure is not None:
                 take.plans.clear()
-                self.failures.append(recorded.failure)
+            elif windows.gave_way and recorded.timed is None and not self._over:
+                take.plans.insert(0, windows.plan)  # begins when the other profiler is done
             if take.plans:
                 take.windows = self._windows(take.plans.pop(0), take.phase)
             else:
@@ -182,7 +190,8 @@ class Schedule:
 
     def _may_stop(self) -> bool:
         done = {number: take for number, take in self._takes.items() if take.done_at is not None}
-        if self._plan.phase is not None or any(take.phase.kind == "train" for take in done.values()):
+        trained = any(take.phase.kind == "train" or take.phase.source == "seconds" for take in done.values())
+        if self._plan.phase is not None or trained:
             return bool(done)
         if not done or self._training_may_come():
             return False

@@ -117,6 +117,8 @@ class Windows:
         self._thread: int | None = None
         self._interrupted = 0
         self._open = False
+        self.gave_way = False
+        """The program started a profiler of its own, and the windows ended there."""
         self._enough: Callable[[], bool] = lambda: True
         self._stages = self._plan_stages()
         self._stage: Generator[None, None, None] | None = None
@@ -363,4 +365,5 @@ class Windows:
             self.recorded.notes += hazards.notes
 
     def _foreign_profiler(self) -> None:
-        self.close("The program started a profiler of its own: the recording ends there.")
+        self.gave_way = True
+        self.close("The program started a profiler of its own: these windows end there.")

@@ -13,6 +13,10 @@ Key = tuple[str, int, "bool | None"]
 """Name of the entry point, stack, and whether it copies to the device (``None``: no copy)."""
 
 
+COPIES = frozenset({"Tensor.to", "Tensor.cuda", "Tensor.cpu", "Tensor.copy_"})
+"""Entry points that copy between host and device. Those that wait give a warning, unless a window records."""
+
+
 class Place:
     """The waits at one place. Counting touches ``now`` only; a step's number is squared when the next one begins."""
 
@@ -66,6 +70,9 @@ class Place:
         count = self.count + now
         if not count:
             return None
+        copies = self.name in COPIES
+        if copies and self.to_device is not None and not self.pageable:
+            return None  # from or to pinned memory, without a warning: nothing waits
         direction: Direction | None = None if self.to_device is None else "HtoD" if self.to_device else "DtoH"
         kind: Literal["warning", "call"] = "call" if self.name else "warning"
         return CountedWait(
@@ -73,7 +80,7 @@ class Place:
             stack=self.stack,
             kind=kind,
             name=self.name,
-            may_wait=self.may_wait,
+            may_wait=self.may_wait or (copies and self.to_device is None),
             thread=self.thread,
             expected=self.expected,
             direction=direction,

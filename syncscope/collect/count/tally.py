@@ -11,7 +11,7 @@ from typing import Any
 from syncscope.collect.annotations import expectation
 from syncscope.collect.count.account import Account
 from syncscope.collect.count.phase import Phase, Tracker
-from syncscope.collect.count.places import MAX_PLACES, Key, Place
+from syncscope.collect.count.places import COPIES, MAX_PLACES, Key, Place
 from syncscope.collect.count.sampling import Draw, Sampling
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.wrappers import LINALG_WITHOUT_WARNING, WarningCount
@@ -24,8 +24,6 @@ not count: it loads kernels."""
 
 ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
 """Phases that are rare. All their steps are counted."""
-
-COPIES = frozenset({"Tensor.to", "Tensor.cuda", "Tensor.cpu", "Tensor.copy_"})
 
 WAITING_CALLS = COPIES | {
     "torch.cuda.synchronize", "torch.accelerator.synchronize", "Event.synchronize", "torch.cuda.empty_cache",

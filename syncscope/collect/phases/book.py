@@ -142,6 +142,8 @@ class PhaseBook:
             phase.restart()
             phase.source = source
             self._listener.better_source(phase)
+        if phase.source == "none":  # until now nobody knew that these were its steps
+            phase.steps += max(phase.seen.get(id(owner), 0) - 1, 0)
         phase.source = source
         phase.owner = weakref.ref(owner) if owner is not None else None
 

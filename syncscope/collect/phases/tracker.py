@@ -185,7 +185,9 @@ class PhaseTracker(PhaseBook):
     def tick(self) -> None:
         """A stretch of time ended, where steps are recorded by time."""
         self.by_time = True
-        phase = self.current
+        phase = self._pseudo_phase("other")
+        if self.current is not phase:
+            self._enter(phase)
         if phase.source != "seconds":
             self._choose(phase, "seconds", None)
         self._boundary(phase)

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 from syncscope.collect.paths import Paths  # noqa: E402
 from syncscope.collect.phases import PhaseTracker  # noqa: E402
 from syncscope.collect.phases.book import MAX_PHASES  # noqa: E402
-from tests.collect.phases.following import X, Followed, following, learn, loader, model, sgd  # noqa: E402
+from tests.collect.phases.following import Followed, X, following, learn, loader, model, sgd  # noqa: E402
 
 
 def test_evaluation_alone(run: Any) -> None:
