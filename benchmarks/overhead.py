@@ -28,7 +28,7 @@ from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
-from syncscope.collect.tracefile import splice, write_trace
+from syncscope.collect.tracefile import TraceFile
 from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
 Step = Callable[[], Any]
@@ -105,7 +105,7 @@ def ours(step: Step, count: int, folder: Path, *, cpu: bool) -> tuple[float, flo
     length = timed(step, count)
     start = time.perf_counter()
     sites.close()
-    exported = window.stop()
+    exported = window.stop(detach=False)
     frames, numbers = stacks.resolve()
     recording = Recording(
         format=FORMAT,
@@ -116,7 +116,7 @@ def ours(step: Step, count: int, folder: Path, *, cpu: bool) -> tuple[float, flo
         sites=sites.take(),
     )
     assert exported is not None and b'"cat": "kernel"' in exported, "the window holds no kernels"
-    write_trace(folder / "trace.json.gz", splice(exported, recording))
+    TraceFile(folder / "trace.json.gz").write(exported, recording)
     return length, time.perf_counter() - start
 
 

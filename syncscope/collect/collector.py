@@ -42,9 +42,8 @@ class Collector:
         self.names = names
         self._plan = plan
         self._process = process
-        self._count = RunCount(
-            paths, names.run, self._write_state, count=plan.count, source=source, by_time=seconds is not None
-        )
+        by_time = seconds is not None
+        self._count = RunCount(paths, names.run, self._write_state, count=plan.count, source=source, by_time=by_time)
         self._timer = Timer(seconds, self._count.end_stretch) if seconds else None
         self._torch: Any = None
         self._schedule: Schedule | None = None

@@ -132,11 +132,7 @@ class Schedule:
                 take.windows.close(note)
 
     def _may_begin(self, phase: Phase) -> bool:
-        if (
-            (phase.kind not in STEPPED_KINDS and phase.source != "seconds")
-            or phase.steps < self._plan.begin_at
-            or self._recording()
-        ):
+        if phase.kind not in STEPPED_KINDS or phase.steps < self._plan.begin_at or self._recording():
             return False
         if self._plan.phase is not None:
             return self._plan.phase in (phase.kind, phase.name, function_of(phase))
@@ -149,7 +145,7 @@ class Schedule:
     def _begin(self, phase: Phase) -> _Take:
         plans = [self._plan]
         early = self._plan.early()
-        if early.steps < self._plan.steps and not self._takes:
+        if early.steps < self._plan.steps and (phase.kind == "train" or not self._takes):
             plans.insert(0, early)
         return _Take(phase, self._windows(plans.pop(0), phase), plans)
 

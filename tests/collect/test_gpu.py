@@ -196,7 +196,7 @@ opt = torch.optim.SGD(net.parameters(), lr=0.1)
 x = torch.randn(8, 64, device="cuda")
 def step():
     opt.zero_grad(); loss = net(x).sum(); loss.backward(); loss.item(); opt.step()
-for i in range(9):
+for i in range(7):
     step()
 with torch.profiler.profile() as prof:
     for i in range(3):
@@ -208,8 +208,7 @@ for i in range(20):
     done = profile(tmp_path, program, "--steps", "6")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "3 True\n"
-    made = report(tmp_path).traces[0]  # windows begin again after the program's own profile
-    assert "profiler of its own" in " ".join(made.warnings) and made.steps.count == 2
+    assert report(tmp_path).traces[0].steps.count == 6  # windows begin again after the program's own profile
 
 
 def test_a_script_too_short_for_all_windows_keeps_what_is_left(tmp_path: Path) -> None:
