@@ -32,7 +32,9 @@ class Prices:
     """Wrappers taken out and put in again. Python learns anew where the attributes of tensors are, which cannot be
     measured without the program: 60 µs in a step of 0.3 ms, 430 µs in one of 6 ms with forty layers."""
     step: float = 500.0
-    """A step, counted or not."""
+    """A block of steps closed, or a change of phase."""
+    boundary: float = 120.0
+    """A step inside a block, counted or not. Not measured."""
 
 
 class Account:

@@ -22,6 +22,9 @@ IN_CPP_NS = 1_000
 TRACKED_NS = 400
 """What the phase tracker needs to tell the phase of a wait."""
 
+PINNED_NS = 700
+"""To ask CUDA whether a copy's memory is pinned."""
+
 ROUNDS = 25
 
 
@@ -54,7 +57,7 @@ def measure(scratch: Counter, switch: Callable[[bool], None]) -> Prices:
     called = _once(lambda: scratch.tally.called("Tensor.to", frame, True, 0))
     return Prices(
         warning=IN_CPP_NS + machinery + seen + TRACKED_NS,
-        call=passed + called + TRACKED_NS,
+        call=passed + called + TRACKED_NS + PINNED_NS,
         passed=passed,
         gate=gate,
         switch=_switch_ns(switch),

@@ -16,6 +16,10 @@ FIND_UNUSED = "DistributedDataParallel"
 """Recorded name of the end of a backward in which DDP looks for unused parameters."""
 
 
+BEFORE_TRAINING = ("_verify_params_across_processes", "_broadcast_coalesced")
+"""What DDP calls when it is made. Their waits have no Python warning, nor have those of the buckets made anew."""
+
+
 class Counts(Protocol):
     """Who counts. Each method is called when the wrapped call has returned, with the frame that called."""
 
@@ -81,13 +85,18 @@ class CountingWrappers(CallWrappers):
 
         The collectives stay wrapped all the time: a call costs much more than its wrapper.
         """
-        if find(self._torch, "_C._distributed_c10d.Reducer") is None:
+        native, distributed = find(self._torch, "_C._distributed_c10d"), self._torch.distributed
+        if native is None:
             return
         may_have_waited = self._counts.may_have_waited
         self._suspend_end_of_backward(lambda start_ns, frame: may_have_waited(FIND_UNUSED, start_ns, frame))
         switched, self._patches = self._patches, self._lasting
         for name in COLLECTIVES:
-            self._suspend_warnings(self._torch.distributed.ProcessGroup, name)
+            self._suspend_warnings(distributed.ProcessGroup, name)
+        for name in BEFORE_TRAINING:
+            self._suspend_warnings(distributed, name)
+        self._suspend_warnings(find(native, "Reducer"), "_rebuild_buckets")
+        self._record_unwarned(find(native, "Work"), "wait", "Work.wait")
         self._patches = switched
 
     def _record_device_calls(self, owner: Any, name: str, label: str) -> None:
@@ -167,6 +176,25 @@ class CountingWrappers(CallWrappers):
             return wrapper
 
         self._patches.replace(owner, "__call__", make)
+
+    def _record_unwarned(self, owner: Any, name: str, label: str) -> None:
+        """Record the calls of ``owner.name`` that may have waited, and keep C++'s line off stderr."""
+        may_have_waited, now, caller = self._counts.may_have_waited, time.time_ns, sys._getframe
+        suspend, resume = self._mode.suspend, self._mode.resume
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                suspend()
+                start = now()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    resume()
+                    may_have_waited(label, start, caller(1))
+
+            return wrapper
+
+        self._patches.replace(owner, name, make)
 
 
 def conversion(

@@ -19,7 +19,9 @@ from syncscope.collect.sites.sync_debug import MESSAGE, sync_debug_mode
 from syncscope.collect.sites.threads import Threads
 from syncscope.schema.counting import CountedWait, PhaseKind
 
-PRICES = Prices(warning=3_000.0, call=1_500.0, passed=300.0, gate=100.0, switch=30_000.0, out=300_000.0, step=0.0)
+PRICES = Prices(
+    warning=3_000.0, call=1_500.0, passed=300.0, gate=100.0, switch=30_000.0, out=300_000.0, step=0.0, boundary=0.0
+)
 
 
 @dataclass

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
+import time
 import warnings
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator
@@ -164,6 +166,7 @@ def test_copies_that_wait_have_their_direction_and_bytes() -> None:
 def test_sampled_frequencies_are_inside_their_interval() -> None:
     x = torch.ones(8, device="cuda")
     with counting() as counted:
+        begin = time.perf_counter()
         for step in range(4000):
             x.tolist()
             if step % 10 == 0:
@@ -173,13 +176,13 @@ def test_sampled_frequencies_are_inside_their_interval() -> None:
             counted.step()
         steps, one_in = counted.counter.counted_steps(counted.loop), counted.counter.one_in(counted.loop)
         found = [wait for waits in counted.lines().values() for wait in waits]
+        share, length = counted.counter.overhead_share, time.perf_counter() - begin
     assert one_in > 2
     for wait, true in zip(sorted(found, key=lambda wait: wait.count), (0.1, 1, 3), strict=True):
         mean = wait.count / steps
         variance = max(wait.squares / steps - mean * mean, 0) / steps
         assert abs(mean - true) <= 4 * variance**0.5 + 2 / steps
-    share, account = counted.counter.overhead_share, counted.counter._account
-    assert share is not None and share <= CAP + 1.5 * GRACE_NS / account.time_ns
+    assert share is not None and share * length < 0.01 * length + 0.012  # and the grace of the begin
 
 
 def scripted(x):
@@ -238,25 +241,26 @@ class Net(torch.nn.Module):
         self.used, self.unused = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
     def forward(self, x):
         return self.used(x)
-net = torch.nn.parallel.DistributedDataParallel(Net().cuda(), find_unused_parameters=True)
 x = torch.ones(4, 8, device="cuda")
 with counting() as counted:
+    net = torch.nn.parallel.DistributedDataParallel({made})
     for _ in range(5):
         loss = net(x).sum()
         loss.backward()
         loss.item()
         counted.step()
-print(sorted((w.name, w.count) for waits in counted.lines().values() for w in waits if w.kind == "warning"))
+    torch.distributed.barrier()
+    lines = counted.lines()
+print(max((w.count for waits in lines.values() for w in waits if w.kind == "warning")))
 torch.distributed.destroy_process_group()
 """
 
 
-def test_ddp_that_looks_for_unused_parameters_prints_nothing(tmp_path: Path) -> None:
-    import subprocess
-
+@pytest.mark.parametrize("made", ["Net().cuda(), find_unused_parameters=True", "Net().used.cuda()"])
+def test_ddp_prints_nothing(tmp_path: Path, made: str) -> None:
     program = tmp_path / "program.py"
-    program.write_text(DDP.format(root=str(Path(__file__).parents[3])))
+    program.write_text(DDP.format(root=str(Path(__file__).parents[3]), made=made))
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "synchronizing" not in done.stderr
-    assert done.stdout.strip() == "[('', 5)]"
+    assert done.stdout.strip() == "5"

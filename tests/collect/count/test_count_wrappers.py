@@ -52,6 +52,8 @@ def state() -> list[Any]:
         torch.autograd._engine_run_backward,
         torch._C._distributed_c10d.Reducer.prepare_for_backward,
         torch.distributed.ProcessGroup.allreduce,
+        torch.distributed._broadcast_coalesced,
+        torch._C._distributed_c10d.Work.wait,
     ]
 
 
@@ -153,17 +155,36 @@ def test_ddp_reads_what_others_used_with_the_mode_off(log: Log) -> None:
         lambda gradient: engine.queue_callback(lambda: at_callbacks.append([*log.modes]))
     )
     for _ in range(2):
-        net(torch.ones(1, 2)).sum().backward()
-    assert at_callbacks == [["suspend"], ["suspend", "resume", "suspend"]]
-    assert log.modes == ["suspend", "resume"] * 2
+        loss = net(torch.ones(1, 2)).sum()
+        log.modes.clear()
+        loss.backward()
+        assert log.modes == ["suspend", "resume"]
+    assert at_callbacks == [["suspend"]] * 2
     assert log.calls == [FIND_UNUSED] * 2
+
+
+@pytest.mark.usefixtures("ranks")
+def test_ddp_is_made_with_the_mode_off(log: Log) -> None:
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
+    assert log.modes == ["suspend", "resume"] * 2  # its shapes compared, its parameters sent
+    log.modes.clear()
+    net(torch.ones(1, 2)).sum().backward()
+    net(torch.ones(1, 2))
+    assert log.modes == ["suspend", "resume"] * 3  # buckets before each forward, and one backward
+
+
+@pytest.mark.usefixtures("ranks")
+def test_the_wait_for_a_collective_may_be_one_for_the_device(log: Log) -> None:
+    torch.distributed.barrier()
+    assert log.calls == ["Work.wait"] and log.modes == ["suspend", "resume"] * 2
 
 
 @pytest.mark.usefixtures("ranks")
 def test_ddp_that_does_not_search_has_nothing_to_count(log: Log) -> None:
     net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
+    loss = net(torch.ones(1, 2)).sum()
     log.modes.clear()
-    net(torch.ones(1, 2)).sum().backward()
+    loss.backward()
     assert (log.modes, log.calls) == (["suspend", "resume"], [])
 
 

@@ -17,6 +17,7 @@ import pytest
 from syncscope.collect.annotations import expected
 from syncscope.collect.count import tally
 from syncscope.collect.count.sampling import FREE_OUTS, NEW_STEPS, OUTS_PER_DOUBLING, Draw, Sampling
+from syncscope.collect.features import Unsupported
 from syncscope.collect.sites.sync_debug import MESSAGE, sync_debug_mode
 from syncscope.schema.counting import MAX_BINS
 from syncscope.schema.recording import SiteEvent
@@ -40,6 +41,7 @@ def test_every_wait_of_every_step_is_counted_where_waits_are_rare() -> None:
                 wait()
             run.step(10 * MS)
         always, now_and_then, twin = run.counter.waits()
+        assert run.counter.counts_every_step(train)
     assert (run.counter.counted_steps(train), run.counter.one_in(train)) == (50, 1)
     assert (always.count, always.steps, always.squares, always.first_step, always.last_step) == (50, 50, 50, 0, 49)
     assert (now_and_then.count, now_and_then.steps, now_and_then.first_step, now_and_then.last_step) == (5, 5, 5, 45)
@@ -165,6 +167,7 @@ def test_wrappers_that_cost_little_stay_in_steps_that_are_not_drawn() -> None:
             run.torch.Tensor(True).to("cuda")
             run.step(MS)
         assert not run.counting and wrapped(run)
+        assert not run.counter.counts_every_step(run.tracker.current)
         before = run.counter.waits()
         wait()
         run.torch.Tensor().to("cuda", non_blocking=True)
@@ -518,6 +521,15 @@ def test_prices_are_measured_when_counting_begins_and_leave_nothing_behind() -> 
     for price, most in ((prices.warning, 200_000), (prices.call, 100_000), (prices.passed, 50_000)):
         assert 0 < price < most
     assert prices.switch > 0 and prices.step > 0
+
+
+def test_without_the_sync_debug_mode_opening_says_so_and_leaves_nothing() -> None:
+    run = Run()
+    del run.torch._C._cuda_set_sync_debug_mode
+    with pytest.raises(Unsupported, match="cannot see waits"):
+        run.counter.open()
+    run.counter.close()
+    assert not wrapped(run) and run.counter.waits() == ()
 
 
 def test_closing_twice_or_without_opening_does_nothing() -> None:
