@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
-from syncscope.collect.phases.tracker import PATIENCE  # noqa: E402
+from syncscope.collect.phases.choice import PATIENCE  # noqa: E402
 from tests.collect.phases.following import X, learn, loader, model, sgd  # noqa: E402
 
 
