@@ -82,6 +82,7 @@ class PhaseChoice(PhaseBook):
         if inner not in train.loops and self._by_loop.get(inner, train) is train:
             if inner in train.around:
                 train.loop = inner
+                train.ended = False  # the loader was one inside of the step
                 show_place(train, nest, inner)
             train.loops.add(inner)
             train.around.discard(inner)

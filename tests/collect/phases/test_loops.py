@@ -119,7 +119,6 @@ def test_keeps_so_many_functions_and_no_more(monkeypatch: pytest.MonkeyPatch) ->
 def test_finds_the_loops_of_a_module_of_the_standard_library() -> None:
     import ast
     import inspect
-
     import mailbox
 
     source = inspect.getsource(mailbox)

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
-from tests.collect.phases.following import X, Followed, following, learn, loader, model, sgd  # noqa: E402
+from tests.collect.phases.following import Followed, X, following, learn, loader, model, sgd  # noqa: E402
 
 
 def test_a_bound_call_that_the_program_kept_is_told_once(run: Any) -> None:
