@@ -14,6 +14,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
 from syncscope.collect.phases.tracker import PhaseTracker
 
@@ -192,7 +193,9 @@ class Signals:
 
             return take
 
-        self._patches.replace(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", make)
+        iterator = find(torch, "utils.data.dataloader._BaseDataLoaderIter")
+        if iterator is not None:
+            self._patches.replace(iterator, "__next__", make)
 
     def _after_batch(self, frame: FrameType, ended: bool) -> None:
         try:
