@@ -80,12 +80,14 @@ class PhaseBook:
 
     def _new(self, kind: PhaseKind, loop: Loop | None, nest: Nest, keyed: bool = True) -> Phase:
         if len(self.phases) >= MAX_PHASES:
-            phase = next((p for p in reversed(self.phases) if p.kind == kind and not p.folded_into), self.phases[-1])
-        else:
-            phase = self._make(kind, loop)
-            show_place(phase, nest, loop)
-            phase.by_batch = keyed and loop in self._batches and loop not in self._ahead
-            self._share_functions()
+            same = (phase for phase in reversed(self.phases) if phase.kind == kind and not phase.folded_into)
+            return next(same, None) or self._pseudo_phase("other")
+        phase = self._make(kind, loop)
+        show_place(phase, nest, loop)
+        phase.by_batch = keyed and loop in self._batches and loop not in self._ahead
+        self._share_functions()
+        if kind == "train":
+            self._trains.append(phase)
         if keyed:
             self._by_loop[loop] = phase
         name_phases(self.phases)
@@ -145,7 +147,10 @@ class PhaseBook:
         if phase.source == "none":  # until now nobody knew that these were its steps
             phase.steps += max(phase.seen.get(id(owner), 0) - 1, 0)
         phase.source = source
-        phase.owner = weakref.ref(owner) if owner is not None else None
+        try:
+            phase.owner = weakref.ref(owner) if owner is not None else None
+        except TypeError:
+            phase.owner = None
 
     def _count_batch(self, phase: Phase) -> None:
         """The first call after each batch is between two steps."""

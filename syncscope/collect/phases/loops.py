@@ -48,10 +48,10 @@ def loops_of(code: CodeType) -> tuple[Loop, ...]:
     """All loops of ``code``, those inside others first."""
     known = _known.get(id(code))
     if known is None:
-        if len(_known) >= MAX_CODES:
-            _known.clear()
-        # Keeping the code keeps its id from being used again.
-        known = _known[id(code)] = code, _find(code)
+        known = code, _find(code)
+        if len(_known) < MAX_CODES:
+            # Keeping the code keeps its id from being used again.
+            _known[id(code)] = known
     return known[1]
 
 

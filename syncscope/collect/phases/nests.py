@@ -72,7 +72,7 @@ class Nests:
         kept = self.codes.get(id(code))
         if kept is None:
             if len(self.codes) >= MAX_CODES:
-                self.codes.clear()
+                self.codes.clear()  # the loops stay: they are kept with the code
             file = code.co_filename
             kept = Kept(code, file.startswith(self._skip), self.paths.is_user(file))
             self.codes[id(code)] = kept

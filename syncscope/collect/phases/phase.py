@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 import weakref
+from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
@@ -39,6 +40,7 @@ class Reservoir:
         return sorted(self._kept)[min(len(self._kept) - 1, int(0.95 * len(self._kept)))]
 
 
+@dataclass(eq=False, repr=False)
 class Phase:
     """One loop of the program. Changes as more is seen; the object stays.
 
@@ -46,54 +48,60 @@ class Phase:
     never changes once it has been read.
     """
 
-    def __init__(self, number: int, kind: PhaseKind, loop: Loop | None = None) -> None:
-        self.number = number
-        self.kind = kind
-        self.name: str = kind
-        self.loop = loop
-        """The loop by which it is known; ``None`` for ``start``, ``epoch end``, ``checkpoint`` and where there is
-        no loop."""
-        self.user_code: CodeType | None = None
-        """The function of the user's that runs the loop, or calls the library that does."""
-        self.user_line: int | None = None
-        self.source: CountedSource = "none"
-        self.steps = 0
-        self.times = 0
-        self.time_ns = 0
-        self.in_every_step_of: Phase | None = None
-        self.folded_into: Phase | None = None
-        self.intruded = False
-        """Another phase came in since the last boundary. Reset after ``Listener.stepped``."""
-        self.lengths = Reservoir()
-        self.step_ns = 0
-        """Time since the last boundary, without what intruded."""
-        self._slug: str | None = None
-        self._others: list[Phase] = []
+    number: int
+    kind: PhaseKind
+    loop: Loop | None = None
+    """The loop by which it is known; ``None`` for ``start``, ``epoch end``, ``checkpoint`` and where there is no
+    loop."""
+    name: str = ""
+    user_code: CodeType | None = None
+    """The function of the user's that runs the loop, or calls the library that does."""
+    user_line: int | None = None
+    source: CountedSource = "none"
+    steps: int = 0
+    times: int = 0
+    time_ns: int = 0
+    in_every_step_of: Phase | None = None
+    folded_into: Phase | None = None
+    intruded: bool = False
+    """Another phase came in since the last boundary. Reset after ``Listener.stepped``."""
+    lengths: Reservoir = field(default_factory=Reservoir)
+    step_ns: int = 0
+    """Time since the last boundary, without what intruded."""
 
-        # How the tracker finds it and its steps.
-        self.loops: set[Loop] = {loop} if loop is not None else set()
-        self.around: set[Loop] = set()
-        """Loops that enclose it."""
-        self.frame_id = 0
-        """The frame that runs its loop, while it runs."""
-        self.ended = False
-        """Its loader was exhausted."""
-        self.owns_function = False
-        """No other phase has a loop in the same function: the rest of the function is part of the phase."""
-        self.owner: weakref.ref[Any] | None = None
-        """The optimiser or module whose call is the boundary."""
-        self.seen: dict[int, int] = {}
-        self.training_calls = 0
-        self.since_owner = 0
-        self.by_batch = False
-        """The first call after each batch of its loader is the boundary."""
-        self.batches = 0
-        """Batches of the loader of its loop."""
-        self.counted_batch = 0
-        self.calls = 0
-        """Calls since the training's last boundary."""
-        self.few = 0
-        self.many = 0
+    # How the tracker finds it and its steps.
+    loops: set[Loop] = field(default_factory=set)
+    around: set[Loop] = field(default_factory=set)
+    """Loops that enclose it."""
+    frame_id: int = 0
+    """The frame that runs its outermost loop, while it runs."""
+    ended: bool = False
+    """Its loader was exhausted."""
+    owns_function: bool = False
+    """No other phase has a loop in the same function: the rest of the function is part of the phase."""
+    owner: weakref.ref[Any] | None = None
+    """The optimiser or module whose call is the boundary."""
+    seen: dict[int, int] = field(default_factory=dict)
+    """How often each optimiser and module was seen, by id."""
+    training_calls: int = 0
+    since_owner: int = 0
+    """Steps of other optimisers since the last of the chosen one."""
+    by_batch: bool = False
+    """The first call after each batch of its loader is the boundary."""
+    batches: int = 0
+    counted_batch: int = 0
+    calls: int = 0
+    """Calls since the training's last boundary."""
+    few: int = 0
+    many: int = 0
+    """Training steps in a row with few, with many calls."""
+    _slug: str | None = None
+    _others: list[Phase] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.name = self.name or self.kind
+        if self.loop is not None:
+            self.loops.add(self.loop)
 
     @property
     def slug(self) -> str:

@@ -11,8 +11,10 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
+from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
 from syncscope.collect.phases.tracker import PhaseTracker
 
@@ -29,16 +31,20 @@ if hasattr(os, "register_at_fork"):
 
 
 class Signals:
-    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``."""
+    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``.
+
+    ``failure`` says why it stopped doing so, if it had to: the program goes on.
+    """
 
     def __init__(self, tracker: PhaseTracker) -> None:
+        self.failure = ""
         self._tracker = tracker
         self._torch: Any = None
         self._watching = False
         self._forget_modules: Callable[[], None] = lambda: None
         self._in_scaler = False
         self._in_loader = False
-        self._saving = 0
+        self._saving = False
         self._handles: list[Any] = []
         self._patches = Patches()
         self._compiling: Callable[[], bool] = lambda: False
@@ -98,7 +104,10 @@ class Signals:
 
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._watching and not self._in_scaler and not self._compiling():
-            self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
+            try:
+                self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
+            except Exception as error:
+                self._fail(error)
 
     def _watch_scaler(self, torch: Any) -> None:
         """A scaler skips ``optimizer.step`` on infinite gradients: its own ``step`` is the step."""
@@ -112,8 +121,7 @@ class Signals:
                     result = original(scaler, optimizer, *args, **kwargs)
                 finally:
                     self._in_scaler = False
-                if self._watching:
-                    self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
+                self._after_optimizer(optimizer, args, kwargs)
                 return result
 
             return step
@@ -147,12 +155,15 @@ class Signals:
                     return original(module, *args, **kwargs)
                 if compiling() or thread() != main:
                     return original(module, *args, **kwargs)
-                if not module.training:
-                    tracker.module_called(frame(1), module, "eval")
-                else:
-                    tracker.module_called(frame(1), module, "training" if grad_enabled() else "call")
-                busy = tracker.inside_call = True
                 try:
+                    if not module.training:
+                        tracker.module_called(frame(1), module, "eval")
+                    else:
+                        tracker.module_called(frame(1), module, "training" if grad_enabled() else "call")
+                except Exception as error:
+                    self._fail(error)
+                try:
+                    busy = tracker.inside_call = True
                     return original(module, *args, **kwargs)
                 finally:
                     busy = not self._watching
@@ -163,7 +174,7 @@ class Signals:
         self._patches.replace(torch.nn.Module, "__call__", make)
 
     def _watch_loaders(self, torch: Any) -> None:
-        main, thread, tracker = threading.main_thread().ident, threading.get_ident, self._tracker
+        main, thread = threading.main_thread().ident, threading.get_ident
 
         def make(original: Any) -> Any:
             def take(loader: Any) -> Any:
@@ -173,35 +184,59 @@ class Signals:
                 try:
                     batch = original(loader)
                 except StopIteration:
-                    self._in_loader = False
-                    tracker.loader_ended(sys._getframe(1))
+                    self._after_batch(sys._getframe(1), ended=True)
                     raise
                 finally:
                     self._in_loader = False
-                tracker.loader_next(sys._getframe(1))
+                self._after_batch(sys._getframe(1), ended=False)
                 return batch
 
             return take
 
-        self._patches.replace(torch.utils.data.dataloader._BaseDataLoaderIter, "__next__", make)
+        iterator = find(torch, "utils.data.dataloader._BaseDataLoaderIter")
+        if iterator is not None:
+            self._patches.replace(iterator, "__next__", make)
+
+    def _after_batch(self, frame: FrameType, ended: bool) -> None:
+        try:
+            if ended:
+                self._tracker.loader_ended(frame)
+            else:
+                self._tracker.loader_next(frame)
+        except Exception as error:
+            self._fail(error)
 
     def _watch_saves(self, torch: Any) -> None:
-        tracker = self._tracker
         main, thread = threading.main_thread().ident, threading.get_ident
 
         def make(original: Any) -> Any:
             def save(*args: Any, **kwargs: Any) -> Any:
                 if not self._watching or self._saving or thread() != main:
                     return original(*args, **kwargs)
-                self._saving = 1
-                tracker.save_begins(sys._getframe(1))
+                self._saving = True
+                self._around_save(sys._getframe(1))
                 try:
                     return original(*args, **kwargs)
                 finally:
-                    self._saving = 0
-                    tracker.save_ends()
+                    self._saving = False
+                    self._around_save(None)
 
             return save
 
         self._patches.replace(torch, "save", make)
         self._patches.replace(torch.serialization, "save", make)
+
+    def _around_save(self, frame: FrameType | None) -> None:
+        """A save from ``frame`` begins; ``None``: it is over."""
+        try:
+            if frame is not None:
+                self._tracker.save_begins(frame)
+            else:
+                self._tracker.save_ends()
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Stop: the program must not fail because its phases cannot be told."""
+        self.failure = f"Phases were no longer followed ({type(error).__name__}: {error})."
+        self.forget()

@@ -18,5 +18,6 @@ def run() -> Iterator[Any]:
     before = [getattr(owner, name) for owner, name in places]
     with following() as followed:
         yield followed
+        assert not followed.signals.failure
     assert [getattr(owner, name) for owner, name in places] == before
     assert not sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks

@@ -173,9 +173,9 @@ def test_a_loader_that_reads_ahead_ends_after_the_last_step(run: Any) -> None:
     def ahead(batches: Any) -> Any:
         iterator = iter(batches)
         batch = next(iterator)
-        for following in iterator:
+        for coming in iterator:
             yield batch
-            batch = following
+            batch = coming
         yield batch
 
     places = []
@@ -185,6 +185,17 @@ def test_a_loader_that_reads_ahead_ends_after_the_last_step(run: Any) -> None:
         places.append(run.here())
     assert places == ["epoch end"] * 3
     assert run.steps == {"train": 11}
+
+
+def test_a_loader_inside_of_each_step_does_not_end_an_epoch(run: Any) -> None:
+    net = model()
+    optimizer, inner = sgd(net), sgd(net)
+    for _ in range(5):
+        for x in loader(3):
+            learn(net, inner, x)
+        learn(net, optimizer)
+    assert run.sequence == ["train", "epoch end", "train"]  # until the outer optimiser stepped
+    assert run.steps == {"train": 14}
 
 
 def test_saving_is_a_checkpoint(run: Any) -> None:
@@ -208,7 +219,7 @@ def test_saving_is_a_checkpoint(run: Any) -> None:
 
 
 def test_saving_that_fails_is_over(run: Any) -> None:
-    with pytest.raises(Exception, match="."):
+    with pytest.raises(AttributeError):
         torch.save(model(), 3)
     assert run.tracker.current.kind == "start"
 
@@ -341,7 +352,7 @@ def test_time_is_exclusive_and_lengths_leave_out_what_intrudes() -> None:
     run.tracker.settle()
     assert evaluation.time_ns >= 40e6
     assert train.time_ns < 40e6
-    assert train.lengths.p95() < 10e6
+    assert (train.lengths.p95() or 0) < 10e6
     recorded = run.tracker.recorded()
     assert recorded[train.number].median_ns == train.lengths.median()
     assert recorded[train.number].time_ns == train.time_ns
@@ -355,6 +366,10 @@ def test_the_programs_exit_passes_from_a_step_to_the_program(run: Any, monkeypat
     optimizer = sgd(net)
     learn(net, optimizer)
     monkeypatch.setattr(run, "stepped", stop)
-    with pytest.raises(SystemExit):
+
+    def train() -> None:
         for _ in range(3):
             learn(net, optimizer)
+
+    with pytest.raises(SystemExit):
+        train()

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
-from syncscope.collect.phases.tracker import PATIENCE  # noqa: E402
+from syncscope.collect.phases.choice import PATIENCE  # noqa: E402
 from tests.collect.phases.following import X, learn, loader, model, sgd  # noqa: E402
 
 
@@ -109,7 +109,7 @@ def test_a_loop_that_acts_and_learns_is_training(run: Any) -> None:
 def test_two_optimizers_in_one_loop_are_one_training(run: Any) -> None:
     generator, critic = model(), torch.nn.Linear(1, 1)
     for_generator, for_critic = sgd(generator), sgd(critic)
-    for _epoch in range(2):
+    for _ in range(2):
         for number, x in enumerate(loader(6)):
             learn(critic, for_critic, generator(x).detach())
             critic(generator(x)).sum().backward()

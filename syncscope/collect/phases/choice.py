@@ -1,0 +1,184 @@
+"""Which phase a program is in, from the loops that run and from what is called in them.
+
+An optimiser's step makes its loop a training loop. A call of a module in training, with gradients, is part of the
+training around it. Any other outermost call of a module is part of the training where its innermost loop is the
+training's or encloses it; else the loop is a phase of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from syncscope.collect.phases.book import Listener, PhaseBook
+from syncscope.collect.phases.loops import Loop
+from syncscope.collect.phases.nests import Nest
+from syncscope.collect.phases.phase import Phase
+from syncscope.collect.phases.places import name_phases, show_place
+from syncscope.schema.counting import PhaseKind
+
+PATIENCE = 32
+"""Calls of a module in training, without an optimiser's step, before its calls count as steps."""
+
+GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam"))
+"""Words in the names of functions that generate."""
+
+Event = Literal["step", "training", "call", "eval", "next", "user"]
+"""What happened: an optimiser stepped; an outermost module was called in training with gradients, in training without,
+or not in training; a loader gave a batch; the program said that a step ended."""
+
+
+class PhaseChoice(PhaseBook):
+    """Chooses, and makes where there is none, the phase that an event belongs to."""
+
+    def __init__(self, listener: Listener) -> None:
+        super().__init__(listener)
+        self._evaluations: dict[Loop, Phase] = {}
+        """Evaluations with the loop of a training, by the loop."""
+        self._calls_around = 0
+        """Calls in a loop around the current phase's, since an event in it."""
+
+    def _may_promote(self) -> bool:
+        return self.current.kind in ("evaluate", "generate", "rollout")
+
+    def _decide(self, event: Event, nest: Nest) -> Phase:
+        if event == "step":
+            return self._train_for(nest)
+        if event == "training":
+            return self._training_call(nest)
+        return self._other_call(event, nest)
+
+    def _train_around(self, nest: Nest) -> Phase | None:
+        """The training that ``nest`` is in: one of its loops is the training's, or the innermost encloses it."""
+        for loop in nest.loops:
+            phase = self._by_loop.get(loop)
+            if phase is not None and phase.kind == "train":
+                return phase
+        if not nest.loops:
+            return self._by_loop.get(None)
+        return self._train_inside(nest.loops[0])
+
+    def _train_inside(self, loop: Loop) -> Phase | None:
+        """The latest training whose loop is inside of ``loop``."""
+        return next((phase for phase in reversed(self._trains) if loop in phase.around), None)
+
+    def _train_for(self, nest: Nest) -> Phase:
+        """The training whose optimiser stepped here."""
+        train = self._train_around(nest)
+        if train is None and nest.loops:
+            train = self._convert(nest)
+        if train is None:
+            train = self._new("train", nest.loops[0] if nest.loops else None, nest)
+        if nest.loops:
+            self._extend(train, nest)
+        return train
+
+    def _extend(self, train: Phase, nest: Nest) -> None:
+        """The innermost loop is the training's. Loops around it that made a few calls so far are not phases."""
+        inner = nest.loops[0]
+        for loop in nest.loops:
+            other = self._by_loop.get(loop)
+            if other is not None and other is not train and other.kind != "train" and other.calls < PATIENCE:
+                self._fold(other, train, whole=loop is inner)
+        if inner not in train.loops and self._by_loop.get(inner, train) is train:
+            if inner in train.around:
+                train.loop = inner
+                train.ended = False  # the loader was one inside of the step
+                show_place(train, nest, inner)
+            train.loops.add(inner)
+            train.around.discard(inner)
+            self._by_loop[inner] = train
+            self._decisions.clear()
+
+    def _convert(self, nest: Nest) -> Phase | None:
+        """Make the phase of the innermost loop training. Phases of loops around it were its first calls."""
+        phase = self._by_loop.get(nest.loops[0])
+        if phase is None:
+            return None
+        self._make_train(phase)
+        return phase
+
+    def _training_call(self, nest: Nest) -> Phase:
+        train = self._train_around(nest)
+        if train is not None:
+            return train
+        if not nest.loops:
+            return self.current
+        loop = next((loop for loop in nest.loops if loop in self._batches), nest.loops[0])
+        known = self._by_loop.get(loop)
+        if known is not None:  # calls without gradients came first: an optimiser's step will tell
+            if known.kind == "other":
+                self._make_train(known)
+            return known
+        return self._new("train", loop, nest)
+
+    def _other_call(self, event: Event, nest: Nest) -> Phase:
+        if not nest.loops:
+            known = self._by_loop.get(None)
+            return known or (self._new("other", None, nest) if event == "user" else self.current)
+        inner = nest.loops[0]
+        known = self._by_loop.get(inner)
+        train = known if known is not None and known.kind == "train" else self._train_inside(inner)
+        if train is not None:
+            return self._in_training(event, nest, train)
+        kind = _kind(event, nest, inner)
+        for loop in nest.loops:
+            phase = self._by_loop.get(loop)
+            if phase is not None and phase.kind == "train":
+                break
+            if phase is not None and (phase.by_batch or event == "user"):
+                return phase
+            if phase is not None and phase.kind == kind and (kind == "generate" or loop in self._batches):
+                return phase
+        if known is not None:
+            return known
+        if inner in self.current.around and not self._calls_around:
+            self._calls_around = 1  # one call after the loop, with its result: not yet a phase
+            return self.current
+        return self._new(kind, inner, nest)
+
+    def _in_training(self, event: Event, nest: Nest, train: Phase) -> Phase:
+        """The phase of a call whose innermost loop is that of ``train``, or encloses it."""
+        inner = nest.loops[0]
+        if inner not in train.loops:
+            # Between two rounds of the training.
+            return self.current if self.current.kind == "epoch end" else train
+        if event != "eval" or train.frame_id == nest.frame_of(inner):
+            return train
+        # The function that trains was called again, and has not trained yet: it evaluates with the same loop.
+        phase = self._evaluations.get(inner)
+        if phase is None or phase.folded_into is not None:
+            phase = self._evaluations[inner] = self._new(_kind(event, nest, inner), inner, nest, keyed=False)
+        return phase
+
+    def _batch_loop(self, nest: Nest) -> Loop | None:
+        """The loop that takes the batches of a loader: the innermost, beyond generators that pass them on."""
+        return next((loop for loop, through in zip(nest.loops, nest.through, strict=True) if not through), None)
+
+    def _promote(self, loop: Loop, nest: Nest) -> Phase | None:
+        """Let the current phase be that of ``loop``, which asks for its second batch since the phase began."""
+        phase = self.current
+        if loop not in phase.around or not phase.calls or not self._may_promote():
+            return None
+        phase.loops = {loop}
+        phase.loop = loop
+        phase.frame_id = nest.frame_of(loop)
+        phase.around = set()
+        show_place(phase, nest, loop)
+        self._by_loop[loop] = phase
+        for inner in [inner for inner, other in self._by_loop.items() if other is phase and inner is not loop]:
+            del self._by_loop[inner]
+        self._decisions.clear()
+        phase.restart()
+        phase.by_batch = True
+        name_phases(self.phases)
+        self._listener.better_source(phase)
+        return phase
+
+
+def _kind(event: Event, nest: Nest, inner: Loop) -> PhaseKind:
+    if event == "user":
+        return "other"
+    words = {word for name in (*nest.between, inner.code.co_name) for word in name.lower().split("_")}
+    if words & GENERATING:
+        return "generate"
+    return "rollout" if event == "call" else "evaluate"
