@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from syncscope.advice import Advice
+from syncscope.advice import BY_OP, LIBRARIES, Advice
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import UNEXPLAINED
@@ -40,6 +40,8 @@ class UnexplainedWait(RankRule):
     counts_as_wait = True
     question = NoQuestion("no window recorded it")
     advice = (
+        *BY_OP,
+        *LIBRARIES,
         Advice(
             "",
             "Look at what the line does with values on the device: keep them there, copy with non_blocking=True from "

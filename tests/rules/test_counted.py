@@ -157,6 +157,19 @@ class TestLinesWithoutAWindow:
         assert (unseen.site_source, unseen.per_step, unseen.run_per_step) == ("count", 0.0, 0.01)
         assert "counted 1 time in 100 steps of train; no window recorded it" in unseen.message
 
+    def test_are_found_where_a_window_saw_only_a_copy(self) -> None:
+        copying = line(9, "x.to(d, non_blocking=True)")
+        builder = TraceBuilder().recording(0, 1000, 2000, phase="train")
+        for start in (0, 1000):
+            builder.copy("HtoD", call=(start + 10, 4), runs=(start + 20, 500)).entry(
+                "Tensor.to", start + 9, start + 15, copying
+            )
+        builder.phase("train", steps=10).counted(0, 10, copying, name="Tensor.to", direction="HtoD").run()
+        assert {one.rule: one.site_source for one in findings(builder, "OVL301", "SYN101")} == {
+            "OVL301": "hook",
+            "SYN101": "count",
+        }
+
     def test_that_may_wait_are_notes(self) -> None:
         (found,) = only_counted(line(3, "nms(x)"), name="torch.ops", may_wait=True)
         assert (found.rule, found.severity) == ("SYN100", "note")
@@ -222,3 +235,10 @@ def test_without_a_window_only_rules_about_waits_are_checked() -> None:
     codes = {entry.rule for entry in not_checked}
     assert {"OVL301", "LCH501", "HAZ401"} <= codes
     assert not codes & {"SYN100", "SYN101", "SYN102", "SYN105", "SYN109", "CPY201"}
+
+
+def test_the_advice_of_an_unexplained_wait_is_that_of_its_call_where_there_is_one() -> None:
+    (known,) = only_counted(line(1, "torch.linalg.inv(matrix)"))
+    (unknown,) = only_counted(line(1, "metrics.update(x)"))
+    assert (known.rule, known.fix) == ("SYN100", "Call torch.linalg.inv_ex, and look at its info later.")
+    assert unknown.fix.startswith("Look at what the line does")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +12,7 @@ import msgspec
 from syncscope.rules.base.groups import key_of, to_ms
 from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import RecordedPhase
+from syncscope.schema.expressions import called_name
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collective_waits import strip_collective
@@ -138,36 +139,38 @@ def add_run(hits: Sequence[Hit], timeline: Timeline, rules: Sequence[RankRule]) 
     if recording is None or (recording.phase is None and recording.run is None):
         return list(hits)
     lines = find_lines(timeline)
-    mine = [line for line in lines if line.phase.name == recording.phase]
+    mine: dict[object, list[CountedLine]] = {}
+    for one in lines:
+        if one.phase.name == recording.phase:
+            mine.setdefault((one.place.site, one.place.at, one.place.expected), []).append(one)
+    codes = {rule.code for rule in rules}
+    several = {rule.code for rule in rules if rule.waits_many_times}
     known: set[int] = set()
     counted = []
     waits: dict[int, set[int]] = {}
     matched = [_match(hit, mine) for hit in hits]
     for hit, line in zip(hits, matched, strict=True):
         if line is not None:
-            known.add(id(line))
             waits.setdefault(id(line), set()).update(hit.waits)
-    several = {rule.code for rule in rules if rule.waits_many_times}
+            if hit.finding.rule in codes:  # a copy that is not overlapped says nothing of the wait there
+                known.add(id(line))
     for hit, line in zip(hits, matched, strict=True):
         finding = msgspec.structs.replace(hit.finding, phase=recording.phase)
         if line is not None:
             finding = _with_frequency(hit, finding, line, len(waits[id(line)]), finding.rule in several)
         counted.append(replace(hit, finding=finding))
-    unseen = [line for line in lines if id(line) not in known]
-    return counted + [Hit(_found(line, timeline, rules)) for line in unseen]
+    return counted + [Hit(_found(one, timeline, rules)) for one in lines if id(one) not in known]
 
 
-def _match(hit: Hit, lines: Iterable[CountedLine]) -> CountedLine | None:
-    """The counted line that a hit is at, if it is about waits or copies."""
+def _match(hit: Hit, lines: Mapping[object, Sequence[CountedLine]]) -> CountedLine | None:
+    """The counted line that a hit is at, if it is about waits or copies. ``lines`` are those at each site, frame and
+    reason."""
     finding = hit.finding
     if finding.site_source != "hook" or not (hit.waits or hit.copies):
         return None
-    place = finding.site, finding.at, finding.reason
-    for line in lines:
-        own = line.place
-        if place == (own.site, own.at, own.expected) and finding.fingerprint == fingerprint(finding.rule, *key_of(own)):
-            return line
-    return None
+    at_place = lines.get((finding.site, finding.at, finding.reason), ())
+    same = (line for line in at_place if finding.fingerprint == fingerprint(finding.rule, *key_of(line.place)))
+    return next(same, None)
 
 
 def _with_frequency(hit: Hit, finding: Finding, line: CountedLine, waits: int, several: bool) -> Finding:
@@ -245,6 +248,9 @@ def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
     wait = line.known[0].wait
     yield from name_place(line.place)
     yield from ops
+    if not ops and line.place.site is not None:
+        name = called_name(line.place.site.expression)
+        yield from (f"aten::{name}", f"aten::linalg_{name}")
     if wait.name.startswith(("Event.", "Stream.")):
         yield wait.name.split(".")[0].lower()
     if wait.direction is not None:
