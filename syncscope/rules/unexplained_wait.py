@@ -27,8 +27,8 @@ class UnexplainedWait(RankRule):
         log(metrics.compute())               # after the last step
 
     Calls of `torch.ops` and TorchScript of which nothing tells whether they waited are notes, and never fail the gate.
-    So are waits of the first step of a phase alone. Baselines and expectations match this rule with any rule about
-    waits at the same expression.
+    So are lines of any rule that wait before the first phase or in the first step of a phase alone. Baselines and
+    expectations match this rule with any rule about waits at the same expression.
     """
 
     code = UNEXPLAINED

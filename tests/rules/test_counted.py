@@ -179,6 +179,14 @@ class TestLinesWithoutAWindow:
         (found,) = only_counted(ITEM, count=1, first_step=0, last_step=0)
         assert (found.severity, found.run_steps) == ("note", (0, 0))
 
+    def test_before_the_first_phase_are_notes_where_steps_follow(self) -> None:
+        (found,) = findings(TraceBuilder().phase("start").counted(0, 200, line(2, "model.cuda()")).run())
+        assert (found.severity, found.run_per_step) == ("error", 200.0)
+        builder = TraceBuilder().phase("start").phase("train", steps=9).counted(0, 200, line(2, "model.cuda()")).run()
+        (found,) = findings(builder)
+        assert found.severity == "note"
+        assert "counted 200 times before the first phase of the program" in found.message
+
     def test_expected_ones_keep_the_reason(self) -> None:
         (found,) = only_counted(ITEM, expected="the log")
         assert (found.status, found.reason) == ("expected", "the log")

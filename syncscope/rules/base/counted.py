@@ -216,11 +216,10 @@ def _found(line: CountedLine, timeline: Timeline, rules: Sequence[RankRule]) -> 
     entry = place.entry or first.wait.name
     ops = next((one.ops for one in line.known if one.ops and rule.claims_counted(one)), ())
     stepped = recording is not None and line.phase.name == recording.phase and len(timeline.steps) > 0
-    severity: Severity = "note" if not line.certain or line.only_first_step else rule.severity
     finding = Finding(
         rule=rule.code,
         name=rule.name,
-        severity=severity,
+        severity=_severity(line, timeline, rule),
         status="unexpected" if place.expected is None else "expected",
         reason=place.expected,
         site=place.site,
@@ -243,6 +242,14 @@ def _found(line: CountedLine, timeline: Timeline, rules: Sequence[RankRule]) -> 
     return msgspec.structs.replace(finding, message=_message(line, finding))
 
 
+def _severity(line: CountedLine, timeline: Timeline, rule: RankRule) -> Severity:
+    """A note where nothing tells whether the line waits, and where it waits to warm up."""
+    run = timeline.trace.recording.run if timeline.trace.recording else None
+    steps_follow = run is not None and any(phase.steps for phase in run.phases)
+    warm_up = line.only_first_step or (line.phase.kind == "start" and steps_follow)
+    return "note" if warm_up or not line.certain else rule.severity
+
+
 def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
     """What is known of a line, for the advice, as in ``RankRule.names``."""
     wait = line.known[0].wait
@@ -263,7 +270,9 @@ def _message(line: CountedLine, finding: Finding) -> str:
     subject = (place.site.expression if place.site else None) or place.entry or "a line"
     seen = sum(one.wait.count for one in line.known) if finding.occurrences is None else finding.occurrences
     times = f"{seen:,} time{'s' if seen != 1 else ''}"
-    if not phase.steps:
+    if phase.kind == "start":
+        where = "before the first phase of the program"
+    elif not phase.steps:
         where = f"in {phase.name}, which ran {turns(phase):,} time{'s' if turns(phase) != 1 else ''}"
     elif phase.counted_steps < phase.steps:
         where = f"in {phase.steps:,} steps of {phase.name}, by those of {phase.counted_steps:,} of them"
