@@ -139,7 +139,7 @@ def make_report(
     estimated = {hit.finding.number for hit in wanted}
     others = tuple(hit.finding for hit in hits if hit.finding.number not in estimated)
     info = timeline.info()
-    if job.hta:
+    if job.hta and not timeline.only_counted:
         from syncscope.hta import run_analyses  # nothing else needs it
 
         info = msgspec.structs.replace(info, hta=run_analyses(timeline.trace))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from syncscope.advice import Advice
+from syncscope.advice import BY_OP, LIBRARIES, Advice
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import UNEXPLAINED
@@ -27,8 +27,8 @@ class UnexplainedWait(RankRule):
         log(metrics.compute())               # after the last step
 
     Calls of `torch.ops` and TorchScript of which nothing tells whether they waited are notes, and never fail the gate.
-    So are waits of the first step of a phase alone. Baselines and expectations match this rule with any rule about
-    waits at the same expression.
+    So are lines of any rule that wait before the first phase or in the first step of a phase alone. Baselines and
+    expectations match this rule with any rule about waits at the same expression.
     """
 
     code = UNEXPLAINED
@@ -40,6 +40,8 @@ class UnexplainedWait(RankRule):
     counts_as_wait = True
     question = NoQuestion("no window recorded it")
     advice = (
+        *BY_OP,
+        *LIBRARIES,
         Advice(
             "",
             "Look at what the line does with values on the device: keep them there, copy with non_blocking=True from "

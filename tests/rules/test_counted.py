@@ -157,6 +157,19 @@ class TestLinesWithoutAWindow:
         assert (unseen.site_source, unseen.per_step, unseen.run_per_step) == ("count", 0.0, 0.01)
         assert "counted 1 time in 100 steps of train; no window recorded it" in unseen.message
 
+    def test_are_found_where_a_window_saw_only_a_copy(self) -> None:
+        copying = line(9, "x.to(d, non_blocking=True)")
+        builder = TraceBuilder().recording(0, 1000, 2000, phase="train")
+        for start in (0, 1000):
+            builder.copy("HtoD", call=(start + 10, 4), runs=(start + 20, 500)).entry(
+                "Tensor.to", start + 9, start + 15, copying
+            )
+        builder.phase("train", steps=10).counted(0, 10, copying, name="Tensor.to", direction="HtoD").run()
+        assert {one.rule: one.site_source for one in findings(builder, "OVL301", "SYN101")} == {
+            "OVL301": "hook",
+            "SYN101": "count",
+        }
+
     def test_that_may_wait_are_notes(self) -> None:
         (found,) = only_counted(line(3, "nms(x)"), name="torch.ops", may_wait=True)
         assert (found.rule, found.severity) == ("SYN100", "note")
@@ -165,6 +178,14 @@ class TestLinesWithoutAWindow:
     def test_that_wait_in_the_first_step_alone_are_notes(self) -> None:
         (found,) = only_counted(ITEM, count=1, first_step=0, last_step=0)
         assert (found.severity, found.run_steps) == ("note", (0, 0))
+
+    def test_before_the_first_phase_are_notes_where_steps_follow(self) -> None:
+        (found,) = findings(TraceBuilder().phase("start").counted(0, 200, line(2, "model.cuda()")).run())
+        assert (found.severity, found.run_per_step) == ("error", 200.0)
+        builder = TraceBuilder().phase("start").phase("train", steps=9).counted(0, 200, line(2, "model.cuda()")).run()
+        (found,) = findings(builder)
+        assert found.severity == "note"
+        assert "counted 200 times before the first phase of the program" in found.message
 
     def test_expected_ones_keep_the_reason(self) -> None:
         (found,) = only_counted(ITEM, expected="the log")
@@ -222,3 +243,10 @@ def test_without_a_window_only_rules_about_waits_are_checked() -> None:
     codes = {entry.rule for entry in not_checked}
     assert {"OVL301", "LCH501", "HAZ401"} <= codes
     assert not codes & {"SYN100", "SYN101", "SYN102", "SYN105", "SYN109", "CPY201"}
+
+
+def test_the_advice_of_an_unexplained_wait_is_that_of_its_call_where_there_is_one() -> None:
+    (known,) = only_counted(line(1, "torch.linalg.inv(matrix)"))
+    (unknown,) = only_counted(line(1, "metrics.update(x)"))
+    assert (known.rule, known.fix) == ("SYN100", "Call torch.linalg.inv_ex, and look at its info later.")
+    assert unknown.fix.startswith("Look at what the line does")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +12,7 @@ import msgspec
 from syncscope.rules.base.groups import key_of, to_ms
 from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import RecordedPhase
+from syncscope.schema.expressions import called_name
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collective_waits import strip_collective
@@ -138,36 +139,38 @@ def add_run(hits: Sequence[Hit], timeline: Timeline, rules: Sequence[RankRule]) 
     if recording is None or (recording.phase is None and recording.run is None):
         return list(hits)
     lines = find_lines(timeline)
-    mine = [line for line in lines if line.phase.name == recording.phase]
+    mine: dict[object, list[CountedLine]] = {}
+    for one in lines:
+        if one.phase.name == recording.phase:
+            mine.setdefault((one.place.site, one.place.at, one.place.expected), []).append(one)
+    codes = {rule.code for rule in rules}
+    several = {rule.code for rule in rules if rule.waits_many_times}
     known: set[int] = set()
     counted = []
     waits: dict[int, set[int]] = {}
     matched = [_match(hit, mine) for hit in hits]
     for hit, line in zip(hits, matched, strict=True):
         if line is not None:
-            known.add(id(line))
             waits.setdefault(id(line), set()).update(hit.waits)
-    several = {rule.code for rule in rules if rule.waits_many_times}
+            if hit.finding.rule in codes:  # a copy that is not overlapped says nothing of the wait there
+                known.add(id(line))
     for hit, line in zip(hits, matched, strict=True):
         finding = msgspec.structs.replace(hit.finding, phase=recording.phase)
         if line is not None:
             finding = _with_frequency(hit, finding, line, len(waits[id(line)]), finding.rule in several)
         counted.append(replace(hit, finding=finding))
-    unseen = [line for line in lines if id(line) not in known]
-    return counted + [Hit(_found(line, timeline, rules)) for line in unseen]
+    return counted + [Hit(_found(one, timeline, rules)) for one in lines if id(one) not in known]
 
 
-def _match(hit: Hit, lines: Iterable[CountedLine]) -> CountedLine | None:
-    """The counted line that a hit is at, if it is about waits or copies."""
+def _match(hit: Hit, lines: Mapping[object, Sequence[CountedLine]]) -> CountedLine | None:
+    """The counted line that a hit is at, if it is about waits or copies. ``lines`` are those at each site, frame and
+    reason."""
     finding = hit.finding
     if finding.site_source != "hook" or not (hit.waits or hit.copies):
         return None
-    place = finding.site, finding.at, finding.reason
-    for line in lines:
-        own = line.place
-        if place == (own.site, own.at, own.expected) and finding.fingerprint == fingerprint(finding.rule, *key_of(own)):
-            return line
-    return None
+    at_place = lines.get((finding.site, finding.at, finding.reason), ())
+    same = (line for line in at_place if finding.fingerprint == fingerprint(finding.rule, *key_of(line.place)))
+    return next(same, None)
 
 
 def _with_frequency(hit: Hit, finding: Finding, line: CountedLine, waits: int, several: bool) -> Finding:
@@ -213,11 +216,10 @@ def _found(line: CountedLine, timeline: Timeline, rules: Sequence[RankRule]) -> 
     entry = place.entry or first.wait.name
     ops = next((one.ops for one in line.known if one.ops and rule.claims_counted(one)), ())
     stepped = recording is not None and line.phase.name == recording.phase and len(timeline.steps) > 0
-    severity: Severity = "note" if not line.certain or line.only_first_step else rule.severity
     finding = Finding(
         rule=rule.code,
         name=rule.name,
-        severity=severity,
+        severity=_severity(line, timeline, rule),
         status="unexpected" if place.expected is None else "expected",
         reason=place.expected,
         site=place.site,
@@ -240,11 +242,22 @@ def _found(line: CountedLine, timeline: Timeline, rules: Sequence[RankRule]) -> 
     return msgspec.structs.replace(finding, message=_message(line, finding))
 
 
+def _severity(line: CountedLine, timeline: Timeline, rule: RankRule) -> Severity:
+    """A note where nothing tells whether the line waits, and where it waits to warm up."""
+    run = timeline.trace.recording.run if timeline.trace.recording else None
+    steps_follow = run is not None and any(phase.steps for phase in run.phases)
+    warm_up = line.only_first_step or (line.phase.kind == "start" and steps_follow)
+    return "note" if warm_up or not line.certain else rule.severity
+
+
 def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
     """What is known of a line, for the advice, as in ``RankRule.names``."""
     wait = line.known[0].wait
     yield from name_place(line.place)
     yield from ops
+    if not ops and line.place.site is not None:
+        name = called_name(line.place.site.expression)
+        yield from (f"aten::{name}", f"aten::linalg_{name}")
     if wait.name.startswith(("Event.", "Stream.")):
         yield wait.name.split(".")[0].lower()
     if wait.direction is not None:
@@ -257,7 +270,9 @@ def _message(line: CountedLine, finding: Finding) -> str:
     subject = (place.site.expression if place.site else None) or place.entry or "a line"
     seen = sum(one.wait.count for one in line.known) if finding.occurrences is None else finding.occurrences
     times = f"{seen:,} time{'s' if seen != 1 else ''}"
-    if not phase.steps:
+    if phase.kind == "start":
+        where = "before the first phase of the program"
+    elif not phase.steps:
         where = f"in {phase.name}, which ran {turns(phase):,} time{'s' if turns(phase) != 1 else ''}"
     elif phase.counted_steps < phase.steps:
         where = f"in {phase.steps:,} steps of {phase.name}, by those of {phase.counted_steps:,} of them"
