@@ -116,7 +116,8 @@ def profile(
         plan = plan_by_time(plan)
     request = _request(name, module, output, plan, seconds, source)
     collector = request.make_collector()
-    status = _run(Session(request, collector, children), load, arguments)
+    session = Session(request, collector, children, existed=os.path.exists(request.folder))
+    status = _run(session, load, arguments)
     if status < 0:
         _die(-status)
     if collector.stopped:
@@ -161,6 +162,8 @@ class Session:
     """Of this process."""
     children: bool
     """Whether processes that the program starts are recorded."""
+    existed: bool
+    """The folder was there before."""
 
     @property
     def folder(self) -> Path:
@@ -261,6 +264,9 @@ def _summary(session: Session, patience: float | None = None) -> bool:
         elif processes == 0:
             _say(f"error: nothing was recorded: {note}")
     if processes == 0:
+        if not session.existed:
+            with contextlib.suppress(OSError):  # there is something in it, or it was never made
+                folder.rmdir()
         return False
     try:
         report = write_reports(folder, run, session.request.inherited[1] or 1)
