@@ -38,13 +38,13 @@ def open_recording(variable: str) -> None:
     _recorded = (os.getpid(), collector)
     # What this process starts inherits the rank that it has in its environment now.
     os.environ[variable] = replace(request, inherited=rank_in_environment()).to_json()
-    sign_in(collector.names.folder, request.run)
-    begin(collector)
     atexit.register(close_recording)
     if "multiprocessing.util" in sys.modules:  # its forked processes leave by os._exit, after these
         from multiprocessing.util import Finalize
 
         Finalize(None, close_recording, exitpriority=1000)
+    sign_in(collector.names.folder, request.run)
+    begin(collector)
 
 
 def close_recording() -> None:

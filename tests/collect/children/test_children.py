@@ -82,6 +82,12 @@ def test_processes_without_cuda_write_nothing(folder: Path) -> None:
     assert names(folder) == ["trace.json.gz"]
 
 
+def test_processes_that_make_no_step_leave_not_even_the_folder(folder: Path) -> None:
+    done = record(folder, "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import training'])\n")
+    assert done.status == 3 and "nothing was recorded" in done.stderr
+    assert not (folder / "out").exists()
+
+
 def test_a_process_without_cuda_loads_next_to_nothing_of_ours(folder: Path) -> None:
     child = (
         "import sys, torch; print(sorted(n for n in sys.modules if n.startswith('syncscope')), 'typing' in sys.modules)"

@@ -1,4 +1,5 @@
 import multiprocessing
+import os
 import sys
 import time
 
@@ -10,6 +11,7 @@ def work(fails):
     if fails:
         raise ValueError("in a child")
     print("waits", flush=True)
+    open("waits", "w").close()
     time.sleep(60)
 
 
@@ -19,7 +21,8 @@ if __name__ == "__main__":
     waiting.start()
     failing.start()
     failing.join()
-    time.sleep(1)
+    while not os.path.exists("waits"):
+        time.sleep(0.01)
     waiting.terminate()
     waiting.join()
     print(failing.exitcode, waiting.exitcode)
