@@ -97,7 +97,7 @@ class RunCount:
         """Count from the first use of CUDA on, or from now on where the program has used it."""
         self._torch = torch
         try:
-            if getattr(torch.cuda._tls, "is_initializing", False):  # it holds a lock that the next line would wait for
+            if getattr(getattr(torch.cuda, "_tls", None), "is_initializing", False):  # it holds a lock that the next line would wait for
                 self._begin()
             else:
                 torch.cuda._lazy_call(self._begin)
