@@ -99,7 +99,7 @@ class PhaseBook:
         for phase in self.phases:
             if phase.loop is not None:
                 code = phase.loop.code
-                phase.owns_function = code.co_name != "<module>" and codes.count(code) == 1
+                phase.owns_function = not code.co_name.startswith("<") and codes.count(code) == 1
 
     def _pseudo_phase(self, kind: PhaseKind) -> Phase:
         if kind not in self._pseudo:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 import weakref
@@ -21,15 +22,26 @@ class Reservoir:
 
     def __init__(self) -> None:
         self._kept: list[int] = []
-        self._seen = 0
         self._draw = random.Random(0)  # the program's own random numbers stay as they are
+        self._weight = 1.0
+        self._skip = 0
+        """Numbers to pass over before one is kept: drawn at once, so that most cost nothing."""
 
     def add(self, number: int) -> None:
-        self._seen += 1
         if len(self._kept) < RESERVOIR:
             self._kept.append(number)
-        elif (place := int(self._draw.random() * self._seen)) < RESERVOIR:
-            self._kept[place] = number
+            if len(self._kept) == RESERVOIR:
+                self._draw_skip()
+        elif self._skip:
+            self._skip -= 1
+        else:
+            self._kept[self._draw.randrange(RESERVOIR)] = number
+            self._draw_skip()
+
+    def _draw_skip(self) -> None:
+        """Algorithm L of Li, "Reservoir-sampling algorithms of time complexity O(n(1 + log(N/n)))", 1994."""
+        self._weight *= math.exp(math.log(1 - self._draw.random()) / RESERVOIR)
+        self._skip = int(math.log(1 - self._draw.random()) / math.log1p(-self._weight))
 
     def median(self) -> int | None:
         return int(statistics.median(self._kept)) if self._kept else None

@@ -42,7 +42,7 @@ def function_of(phase: Phase) -> str | None:
     code = phase.user_code
     if code is None:
         return None
-    return os.path.basename(code.co_filename) if code.co_name == "<module>" else code.co_name
+    return os.path.basename(code.co_filename) if code.co_name.startswith("<") else code.co_name
 
 
 def record(phases: Sequence[Phase], paths: Paths) -> tuple[RecordedPhase, ...]:
@@ -53,7 +53,7 @@ def record(phases: Sequence[Phase], paths: Paths) -> tuple[RecordedPhase, ...]:
             kind=phase.kind,
             file=paths.normalise(phase.user_code.co_filename) if phase.user_code is not None else None,
             line=phase.user_line,
-            function=phase.user_code.co_name if phase.user_code is not None else None,
+            function=getattr(phase.user_code, "co_qualname", phase.user_code.co_name) if phase.user_code else None,
             source=phase.source,
             steps=phase.steps,
             times=phase.times,

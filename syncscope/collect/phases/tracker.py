@@ -200,6 +200,9 @@ class PhaseTracker(PhaseChoice):
         decision = self._known(frame, event)
         if decision is not None and decision.phase is not None:
             phase, frame_id, self._where = decision.phase, decision.frame_id, decision.where
+            if phase is self.current and phase.frame_id == frame_id:
+                self._calls_around = 0
+                return phase
         else:
             nest = self.nests.read(self.nests.innermost(frame))
             phase = self._decide(event, nest)

@@ -185,3 +185,27 @@ def test_a_compiled_module_is_compiled_once_and_without_a_warning(run: Any, in_p
         learn(called, optimizer, x)
     assert run.steps == {"train": 5}
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+def test_a_module_inside_of_another_is_called_with_its_hooks(run: Any) -> None:
+    net = model()
+    seen: list[str] = []
+    net[0].register_forward_pre_hook(lambda *given: seen.append("before"))
+    net[0].register_forward_hook(lambda *given: seen.append("after"))
+    wanted = net.forward(X)
+    seen.clear()
+    assert torch.equal(net(X), wanted)
+    assert seen == ["before", "after"]
+
+
+def test_a_failure_of_ours_is_noted_and_the_program_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(phase: Any) -> None:
+        raise ValueError("ours")
+
+    with following() as run:
+        monkeypatch.setattr(run, "stepped", fail)
+        net = model().eval()
+        for _ in range(4):
+            assert net(X).shape == (3, 1)
+        assert run.signals.failure == "Phases were no longer followed (ValueError: ours)."
+        assert run.steps == {"evaluate": 1}

@@ -1,0 +1,36 @@
+"""A phase keeps the lengths of some of its steps, and its file name."""
+
+from __future__ import annotations
+
+from syncscope.collect.phases.phase import RESERVOIR, Phase, Reservoir
+from syncscope.schema.counting import PhaseKind
+
+
+def test_few_lengths_are_all_kept() -> None:
+    lengths = Reservoir()
+    assert (lengths.median(), lengths.p95()) == (None, None)
+    for number in range(1, 101):
+        lengths.add(number)
+    assert lengths.median() == 50
+    assert lengths.p95() == 96
+
+
+def test_many_lengths_are_drawn_evenly() -> None:
+    lengths = Reservoir()
+    for number in range(200_000):
+        lengths.add(number)
+    assert len(lengths._kept) == RESERVOIR
+    assert abs((lengths.median() or 0) - 100_000) < 20_000
+    assert abs((lengths.p95() or 0) - 190_000) < 10_000
+
+
+def test_a_slug_stays_once_it_was_read() -> None:
+    phases: list[Phase] = []
+    kinds: tuple[PhaseKind, ...] = ("rollout", "rollout", "epoch end")
+    for number, kind in enumerate(kinds):
+        phase = Phase(number, kind)
+        phase.join(phases)
+        phases.append(phase)
+    assert [phase.slug for phase in phases] == ["rollout", "rollout2", "epoch_end"]
+    phases[0].kind = "train"
+    assert phases[0].slug == "rollout"
