@@ -5,7 +5,7 @@ from __future__ import annotations
 from syncscope.schema.counting import MAX_BINS, RunBin
 
 FIRST_WIDTH_NS = 50_000_000
-"""Length of a bin while there are few. It doubles whenever there are too many."""
+"""Length of a bin while there are few. It grows when there are too many."""
 
 
 class _Bin:
@@ -64,15 +64,15 @@ class Bins:
 
     def _halve(self) -> None:
         """Join neighbours until half are left: those of one phase first, then whatever is short."""
+        # Of two neighbours that were not joined, the sum is longer than the width. So half are left, but for windows.
+        self._width_ns = max(self._width_ns, 4 * (self._last_ns - self._start_ns) // self._most)
         for same in (True, False):
-            for _ in range(4):
-                if len(self._bins) <= self._most // 2:
-                    return
-                self._width_ns *= 2
+            if len(self._bins) > self._most // 2:
                 self._join(same)
-        for first, second in zip(self._bins[::2], self._bins[1::2], strict=False):
-            first.join(second)
-        self._bins = self._bins[::2]
+        if len(self._bins) >= self._most:
+            for first, second in zip(self._bins[::2], self._bins[1::2], strict=False):
+                first.join(second)
+            self._bins = self._bins[::2]
 
     def _join(self, same: bool) -> None:
         kept = self._bins[:1]

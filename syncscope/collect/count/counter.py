@@ -167,6 +167,8 @@ class Counter:
         self._settle()
         self._suspended = False
         for state in list(self.tally.phases.values()):
+            if steps := state.phase.steps - state.since:
+                self._bins.add(self._mark, state.phase.number, steps=steps, windows=True)
             state.since = state.phase.steps
             state.begin_block()
         self._state = self.tally.of(self._tracker.current)

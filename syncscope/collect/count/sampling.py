@@ -55,8 +55,8 @@ class Draw:
 
 @dataclass(slots=True)
 class Averages:
-    """Of the steps of one phase, in ns: their length, what counting one costs, and what one costs that is not counted
-    while wrappers are in."""
+    """Of the steps of one phase, in ns: their length without counting, what counting one costs, and what one costs that
+    is not counted while wrappers are in."""
 
     length: float = 0.0
     cost: float = 0.0
@@ -102,7 +102,7 @@ class Sampling:
         """
         averages = self.averages
         if steps:
-            averages.add_length(length_ns, steps)
+            averages.add_length(max(length_ns - cost_ns, 0.0), steps)
             if self.on:
                 averages.add_cost(cost_ns, gate_ns, steps)
         self._blocks += 1
