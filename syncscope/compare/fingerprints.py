@@ -122,11 +122,6 @@ def expression_key_of(finding: Finding) -> ExpressionKey:
 def same_place(key: ExpressionKey, others: Iterable[ExpressionKey]) -> list[ExpressionKey]:
     """Those of ``others`` that may be the same waits under another rule: at one expression, of one of the two it is not
     known why it waits."""
-    from syncscope.rules import BY_CODE  # loads pandas
-
-    def may_be(rule: str) -> bool:
-        return rule in BY_CODE and BY_CODE[rule].counted
-
     return [
         other
         for other in others
@@ -134,6 +129,22 @@ def same_place(key: ExpressionKey, others: Iterable[ExpressionKey]) -> list[Expr
         and other[1:] == key[1:]
         and other[0] != key[0]
         and UNEXPLAINED in (key[0], other[0])
-        and may_be(key[0])
-        and may_be(other[0])
+        and is_counted(key[0])
+        and is_counted(other[0])
     ]
+
+
+def is_counted(code: str) -> bool:
+    """Whether a rule is about waits that the count of a run shows."""
+    from syncscope.rules import BY_CODE  # loads pandas
+
+    return code in BY_CODE and BY_CODE[code].counted
+
+
+def is_untold(code: str, finding: Finding) -> bool:
+    """Whether a rule may be about a finding that no window recorded, because the count does not tell all of them."""
+    from syncscope.rules import BY_CODE  # loads pandas
+
+    if finding.site_source != "count" or finding.rule == code or not is_counted(code):
+        return False
+    return finding.rule == UNEXPLAINED or BY_CODE[code].goes_with_others

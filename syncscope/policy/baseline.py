@@ -26,12 +26,13 @@ from syncscope.compare.fingerprints import (
     expression_key_of,
     format_count,
     frequency_of,
+    is_untold,
     most_frequent,
     same_place,
 )
 from syncscope.policy.gate import unchecked_rules, unexpected_findings
 from syncscope.policy.policy import Policy
-from syncscope.schema.findings import Finding, ordered
+from syncscope.schema.findings import UNEXPLAINED, Finding, ordered
 from syncscope.schema.report import Report
 
 FORMAT = 1
@@ -131,9 +132,10 @@ def check_baseline(report: Report, policy: Policy, baseline: Baseline | None) ->
     unchecked = {entry.rule for entry in unchecked_rules(report, policy)}
     checked = {key for key, entry in saved.items() if entry.rule in policy.gated and entry.rule not in unchecked}
     now = count_by_fingerprint(unexpected)
+    unsure = {key for key in checked if key not in now and _may_be_there(key, saved[key], unexpected)}
     expressions = {expression_key_of(finding) for finding in unexpected}
-    fixed = [key for key in checked if _is_fixed(key, saved[key], now.get(key), expressions)]
-    rest = {key: entry for key, entry in saved.items() if key not in checked}
+    fixed = [key for key in checked - unsure if _is_fixed(key, saved[key], now.get(key), expressions)]
+    rest = {key: entry for key, entry in saved.items() if key not in checked or key in unsure}
     return BaselineCheck(
         report=_mark_findings(report, unexpected, exceeding),
         covered=len(count_by_fingerprint(covered)),
@@ -166,6 +168,13 @@ def _exceeding(unexpected: Iterable[Finding], baseline: Baseline) -> dict[Expres
 
 def _key_of(entry: Entry, fingerprint: str) -> ExpressionKey:
     return expression_key(entry.rule, entry.file, entry.function, entry.expression, fingerprint)
+
+
+def _may_be_there(key: str, entry: Entry, unexpected: Iterable[Finding]) -> bool:
+    """Whether a wait was counted at the entry's expression, of which the count does not tell the entry's rule."""
+    place = _key_of(entry, key)[1:]
+    at_place = (finding for finding in unexpected if place and expression_key_of(finding)[1:] == place)
+    return any(finding.rule != UNEXPLAINED and is_untold(entry.rule, finding) for finding in at_place)
 
 
 def _is_fixed(key: str, entry: Entry, now: FingerprintCount | None, expressions: Iterable[ExpressionKey]) -> bool:

@@ -18,14 +18,15 @@ def apply(report: Report, policy: Policy) -> Report:
 
     A finding takes its reason from the first expectation that covers it and whose limit it keeps. A finding that is
     expected in the recording keeps its own reason. An expectation that matches nothing is stale, unless its rule could
-    not be checked or the report has not seen all there was. Raises ``ConfigError`` for a comment that cannot be used.
+    not be checked, the report has not seen all there was, or its rule cannot be told of a wait that was counted there.
+    Raises ``ConfigError`` for a comment that cannot be used.
     """
     expectations = (*policy.expect, *find_comments(report, policy.folders))
     matched: set[Expectation] = set()
     findings: list[Finding] = []
     for finding in report.findings:
         covering = [entry for entry in expectations if entry.covers(finding)]
-        matched.update(covering)
+        matched.update(covering, (entry for entry in expectations if entry.may_be_about(finding)))
         findings.append(_mark(finding, covering) if finding.status == "unexpected" else finding)
     partial = is_partial(report)
     unchecked = {entry.rule for entry in report.not_checked if not entry.partial}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from syncscope.compare.fingerprints import format_count, frequency_of
+from syncscope.compare.fingerprints import format_count, frequency_of, is_counted, is_untold
 from syncscope.policy.settings import Budgets
 from syncscope.schema.findings import UNEXPLAINED, Finding, SiteSource
 
@@ -49,6 +49,13 @@ class Expectation:
         """Whether it is about the finding. A finding without a line is covered only where neither glob is given."""
         if finding.rule not in self.codes and not self._may_mean(finding):
             return False
+        return self._is_at(finding)
+
+    def may_be_about(self, finding: Finding) -> bool:
+        """Whether one of its rules may be about the finding although it is another's, as ``is_untold``."""
+        return self._is_at(finding) and any(is_untold(code, finding) for code in self.codes)
+
+    def _is_at(self, finding: Finding) -> bool:
         site = finding.site
         if site is None:
             return self.file is None and self.function is None
@@ -63,11 +70,9 @@ class Expectation:
         known why it waits."""
         if self.file is None and self.function is None:
             return False
-        from syncscope.rules import BY_CODE  # loads pandas
-
         if finding.rule == UNEXPLAINED:
-            return any(code in BY_CODE and BY_CODE[code].counted for code in self.codes)
-        return UNEXPLAINED in self.codes and finding.rule in BY_CODE and BY_CODE[finding.rule].counted
+            return any(map(is_counted, self.codes))
+        return UNEXPLAINED in self.codes and is_counted(finding.rule)
 
     def excess(self, finding: Finding) -> str | None:
         """How a finding that it covers exceeds ``max_per_step``; ``None`` when it does not."""

@@ -43,6 +43,7 @@ class PageableCopy(RankRule):
     needs = ("runtime", "device")
     gated = True
     counted = True
+    goes_with_others = True
     question = Intervention.COPY_ASYNCHRONOUSLY
     advice = (
         *BY_OP,
@@ -71,7 +72,7 @@ class PageableCopy(RankRule):
         return self.hits(timeline, of_copies(copies.take(pageable & ~inspection.part_of_read(copies.wait)), timeline))
 
     def claims_counted(self, counted: PlacedWait) -> bool:
-        return counted.wait.pageable and counted.wait.non_blocking
+        return counted.wait.pageable and counted.wait.direction is not None
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
         copies = timeline.copies

@@ -146,7 +146,6 @@ class TestExpectations:
             ("SYN102", "SYN100", {"file": "train.py"}, "expected"),
             ("SYN100", "SYN102", {"function": "train_step"}, "expected"),
             ("SYN102", "SYN100", {"file": "other.py"}, "unexpected"),
-            ("SYN102", "SYN100", {}, "unexpected"),
             ("SYN100", "SYN100", {}, "expected"),
             ("SYN100", "OVL301", {"file": "train.py"}, "unexpected"),
             ("HAZ401", "SYN100", {"file": "train.py"}, "unexpected"),
@@ -161,6 +160,10 @@ class TestExpectations:
         applied = apply(report(unseen(found)), expect(rule, **more))
         assert applied.findings[0].status == status
         assert (applied.stale == ()) == (status == "expected")
+
+    def test_of_a_rule_alone_it_covers_none_and_is_not_stale_either(self) -> None:
+        applied = apply(report(unseen("SYN100")), expect("SYN102"))
+        assert (applied.findings[0].status, applied.stale) == ("unexpected", ())
 
     @pytest.mark.parametrize(("most", "status"), [(0.1, "expected"), (0.11, "expected"), (0.05, "unexpected")])
     def test_a_limit_is_held_against_the_run(self, most: float, status: str) -> None:
@@ -211,6 +214,15 @@ class TestBaselines:
             "SYN102": "baseline",
             "SYN100": "unexpected",
         }
+
+    def test_what_the_count_cannot_tell_beside_a_known_rule_is_neither_fixed_nor_stale(self) -> None:
+        blocking, pageable = baseline("SYN101", 1), baseline("CPY201", 1)
+        both = Baseline(findings={**blocking.findings, **pageable.findings})
+        checked = check_baseline(report(unseen("SYN101")), POLICY, both)
+        assert (checked.covered, checked.fixed, checked.tightened) == (1, 0, both)
+        assert check_baseline(report(finding("SYN101")), POLICY, both).fixed == 1
+        assert apply(report(unseen("SYN101")), expect("CPY201", file="train.py")).stale == ()
+        assert len(apply(report(finding("SYN101")), expect("CPY201", file="train.py")).stale) == 1
 
     def test_another_rule_does_not_stand_for_it(self) -> None:
         assert check_baseline(report(finding("SYN101")), POLICY, baseline("SYN102", 1)).covered == 0

@@ -131,6 +131,10 @@ class TestLinesWithoutAWindow:
         assert (found.run_per_step, found.occurrences, found.phase) == (1.0, 100, "train")
         assert found.saving_ms_per_step is None and found.fix
 
+    def test_a_blocking_copy_of_pageable_memory_has_both_rules_as_in_a_window(self) -> None:
+        found = only_counted(line(1, "x.to(d)"), name="Tensor.to", direction="HtoD", pageable=True)
+        assert [(one.rule, one.run_per_step) for one in found] == [("SYN101", 1.0), ("CPY201", 1.0)]
+
     def test_a_print_is_one_finding_at_the_line_that_prints(self) -> None:
         inside = "<site-packages>/torch/_tensor_str.py"
         builder = TraceBuilder().phase("train", steps=100)

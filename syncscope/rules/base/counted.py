@@ -159,7 +159,16 @@ def add_run(hits: Sequence[Hit], timeline: Timeline, rules: Sequence[RankRule]) 
         if line is not None:
             finding = _with_frequency(hit, finding, line, len(waits[id(line)]), finding.rule in several)
         counted.append(replace(hit, finding=finding))
-    return counted + [Hit(_found(one, timeline, rules)) for one in lines if id(one) not in known]
+    unseen = [one for one in lines if id(one) not in known]
+    return counted + [Hit(_found(one, timeline, rule)) for one in unseen for rule in _claimants(one, rules)]
+
+
+def _claimants(line: CountedLine, rules: Sequence[RankRule]) -> list[RankRule]:
+    """The rules of a line that no window recorded: the first that claims it, and those that go with it."""
+    if not line.certain:
+        return [rules[-1]]
+    first, *others = (rule for rule in rules if any(map(rule.claims_counted, line.certain)))
+    return [first, *(rule for rule in others if rule.goes_with_others and not first.brings_copy)]
 
 
 def _match(hit: Hit, lines: Mapping[object, Sequence[CountedLine]]) -> CountedLine | None:
@@ -209,10 +218,9 @@ def _round(number: float | None) -> float | None:
     return None if number is None else round(number, 9)
 
 
-def _found(line: CountedLine, timeline: Timeline, rules: Sequence[RankRule]) -> Finding:
-    """The finding of a line that no window recorded."""
+def _found(line: CountedLine, timeline: Timeline, rule: RankRule) -> Finding:
+    """What a rule finds of a line that no window recorded."""
     place, first, recording = line.place, line.known[0], timeline.trace.recording
-    rule = rules[-1] if not line.certain else next(rule for rule in rules if any(map(rule.claims_counted, line.known)))
     entry = place.entry or first.wait.name
     ops = next((one.ops for one in line.known if one.ops and rule.claims_counted(one)), ())
     stepped = recording is not None and line.phase.name == recording.phase and len(timeline.steps) > 0

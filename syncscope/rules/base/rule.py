@@ -81,6 +81,8 @@ class Rule(ABC):
     """What to write instead. The first entry that fits what is known of a finding is given."""
     counted: ClassVar[bool] = False
     """Whether the count of a whole run shows what it flags, without a window (``RankRule.claims_counted``)."""
+    goes_with_others: ClassVar[bool] = False
+    """Whether it claims a counted wait also where another rule has claimed it."""
     counts_as_wait: ClassVar[bool] = False
     """Whether its findings count against the budget of waits a step."""
     needs_async_launches: ClassVar[bool] = False
@@ -148,7 +150,8 @@ class RankRule(Rule):
         """What the rule finds."""
 
     def claims_counted(self, counted: PlacedWait) -> bool:
-        """Whether a counted wait that no window recorded is this rule's. The first rule that claims it keeps it."""
+        """Whether a counted wait that no window recorded is this rule's. The first rule that claims it keeps it, but
+        for those with ``goes_with_others``."""
         return False
 
     def hits(self, timeline: Timeline, occurrences: Occurrences) -> list[Hit]:
