@@ -85,7 +85,7 @@ PROGRAMS = (
     Program("mingpt", "training, a callback evaluates at iteration 0 and every 500", "karpathy/minGPT",
             "projects/adder/adder.py --trainer.max_iters=700", environment={"PYTHONPATH": "."}),
     Program("mingpt-notebook", "a notebook kernel: training, then generation", "karpathy/minGPT",
-            "{bin}/jupyter-execute --timeout 80 demo.ipynb", environment={"PYTHONPATH": "."}),
+            "{bin}/jupyter-execute --timeout 120 demo.ipynb", environment={"PYTHONPATH": "."}, seconds=150),
     Program("llama2.c", "training, evaluates at iteration 0, saves checkpoints", "karpathy/llama2.c", LLAMA2,
             data={"data": "tinystories"}),
     Program("llama2.c-sample", "generation", "karpathy/llama2.c",
@@ -157,7 +157,7 @@ PROGRAMS = (
     Program("wgan-gp", "two networks, one of them every fifth step", "eriklindernoren/PyTorch-GAN",
             "wgan_gp.py --n_epochs 6", folder="implementations/wgan_gp", data={"data/mnist": "mnist"}),
     Program("gan-tutorial", "two networks, pictures at the end of an epoch", "yunjey/pytorch-tutorial", "main.py",
-            folder="tutorials/03-advanced/generative_adversarial_network", data={"tutorials/data": "mnist"}),
+            folder="tutorials/03-advanced/generative_adversarial_network", data={"tutorials/data": "mnist1k"}),
     # Reinforcement learning
     Program("cleanrl-ppo", "rollouts, updates", "vwxyzjn/cleanrl", "cleanrl/ppo.py --total-timesteps 6000"),
     Program("cleanrl-dqn", "a policy's steps, an update every tenth", "vwxyzjn/cleanrl",
