@@ -204,7 +204,7 @@ PROGRAMS = (
             folder="distributed/ddp-tutorial-series", launcher=TWO, inside=True, gpus=2),
     Program("torchrun-inside", "syncscope runs torchrun", "pytorch/examples", "multigpu_torchrun.py 3 1 --batch_size 8",
             folder="distributed/ddp-tutorial-series", launcher=TWO, gpus=2),
-    Program("ddp-spawn", "spawned workers, two GPUs", "pytorch/examples", "multigpu.py 3 1 --batch_size 8",
+    Program("ddp-spawn", "spawned workers, DDP", "pytorch/examples", "multigpu.py 3 1 --batch_size 8",
             folder="distributed/ddp-tutorial-series", gpus=2),
     Program("nanogpt-ddp", "torchrun, DDP: training, evaluates at iteration 0", "karpathy/nanoGPT",
             NANO + " --compile=False", data=SHAKESPEARE, launcher=TWO, inside=True, gpus=2),
@@ -213,7 +213,7 @@ PROGRAMS = (
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 64"
             " --model.workers 4 --trainer.max_epochs 2 --trainer.devices 2 --trainer.strategy ddp",
             folder="examples/pytorch/domain_templates", gpus=2),
-    Program("accelerate-ddp", "accelerate launch on two GPUs", "huggingface/accelerate",
+    Program("accelerate-ddp", "accelerate launch, DDP: training, evaluation", "huggingface/accelerate",
             "cv_example.py --data_dir {data}/pets", folder="examples", environment=HUB, gpus=2,
             launcher="-m accelerate.commands.launch --multi_gpu --num_processes 2 --num_machines 1"
             " --mixed_precision no --dynamo_backend no --main_process_port {port}"),

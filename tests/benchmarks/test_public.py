@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.public import data, running
+from benchmarks.public import data, listing, running
 from benchmarks.public.comparing import compare, same_file
 from benchmarks.public.rows import is_close, row
 from benchmarks.public.running import Done, Mode, Place
@@ -171,3 +171,7 @@ def test_counts_of_sampled_steps_may_be_a_tenth_off(tmp_path: Path) -> None:
     oracle = write_oracle(tmp_path / "oracle", [["/tmp/repo/train.py", 5, "", 0, True, 43]])
     (line,) = compare(oracle, write_results(tmp_path / "results")).lines
     assert not line.exact and is_close(line)
+
+
+def test_the_readme_lists_the_programs() -> None:
+    assert listing.markdown() in listing.README.read_text(), "python -m benchmarks.public.listing writes it again"
