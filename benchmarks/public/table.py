@@ -80,7 +80,7 @@ PROGRAMS = (
     Program("nanogpt-compiled", "the same, compiled", "karpathy/nanoGPT", NANO + " --compile=True", data=SHAKESPEARE,
             seconds=180),
     Program("nanogpt-sample", "generation", "karpathy/nanoGPT",
-            "sample.py --out_dir=out-shakespeare-char --num_samples=3 --max_new_tokens=200 --start=abc",
+            "sample.py --out_dir=out-shakespeare-char --num_samples=3 --max_new_tokens=200 --start=ABC",
             data=SHAKESPEARE, before=NANO + " --compile=False"),
     Program("mingpt", "training, a callback evaluates at iteration 0 and every 500", "karpathy/minGPT",
             "projects/adder/adder.py --trainer.max_iters=700", environment={"PYTHONPATH": "."}),
