@@ -81,7 +81,7 @@ PROGRAMS = (
             seconds=180),
     Program("nanogpt-sample", "generation", "karpathy/nanoGPT",
             "sample.py --out_dir=out-shakespeare-char --num_samples=3 --max_new_tokens=200 --start=ABC",
-            data=SHAKESPEARE, before=NANO + " --compile=False"),
+            data=SHAKESPEARE, before=NANO + " --compile=False --always_save_checkpoint=True"),
     Program("mingpt", "training, a callback evaluates at iteration 0 and every 500", "karpathy/minGPT",
             "projects/adder/adder.py --trainer.max_iters=700", environment={"PYTHONPATH": "."}),
     Program("mingpt-notebook", "a notebook kernel: training, then generation", "karpathy/minGPT",
