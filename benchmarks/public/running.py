@@ -85,7 +85,8 @@ def command(program: Program, mode: Mode, place: Place, results: Path, line: str
     launcher = shlex.split(program.launcher.format(**known))
     under = []
     if mode in ("profile", "watch"):
-        under = ["-m", "syncscope", mode, "-o", str(results), *place.options]
+        output = results / "report.json" if mode == "watch" else results
+        under = ["-m", "syncscope", mode, "-o", str(output), *place.options]
     outer, inner = (launcher, under) if program.inside else (under, launcher)
     return [sys.executable, *outer, *inner, *script]
 

@@ -57,6 +57,12 @@ def test_the_launcher_starts_syncscope_or_is_started_by_it(program: Program, wor
     assert running.command(program, "profile", place, Path("out"), program.command)[1:] == words.split()
 
 
+def test_watch_writes_its_report_beside_its_counts() -> None:
+    place = Place(Path("p"), Path("d"), Path("w"), Path("t"))
+    words = running.command(Program("a", "", "o/a", "train.py"), "watch", place, Path("out"), "train.py")
+    assert words[1:] == "-m syncscope watch -o out/report.json train.py".split()
+
+
 def test_a_program_runs_in_a_copy_with_its_data(tmp_path: Path) -> None:
     clone, made = tmp_path / "programs/repo", tmp_path / "data/numbers"
     (clone / "inputs").mkdir(parents=True)
