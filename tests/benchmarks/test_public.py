@@ -60,7 +60,7 @@ def test_the_launcher_starts_syncscope_or_is_started_by_it(program: Program, wor
 def test_watch_writes_its_report_beside_its_counts() -> None:
     place = Place(Path("p"), Path("d"), Path("w"), Path("t"))
     words = running.command(Program("a", "", "o/a", "train.py"), "watch", place, Path("out"), "train.py")
-    assert words[1:] == "-m syncscope watch -o out/report.json train.py".split()
+    assert words[1:] == ["-m", "syncscope", "watch", "-o", "out/report.json", "train.py"]
 
 
 def test_a_program_runs_in_a_copy_with_its_data(tmp_path: Path) -> None:
