@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,6 +23,8 @@ Mode = Literal["bare", "oracle", "profile", "watch"]
 GRACE_S = 15
 """For a program that is interrupted to end by itself."""
 KEPT_CHARACTERS = 4000
+ALIVE: set[int] = set()
+"""The process groups of the programs that run now."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,13 @@ def end(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
+def end_all() -> None:
+    """End at once what still runs; each program has a session of its own, which would outlive this process."""
+    for group in tuple(ALIVE):
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
 def tail(file: Path) -> str:
     return file.read_bytes()[-200_000:].decode(errors="replace")
 
@@ -152,11 +162,13 @@ def run(program: Program, mode: Mode, place: Place, gpu: int | None = None) -> D
         process = subprocess.Popen(
             whole, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
         )
+        ALIVE.add(process.pid)
         status: int | str
         try:
             status = process.wait(program.seconds)
         except subprocess.TimeoutExpired:
             status = "timeout"
             end(process)
+        ALIVE.discard(process.pid)
         seconds = time.monotonic() - begin
     return Done(mode, status, seconds, tail(copy.parent / "stdout"), tail(copy.parent / "stderr"), copy, results)

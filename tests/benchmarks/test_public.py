@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -181,3 +184,17 @@ def test_counts_of_sampled_steps_may_be_a_tenth_off(tmp_path: Path) -> None:
 
 def test_the_readme_lists_the_programs() -> None:
     assert listing.markdown() in listing.README.read_text(), "python -m benchmarks.public.listing writes it again"
+
+
+def test_programs_end_with_the_proof(tmp_path: Path) -> None:
+    (tmp_path / "programs/repo").mkdir(parents=True)
+    (tmp_path / "programs/repo/main.py").write_text("import time; time.sleep(60)")
+    program = Program("one", "", "owner/repo", "main.py")
+    place = Place(tmp_path / "programs", tmp_path, tmp_path / "work", tmp_path)
+    with ThreadPoolExecutor() as pool:
+        running_now = pool.submit(running.run, program, "bare", place)
+        while not running.ALIVE:
+            time.sleep(0.01)
+        running.end_all()
+        assert running_now.result().status == -signal.SIGKILL
+    assert not running.ALIVE
