@@ -120,7 +120,9 @@ def environment(
         path.append(str(place.tree))
     if gpu is not None:
         added["CUDA_VISIBLE_DEVICES"] = str(gpu)
-    return {**os.environ, **added, "PYTHONPATH": os.pathsep.join([*path, os.environ.get("PYTHONPATH", "")])}
+    if inherited := os.environ.get("PYTHONPATH"):
+        path.append(inherited)
+    return {**os.environ, **added, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
