@@ -16,13 +16,14 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 LETTERS = 65
 """Size of the alphabet of the character models."""
 
 
 def write_picture(path: Path, width: int, height: int, rng: np.random.Generator) -> None:
+    from PIL import Image
+
     path.parent.mkdir(parents=True, exist_ok=True)
     coarse = (rng.random((height // 8 + 1, width // 8 + 1, 3)) * 255).astype(np.uint8)
     Image.fromarray(coarse).resize((width, height)).save(path)
@@ -56,6 +57,11 @@ def make_mnist(folder: Path) -> None:
     write_digits(folder, train=6400, test=1000)
 
 
+def make_mnist_small(folder: Path) -> None:
+    """For programs that go over it hundreds of times."""
+    write_digits(folder, train=1000, test=200)
+
+
 def make_mnist_whole(folder: Path) -> None:
     write_digits(folder, train=60_000, test=10_000)
 
@@ -76,6 +82,8 @@ def make_pets(folder: Path) -> None:
 
 
 def make_masks(folder: Path) -> None:
+    from PIL import Image
+
     rng = np.random.default_rng(3)
     (folder / "masks").mkdir(parents=True)
     for number in range(64):
@@ -170,14 +178,14 @@ def make_cora(folder: Path) -> None:
 
 
 def make_cifar_tensors(folder: Path) -> None:
-    """The file that hlb-CIFAR10 keeps its data in, on the GPU."""
+    """The file that hlb-CIFAR10 keeps its data in, on the GPU. It trains 25 times, so there are few pictures."""
     import torch
 
     folder.mkdir()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(12)
     data = {}
-    for split, size in (("train", 50_000), ("eval", 10_000)):
+    for split, size in (("train", 8192), ("eval", 2500)):
         labels = torch.randint(0, 10, (size,))
         targets = torch.nn.functional.one_hot(labels, 10).half().to(device)
         data[split] = {"images": torch.randn(size, 3, 32, 32).half().to(device), "targets": targets}
@@ -265,6 +273,7 @@ def make_checkpoint(folder: Path, programs: Path) -> None:
 
 MAKERS: dict[str, Callable[[Path], None]] = {
     "mnist": make_mnist,
+    "mnist1k": make_mnist_small,
     "mnist60k": make_mnist_whole,
     "imagefolder": make_imagefolder,
     "pets": make_pets,

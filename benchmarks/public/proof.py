@@ -12,8 +12,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import queue
+import signal
 import statistics
+import time
 import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -21,7 +24,7 @@ from pathlib import Path
 
 from benchmarks.public.comparing import Compared, compare, overhead_shares
 from benchmarks.public.rows import HEAD, output_difference, row
-from benchmarks.public.running import KEPT_CHARACTERS, Done, Mode, Place, run
+from benchmarks.public.running import KEPT_CHARACTERS, Done, Mode, Place, end_all, run
 from benchmarks.public.table import COMMITS, PROGRAMS, Program
 
 Details = dict[str, object]
@@ -35,10 +38,12 @@ def kept(done: Done) -> Details:
     }  # fmt: skip
 
 
-def prove(program: Program, mode: Mode, place: Place, gpus: queue.Queue[int]) -> tuple[str, Details]:
-    """The row of a program, and what is behind it."""
+def prove(program: Program, mode: Mode, place: Place, gpus: queue.Queue[int], last: float) -> tuple[str, Details]:
+    """The row of a program, and what is behind it. It is not begun after ``last``, a time of the monotonic clock."""
     gpu = gpus.get()
     try:
+        if time.monotonic() > last:
+            return f"{program.name:26} not run", {"program": program.name}
         only = gpu if program.gpus == 1 else None
         bare, oracle, ours = (run(program, one, place, only) for one in ("bare", "oracle", mode))
     finally:
@@ -114,6 +119,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=4, help="programs at the same time; with --timing always one")
     parser.add_argument("--timing", action="store_true")
     parser.add_argument("--repeats", type=int, default=3, help="with --timing")
+    parser.add_argument("--begin-within", type=float, default=float("inf"), metavar="S", help="begin no program later")
     parser.add_argument("--list", action="store_true", help="only list the programs")
     return parser.parse_args(arguments)
 
@@ -124,12 +130,19 @@ def list_programs(programs: Sequence[Program]) -> None:
         print(f"    {program.folder}$ python {program.launcher} {program.command}".replace("  ", " "))
 
 
+def end_with_programs(number: int, frame: object) -> None:
+    end_all()
+    os._exit(128 + number)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     programs = chosen(options.names, options.gpus)
     if options.list:
         list_programs(programs)
         return
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end_with_programs)
     folders = [path.resolve() for path in (options.programs, options.data, options.work, options.tree)]
     place = Place(*folders, options=tuple(options.option))
     if options.timing:
@@ -141,8 +154,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gpus: queue.Queue[int] = queue.Queue()
     for number in itertools.islice(itertools.cycle(range(options.devices)), options.jobs):
         gpus.put(number)
+    last = time.monotonic() + options.begin_within
     with ThreadPoolExecutor(options.jobs) as pool:
-        for future in as_completed([pool.submit(prove, program, options.mode, place, gpus) for program in programs]):
+        rows = [pool.submit(prove, program, options.mode, place, gpus, last) for program in programs]
+        for future in as_completed(rows):
             output.add(*future.result())
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,6 +23,8 @@ Mode = Literal["bare", "oracle", "profile", "watch"]
 GRACE_S = 15
 """For a program that is interrupted to end by itself."""
 KEPT_CHARACTERS = 4000
+ALIVE: set[int] = set()
+"""The process groups of the programs that run now."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ def command(program: Program, mode: Mode, place: Place, results: Path, line: str
     launcher = shlex.split(program.launcher.format(**known))
     under = []
     if mode in ("profile", "watch"):
-        under = ["-m", "syncscope", mode, "-o", str(results), *place.options]
+        output = results / "report.json" if mode == "watch" else results
+        under = ["-m", "syncscope", mode, "-o", str(output), *place.options]
     outer, inner = (launcher, under) if program.inside else (under, launcher)
     return [sys.executable, *outer, *inner, *script]
 
@@ -116,7 +120,9 @@ def environment(
         path.append(str(place.tree))
     if gpu is not None:
         added["CUDA_VISIBLE_DEVICES"] = str(gpu)
-    return {**os.environ, **added, "PYTHONPATH": os.pathsep.join([*path, os.environ.get("PYTHONPATH", "")])}
+    if inherited := os.environ.get("PYTHONPATH"):
+        path.append(inherited)
+    return {**os.environ, **added, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -127,6 +133,13 @@ def end(process: subprocess.Popen[bytes]) -> None:
             process.wait(GRACE_S)
         except (ProcessLookupError, subprocess.TimeoutExpired):
             continue
+
+
+def end_all() -> None:
+    """End at once what still runs; each program has a session of its own, which would outlive this process."""
+    for group in tuple(ALIVE):
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def tail(file: Path) -> str:
@@ -151,11 +164,13 @@ def run(program: Program, mode: Mode, place: Place, gpu: int | None = None) -> D
         process = subprocess.Popen(
             whole, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
         )
+        ALIVE.add(process.pid)
         status: int | str
         try:
             status = process.wait(program.seconds)
         except subprocess.TimeoutExpired:
             status = "timeout"
             end(process)
+        ALIVE.discard(process.pid)
         seconds = time.monotonic() - begin
     return Done(mode, status, seconds, tail(copy.parent / "stdout"), tail(copy.parent / "stderr"), copy, results)

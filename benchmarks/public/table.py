@@ -60,6 +60,7 @@ COMMITS = {
     "yunjey/pytorch-tutorial": "0500d3df5a2a8080ccfccbc00aca0eacc21818db",
 }
 
+ONE = "-m torch.distributed.run --standalone --nproc-per-node 1"
 TWO = "-m torch.distributed.run --standalone --nproc-per-node 2"
 NANO = (
     "train.py config/train_shakespeare_char.py --max_iters=120 --eval_interval=60 --eval_iters=20 --batch_size=16"
@@ -80,12 +81,12 @@ PROGRAMS = (
     Program("nanogpt-compiled", "the same, compiled", "karpathy/nanoGPT", NANO + " --compile=True", data=SHAKESPEARE,
             seconds=180),
     Program("nanogpt-sample", "generation", "karpathy/nanoGPT",
-            "sample.py --out_dir=out-shakespeare-char --num_samples=3 --max_new_tokens=200 --start=abc",
-            data=SHAKESPEARE, before=NANO + " --compile=False"),
+            "sample.py --out_dir=out-shakespeare-char --num_samples=3 --max_new_tokens=200 --start=ABC",
+            data=SHAKESPEARE, before=NANO + " --compile=False --always_save_checkpoint=True"),
     Program("mingpt", "training, a callback evaluates at iteration 0 and every 500", "karpathy/minGPT",
             "projects/adder/adder.py --trainer.max_iters=700", environment={"PYTHONPATH": "."}),
     Program("mingpt-notebook", "a notebook kernel: training, then generation", "karpathy/minGPT",
-            "{bin}/jupyter-execute --timeout 80 demo.ipynb", environment={"PYTHONPATH": "."}),
+            "{bin}/jupyter-execute --timeout 120 demo.ipynb", environment={"PYTHONPATH": "."}, seconds=150),
     Program("llama2.c", "training, evaluates at iteration 0, saves checkpoints", "karpathy/llama2.c", LLAMA2,
             data={"data": "tinystories"}),
     Program("llama2.c-sample", "generation", "karpathy/llama2.c",
@@ -156,8 +157,10 @@ PROGRAMS = (
             "main.py --dataset fake --niter 2 --accel --manualSeed 1", folder="dcgan"),
     Program("wgan-gp", "two networks, one of them every fifth step", "eriklindernoren/PyTorch-GAN",
             "wgan_gp.py --n_epochs 6", folder="implementations/wgan_gp", data={"data/mnist": "mnist"}),
+    Program("acgan", "two networks, pictures every 400 steps", "eriklindernoren/PyTorch-GAN", "acgan.py --n_epochs 5",
+            folder="implementations/acgan", data={"data/mnist": "mnist"}),
     Program("gan-tutorial", "two networks, pictures at the end of an epoch", "yunjey/pytorch-tutorial", "main.py",
-            folder="tutorials/03-advanced/generative_adversarial_network", data={"tutorials/data": "mnist"}),
+            folder="tutorials/03-advanced/generative_adversarial_network", data={"tutorials/data": "mnist1k"}),
     # Reinforcement learning
     Program("cleanrl-ppo", "rollouts, updates", "vwxyzjn/cleanrl", "cleanrl/ppo.py --total-timesteps 6000"),
     Program("cleanrl-dqn", "a policy's steps, an update every tenth", "vwxyzjn/cleanrl",
@@ -169,6 +172,8 @@ PROGRAMS = (
             "main.py --Max_train_steps 6500 --eval_interval 3000 --save_interval 4000", folder="3.1 PPO-Discrete"),
     Program("drl-sac", "rollouts, 50 updates every 50 steps, evaluation", "XinJingHao/DRL-Pytorch",
             "main.py --Max_train_steps 1800 --eval_interval 600", folder="5.2 SAC-Continuous"),
+    Program("drl-dqn", "a policy's steps, 50 updates every 50, evaluation", "XinJingHao/DRL-Pytorch",
+            "main.py --Max_train_steps 4000 --random_steps 1000 --eval_interval 1000", folder="2.1_Duel-Double-DQN"),
     Program("fabric-ppo", "Fabric: rollouts, updates, test", "Lightning-AI/pytorch-lightning",
             "train_fabric.py --num-envs 2 --total-timesteps 4096", folder="examples/fabric/reinforcement_learning"),
     # Graphs
@@ -185,6 +190,8 @@ PROGRAMS = (
             data={"examples/Datasets": "mnist60k", "examples/pytorch/basics/data": "mnist60k"}),
     Program("fabric-classifier", "Fabric: training, test", "Lightning-AI/pytorch-lightning",
             "train_fabric.py --epochs 1", folder="examples/fabric/image_classifier", data={"Datasets": "mnist"}),
+    Program("fabric-kfold", "Fabric: three models in turn, training and validation", "Lightning-AI/pytorch-lightning",
+            "train_fabric.py --epochs 2 --folds 3", folder="examples/fabric/kfold_cv", data={"Datasets": "mnist"}),
     Program("transformers-trainer", "transformers' Trainer with evaluation and checkpoints", "huggingface/peft",
             "olora_finetuning.py --base_model {data}/tiny_llama --data_path {data}/instructions --output_dir out"
             " --num_epochs 3 --batch_size 8 --eval_step 40 --save_step 80 --val_set_size 64 --dtype float32 --seed 1",
@@ -200,11 +207,16 @@ PROGRAMS = (
     Program("simsiam-spawn", "spawned workers, DDP: self-supervised training", "facebookresearch/simsiam",
             "main_simsiam.py {data}/imagefolder -a resnet18 -b 32 -j 4 --epochs 1 --multiprocessing-distributed"
             " --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1"),
+    Program("ten-steps-alone", "torchrun with one process, 10 steps", "pytorch/examples",
+            "multigpu_torchrun.py 1 1 --batch_size 205", folder="distributed/ddp-tutorial-series",
+            launcher=ONE, inside=True),
+    Program("ten-steps-script", "10 steps", "pytorch/examples", "single_gpu.py 1 1 --batch_size 205",
+            folder="distributed/ddp-tutorial-series"),
     Program("ten-steps", "torchrun, 10 steps", "pytorch/examples", "multigpu_torchrun.py 1 1 --batch_size 103",
             folder="distributed/ddp-tutorial-series", launcher=TWO, inside=True, gpus=2),
     Program("torchrun-inside", "syncscope runs torchrun", "pytorch/examples", "multigpu_torchrun.py 3 1 --batch_size 8",
             folder="distributed/ddp-tutorial-series", launcher=TWO, gpus=2),
-    Program("ddp-spawn", "spawned workers, two GPUs", "pytorch/examples", "multigpu.py 3 1 --batch_size 8",
+    Program("ddp-spawn", "spawned workers, DDP", "pytorch/examples", "multigpu.py 3 1 --batch_size 8",
             folder="distributed/ddp-tutorial-series", gpus=2),
     Program("nanogpt-ddp", "torchrun, DDP: training, evaluates at iteration 0", "karpathy/nanoGPT",
             NANO + " --compile=False", data=SHAKESPEARE, launcher=TWO, inside=True, gpus=2),
@@ -213,7 +225,7 @@ PROGRAMS = (
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 64"
             " --model.workers 4 --trainer.max_epochs 2 --trainer.devices 2 --trainer.strategy ddp",
             folder="examples/pytorch/domain_templates", gpus=2),
-    Program("accelerate-ddp", "accelerate launch on two GPUs", "huggingface/accelerate",
+    Program("accelerate-ddp", "accelerate launch, DDP: training, evaluation", "huggingface/accelerate",
             "cv_example.py --data_dir {data}/pets", folder="examples", environment=HUB, gpus=2,
             launcher="-m accelerate.commands.launch --multi_gpu --num_processes 2 --num_machines 1"
             " --mixed_precision no --dynamo_backend no --main_process_port {port}"),

@@ -1,0 +1,200 @@
+"""The public programs: how they are started, and how a report is held against the oracle."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from benchmarks.public import data, listing, running
+from benchmarks.public.comparing import compare, same_file
+from benchmarks.public.rows import is_close, row
+from benchmarks.public.running import Done, Mode, Place
+from benchmarks.public.table import COMMITS, PROGRAMS, Program
+from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
+from syncscope.schema.findings import Frame
+from syncscope.schema.recording import RecordedFrame, RecordedSteps, Recording
+from tests.report.sample import finding, report
+
+BEFORE: tuple[Mode, ...] = ("bare", "oracle")
+AT = Frame(file="train.py", line=5, function="main")
+PUBLIC = Path(running.__file__).parent
+STAND_IN = """
+pending = []
+class cuda:
+    _lazy_call = pending.append
+    set_sync_debug_mode = staticmethod(lambda mode: None)
+def is_grad_enabled():
+    return False
+"""
+
+
+def test_every_program_has_a_commit_and_data_that_is_made() -> None:
+    made = {*data.MAKERS, "checkpoint"}
+    assert len({program.name for program in PROGRAMS}) == len(PROGRAMS)
+    assert {program.repository for program in PROGRAMS} == set(COMMITS)
+    assert {target.split("/")[0] for program in PROGRAMS for target in program.data.values()} <= made
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (Program("a", "", "o/a", "train.py --lr 1"), "-m syncscope profile -o out --stop train.py --lr 1"),
+        (Program("a", "", "o/a", "train.py", launcher="-m launch"),
+         "-m syncscope profile -o out --stop -m launch train.py"),
+        (Program("a", "", "o/a", "train.py", launcher="-m launch", inside=True),
+         "-m launch -m syncscope profile -o out --stop train.py"),
+    ],
+)  # fmt: skip
+def test_the_launcher_starts_syncscope_or_is_started_by_it(program: Program, words: str) -> None:
+    place = Place(Path("p"), Path("d"), Path("w"), Path("t"), options=("--stop",))
+    assert running.command(program, "profile", place, Path("out"), program.command)[1:] == words.split()
+
+
+def test_watch_writes_its_report_beside_its_counts() -> None:
+    place = Place(Path("p"), Path("d"), Path("w"), Path("t"))
+    words = running.command(Program("a", "", "o/a", "train.py"), "watch", place, Path("out"), "train.py")
+    assert words[1:] == ["-m", "syncscope", "watch", "-o", "out/report.json", "train.py"]
+
+
+def test_a_program_runs_in_a_copy_with_its_data(tmp_path: Path) -> None:
+    clone, made = tmp_path / "programs/repo", tmp_path / "data/numbers"
+    (clone / "inputs").mkdir(parents=True)
+    made.mkdir(parents=True)
+    (clone / "inputs/prepare.py").write_text("")
+    (made / "numbers.txt").write_text("5")
+    (clone / "main.py").write_text("print(open('inputs/numbers.txt').read()); open('left', 'w')")
+    program = Program("one", "", "owner/repo", "main.py", data={"inputs": "numbers"})
+    done = running.run(program, "bare", Place(tmp_path / "programs", tmp_path / "data", tmp_path / "work", tmp_path))
+    assert (done.status, done.stdout) == (0, "5\n")
+    assert not (clone / "left").exists()
+
+
+def test_a_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    (tmp_path / "programs/repo").mkdir(parents=True)
+    (tmp_path / "programs/repo/main.py").write_text("import time; time.sleep(60)")
+    program = Program("one", "", "owner/repo", "main.py", seconds=1)
+    done = running.run(program, "bare", Place(tmp_path / "programs", tmp_path, tmp_path / "work", tmp_path))
+    assert done.status == "timeout"
+    assert done.seconds < 30
+
+
+@pytest.mark.parametrize("ending", ["", "import os; os._exit(0)"])
+def test_the_oracle_counts_by_line_whatever_the_program_filters(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "torch.py").write_text(STAND_IN)
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch, warnings\n"
+        "warnings.simplefilter('ignore')\n"
+        "for _ in range(3):\n"
+        "    with warnings.catch_warnings(record=True) as seen:\n"
+        "        warnings.simplefilter('error')\n"
+        "        warnings.warn('called a synchronizing CUDA operation (from here)')\n"
+        "assert not seen\n"
+        "warnings.warn('called a synchronizing CUDA operation')\n" + ending
+    )
+    results = tmp_path / "results"
+    results.mkdir()
+    variables = {**os.environ, "ORACLE": str(results), "PYTHONPATH": f"{PUBLIC / 'oracle'}{os.pathsep}{tmp_path}"}
+    done = subprocess.run([sys.executable, program], env=variables, capture_output=True, text=True, check=True)
+    (written,) = results.glob("*.json")
+    counts = {line: count for _, line, _, _, _, count in json.loads(written.read_text())["counts"]}
+    assert counts == {6: 3, 8: 1}
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("/tmp/run/repo/train.py", "train.py", True),
+        ("/env/lib/python3.12/site-packages/torch/optim/adam.py", "<site-packages>/torch/optim/adam.py", True),
+        ("/tmp/run/repo/a/main.py", "b/main.py", False),
+    ],
+)
+def test_files_are_the_same_where_one_path_ends_in_the_other(one: str, other: str, same: bool) -> None:
+    assert same_file(one, other) is same
+
+
+def write_oracle(folder: Path, counts: list[list[object]]) -> Path:
+    folder.mkdir()
+    (folder / "1.json").write_text(json.dumps({"argv": [], "cwd": "", "counts": counts}))
+    return folder
+
+
+def write_results(folder: Path) -> Path:
+    """Line 5 waits in each of 40 steps, one in four of them counted; line 9 is counted, and missed by the report."""
+    folder.mkdir()
+    found = [
+        msgspec.structs.replace(finding(rule, "name", 5, "x.item()"), at=AT, phase="train", occurrences=count)
+        for rule, count in (("SYN102", 40), ("SYN105", 30))
+    ]
+    (folder / "report.json").write_text(report(found=found).to_json())
+    frames = tuple(RecordedFrame(file="train.py", line=line, function="main") for line in (5, 9, 11))
+    waits = tuple(
+        CountedWait(phase=0, stack=number, kind="warning", count=count) for number, count in enumerate((10, 1, 2))
+    )
+    phase = RecordedPhase(name="train", kind="train", steps=40, one_in=4.0)
+    run = RecordedRun(id="r", started_ns=0, time_ns=1, complete=True, phases=(phase,), waits=waits)
+    recording = Recording(
+        format=1, version="0", pid=1, phase="train", run=run, frames=frames, stacks=((0,), (1,), (2,)),
+        steps=RecordedSteps(source="optimizer", first=20, boundaries_ns=(0, 1, 2)),
+    )  # fmt: skip
+    content = {"traceEvents": [], "syncscope": recording}
+    (folder / "trace.json.gz").write_bytes(gzip.compress(msgspec.json.encode(content)))
+    return folder
+
+
+def test_each_line_of_the_oracle_is_held_against_counts_and_findings(tmp_path: Path) -> None:
+    counts = [["/tmp/repo/train.py", 5, "/tmp/repo/train.py", 5, True, 40], ["/tmp/repo/train.py", 9, "", 0, False, 5]]
+    oracle = write_oracle(tmp_path / "oracle", counts)
+    compared = compare(oracle, write_results(tmp_path / "results"))
+    first, second = compared.lines
+    assert (first.warned, first.counted, first.reported, first.phases) == (40, 40, 40, {"train": 40})
+    assert first.exact and first.rules == ["SYN102", "SYN105"]
+    assert (second.warned, second.counted, second.found) == (5, 4, False)
+    assert compared.elsewhere == {"train.py:11": 8}
+    assert compared.windows == ["train 20-22 of 40"]
+
+
+def test_a_row_says_what_is_missed_and_what_failed(tmp_path: Path) -> None:
+    oracle = write_oracle(tmp_path / "oracle", [["/tmp/repo/train.py", 9, "", 0, False, 5]])
+    compared = compare(oracle, write_results(tmp_path / "results"))
+    copy = tmp_path / "repo"
+    bare, other = (Done(mode, 0, 1.0, "loss 1.5", "", copy, tmp_path) for mode in BEFORE)
+    ours = Done("profile", 1, 1.0, "loss 1.6", "Traceback\nOSError: gone\n", copy, tmp_path)
+    text = row("one", bare, other, ours, compared)
+    assert "0/1" in text and "missed train.py:9×5" in text
+    assert "0→1" in text and "numbers" in text and "profile: OSError: gone" in text
+
+
+def test_counts_of_sampled_steps_may_be_a_tenth_off(tmp_path: Path) -> None:
+    oracle = write_oracle(tmp_path / "oracle", [["/tmp/repo/train.py", 5, "", 0, True, 43]])
+    (line,) = compare(oracle, write_results(tmp_path / "results")).lines
+    assert not line.exact and is_close(line)
+
+
+def test_the_readme_lists_the_programs() -> None:
+    assert listing.markdown() in listing.README.read_text(), "python -m benchmarks.public.listing writes it again"
+
+
+def test_programs_end_with_the_proof(tmp_path: Path) -> None:
+    (tmp_path / "programs/repo").mkdir(parents=True)
+    (tmp_path / "programs/repo/main.py").write_text("import time; time.sleep(60)")
+    program = Program("one", "", "owner/repo", "main.py")
+    place = Place(tmp_path / "programs", tmp_path, tmp_path / "work", tmp_path)
+    with ThreadPoolExecutor() as pool:
+        running_now = pool.submit(running.run, program, "bare", place)
+        while not running.ALIVE:
+            time.sleep(0.01)
+        running.end_all()
+        assert running_now.result().status == -signal.SIGKILL
+    assert not running.ALIVE
