@@ -29,7 +29,7 @@ class profile:
                 prof.step()
 
     ``warmup``, ``bare``, ``steps``, ``attribution`` and ``hazards`` (a window that looks for races) are numbers of
-    steps. ``seconds`` records by time instead.
+    steps. ``seconds`` records by time instead. ``begin_at`` is the step before which nothing is recorded.
 
     Leaving the block writes ``trace.json.gz``, ``report.json`` and ``report.html`` into ``folder``. Afterwards
     ``report`` is the report, or it is ``None`` because nothing was recorded, and ``notes`` says why. Without a GPU the
@@ -47,12 +47,21 @@ class profile:
         mode: Mode = Plan.mode,
         hazards: int = Plan.hazards,
         seconds: float | None = None,
+        begin_at: int = Plan.begin_at,
         source: bool = True,
         own: tuple[str, ...] = (),
     ) -> None:
         self.folder = Path(folder)
         self.report: Report | None = None
-        plan = Plan(warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, hazards=hazards)
+        plan = Plan(
+            warmup=warmup,
+            bare=bare,
+            steps=steps,
+            attribution=attribution,
+            mode=mode,
+            hazards=hazards,
+            begin_at=begin_at,
+        )
         if seconds is not None:
             plan = plan_by_time(plan)
         paths = Paths(project_root(Path.cwd()), own)
@@ -87,7 +96,9 @@ class profile:
 def plan_by_time(plan: Plan) -> Plan:
     """The plan where a step is a stretch of time: one step in each window, and no bare step to compare with."""
     races = min(plan.hazards, 1)
-    return Plan(warmup=1, bare=0, steps=1, attribution=1, mode=plan.mode, hazards=races, stop=plan.stop)
+    return Plan(
+        warmup=1, bare=0, steps=1, attribution=1, mode=plan.mode, hazards=races, stop=plan.stop, begin_at=plan.begin_at
+    )  # fmt: skip
 
 
 def write_reports(folder: Path) -> Report | None:
@@ -96,7 +107,6 @@ def write_reports(folder: Path) -> Report | None:
     The rank that finishes last does it. The others return ``None``.
     """
     from syncscope.analysis.analyze import analyze_files, choose_engine, find_traces
-    from syncscope.policy import ConfigError, apply, load_policy
     from syncscope.report import html
     from syncscope.trace.writing import write_atomically
 
@@ -105,13 +115,20 @@ def write_reports(folder: Path) -> Report | None:
     if len(traces) < ranks:
         return None
     report, pictures = analyze_files(find_traces(traces), choose_engine(), pictures=True)
-    try:
-        report = apply(report, load_policy(_working_folder(folder)))
-    except ConfigError as error:  # a recording gets its report despite a mistake in a comment
-        report = _with_warning(report, f"No expectation was applied: {error}")
+    report = with_policy(report, folder)
     write_atomically(folder / "report.json", [report.to_json().encode()])
     write_atomically(folder / "report.html", [html.render(report, pictures).encode()])
     return report
+
+
+def with_policy(report: Report, folder: Path) -> Report:
+    """The report with the policy of the working folder applied. ``folder`` is where the recording is."""
+    from syncscope.policy import ConfigError, apply, load_policy
+
+    try:
+        return apply(report, load_policy(_working_folder(folder)))
+    except ConfigError as error:  # a recording gets its report despite a mistake in a comment
+        return with_warning(report, f"No expectation was applied: {error}")
 
 
 def _working_folder(otherwise: Path) -> Path:
@@ -121,7 +138,8 @@ def _working_folder(otherwise: Path) -> Path:
         return otherwise
 
 
-def _with_warning(report: Report, warning: str) -> Report:
-    first, *others = report.traces
-    first = structs.replace(first, warnings=(*first.warnings, warning))
-    return structs.replace(report, traces=(first, *others))
+def with_warning(report: Report, warning: str, trace: int = 0) -> Report:
+    """The report with one more warning about a trace."""
+    traces = list(report.traces)
+    traces[trace] = structs.replace(traces[trace], warnings=(*traces[trace].warnings, warning))
+    return structs.replace(report, traces=tuple(traces))

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from syncscope.cli.program import NOTHING_RECORDED, die, leave, loader, paths_of, require_gpu, run, say, shown, stem_of
+from syncscope.cli.program import (
+    NOTHING_RECORDED,
+    die,
+    leave,
+    loader,
+    paths_of,
+    print_report,
+    require_gpu,
+    run,
+    say,
+    shown,
+    stem_of,
+)
 
 if TYPE_CHECKING:
     from syncscope.collect.collector import Collector
-    from syncscope.schema.report import Report
 
 
 def profile(
@@ -108,19 +117,8 @@ def _summary(collector: Collector) -> bool:
         say(f"error: the reports could not be written ({type(error).__name__}: {error})")
         report = None
     if report is not None:
-        _print_report(report, collector.path.parent)
+        print_report(report, "the program is over, and this is what was recorded:")
+        say(f"wrote {shown(collector.path.parent)}/: trace.json.gz (opens in Perfetto), report.json, report.html")
     else:
         say(f"wrote {collector.path}")
     return True
-
-
-def _print_report(report: Report, folder: Path) -> None:
-    from rich.console import Console
-
-    from syncscope.report import text
-
-    if sys.__stderr__ is not None:
-        with contextlib.suppress(ValueError, OSError):
-            say("the program is over, and this is what was recorded:")
-            text.render(report, Console(file=sys.__stderr__, highlight=False, emoji=False, markup=False))
-    say(f"wrote {shown(folder)}/: trace.json.gz (opens in Perfetto), report.json, report.html")

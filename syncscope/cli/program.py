@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperOption
 if TYPE_CHECKING:
     from syncscope.collect.annotations import Recorder
     from syncscope.collect.paths import Paths
+    from syncscope.schema.report import Report
 
 NOTHING_RECORDED = 3
 
@@ -160,6 +161,18 @@ def _on_terminate(recorder: Recorder, conclude: Callable[[], int]) -> Callable[.
 
     signal.signal(signal.SIGTERM, terminate)
     return terminate
+
+
+def print_report(report: Report, title: str) -> None:
+    """Print the report on stderr, in the words of ``syncscope analyze``."""
+    from rich.console import Console
+
+    from syncscope.report import text
+
+    if sys.__stderr__ is not None:
+        with contextlib.suppress(ValueError, OSError):
+            say(title)
+            text.render(report, Console(file=sys.__stderr__, highlight=False, emoji=False, markup=False))
 
 
 def shown(folder: Path) -> str:

@@ -1,0 +1,287 @@
+"""The count of the whole run of this process, as ``profile`` and ``watch`` share it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import structs
+
+from syncscope.collect.background import Background
+from syncscope.collect.count.counter import Counter
+from syncscope.collect.gpu import copy_engines
+from syncscope.collect.paths import Paths
+from syncscope.collect.phases.phase import Phase
+from syncscope.collect.phases.signals import Signals
+from syncscope.collect.phases.tracker import Listener, PhaseTracker
+from syncscope.collect.process import RunFiles, version
+from syncscope.collect.sites.sources import source_lines
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.threads import Threads
+from syncscope.collect.tracefile import splice
+from syncscope.schema.counting import RecordedRun
+from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
+
+STATE_SECONDS = 8.0
+"""Between two states on disk. With the time to write one, the last state is at most 10 s old."""
+TICK_SECONDS = 0.5
+MOST_SHARE = 0.005
+"""Of the time may go into states and ticks."""
+
+NO_EVENTS = b'{"schemaVersion": 1, "traceEvents": []}'
+"""The trace of a process in which no window was recorded."""
+
+Value = TypeVar("Value")
+
+
+class RunCount:
+    """Counts this process from its first use of CUDA, and keeps what it counted so far in a file.
+
+    ``files`` writes the file, ``None`` for none. ``count=False`` tells phases and steps apart, and counts no wait.
+    ``listener`` hears of steps and phases after the counter has. In a forked child nothing is counted or written.
+    """
+
+    def __init__(
+        self,
+        files: RunFiles | None,
+        paths: Paths,
+        run_id: str,
+        *,
+        count: bool = True,
+        source: bool = True,
+        listener: Listener | None = None,
+    ) -> None:
+        self.path: Path | None = None
+        """The file with the last state, once there is one."""
+        self.notes: list[str] = []
+        self.stacks = Stacks(paths)
+        self.threads = Threads()
+        self.counter: Counter | None = None
+        """``None`` before the program uses CUDA, and where waits are not counted."""
+        self.tracker: PhaseTracker | None = None
+        self._files = files
+        self._paths = paths
+        self.run_id = run_id
+        self._count = count
+        self._keep_source = source
+        self._listener = listener
+        self._torch: Any = None
+        self._signals: Signals | None = None
+        self._device: tuple[str, int | None] | None = None
+        self._started_ns = self._began_ns = self._written_ns = 0
+        self._ended_ns: int | None = None
+        self._pid = os.getpid()
+        self._background = Background(TICK_SECONDS, self._tick, MOST_SHARE)
+
+    @property
+    def began(self) -> bool:
+        """Whether the program has used CUDA."""
+        return self._began_ns > 0
+
+    @property
+    def overhead_share(self) -> float | None:
+        """What counting cost so far, by its own measure, as a share of the time."""
+        if self.counter is None:
+            return None
+        return (self.counter.overhead_share or 0.0) + self._background.busy_ns / max(self._time_ns(), 1)
+
+    def open(self, torch: Any) -> None:
+        """Count from the first use of CUDA on, or from now on where the program has used it."""
+        self._torch = torch
+        try:
+            torch.cuda._lazy_call(self._begin)
+        except AttributeError as error:
+            self.notes.append(f"Waits cannot be counted in this PyTorch ({error}).")
+
+    def close(self) -> None:
+        """Remove every hook, and write the last state. Does nothing in a forked child, and the second time."""
+        if os.getpid() != self._pid or self._ended_ns is not None:
+            return
+        self._ended_ns = time.perf_counter_ns()
+        if self.began:
+            if self.tracker is not None:
+                self.tracker.settle(self._ended_ns)
+            self._detach()
+            self._background.close()
+            self.write_state(complete=True)
+
+    def step(self) -> None:
+        """The program said that a step ended."""
+        if self._signals is not None and self._ended_ns is None:
+            self._signals.user_step()
+
+    def recorded_run(self, *, complete: bool = False) -> RecordedRun:
+        """What was counted so far. ``stack`` of a wait is an index into what ``stacks.resolve()`` returns then."""
+        counter, tracker = self.counter, self.tracker
+        phases = tracker.recorded() if tracker is not None else ()
+        if counter is not None and tracker is not None:
+            phases = tuple(
+                structs.replace(recorded, counted_steps=counter.counted_steps(phase), one_in=counter.one_in(phase))
+                for recorded, phase in zip(phases, tracker.phases, strict=False)
+            )
+        return RecordedRun(
+            id=self.run_id,
+            started_ns=self._started_ns,
+            time_ns=self._time_ns(),
+            complete=complete,
+            counted=counter is not None,
+            phases=phases,
+            waits=counter.waits() if counter is not None else (),
+            bins=counter.bins if counter is not None else (),
+            overhead_share=self.overhead_share,
+            dropped=counter.dropped if counter is not None else 0,
+        )
+
+    def recording(self, *, complete: bool = False) -> Recording:
+        """The recording of a process in which no window was recorded."""
+        run = consistent(lambda: self.recorded_run(complete=complete))
+        frames, stacks = self.stacks.resolve()
+        device, engines = self._about_device()
+        rank, world = self._files.rank() if self._files is not None else (None, None)
+        return Recording(
+            format=FORMAT,
+            version=version(),
+            torch=str(self._torch.__version__),
+            python=platform.python_version(),
+            device=device,
+            copy_engines=engines,
+            rank=rank,
+            world_size=world,
+            pid=self._pid,
+            steps=RecordedSteps(source="none"),
+            frames=frames,
+            stacks=stacks,
+            launch_blocking=os.environ.get("CUDA_LAUNCH_BLOCKING") == "1",
+            files=self._paths.own_files(),
+            sources=source_lines(self.stacks, frames) if self._keep_source else {},
+            notes=tuple(self.notes),
+            run=run,
+        )
+
+    def write_state(self, complete: bool = False) -> None:
+        """Write what was counted so far. An error costs the file, and leaves one note."""
+        if self._files is None or not self.began:
+            return
+        self._written_ns = time.perf_counter_ns()
+        try:
+            self.path = self._files.write(splice(NO_EVENTS, self.recording(complete=complete)))
+        except Exception as error:  # the program must not fail because its count does
+            note = f"The count could not be written ({type(error).__name__}: {error})."
+            if note not in self.notes:
+                self.notes.append(note)
+
+    def stepped(self, phase: Phase) -> None:
+        if os.getpid() != self._pid:
+            return
+        if self._device is None:
+            self._about_device()  # on the program's own thread, which has chosen its device
+        if self.counter is not None:
+            self.counter.stepped(phase)
+        if self._listener is not None:
+            self._listener.stepped(phase)
+
+    def changed(self, before: Phase, after: Phase) -> None:
+        if os.getpid() != self._pid:
+            return
+        if self.counter is not None:
+            self.counter.changed(before, after)
+        if self._listener is not None:
+            self._listener.changed(before, after)
+
+    def folded(self, phase: Phase, into: Phase) -> None:
+        if os.getpid() != self._pid:
+            return
+        if self.counter is not None:
+            self.counter.folded(phase, into)
+        if self._listener is not None:
+            self._listener.folded(phase, into)
+
+    def better_source(self, phase: Phase) -> None:
+        if os.getpid() != self._pid:
+            return
+        if self.counter is not None:
+            self.counter.begin_again(phase)
+        if self._listener is not None:
+            self._listener.better_source(phase)
+
+    def _begin(self) -> None:
+        """The program uses CUDA now. Nothing may leave here: PyTorch would fail to initialise CUDA."""
+        if os.getpid() != self._pid or self.began or self._ended_ns is not None:
+            return
+        try:
+            self.tracker = PhaseTracker(self, self._paths)
+            self._started_ns, self._began_ns = time.time_ns(), time.perf_counter_ns()
+            self._signals = Signals(self.tracker)
+            self._signals.attach(self._torch)
+            if self._count:
+                counter = Counter(self._torch, self.stacks, self.threads, self.tracker)
+                counter.open()
+                self.counter = counter
+        except Exception as error:
+            self.notes.append(f"The run is not counted ({type(error).__name__}: {error}).")
+        _leave_forked_children(self)
+        self._written_ns = self._began_ns
+        self._background.open()
+
+    def _tick(self) -> None:
+        if self._ended_ns is not None or not self.began:
+            return
+        if self.counter is not None:
+            self.counter.tick()
+        if time.perf_counter_ns() - self._written_ns > STATE_SECONDS * 1e9:
+            self.write_state()
+
+    def _detach(self) -> None:
+        if self._signals is not None:
+            self._signals.detach()
+        if self.counter is not None:
+            self.counter.close()
+
+    def leave_forked_child(self) -> None:
+        """Take the hooks out of a forked child."""
+        if self._ended_ns is None and self._signals is not None:
+            with contextlib.suppress(Exception):
+                self._signals.detach()
+
+    def _about_device(self) -> tuple[str, int | None]:
+        if self._device is None:
+            try:
+                device = self._torch.cuda.current_device()
+                self._device = self._torch.cuda.get_device_name(device), copy_engines(device)
+            except Exception:  # the program may have replaced these functions
+                self._device = "", None
+        return self._device
+
+    def _time_ns(self) -> int:
+        end = self._ended_ns if self._ended_ns is not None else time.perf_counter_ns()
+        return end - self._began_ns if self.began else 0
+
+
+def consistent(read: Callable[[], Value], tries: int = 20) -> Value:
+    """Read tables that the program's threads change meanwhile."""
+    for _ in range(tries - 1):
+        try:
+            return read()
+        except RuntimeError:  # a dictionary changed its size
+            time.sleep(0)
+    return read()
+
+
+def _leave_forked_children(count: RunCount) -> None:
+    """A hook on forks stays for the life of the process: it must not keep the count alive."""
+    if not hasattr(os, "register_at_fork"):
+        return
+    known = weakref.ref(count)
+
+    def leave() -> None:
+        found = known()
+        if found is not None:
+            found.leave_forked_child()
+
+    os.register_at_fork(after_in_child=leave)
