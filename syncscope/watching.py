@@ -20,7 +20,7 @@ from syncscope.collect.annotations import begin, end
 from syncscope.collect.export import Exporter, make_exporter
 from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.process import OneFile, rank_in_environment
-from syncscope.collect.tracefile import splice, write_trace
+from syncscope.collect.tracefile import write_trace
 from syncscope.collect.watch.lines import Judge, WaitingLine
 from syncscope.collect.watch.watcher import Options, Watcher
 from syncscope.schema.recording import Recording
@@ -143,9 +143,8 @@ def report_of(watcher: Watcher) -> Report | None:
             found = recordings_of(count.path.parent, count.run_id)
         else:
             path = Path(folder) / "trace.json.gz"
-            recording = count.recording(complete=watcher.closed)
-            write_trace(path, splice(b"{}", recording))
-            found = {path: recording}
+            write_trace(path, count.trace(complete=watcher.closed))
+            found = recordings_of(path.parent, count.run_id)
         report = analyze_files([os.fspath(path) for path in found], choose_engine())[0]
         report = with_policy(report, Path(folder) if count.path is None else count.path.parent)
     ranks = {recording.rank: recording for recording in found.values() if recording.rank is not None}

@@ -14,7 +14,7 @@ from msgspec import structs
 from syncscope.collect.gpu import copy_engines
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
-from syncscope.collect.process import version
+from syncscope.collect.process import file_name, rank_and_world_size, version
 from syncscope.collect.sites.sources import source_lines
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.step_watch import StepWatch
@@ -133,7 +133,7 @@ class Collector:
             return
         if len(window.boundaries_ns) - 1 < self._plan.steps:
             self.notes.append(f"Only {len(window.boundaries_ns) - 1} of {self._plan.steps} steps were recorded.")
-        path = self._folder / _file_name()
+        path = self._folder / file_name()
         try:
             write_trace(path, splice(window.exported, self._recording(recorded, window)))
         except Exception as error:  # the program must not fail because its recording does
@@ -147,7 +147,7 @@ class Collector:
     def _recording(self, recorded: Recorded, window: Window) -> Recording:
         assert self._windows is not None
         frames, stacks = self._windows.stacks.resolve()
-        rank, world = _rank()
+        rank, world = rank_and_world_size()
         recording = Recording(
             format=FORMAT,
             version=version(),
@@ -204,19 +204,6 @@ class Collector:
                 note = f"The window that recorded the ops could not be read ({error.reason}): ops are missing."
                 return _with_note(recording, note)
         return structs.replace(recording, attribution=tuple(table))
-
-
-def _file_name() -> str:
-    rank, world = _rank()
-    return f"trace.rank{rank}.json.gz" if rank is not None and (world or 1) > 1 else "trace.json.gz"
-
-
-def _rank() -> tuple[int | None, int | None]:
-    """Rank and world size of this process, as torchrun and Open MPI set them."""
-    for rank, world in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
-        if os.environ.get(rank, "").isdecimal() and os.environ.get(world, "").isdecimal():
-            return int(os.environ[rank]), int(os.environ[world])
-    return None, None
 
 
 def _with_note(recording: Recording, note: str) -> Recording:

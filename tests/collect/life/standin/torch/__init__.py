@@ -4,13 +4,20 @@ The programs of ``tests/collect/life`` train with it where there is no GPU. Its 
 """
 
 import contextlib
+import functools
 import json
+import os
 import sys
 import time
+import warnings
 from types import ModuleType, SimpleNamespace
 
 __version__ = "2.11.0"
 MODE = [0]
+SYNCHRONISES = "called a synchronizing CUDA operation"
+QUEUED = []
+USERS = []
+"""Processes that use CUDA: this one, and the parents of it that forked it after they did."""
 
 
 def _module(name, **names):
@@ -18,6 +25,22 @@ def _module(name, **names):
     vars(module).update(names)
     sys.modules[module.__name__] = module
     return module
+
+
+def _lazy_call(queued):
+    if USERS:
+        queued()
+    else:
+        QUEUED.append(queued)
+
+
+def _initialise_cuda():
+    if USERS and USERS[0] != os.getpid():
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
+    if not USERS:
+        for queued in QUEUED:
+            queued()
+        USERS.append(os.getpid())
 
 
 class Tensor:
@@ -30,6 +53,11 @@ class Tensor:
 
     def item(self):
         return 1.0
+
+    @property
+    def tolist(self):
+        """Waits. PyTorch warns of it from C: with the frame that called."""
+        return functools.partial(warnings.warn, SYNCHRONISES) if MODE[0] == 1 else list
 
     def backward(self):
         pass
@@ -44,6 +72,8 @@ class OutOfMemoryError(RuntimeError):
 
 
 def randn(*shape, device=None):
+    if device == "cuda":
+        _initialise_cuda()
     return Tensor()
 
 
@@ -66,6 +96,7 @@ class Module:
         return x
 
     def cuda(self):
+        _initialise_cuda()
         return self
 
     def parameters(self):
@@ -176,7 +207,25 @@ optim = _module("optim", SGD=SGD)
 optim.optimizer = _module("optim.optimizer", register_optimizer_step_post_hook=register_optimizer_step_post_hook)
 amp = _module("amp", GradScaler=GradScaler)
 compiler = _module("compiler", is_compiling=lambda: False)
-distributed = _module("distributed", is_available=lambda: False)
+GROUP = []
+
+
+def init_process_group(backend, init_method, rank, world_size):
+    GROUP.append((rank, world_size))
+
+
+distributed = _module(
+    "distributed",
+    is_available=lambda: True,
+    is_initialized=lambda: bool(GROUP),
+    init_process_group=init_process_group,
+    destroy_process_group=GROUP.clear,
+    get_rank=lambda: GROUP[0][0],
+    ProcessGroup=type("ProcessGroup", (), {}),
+    get_world_size=lambda: GROUP[0][1],
+)
+serialization = _module("serialization", save=lambda *args: None)
+save = serialization.save
 utils = _module("utils")
 utils.data = _module("utils.data")
 utils.data.dataloader = _module("utils.data.dataloader", _BaseDataLoaderIter=DataLoaderIterator)
@@ -193,7 +242,8 @@ profiler = _module(
 cuda = _module(
     "cuda",
     is_available=lambda: True,
-    is_initialized=lambda: True,
+    is_initialized=lambda: [os.getpid()] == USERS,
+    _lazy_call=_lazy_call,
     init=lambda: None,
     current_device=lambda: 0,
     get_device_name=lambda: "stand-in",
