@@ -19,9 +19,10 @@ import msgspec
 from syncscope.collect.annotations import begin, end
 from syncscope.collect.export import Exporter, make_exporter
 from syncscope.collect.paths import Paths, project_root
-from syncscope.collect.process import OneFile, rank_in_environment
-from syncscope.collect.tracefile import write_trace
+from syncscope.collect.process import rank_and_world_size
+from syncscope.collect.tracefile import NO_EVENTS, TraceFile
 from syncscope.collect.watch.lines import Judge, WaitingLine
+from syncscope.collect.watch.one_file import OneFile
 from syncscope.collect.watch.watcher import Options, Watcher
 from syncscope.schema.recording import Recording
 from syncscope.session import with_policy, with_warning
@@ -136,17 +137,17 @@ def report_of(watcher: Watcher) -> Report | None:
     count = watcher.count
     if not count.began:
         return None
-    if not watcher.closed or count.path is None:
-        count.write_state()
-    with tempfile.TemporaryDirectory(prefix="syncscope-") as folder:
-        if count.path is not None:
-            found = recordings_of(count.path.parent, count.run_id)
+    if not watcher.closed:
+        watcher.write_state()
+    with tempfile.TemporaryDirectory(prefix="syncscope-") as temporary:
+        folder = Path(temporary)
+        if watcher.path is not None:
+            folder = watcher.path.parent
         else:
-            path = Path(folder) / "trace.json.gz"
-            write_trace(path, count.trace(complete=watcher.closed))
-            found = recordings_of(path.parent, count.run_id)
+            TraceFile(folder / "trace.json.gz").write(NO_EVENTS, watcher.recording())
+        found = recordings_of(folder, count.run_id)
         report = analyze_files([os.fspath(path) for path in found], choose_engine())[0]
-        report = with_policy(report, Path(folder) if count.path is None else count.path.parent)
+        report = with_policy(report, folder)
     ranks = {recording.rank: recording for recording in found.values() if recording.rank is not None}
     differences = describe_differences(ranks)
     for number, trace in enumerate(report.traces):
@@ -162,7 +163,7 @@ def write_report(watcher: Watcher, path: Path) -> Report | None:
     """
     from syncscope.trace.writing import write_atomically
 
-    rank, world = rank_in_environment()
+    rank, world = rank_and_world_size()
     if rank and (world or 1) > 1 and not _all_complete(watcher, world or 1):
         return None
     report = report_of(watcher)
@@ -173,10 +174,9 @@ def write_report(watcher: Watcher, path: Path) -> Report | None:
 
 
 def _all_complete(watcher: Watcher, world: int) -> bool:
-    count = watcher.count
-    if count.path is None or not watcher.closed:
+    if watcher.path is None or not watcher.closed:
         return False
-    runs = [recording.run for recording in recordings_of(count.path.parent, count.run_id).values()]
+    runs = [recording.run for recording in recordings_of(watcher.path.parent, watcher.count.run_id).values()]
     return sum(run.complete for run in runs if run is not None) >= world
 
 
@@ -216,7 +216,7 @@ def judge(baseline: Path, start: Path) -> Judge:
 
 def exporters_of(wanted: Iterable[str | Exporter]) -> tuple[Exporter, ...]:
     """The exporters that are named. Raises ``ExportError``."""
-    rank, world = rank_in_environment()
+    rank, world = rank_and_world_size()
     own = rank if (world or 1) > 1 else None
     return tuple(make_exporter(one, own) if isinstance(one, str) else one for one in wanted)
 

@@ -90,8 +90,8 @@ def _watcher(
     baseline: Path | None, fail: bool, export: list[str], *, live: bool,
 ) -> Watcher:  # fmt: skip
     from syncscope.collect.export import ExportError
-    from syncscope.collect.process import OneFile
     from syncscope.collect.watch.on_signal import signal_number
+    from syncscope.collect.watch.one_file import OneFile
     from syncscope.collect.watch.watcher import Options, Watcher
     from syncscope.watching import exporters_of, judge, seconds, write_report
 

@@ -6,7 +6,10 @@ import os
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
+
+from msgspec import structs
 
 from syncscope.collect.background import Background
 from syncscope.collect.counting import RunCount, consistent
@@ -14,14 +17,16 @@ from syncscope.collect.export import Exporter, Receivers
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
 from syncscope.collect.phases.phase import Phase
-from syncscope.collect.process import RunFiles, new_run_id
+from syncscope.collect.recordings import Recordings
 from syncscope.collect.undisturbed import undisturbed
 from syncscope.collect.watch.lines import Judge, Lines, WaitingLine
 from syncscope.collect.watch.live_line import LiveLine, text_of
 from syncscope.collect.watch.measures import Meter
 from syncscope.collect.watch.on_signal import OnSignal
-from syncscope.collect.windows import StopProgram
+from syncscope.collect.watch.one_file import OneFile, new_run_id
+from syncscope.collect.schedule import StopProgram
 from syncscope.schema.counting import RecordedRun
+from syncscope.schema.recording import Recording
 
 LOOK_SECONDS = 0.5
 """Between two looks at what was counted."""
@@ -60,16 +65,19 @@ class Options:
 class Watcher:
     """Counts this process. A recorder in the sense of ``annotations.begin``.
 
-    ``files`` writes the count, ``None`` for no file. Reports, callbacks and the end of ``fail`` come between two steps,
+    ``names`` says where the count is written, ``None`` for nowhere. Reports, callbacks and the end of ``fail`` come between two steps,
     on the thread that makes them; the rest on a thread of its own.
     """
 
-    def __init__(self, files: RunFiles | None, paths: Paths, options: Options, *, source: bool = True) -> None:
-        run = files.run if files is not None else new_run_id()
-        self.count = RunCount(files, paths, run, source=source, listener=self)
+    def __init__(self, names: OneFile | None, paths: Paths, options: Options, *, source: bool = True) -> None:
+        run = names.run if names is not None else new_run_id()
+        self.count = RunCount(paths, run, self.write_state, source=source)
+        self.count.listener = self
         self.failed = False
         """The program was told to end because a line is new."""
         self._options = options
+        self._names = names
+        self._recordings = Recordings(names, self._complete) if names is not None else None
         self._notes: list[str] = []
         self._imports = ImportWatch("torch", self._torch_imported)
         self._torch_seen = False
@@ -88,6 +96,11 @@ class Watcher:
         self._next_report = now + (options.every or 0.0)
         self._pid = os.getpid()
         self.closed = False
+
+    @property
+    def path(self) -> Path | None:
+        """The file with what was counted, once it is written."""
+        return self._recordings.path if self._recordings is not None else None
 
     @property
     def new_lines(self) -> tuple[WaitingLine, ...]:
@@ -121,6 +134,7 @@ class Watcher:
         self._background.close()
         self.count.close()
         if self.count.began:
+            self.write_state()
             self._examine(self.count.recorded_run(complete=True), export=True)
             self._tell_of_new()
         if self._live is not None:
@@ -130,6 +144,27 @@ class Watcher:
             self._notes.append(
                 "The program never used CUDA." if self._torch_seen else "The program never imported torch."
             )
+
+    def write_state(self) -> None:
+        """Write what was counted so far. An error costs the file, and leaves one note."""
+        if self._recordings is None or not self.count.began:
+            return
+        try:
+            self._recordings.write_state(self.recording)
+        except Exception as error:  # the program must not fail because its count does
+            note = f"The count could not be written ({type(error).__name__}: {error})."
+            if note not in self._notes:
+                self._notes.append(note)
+
+    def recording(self) -> Recording:
+        """What was counted so far."""
+        recording = self.count.recording(complete=self.closed)
+        rank, world = self._names.rank() if self._names is not None else (None, None)
+        notes = dict.fromkeys((*recording.notes, *self._notes))
+        return structs.replace(recording, rank=rank, world_size=world, notes=tuple(notes))
+
+    def _complete(self, before: Recording) -> Recording:
+        return self.recording()
 
     def stepped(self, phase: Phase) -> None:
         """A step ended: the time for what must not come in the middle of one."""
@@ -174,7 +209,7 @@ class Watcher:
             return
         began = time.monotonic()
         with undisturbed():
-            self.count.write_state()
+            self.write_state()
             self._options.on_report()
         if self._options.every is not None:
             now = time.monotonic()
