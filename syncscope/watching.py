@@ -68,6 +68,7 @@ class watch:
         own: tuple[str, ...] = (),
     ) -> None:
         self.folder = Path(folder).absolute() if folder is not None else None
+        self._pid = os.getpid()
         here = Path.cwd()
         known = judge(Path(baseline).absolute(), here) if baseline is not None else None
         options = Options(
@@ -83,13 +84,15 @@ class watch:
 
     def start(self) -> watch:
         """Begin to count. ``stop`` ends it, or the end of the program."""
+        import concurrent.futures.process  # noqa: F401  # the report needs it, and Python loads it no more at its exit
+
         begin(self._watcher)
-        atexit.register(self.stop)
+        atexit.register(self._stop_at_exit)
         return self
 
     def stop(self) -> None:
         """Stop counting, and write the report. Does nothing the second time."""
-        atexit.unregister(self.stop)
+        atexit.unregister(self._stop_at_exit)
         if self._watcher.closed:
             return
         end(self._watcher)
@@ -121,9 +124,17 @@ class watch:
     ) -> None:
         self.stop()
 
+    def _stop_at_exit(self) -> None:
+        if os.getpid() == self._pid:
+            self.stop()
+
     def _write_report(self) -> None:
-        if self.folder is not None:
+        if self.folder is None:
+            return
+        try:
             write_report(self._watcher, self.folder / REPORT)
+        except Exception as error:  # the program must not fail because of its report
+            log.warning("the report could not be written (%s: %s)", type(error).__name__, error)
 
 
 def report_of(watcher: Watcher) -> Report | None:

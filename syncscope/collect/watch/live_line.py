@@ -13,6 +13,8 @@ from syncscope.collect.watch.measures import Measures
 
 LEAST_ROWS = 4
 SAVE, RESTORE = "\0337", "\0338"
+DOWN, UP = "\033D", "\033[1A"
+"""Neither changes the column; the first scrolls in the last row."""
 
 
 class LiveLine:
@@ -43,8 +45,8 @@ class LiveLine:
         shown = "".join(character if character.isprintable() else "?" for character in text)[: columns - 1]
         begin = ""
         if size != self._size:
-            # A new line first: the cursor may be in the last row, which is ours from now on.
-            begin = f"\n{SAVE}\033[1;{rows - 1}r{RESTORE}\033[1A"
+            # Down and up first: the cursor may be in the last row, which is ours from now on.
+            begin = f"{DOWN}{UP}{SAVE}\033[1;{rows - 1}r{RESTORE}"
         self._size = size
         self._write(f"{begin}{SAVE}\033[{rows};1H\033[2K{shown}{RESTORE}")
 
@@ -92,7 +94,7 @@ def _terminal(descriptor: int) -> int | None:
 
 
 def text_of(measures: Measures) -> str:
-    """``syncscope: train 12,345 steps, 2.1 waits a step · 4 lines wait, 1 new · cost 0.3 %``"""
+    """``syncscope: train 12,345 steps, 2.1 waits a step · 4 lines wait, 1 new · cost 0.31%``"""
     parts = []
     if (main := measures.main) is not None:
         waits = f", {main.waits_per_step:.3g} waits a step" if main.waits_per_step is not None else ""
@@ -100,5 +102,5 @@ def text_of(measures: Measures) -> str:
     lines = f"{measures.lines:,} {'line waits' if measures.lines == 1 else 'lines wait'}"
     parts.append(f"{lines}, {measures.new_lines:,} new" if measures.new_lines else lines)
     if measures.cost is not None:
-        parts.append(f"cost {measures.cost:.1%}")
+        parts.append(f"cost {measures.cost:.2%}")
     return "syncscope: " + " · ".join(parts)
