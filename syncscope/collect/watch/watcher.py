@@ -18,18 +18,20 @@ from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.recordings import Recordings
+from syncscope.collect.schedule import StopProgram
 from syncscope.collect.undisturbed import undisturbed
 from syncscope.collect.watch.lines import Judge, Lines, WaitingLine
 from syncscope.collect.watch.live_line import LiveLine, text_of
 from syncscope.collect.watch.measures import Meter
 from syncscope.collect.watch.on_signal import OnSignal
 from syncscope.collect.watch.one_file import OneFile, new_run_id
-from syncscope.collect.schedule import StopProgram
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import Recording
 
 LOOK_SECONDS = 0.5
 """Between two looks at what was counted."""
+LOOK_SHARE = 0.002
+"""Of the time may go into looking: where it takes long, it comes less often."""
 EXPORT_SECONDS = 10.0
 REPORT_SHARE = 0.01
 """Of the time may go into the reports of ``every``: where one takes long, they come less often."""
@@ -86,7 +88,8 @@ class Watcher:
         self._live = LiveLine() if options.live else None
         self._receivers = Receivers(options.exporters)
         self._signal = OnSignal(options.signal, self._want_report) if options.signal is not None else None
-        self._background = Background(LOOK_SECONDS, self._look)
+        self._background = Background(LOOK_SECONDS, self._look, LOOK_SHARE)
+        self._reporting_ns = 0
         self._wanted = False
         self._fresh: list[WaitingLine] = []
         """Lines that ``on_new`` is to hear of."""
@@ -159,9 +162,17 @@ class Watcher:
     def recording(self) -> Recording:
         """What was counted so far."""
         recording = self.count.recording(complete=self.closed)
+        run = self._with_own_cost(recording.run) if recording.run is not None else None
         rank, world = self._names.rank() if self._names is not None else (None, None)
         notes = dict.fromkeys((*recording.notes, *self._notes))
-        return structs.replace(recording, rank=rank, world_size=world, notes=tuple(notes))
+        return structs.replace(recording, rank=rank, world_size=world, notes=tuple(notes), run=run)
+
+    def _with_own_cost(self, run: RecordedRun) -> RecordedRun:
+        """``run`` with the cost of what is said of it added to that of counting."""
+        if run.overhead_share is None or not run.time_ns:
+            return run
+        own = (self._background.busy_ns + self._reporting_ns) / run.time_ns
+        return structs.replace(run, overhead_share=run.overhead_share + own)
 
     def _complete(self, before: Recording) -> Recording:
         return self.recording()
@@ -211,6 +222,7 @@ class Watcher:
         with undisturbed():
             self.write_state()
             self._options.on_report()
+        self._reporting_ns += int((time.monotonic() - began) * 1e9)
         if self._options.every is not None:
             now = time.monotonic()
             self._next_report = now + max(self._options.every, (now - began) / REPORT_SHARE)
@@ -232,7 +244,7 @@ class Watcher:
         self._examine(consistent(self.count.recorded_run), export=export)
 
     def _examine(self, run: RecordedRun, *, export: bool) -> None:
-        options = self._options
+        options, run = self._options, self._with_own_cost(run)
         found = self._lines.find(run, self.count.stacks.resolve)
         new = self._lines.judge(run)
         for line in new:

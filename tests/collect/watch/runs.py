@@ -16,7 +16,9 @@ def phase(
     )
 
 
-def wait(stack: int, phase: int = 0, count: int = 10, expected: str | None = None, may_wait: bool = False) -> CountedWait:
+def wait(
+    stack: int, phase: int = 0, count: int = 10, expected: str | None = None, may_wait: bool = False
+) -> CountedWait:
     return CountedWait(phase=phase, stack=stack, kind="warning", count=count, expected=expected, may_wait=may_wait)
 
 
