@@ -67,8 +67,8 @@ class Options:
 class Watcher:
     """Counts this process. A recorder in the sense of ``annotations.begin``.
 
-    ``names`` says where the count is written, ``None`` for nowhere. Reports, callbacks and the end of ``fail`` come between two steps,
-    on the thread that makes them; the rest on a thread of its own.
+    ``names`` says where the count is written, ``None`` for nowhere. Reports, callbacks and the end of ``fail`` come
+    between two steps, on the thread that makes them; the rest on a thread of its own.
     """
 
     def __init__(self, names: OneFile | None, paths: Paths, options: Options, *, source: bool = True) -> None:
