@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -10,12 +11,19 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from syncscope.collect.annotations import begin, end
-from syncscope.collect.collector import Collector
-from syncscope.collect.paths import Paths, project_root
-from syncscope.collect.windows import Mode, Plan
+from syncscope.collect.children.announce import announced
+from syncscope.collect.children.presence import wait_for_others
+from syncscope.collect.children.request import Request
+from syncscope.collect.files import find_files
+from syncscope.collect.naming import PATTERN, rank_in_environment
+from syncscope.collect.paths import project_root
+from syncscope.collect.plan import Mode, Plan
 
 if TYPE_CHECKING:
     from syncscope.schema.report import Report
+
+PATIENCE = 20.0
+"""Seconds that the reports wait for processes of the program that have not ended with it."""
 
 
 class profile:
@@ -29,7 +37,8 @@ class profile:
                 prof.step()
 
     ``warmup``, ``bare``, ``steps``, ``attribution`` and ``hazards`` (a window that looks for races) are numbers of
-    steps. ``seconds`` records by time instead. ``begin_at`` is the step before which nothing is recorded.
+    steps. ``seconds`` records by time instead. With ``children``, the processes that the block starts are recorded
+    into the same folder; a variable in ``os.environ`` tells them, until the block ends.
 
     Leaving the block writes ``trace.json.gz``, ``report.json`` and ``report.html`` into ``folder``. Afterwards
     ``report`` is the report, or it is ``None`` because nothing was recorded, and ``notes`` says why. Without a GPU the
@@ -47,25 +56,21 @@ class profile:
         mode: Mode = Plan.mode,
         hazards: int = Plan.hazards,
         seconds: float | None = None,
-        begin_at: int = Plan.begin_at,
         source: bool = True,
         own: tuple[str, ...] = (),
+        children: bool = False,
     ) -> None:
         self.folder = Path(folder)
         self.report: Report | None = None
-        plan = Plan(
-            warmup=warmup,
-            bare=bare,
-            steps=steps,
-            attribution=attribution,
-            mode=mode,
-            hazards=hazards,
-            begin_at=begin_at,
-        )
+        plan = Plan(warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, hazards=hazards)
         if seconds is not None:
             plan = plan_by_time(plan)
-        paths = Paths(project_root(Path.cwd()), own)
-        self._collector = Collector(self.folder, plan, paths, seconds=seconds, source=source)
+        self._request = Request(
+            str(self.folder.absolute()), plan, str(project_root(Path.cwd())), own, seconds=seconds, source=source,
+            inherited=rank_in_environment(),
+        )  # fmt: skip
+        self._announced = announced(self._request, children=children)
+        self._collector = self._request.make_collector()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -82,6 +87,7 @@ class profile:
         self._collector.step()
 
     def __enter__(self) -> profile:
+        self._announced.__enter__()
         begin(self._collector)
         return self
 
@@ -89,46 +95,44 @@ class profile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         end(self._collector)
-        if self._collector.path is not None:
-            self.report = write_reports(self.folder)
+        self._announced.__exit__(kind, error, trace)
+        wait_for_others(self.folder, self._request.run, PATIENCE)
+        if find_files(self.folder, self._request.run):
+            self.report = write_reports(self.folder, self._request.run, self._request.inherited[1] or 1)
 
 
 def plan_by_time(plan: Plan) -> Plan:
     """The plan where a step is a stretch of time: one step in each window, and no bare step to compare with."""
     races = min(plan.hazards, 1)
-    return Plan(
-        warmup=1, bare=0, steps=1, attribution=1, mode=plan.mode, hazards=races, stop=plan.stop, begin_at=plan.begin_at
-    )  # fmt: skip
+    return replace(plan, warmup=1, bare=0, steps=1, attribution=1, hazards=races)
 
 
-def write_reports(folder: Path) -> Report | None:
-    """Analyse every rank's trace in ``folder`` and write ``report.json`` and ``report.html`` beside them.
+def write_reports(folder: Path, run: str | None = None, ranks: int = 1) -> Report | None:
+    """Analyse the traces of ``run`` in ``folder``, or all, and write ``report.json`` and ``report.html`` beside them.
 
-    The rank that finishes last does it. The others return ``None``.
+    Where a launcher started several ``ranks``, the one that finishes last does it. The others return ``None``.
     """
     from syncscope.analysis.analyze import analyze_files, choose_engine, find_traces
+    from syncscope.policy import ConfigError, apply, load_policy
     from syncscope.report import html
     from syncscope.trace.writing import write_atomically
 
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    traces = sorted(folder.glob("trace*.json.gz"))
-    if len(traces) < ranks:
-        return None
+    if run is None:
+        traces = sorted(folder.glob(PATTERN))
+    else:
+        heads = find_files(folder, run)
+        complete = {head.rank for head in heads.values() if head.complete and head.rank is not None}
+        if ranks > 1 and len(complete) < ranks:
+            return None
+        traces = list(heads)
     report, pictures = analyze_files(find_traces(traces), choose_engine(), pictures=True)
-    report = with_policy(report, folder)
+    try:
+        report = apply(report, load_policy(_working_folder(folder)))
+    except ConfigError as error:  # a recording gets its report despite a mistake in a comment
+        report = _with_warning(report, f"No expectation was applied: {error}")
     write_atomically(folder / "report.json", [report.to_json().encode()])
     write_atomically(folder / "report.html", [html.render(report, pictures).encode()])
     return report
-
-
-def with_policy(report: Report, folder: Path) -> Report:
-    """The report with the policy of the working folder applied. ``folder`` is where the recording is."""
-    from syncscope.policy import ConfigError, apply, load_policy
-
-    try:
-        return apply(report, load_policy(_working_folder(folder)))
-    except ConfigError as error:  # a recording gets its report despite a mistake in a comment
-        return with_warning(report, f"No expectation was applied: {error}")
 
 
 def _working_folder(otherwise: Path) -> Path:
@@ -138,8 +142,7 @@ def _working_folder(otherwise: Path) -> Path:
         return otherwise
 
 
-def with_warning(report: Report, warning: str, trace: int = 0) -> Report:
-    """The report with one more warning about a trace."""
-    traces = list(report.traces)
-    traces[trace] = structs.replace(traces[trace], warnings=(*traces[trace].warnings, warning))
-    return structs.replace(report, traces=tuple(traces))
+def _with_warning(report: Report, warning: str) -> Report:
+    first, *others = report.traces
+    first = structs.replace(first, warnings=(*first.warnings, warning))
+    return structs.replace(report, traces=(first, *others))

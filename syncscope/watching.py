@@ -18,14 +18,13 @@ import msgspec
 
 from syncscope.collect.annotations import begin, end
 from syncscope.collect.export import Exporter, make_exporter
+from syncscope.collect.files import FileNames, find_files
 from syncscope.collect.paths import Paths, project_root
-from syncscope.collect.process import rank_and_world_size
+from syncscope.collect.naming import rank_in_environment
 from syncscope.collect.tracefile import NO_EVENTS, TraceFile
 from syncscope.collect.watch.lines import Judge, WaitingLine
-from syncscope.collect.watch.one_file import OneFile
 from syncscope.collect.watch.watcher import Options, Watcher
 from syncscope.schema.recording import Recording
-from syncscope.session import with_policy, with_warning
 
 if TYPE_CHECKING:
     from syncscope.schema.report import Report
@@ -79,7 +78,7 @@ class watch:
             on_new=on_new or (_log if known is not None else None),
             exporters=exporters_of(exporters),
         )
-        files = OneFile(self.folder) if self.folder is not None else None
+        files = FileNames(self.folder) if self.folder is not None else None
         self._watcher = Watcher(files, Paths(project_root(here), own), options, source=source)
 
     def start(self) -> watch:
@@ -144,6 +143,7 @@ def report_of(watcher: Watcher) -> Report | None:
     """
     from syncscope.analysis.analyze import analyze_files, choose_engine
     from syncscope.analysis.differing_ranks import describe_differences
+    from syncscope.policy.leniently import apply_leniently, with_warning
 
     count = watcher.count
     if not count.began:
@@ -156,10 +156,11 @@ def report_of(watcher: Watcher) -> Report | None:
             folder = watcher.path.parent
         else:
             TraceFile(folder / "trace.json.gz").write(NO_EVENTS, watcher.recording())
-        found = recordings_of(folder, count.run_id)
-        report = analyze_files([os.fspath(path) for path in found], choose_engine())[0]
-        report = with_policy(report, folder)
-    ranks = {recording.rank: recording for recording in found.values() if recording.rank is not None}
+        files = list(find_files(folder, count.run_id))
+        report = analyze_files([os.fspath(path) for path in files], choose_engine())[0]
+        recordings = [recording for path in files if (recording := _read(path)) is not None]
+    report = apply_leniently(report, watcher.start)
+    ranks = {recording.rank: recording for recording in recordings if recording.rank is not None}
     differences = describe_differences(ranks)
     for number, trace in enumerate(report.traces):
         if trace.rank in differences:
@@ -174,7 +175,7 @@ def write_report(watcher: Watcher, path: Path) -> Report | None:
     """
     from syncscope.trace.writing import write_atomically
 
-    rank, world = rank_and_world_size()
+    rank, world = rank_in_environment()
     if rank and (world or 1) > 1 and not _all_complete(watcher, world or 1):
         return None
     report = report_of(watcher)
@@ -187,18 +188,8 @@ def write_report(watcher: Watcher, path: Path) -> Report | None:
 def _all_complete(watcher: Watcher, world: int) -> bool:
     if watcher.path is None or not watcher.closed:
         return False
-    runs = [recording.run for recording in recordings_of(watcher.path.parent, watcher.count.run_id).values()]
-    return sum(run.complete for run in runs if run is not None) >= world
-
-
-def recordings_of(folder: Path, run: str) -> dict[Path, Recording]:
-    """The recordings of one run in ``folder`` that hold counts alone, by their files."""
-    found: dict[Path, Recording] = {}
-    for path in sorted(folder.glob("trace*.json.gz")):
-        recording = _read(path)
-        if recording is not None and recording.run is not None and recording.run.id == run:
-            found[path] = recording
-    return found
+    heads = find_files(watcher.path.parent, watcher.count.run_id).values()
+    return len({head.rank for head in heads if head.complete}) >= world
 
 
 class _File(msgspec.Struct):
@@ -227,7 +218,7 @@ def judge(baseline: Path, start: Path) -> Judge:
 
 def exporters_of(wanted: Iterable[str | Exporter]) -> tuple[Exporter, ...]:
     """The exporters that are named. Raises ``ExportError``."""
-    rank, world = rank_and_world_size()
+    rank, world = rank_in_environment()
     own = rank if (world or 1) > 1 else None
     return tuple(make_exporter(one, own) if isinstance(one, str) else one for one in wanted)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +14,7 @@ from syncscope.cli.program import (
     die,
     leave,
     loader,
-    paths_of,
-    print_report,
+    project_of,
     require_gpu,
     run,
     say,
@@ -22,7 +23,10 @@ from syncscope.cli.program import (
 )
 
 if TYPE_CHECKING:
+    from syncscope.collect.children.request import Request
     from syncscope.collect.collector import Collector
+    from syncscope.collect.plan import Plan
+    from syncscope.schema.report import Report
 
 
 def profile(
@@ -48,14 +52,27 @@ def profile(
     profile_at: Annotated[
         int, typer.Option("--profile-at", metavar="STEP", min=0, help="Begin the windows at this step, not before.")
     ] = 0,
-    stop: Annotated[bool, typer.Option("--stop", help="End the program after the last window.")] = False,
+    phase: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Record only this phase: a kind (train, evaluate, …), name or function."),
+    ] = None,
+    stop: Annotated[bool, typer.Option("--stop", help="End the program once training is recorded.")] = False,
+    count: Annotated[bool, typer.Option("--count/--no-count", help="Count the waits of the whole run, too.")] = True,
     source: Annotated[bool, typer.Option("--source/--no-source", help="Keep source lines in the recording.")] = True,
+    children: Annotated[
+        bool,
+        typer.Option("--children/--no-children", help="Record the processes that the program starts, too."),
+    ] = True,
 ) -> None:
     """Run a program and record where it waits for the GPU.
 
-    A step ends at syncscope.step(), or else at the optimiser's step, or else at the call of the outermost module.
-    syncscope skips the first steps (--warmup), times the next without a profiler (--bare), and records the ones after
-    (--steps, --attribution). It writes trace.json.gz (opens in Perfetto), report.json and report.html to the folder.
+    syncscope counts every wait of the run, and records windows of its phases: training, evaluation, generation,
+    rollouts. In each it skips the first steps (--warmup), times the next without a profiler (--bare), and records the
+    ones after (--steps, --attribution). A step ends at syncscope.step(), or else at the optimiser's step, or else at
+    the call of the outermost module. Processes that the program starts are recorded, too, once they use CUDA.
+
+    The folder gets trace.json.gz (opens in Perfetto) and a trace for each further phase and process, report.json and
+    report.html.
 
     Options after the script's name belong to the script. Its output and exit status stay its own.
 
@@ -68,7 +85,8 @@ def profile(
     [bold]Exit status[/bold]: the script's own; 2 wrong usage; 3 the script succeeded but nothing was recorded, or
     there is no GPU and the script did not run.
     """
-    from syncscope.collect.windows import Plan
+    from syncscope.collect.children.announce import announced
+    from syncscope.collect.plan import Plan
     from syncscope.session import plan_by_time
 
     if mode not in ("windows", "full"):
@@ -81,12 +99,19 @@ def profile(
     require_gpu()
     plan = Plan(
         warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, stop=stop,  # type: ignore[arg-type]
-        hazards=steps if hazards else 0, begin_at=profile_at,
+        hazards=steps if hazards else 0, phase=phase, begin_at=profile_at, count=count,
     )  # fmt: skip
     if seconds is not None:
         plan = plan_by_time(plan)
-    collector = _collector(name, module, output, plan, seconds, source)
-    status = run(collector, load, arguments, lambda: 0 if _summary(collector) else NOTHING_RECORDED)
+    request = _request(name, module, output, plan, seconds, source)
+    collector = request.make_collector()
+    status = run(
+        collector,
+        load,
+        arguments,
+        lambda: 0 if _summary(collector, request) else NOTHING_RECORDED,
+        announced(request, children=children),
+    )
     if status < 0:
         die(-status)
     if collector.stopped:
@@ -94,31 +119,57 @@ def profile(
     raise typer.Exit(status)
 
 
-def _collector(
-    name: str, module: str | None, output: Path | None, plan: Any, seconds: float | None, source: bool
-) -> Collector:
-    from syncscope.collect.collector import Collector
+def _request(
+    name: str, module: str | None, output: Path | None, plan: Plan, seconds: float | None, source: bool
+) -> Request:
+    from syncscope.collect.children.request import Request
+    from syncscope.collect.naming import rank_in_environment
 
-    folder = output or Path(f"syncscope-{stem_of(name, module)}")
-    return Collector(folder.absolute(), plan, paths_of(name, module), seconds=seconds, source=source)
+    root, own = project_of(name, module)
+    folder = (output or Path(f"syncscope-{stem_of(name, module)}")).absolute()
+    return Request(
+        str(folder), plan, str(root), own, seconds=seconds, source=source, inherited=rank_in_environment()
+    )  # fmt: skip
 
 
-def _summary(collector: Collector) -> bool:
+def _summary(collector: Collector, request: Request) -> bool:
     """Write the reports and print the summary on stderr. Returns whether anything was recorded."""
-    from syncscope.session import write_reports
+    from syncscope.collect.children.presence import wait_for_others
+    from syncscope.collect.files import count_processes
+    from syncscope.session import PATIENCE, write_reports
 
+    folder = Path(request.folder)
+    wait_for_others(folder, request.run, PATIENCE)
+    processes = count_processes(folder, request.run)
     for note in collector.notes:
-        say(f"note: {note}" if collector.path else f"error: nothing was recorded: {note}")
-    if collector.path is None:
+        if collector.path is not None:
+            say(f"note: {note}")
+        elif processes == 0:
+            say(f"error: nothing was recorded: {note}")
+    if processes == 0:
         return False
     try:
-        report = write_reports(collector.path.parent)
+        report = write_reports(folder, request.run, request.inherited[1] or 1)
     except Exception as error:  # the program's status must not depend on its recording
         say(f"error: the reports could not be written ({type(error).__name__}: {error})")
         report = None
     if report is not None:
-        print_report(report, "the program is over, and this is what was recorded:")
-        say(f"wrote {shown(collector.path.parent)}/: trace.json.gz (opens in Perfetto), report.json, report.html")
+        _print_report(report, folder, processes)
     else:
-        say(f"wrote {collector.path}")
+        say(f"wrote {collector.path or folder}")
     return True
+
+
+def _print_report(report: Report, folder: Path, processes: int) -> None:
+    from rich.console import Console
+
+    from syncscope.report import text
+
+    if sys.__stderr__ is not None:
+        with contextlib.suppress(ValueError, OSError):
+            say("the program is over, and this is what was recorded:")
+            text.render(report, Console(file=sys.__stderr__, highlight=False, emoji=False, markup=False))
+    traces = "trace.json.gz (opens in Perfetto)"
+    if processes > 1 or not (folder / "trace.json.gz").exists():
+        traces = f"traces of {processes} process{'es' if processes > 1 else ''} (trace*.json.gz, open in Perfetto)"
+    say(f"wrote {shown(folder)}/: {traces}, report.json, report.html")

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,8 +19,6 @@ from typer.core import TyperCommand, TyperOption
 
 if TYPE_CHECKING:
     from syncscope.collect.annotations import Recorder
-    from syncscope.collect.paths import Paths
-    from syncscope.schema.report import Report
 
 NOTHING_RECORDED = 3
 
@@ -67,14 +66,14 @@ def require_gpu() -> None:
         raise typer.Exit(NOTHING_RECORDED)
 
 
-def paths_of(name: str, module: str | None) -> Paths:
-    """What are the user's files, in the program that was named."""
-    from syncscope.collect.paths import Paths, project_root
+def project_of(name: str, module: str | None) -> tuple[Path, tuple[str, ...]]:
+    """The project's root and the installed packages that count as the user's, of the program that was named."""
+    from syncscope.collect.paths import project_root
     from syncscope.policy import own_packages
 
     start = Path.cwd() if module else Path(name).resolve().parent
     own = (*own_packages(start), *((module.split(".")[0],) if module else ()))
-    return Paths(project_root(start), own)
+    return project_root(start), own
 
 
 def stem_of(name: str, module: str | None) -> str:
@@ -83,11 +82,16 @@ def stem_of(name: str, module: str | None) -> str:
 
 
 def run(
-    recorder: Recorder, load: Callable[[], tuple[Any, Any]], arguments: list[str], conclude: Callable[[], int]
+    recorder: Recorder,
+    load: Callable[[], tuple[Any, Any]],
+    arguments: list[str],
+    conclude: Callable[[], int],
+    around: AbstractContextManager[None] | None = None,
 ) -> int:
     """Run the program under the recorder, and return the exit status of the command; negative for a signal.
 
-    ``conclude`` says what was recorded, and returns the status for a program that succeeds.
+    The program runs inside ``around``. ``conclude`` says what was recorded, and returns the status for a program that
+    succeeds.
     """
     from syncscope.collect.annotations import begin, end
     from syncscope.collect.run import ScriptError, execute, report_syntax_error
@@ -101,9 +105,10 @@ def run(
         report_syntax_error(error)
         return 1
     pid = os.getpid()
-    begin(recorder)
-    terminate = _on_terminate(recorder, conclude)
-    status = execute(main, code, arguments)
+    with around or contextlib.nullcontext():
+        begin(recorder)
+        terminate = _on_terminate(recorder, conclude)
+        status = execute(main, code, arguments)
     if os.getpid() != pid:
         return status  # a child that the program forked, which ends like the program
     try:
@@ -161,18 +166,6 @@ def _on_terminate(recorder: Recorder, conclude: Callable[[], int]) -> Callable[.
 
     signal.signal(signal.SIGTERM, terminate)
     return terminate
-
-
-def print_report(report: Report, title: str) -> None:
-    """Print the report on stderr, in the words of ``syncscope analyze``."""
-    from rich.console import Console
-
-    from syncscope.report import text
-
-    if sys.__stderr__ is not None:
-        with contextlib.suppress(ValueError, OSError):
-            say(title)
-            text.render(report, Console(file=sys.__stderr__, highlight=False, emoji=False, markup=False))
 
 
 def shown(folder: Path) -> str:

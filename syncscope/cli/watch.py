@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from syncscope.cli.errors import USAGE, CommandError
-from syncscope.cli.program import die, leave, loader, paths_of, print_report, require_gpu, run, say, shown, stem_of
+from syncscope.cli.program import die, leave, loader, project_of, require_gpu, run, say, shown, stem_of
+from syncscope.cli.summary import print_report
 
 if TYPE_CHECKING:
     from syncscope.collect.watch.watcher import Watcher
@@ -90,8 +91,9 @@ def _watcher(
     baseline: Path | None, fail: bool, export: list[str], *, live: bool,
 ) -> Watcher:  # fmt: skip
     from syncscope.collect.export import ExportError
+    from syncscope.collect.files import FileNames
+    from syncscope.collect.paths import Paths
     from syncscope.collect.watch.on_signal import signal_number
-    from syncscope.collect.watch.one_file import OneFile
     from syncscope.collect.watch.watcher import Options, Watcher
     from syncscope.watching import exporters_of, judge, seconds, write_report
 
@@ -113,7 +115,7 @@ def _watcher(
         if type(error) is not ValueError:
             raise
         raise CommandError(str(error), USAGE) from None
-    watcher = Watcher(OneFile(report.parent), paths_of(name, module), options, source=source)
+    watcher = Watcher(FileNames(report.parent), Paths(*project_of(name, module)), options, source=source)
     return watcher
 
 

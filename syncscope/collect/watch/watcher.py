@@ -14,6 +14,7 @@ from msgspec import structs
 from syncscope.collect.background import Background
 from syncscope.collect.counting import RunCount, consistent
 from syncscope.collect.export import Exporter, Receivers
+from syncscope.collect.files import FileNames, new_run_id
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
 from syncscope.collect.phases.phase import Phase
@@ -24,7 +25,6 @@ from syncscope.collect.watch.lines import Judge, Lines, WaitingLine
 from syncscope.collect.watch.live_line import LiveLine, text_of
 from syncscope.collect.watch.measures import Meter
 from syncscope.collect.watch.on_signal import OnSignal
-from syncscope.collect.watch.one_file import OneFile, new_run_id
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import Recording
 
@@ -71,7 +71,7 @@ class Watcher:
     between two steps, on the thread that makes them; the rest on a thread of its own.
     """
 
-    def __init__(self, names: OneFile | None, paths: Paths, options: Options, *, source: bool = True) -> None:
+    def __init__(self, names: FileNames | None, paths: Paths, options: Options, *, source: bool = True) -> None:
         run = names.run if names is not None else new_run_id()
         self.count = RunCount(paths, run, self.write_state, source=source)
         self.count.listener = self
@@ -98,6 +98,8 @@ class Watcher:
         self._exported = now
         self._next_report = now + (options.every or 0.0)
         self._pid = os.getpid()
+        self.start = Path.cwd()
+        """The folder that the program began in."""
         self.closed = False
 
     @property

@@ -4,17 +4,14 @@ The programs of ``tests/collect/life`` train with it where there is no GPU. Its 
 """
 
 import contextlib
-import functools
 import json
 import os
 import sys
 import time
-import warnings
 from types import ModuleType, SimpleNamespace
 
 __version__ = "2.11.0"
 MODE = [0]
-SYNCHRONISES = "called a synchronizing CUDA operation"
 QUEUED = []
 USERS = []
 """Processes that use CUDA: this one, and the parents of it that forked it after they did."""
@@ -56,8 +53,11 @@ class Tensor:
 
     @property
     def tolist(self):
-        """Waits. PyTorch warns of it from C: with the frame that called."""
-        return functools.partial(warnings.warn, SYNCHRONISES) if MODE[0] == 1 else list
+        """Waits. PyTorch warns of it from C, with the frame that called."""
+        import functools
+        import warnings
+
+        return functools.partial(warnings.warn, "called a synchronizing CUDA operation") if MODE[0] == 1 else list
 
     def backward(self):
         pass
@@ -224,9 +224,9 @@ distributed = _module(
     ProcessGroup=type("ProcessGroup", (), {}),
     get_world_size=lambda: GROUP[0][1],
 )
+utils = _module("utils")
 serialization = _module("serialization", save=lambda *args: None)
 save = serialization.save
-utils = _module("utils")
 utils.data = _module("utils.data")
 utils.data.dataloader = _module("utils.data.dataloader", _BaseDataLoaderIter=DataLoaderIterator)
 autograd = _module("autograd")
