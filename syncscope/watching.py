@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import gzip
 import logging
 import os
 import re
 import tempfile
+import threading
 import zlib
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -19,8 +20,8 @@ import msgspec
 from syncscope.collect.annotations import begin, end
 from syncscope.collect.export import Exporter, make_exporter
 from syncscope.collect.files import FileNames, find_files
-from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.naming import rank_in_environment
+from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.tracefile import NO_EVENTS, TraceFile
 from syncscope.collect.watch.lines import Judge, WaitingLine
 from syncscope.collect.watch.watcher import Options, Watcher
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("syncscope.watch")
 
 REPORT = "report.json"
+TRAINING = ("train",)
 MOST_BYTES = 64 << 20
 """Of a compressed trace that may be one of this run. Those that hold counts alone are far smaller."""
 
@@ -48,8 +50,8 @@ class watch:
     (seconds, or ``"10m"``). Without a folder nothing is written. With a ``baseline``, a line that waits and is not in
     it is passed to ``on_new`` between two steps, or logged to the logger ``syncscope.watch`` without one; without a
     baseline, ``on_new`` hears of every line that waits. ``exporters`` are objects with ``export(measures)`` and
-    ``close()``, or texts such as ``"tensorboard=runs/waits"``. ``phases`` are kinds or names of phases in which lines
-    are judged.
+    ``close()``, or texts such as ``"tensorboard=runs/waits"``. Lines are judged in training, unless ``phases`` of the
+    configuration says otherwise.
 
     No profiler runs. Without a GPU nothing is counted.
     """
@@ -62,19 +64,18 @@ class watch:
         baseline: str | os.PathLike[str] | None = None,
         on_new: Callable[[WaitingLine], None] | None = None,
         exporters: Iterable[str | Exporter] = (),
-        phases: Iterable[str] = ("train",),
         source: bool = True,
         own: tuple[str, ...] = (),
     ) -> None:
         self.folder = Path(folder).absolute() if folder is not None else None
         self._pid = os.getpid()
         here = Path.cwd()
-        known = judge(Path(baseline).absolute(), here) if baseline is not None else None
+        known, phases = judge(Path(baseline).absolute() if baseline is not None else None, here)
         options = Options(
             every=seconds(every) if every is not None else None,
             on_report=self._write_report if folder is not None else None,
             known=known,
-            phases=tuple(phases),
+            phases=phases,
             on_new=on_new or (_log if known is not None else None),
             exporters=exporters_of(exporters),
         )
@@ -83,16 +84,15 @@ class watch:
 
     def start(self) -> watch:
         """Begin to count. ``stop`` ends it, or the end of the program."""
-        import concurrent.futures.process  # noqa: F401  # the report needs it, and Python loads it no more at its exit
-
+        _stop_all_at_exit()
+        _open.add(self)
         begin(self._watcher)
-        atexit.register(self._stop_at_exit)
         return self
 
     def stop(self) -> None:
         """Stop counting, and write the report. Does nothing the second time."""
-        atexit.unregister(self._stop_at_exit)
-        if self._watcher.closed:
+        _open.discard(self)
+        if self._watcher.closed or os.getpid() != self._pid:
             return
         end(self._watcher)
         self._write_report()
@@ -123,10 +123,6 @@ class watch:
     ) -> None:
         self.stop()
 
-    def _stop_at_exit(self) -> None:
-        if os.getpid() == self._pid:
-            self.stop()
-
     def _write_report(self) -> None:
         if self.folder is None:
             return
@@ -134,6 +130,27 @@ class watch:
             write_report(self._watcher, self.folder / REPORT)
         except Exception as error:  # the program must not fail because of its report
             log.warning("the report could not be written (%s: %s)", type(error).__name__, error)
+
+
+_open: set[watch] = set()
+"""Those that the end of the program stops."""
+
+
+@cache
+def _stop_all_at_exit() -> None:
+    """Stop those that are open when the program ends.
+
+    The report needs thread pools, which Python closes before ``atexit``. What is registered last runs first.
+    """
+    import concurrent.futures.process
+    import concurrent.futures.thread  # noqa: F401
+
+    threading._register_atexit(_stop_all)  # type: ignore[attr-defined]
+
+
+def _stop_all() -> None:
+    for watching in tuple(_open):
+        watching.stop()
 
 
 def report_of(watcher: Watcher) -> Report | None:
@@ -205,15 +222,17 @@ def _read(path: Path) -> Recording | None:
         return None  # of another program, or damaged
 
 
-def judge(baseline: Path, start: Path) -> Judge:
-    """Whether a line may wait, by a baseline and the configuration of the folder ``start``.
+def judge(baseline: Path | None, start: Path) -> tuple[Judge | None, tuple[str, ...]]:
+    """Which lines may wait, and the phases in which that is judged, by a baseline and the configuration of ``start``.
 
     Raises ``BaselineError`` and ``ConfigError``.
     """
     from syncscope.policy.known_lines import read_known_lines
 
+    if baseline is None:
+        return None, TRAINING
     known = read_known_lines(baseline, start)
-    return lambda line: (line.file, line.line, line.function, line.expression) in known
+    return lambda line: (line.file, line.line, line.function, line.expression) in known, known.phases or TRAINING
 
 
 def exporters_of(wanted: Iterable[str | Exporter]) -> tuple[Exporter, ...]:

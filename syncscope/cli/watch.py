@@ -99,10 +99,12 @@ def _watcher(
 
     start = Path.cwd() if module else Path(name).resolve().parent
     try:
+        known, phases = judge(baseline.absolute() if baseline is not None else None, start)
         options = Options(
             every=seconds(every) if every is not None else None,
             on_report=lambda: _write(write_report, watcher, report),
-            known=judge(baseline.absolute(), start) if baseline is not None else None,
+            known=known,
+            phases=phases,
             say=say,
             live=live,
             signal=signal_number(signal) if signal is not None else None,

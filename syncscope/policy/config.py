@@ -112,13 +112,13 @@ def own_packages(start: Path, config: Path | None = None) -> tuple[str, ...]:
     return _settings(start, config)[0].own
 
 
-def expected_places(start: Path) -> tuple[tuple[Expect, ...], Path]:
-    """The expectations of ``load_policy`` as they are written, without loading the rules, and the project's root.
+def settings_without_rules(start: Path) -> tuple[Settings, Path]:
+    """The configuration of ``load_policy`` as it is written, without loading the rules, and the project's root.
 
     Raises ``ConfigError``.
     """
     settings, path = _settings(start, None)
-    return settings.expect, start.resolve() if path is None else path.parent
+    return settings, start.resolve() if path is None else path.parent
 
 
 def _settings(start: Path, config: Path | None) -> tuple[Settings, Path | None]:

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from syncscope.policy.baseline import Baseline, BaselineError, read_baseline
-from syncscope.policy.config import expected_places
+from syncscope.policy.config import settings_without_rules
 from syncscope.policy.settings import Expect
 
 _COMMENT = re.compile(r"#\s*syncscope:\s*expect\b")
@@ -27,6 +27,8 @@ class KnownLines:
     expected: tuple[Expect, ...] = ()
     root: Path | None = None
     """The folder that files are relative to."""
+    phases: tuple[str, ...] | None = None
+    """Kinds or names of the phases that the configuration judges; ``None`` where it does not say."""
 
     def __contains__(self, place: tuple[str, int | None, str, str | None]) -> bool:
         """Whether ``(file, line, function, expression)`` may wait."""
@@ -46,8 +48,8 @@ def read_known_lines(baseline: Path, start: Path) -> KnownLines:
     found = read_baseline(baseline)
     if found is None and not baseline.parent.is_dir():
         raise BaselineError(f"{baseline}: no such folder")
-    expected, root = expected_places(start)
-    return KnownLines(_expressions(found or Baseline(findings={})), expected, root)
+    settings, root = settings_without_rules(start)
+    return KnownLines(_expressions(found or Baseline(findings={})), settings.expect, root, settings.phases)
 
 
 def _expressions(baseline: Baseline) -> frozenset[tuple[str, str, str]]:

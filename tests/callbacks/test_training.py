@@ -46,6 +46,8 @@ class FakeRecorder:
     def close(self) -> None:
         self.over = True
 
+    abandon = close
+
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[FakeRecorder]]]:

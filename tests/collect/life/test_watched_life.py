@@ -53,7 +53,7 @@ def wait_for(what: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def test_every_wait_of_the_run_is_counted_and_reported(tmp_path: Path) -> None:
-    found = watched(tmp_path / "ours", "waits.py", "40", "0")
+    found = watched(tmp_path / "ours", "waits.py", "40", "0.01")
     assert (found.status, found.stdout) == (0, "to stdout\nthe end\n")
     recording = recorded(tmp_path / "ours")
     assert recording.run is not None and recording.run.complete
@@ -166,6 +166,55 @@ def test_figures_go_where_they_are_asked_to(tmp_path: Path) -> None:
     assert found.status == 0
     row = json.loads((tmp_path / "ours" / "out" / "waits.jsonl").read_text().splitlines()[-1])
     assert row["train/steps"] == row["step"] == 19 and row["lines"] == 2
+
+
+API = """
+import sys
+import syncscope
+heard = []
+watching = syncscope.watch("out", on_new=heard.append)
+{how}
+print([line.expression for line in heard], watching.notes)
+"""
+BLOCK = """
+with watching:
+    sys.argv[1:] = ["40", "0.01"]
+    import waits
+report = watching.report()
+print(report.traces[0].run.complete, report.traces[0].run.steps)
+"""
+UNTIL_THE_END = """
+watching.start()
+sys.argv[1:] = ["40", "0.01"]
+import waits
+"""
+
+
+@pytest.mark.parametrize("how", [BLOCK, UNTIL_THE_END], ids=["block", "until the end"])
+def test_the_api_counts_and_reports(tmp_path: Path, how: str) -> None:
+    folder = prepare(tmp_path / "ours")
+    (folder / "api.py").write_text(API.format(how=how))
+    found = finish(start(folder, [sys.executable, "api.py"], PLACE), folder)
+    assert found.status == 0 and found.stderr == "to stderr\n", found.stderr
+    if how is BLOCK:
+        assert found.stdout.endswith("True 39\n['loss.tolist()', 'net(x).tolist()'] ()\n")
+    run = Report.from_json((folder / "out" / "report.json").read_bytes()).traces[0].run
+    assert run is not None and run.complete and run.steps == 39
+    assert waits_of(recorded(folder)) == {"loss.tolist()": 40, "net(x).tolist()": 4}
+
+
+def test_what_on_new_raises_reaches_the_program_between_two_steps(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    (folder / "api.py").write_text(
+        "import sys, syncscope\n"
+        "def refuse(line):\n    raise RuntimeError(line.expression)\n"
+        "sys.argv[1:] = ['400', '0.05']\n"
+        "with syncscope.watch(on_new=refuse):\n    import waits\n"
+    )
+    found = finish(start(folder, [sys.executable, "api.py"], PLACE), folder)
+    assert found.status == 1 and "RuntimeError: loss.tolist()" in found.stderr
+    assert "optimizer.step()" in found.stderr and "the end" not in found.stdout
+    assert not (folder / "out").exists()
 
 
 def test_a_pipe_gets_no_live_line(tmp_path: Path) -> None:
