@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -80,7 +81,8 @@ class profile:
     @property
     def path(self) -> Path | None:
         """The trace file, once written."""
-        return self._collector.path
+        path = self._collector.path
+        return self.folder / path.name if path is not None else None
 
     def step(self) -> None:
         """Say that a step ended."""
@@ -98,7 +100,8 @@ class profile:
         self._announced.__exit__(kind, error, trace)
         wait_for_others(self.folder, self._request.run, PATIENCE)
         if find_files(self.folder, self._request.run):
-            self.report = write_reports(self.folder, self._request.run, self._request.inherited[1] or 1)
+            with warnings.catch_warnings():  # what is imported for the reports adds filters
+                self.report = write_reports(self.folder, self._request.run, self._request.inherited[1] or 1)
 
 
 def plan_by_time(plan: Plan) -> Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -87,7 +88,7 @@ def profile(
     """
     from syncscope.collect.children.announce import announced
     from syncscope.collect.plan import Plan
-    from syncscope.session import plan_by_time
+    from syncscope.session import PATIENCE, plan_by_time
 
     if mode not in ("windows", "full"):
         raise typer.BadParameter(f"{mode!r} is neither 'windows' nor 'full'.", param_hint="--mode")
@@ -105,13 +106,16 @@ def profile(
         plan = plan_by_time(plan)
     request = _request(name, module, output, plan, seconds, source)
     collector = request.make_collector()
-    status = run(
-        collector,
-        load,
-        arguments,
-        lambda: 0 if _summary(collector, request) else NOTHING_RECORDED,
-        announced(request, children=children),
-    )
+    existed = os.path.exists(request.folder)
+
+    def conclude(terminated: bool) -> int:
+        recorded = _summary(collector, request, patience=0 if terminated else PATIENCE)
+        if not recorded and not existed:
+            with contextlib.suppress(OSError):  # there is something in it, or it was never made
+                os.rmdir(request.folder)
+        return 0 if recorded else NOTHING_RECORDED
+
+    status = run(collector, load, arguments, conclude, announced(request, children=children))
     if status < 0:
         die(-status)
     if collector.stopped:
@@ -132,14 +136,17 @@ def _request(
     )  # fmt: skip
 
 
-def _summary(collector: Collector, request: Request) -> bool:
-    """Write the reports and print the summary on stderr. Returns whether anything was recorded."""
+def _summary(collector: Collector, request: Request, patience: float) -> bool:
+    """Write the reports and print the summary on stderr. Returns whether anything was recorded.
+
+    Other processes of the program that are still being recorded get ``patience`` seconds to end.
+    """
     from syncscope.collect.children.presence import wait_for_others
     from syncscope.collect.files import count_processes
-    from syncscope.session import PATIENCE, write_reports
+    from syncscope.session import write_reports
 
     folder = Path(request.folder)
-    wait_for_others(folder, request.run, PATIENCE)
+    wait_for_others(folder, request.run, patience)
     processes = count_processes(folder, request.run)
     for note in collector.notes:
         if collector.path is not None:

@@ -85,13 +85,13 @@ def run(
     recorder: Recorder,
     load: Callable[[], tuple[Any, Any]],
     arguments: list[str],
-    conclude: Callable[[], int],
+    conclude: Callable[[bool], int],
     around: AbstractContextManager[None] | None = None,
 ) -> int:
     """Run the program under the recorder, and return the exit status of the command; negative for a signal.
 
-    The program runs inside ``around``. ``conclude`` says what was recorded, and returns the status for a program that
-    succeeds.
+    The program runs inside ``around``. ``conclude(terminated)`` says what was recorded, and returns the status for a
+    program that succeeds; ``terminated`` by SIGTERM, it should be quick.
     """
     from syncscope.collect.annotations import begin, end
     from syncscope.collect.run import ScriptError, execute, report_syntax_error
@@ -117,7 +117,7 @@ def run(
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         with contextlib.suppress(AttributeError, ValueError, OSError):  # Python tries again, and reports
             sys.stdout.flush()
-        concluded = conclude()
+        concluded = conclude(False)
     except KeyboardInterrupt:  # the program is over, and the user does not wait for its reports
         return -signal.SIGINT
     return status or concluded
@@ -146,7 +146,7 @@ def leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-def _on_terminate(recorder: Recorder, conclude: Callable[[], int]) -> Callable[..., None] | None:
+def _on_terminate(recorder: Recorder, conclude: Callable[[bool], int]) -> Callable[..., None] | None:
     """On SIGTERM, write what was recorded and then end as the program would have.
 
     A handler that the program sets takes the place of ours, which is returned. Where SIGTERM is ignored, it stays so.
@@ -159,7 +159,7 @@ def _on_terminate(recorder: Recorder, conclude: Callable[[], int]) -> Callable[.
         try:
             if os.getpid() == pid:
                 recorder.close()
-                conclude()
+                conclude(True)
         finally:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)

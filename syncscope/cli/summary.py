@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,12 @@ def print_report(report: Report, title: str) -> None:
 
     from syncscope.report import text
 
-    if sys.__stderr__ is not None:
-        with contextlib.suppress(ValueError, OSError):
-            say(title)
-            text.render(report, Console(file=sys.__stderr__, highlight=False, emoji=False, markup=False))
+    if sys.__stderr__ is None or sys.__stderr__.closed:
+        return
+    try:
+        say(title)
+        text.render(report, Console(file=sys.__stderr__, highlight=False, emoji=False, markup=False))
+    except OSError:  # nobody reads it any more
+        return
+    except Exception as error:  # the program's status must not depend on its report
+        say(f"error: the report could not be printed ({type(error).__name__}: {error})")

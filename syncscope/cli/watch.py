@@ -78,7 +78,7 @@ def watch(
     report = (output or Path(f"syncscope-{stem_of(name, module)}-watch") / "report.json").absolute()
     require_gpu()
     watcher = _watcher(name, module, report, source, every, signal, baseline, fail, export or [], live=not quiet)
-    status = run(watcher, load, arguments, lambda: _conclude(watcher, report, fail=fail))
+    status = run(watcher, load, arguments, lambda terminated: _conclude(watcher, report, fail, quick=terminated))
     if status < 0:
         die(-status)
     if watcher.failed:
@@ -129,8 +129,11 @@ def _write(write_report: Any, watcher: Watcher, path: Path) -> Any:
         return None
 
 
-def _conclude(watcher: Watcher, path: Path, *, fail: bool) -> int:
-    """Write the report and print it on stderr. Returns the status of a program that succeeded."""
+def _conclude(watcher: Watcher, path: Path, fail: bool, *, quick: bool) -> int:
+    """Write the report and print it on stderr. Returns the status of a program that succeeded.
+
+    ``quick`` leaves out what can be had from the file.
+    """
     from syncscope.watching import write_report
 
     for note in watcher.notes:
@@ -138,6 +141,7 @@ def _conclude(watcher: Watcher, path: Path, *, fail: bool) -> int:
     if watcher.count.began:
         report = _write(write_report, watcher, path)
         if report is not None and sys.__stderr__ is not None:
-            print_report(report, "the program is over, and this is what was counted:")
+            if not quick:
+                print_report(report, "the program is over, and this is what was counted:")
             say(f"wrote {shown(path)}")
     return 1 if fail and watcher.new_lines else 0

@@ -61,6 +61,7 @@ def test_every_wait_of_the_run_is_counted_and_reported(tmp_path: Path) -> None:
     report = Report.from_json((tmp_path / "ours" / "out" / "report.json").read_bytes())
     assert report.traces[0].run is not None
     assert report.traces[0].run.id == recording.run.id
+    assert "loss.tolist()" in found.stderr and "net(x).tolist()" in found.stderr
     assert "syncscope: wrote out/report.json" in found.stderr
 
 
