@@ -220,7 +220,10 @@ class Watcher:
         fresh, self._fresh = self._fresh, []
         if self._options.on_new is not None:
             for line in fresh:
-                self._options.on_new(line)
+                try:
+                    self._options.on_new(line)
+                except Exception as error:  # SystemExit is for the program
+                    self._notes.append(f"on_new failed for {line} ({type(error).__name__}: {error}).")
 
     def _report(self) -> None:
         if self._options.on_report is None:
