@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from syncscope.session import profile
     from syncscope.trace import TraceError, load
     from syncscope.trace.model import Trace
+    from syncscope.watching import watch
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ __all__ = [
     "profile",
     "step",
     "to_hta",
+    "watch",
 ]
 
 _HOME = {
@@ -60,6 +62,7 @@ _HOME = {
     "profile": "syncscope.session",
     "step": "syncscope.collect.annotations",
     "to_hta": "syncscope.hta",
+    "watch": "syncscope.watching",
 }
 
 

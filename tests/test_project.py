@@ -106,12 +106,13 @@ def test_the_newest_entry_of_the_changelog_is_this_version() -> None:
 
 def documented_commands() -> list[list[str]]:
     """The words of every ``syncscope …`` line in the documentation's blocks."""
-    files = (ROOT / "README.md", *(ROOT / "docs" / name for name in ("ci.md", "hta.md", "many-ranks.md")))
+    files = (ROOT / "README.md", *(ROOT / "docs" / name for name in ("ci.md", "hta.md", "many-ranks.md", "watch.md")))
     texts = [path.read_text(encoding="utf-8") for path in files]
     blocks = [block for text in texts for block in re.findall(r"```(?:sh|console)\n(.*?)```", text, re.DOTALL)]
     lines = [line.partition("#")[0] for block in blocks for line in block.splitlines()]
     found = [
-        re.search(r"(?:^|/)syncscope ((?:profile|analyze|check|report|rules|diff|hta)\b.*)", line) for line in lines
+        re.search(r"(?:^|/)syncscope ((?:profile|watch|analyze|check|report|rules|diff|hta)\b.*)", line)
+        for line in lines
     ]
     return [match[1].split() for match in found if match]
 
@@ -135,7 +136,10 @@ def test_the_documented_layers_are_those_of_the_import_contract() -> None:
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:
-    guides = (ROOT / "docs" / name for name in ("architecture.md", "ci.md", "hta.md", "many-ranks.md", "tables.md"))
+    guides = (
+        ROOT / "docs" / name
+        for name in ("architecture.md", "ci.md", "hta.md", "many-ranks.md", "tables.md", "watch.md")
+    )
     for file in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *guides):
         for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", file.read_text(encoding="utf-8")):
             assert (file.parent / target).exists(), f"{file.name}: {target}"

@@ -19,6 +19,7 @@ from syncscope.cli.profile import profile
 from syncscope.cli.program import ScriptCommand
 from syncscope.cli.report import report
 from syncscope.cli.rules import rules
+from syncscope.cli.watch import watch
 
 UsageError: Any = typer.BadParameter.__base__
 """A usage error that the parser raises. typer prints it and exits with 2."""
@@ -62,6 +63,7 @@ def _add(command: Callable[..., None], **options: Any) -> None:
 
 
 _add(profile, cls=ScriptCommand)
+_add(watch, cls=ScriptCommand)
 for _command in (analyze, check, diff, report, hta, rules):
     _add(_command)
 
@@ -80,7 +82,7 @@ def _options(
 ) -> None:
     """Find the waits that a PyTorch program hides, what each costs, and the line it is on.
 
-    [bold]profile[/bold] needs a GPU and PyTorch. The other commands need neither.
+    [bold]profile[/bold] and [bold]watch[/bold] need a GPU and PyTorch. The other commands need neither.
     """
 
 

@@ -113,6 +113,15 @@ def own_packages(start: Path, config: Path | None = None) -> tuple[str, ...]:
     return _settings(start, config)[0].own
 
 
+def settings_without_rules(start: Path) -> tuple[Settings, Path]:
+    """The configuration of ``load_policy`` as it is written, without loading the rules, and the project's root.
+
+    Raises ``ConfigError``.
+    """
+    settings, path = _settings(start, None)
+    return settings, start.resolve() if path is None else path.parent
+
+
 def _settings(start: Path, config: Path | None) -> tuple[Settings, Path | None]:
     if config is not None:
         table = _table(config)

@@ -1,0 +1,1 @@
+"""What is said of a run while it goes on: its figures, lines that begin to wait, the line on the terminal."""

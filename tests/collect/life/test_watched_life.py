@@ -1,0 +1,247 @@
+"""``syncscope watch`` from end to end, with a stand-in for PyTorch."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from syncscope.schema.recording import Recording
+from syncscope.schema.report import Report
+from tests.collect.life.runner import HERE, Outcome, Place, alone, finish, prepare, start, without_ours
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals and fork")
+
+PLACE = Place(standin=True)
+COMMAND = [sys.executable, str(HERE / "standin" / "command.py"), "watch"]
+
+
+def watched(folder: Path, *program: str, options: tuple[str, ...] = ()) -> Outcome:
+    prepare(folder)
+    return finish(begun(folder, *program, options=options), folder)
+
+
+def begun(folder: Path, *program: str, options: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    return start(folder, [*COMMAND, "-o", "out/report.json", *options, *program], PLACE)
+
+
+def recorded(folder: Path) -> Recording:
+    document = json.loads(gzip.decompress((folder / "out" / "trace.json.gz").read_bytes()))
+    return msgspec.convert(document["syncscope"], Recording)
+
+
+def waits_of(recording: Recording) -> dict[str | None, int]:
+    assert recording.run is not None
+    return {recording.frames[recording.stacks[wait.stack][-1]].expression: wait.count for wait in recording.run.waits}
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)
+
+
+def test_every_wait_of_the_run_is_counted_and_reported(tmp_path: Path) -> None:
+    found = watched(tmp_path / "ours", "waits.py", "40", "0.01")
+    assert (found.status, found.stdout) == (0, "to stdout\nthe end\n")
+    recording = recorded(tmp_path / "ours")
+    assert recording.run is not None and recording.run.complete
+    assert waits_of(recording) == {"loss.tolist()": 40, "net(x).tolist()": 4}
+    report = Report.from_json((tmp_path / "ours" / "out" / "report.json").read_bytes())
+    assert report.traces[0].run is not None
+    assert report.traces[0].run.id == recording.run.id
+    assert "loss.tolist()" in found.stderr and "net(x).tolist()" in found.stderr
+    assert "syncscope: wrote out/report.json" in found.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["prints", "raises_in_a_step", "exits_with_a_number", "forks", "interrupts_itself", "terminated", "closes_stderr",
+     "excepthooks", "handles_its_signals", "runs_asyncio", "leaves_its_folder", "exit_handlers"],
+)  # fmt: skip
+def test_a_watched_program_lives_as_it_does_alone(tmp_path: Path, name: str) -> None:
+    expected = alone(tmp_path / "alone", PLACE, f"{name}.py")
+    assert without_ours(watched(tmp_path / "ours", f"{name}.py")) == expected
+
+
+def test_a_line_that_the_baseline_does_not_know_is_said_at_once_and_once(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    (folder / "baseline.json").write_text(
+        '{"format": 1, "findings": {"a": {"rule": "SYN102", "file": "waits.py", "function": "train", '
+        '"expression": "net(x).tolist()", "per_step": 0.1}}}'
+    )
+    found = finish(begun(folder, "waits.py", "40", "0.05", options=("--baseline", "baseline.json")), folder)
+    assert found.status == 0
+    assert re.findall("^syncscope: new wait: .*$", found.stderr, re.M) == [
+        "syncscope: new wait: waits.py:16 loss.tolist() in train (train)"
+    ]
+    assert found.stderr.index("new wait") < found.stderr.index("the program is over")
+
+
+def test_fail_ends_the_program_between_two_steps_with_status_1(tmp_path: Path) -> None:
+    found = watched(tmp_path / "ours", "waits.py", "600", "0.05", options=("--baseline", "none.json", "--fail"))
+    assert found.status == 1
+    assert "the end" not in found.stdout and "Traceback" not in found.stderr
+    run = recorded(tmp_path / "ours").run
+    assert run is not None and run.complete and 0 < run.phases[1].steps < 599
+
+
+def test_fail_is_told_of_a_program_that_was_over_too_soon(tmp_path: Path) -> None:
+    found = watched(tmp_path / "ours", "waits.py", "20", "0", options=("--baseline", "none.json", "--fail"))
+    assert (found.status, found.stdout) == (1, "to stdout\nthe end\n")
+
+
+def test_fail_with_a_baseline_that_knows_every_line_leaves_the_status(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    entries = {
+        text: {"rule": "SYN100", "file": "waits.py", "function": "train", "expression": text, "per_step": 1}
+        for text in ("loss.tolist()", "net(x).tolist()")
+    }
+    (folder / "baseline.json").write_text(json.dumps({"format": 1, "findings": entries}))
+    options = ("--baseline", "baseline.json", "--fail")
+    assert finish(begun(folder, "waits.py", "20", "0", options=options), folder).status == 0
+
+
+def test_a_signal_asks_for_a_report_in_between(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    process = begun(folder, "waits.py", "2000", "0.05", options=("--signal", "USR1"))
+    time.sleep(2)
+    process.send_signal(signal.SIGUSR1)
+    report = folder / "out" / "report.json"
+    wait_for(report.exists)
+    run = Report.from_json(report.read_bytes()).traces[0].run
+    assert run is not None and not run.complete and process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert finish(process, folder).status == -signal.SIGTERM
+    run = Report.from_json(report.read_bytes()).traces[0].run
+    assert run is not None and run.complete
+
+
+def test_every_writes_a_report_in_between(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    process = begun(folder, "waits.py", "2000", "0.05", options=("--every", "1s"))
+    wait_for((folder / "out" / "report.json").exists)
+    process.send_signal(signal.SIGTERM)
+    finish(process, folder)
+
+
+def test_a_handler_of_the_program_keeps_its_signal(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    (folder / "own.py").write_text(
+        "import os, signal\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: print('mine'))\n"
+        "import training, time\n"
+        "os.kill(os.getpid(), signal.SIGUSR1)\n"
+        "training.train(20, each=lambda loss: time.sleep(0.1))\n"
+    )
+    found = finish(begun(folder, "own.py", options=("--signal", "USR1")), folder)
+    assert (found.status, found.stdout) == (0, "mine\n")
+    notes = re.findall("^syncscope: note: SIGUSR1 .*$", found.stderr, re.M)
+    assert notes == ["syncscope: note: SIGUSR1 asks for no report any more: the program has set a handler"]
+
+
+def test_a_killed_program_leaves_its_last_state_whole(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    process = begun(folder, "waits.py", "10000", "0.02")
+    trace = folder / "out" / "trace.json.gz"
+    wait_for(trace.exists)
+    process.send_signal(signal.SIGKILL)
+    assert finish(process, folder).status == -signal.SIGKILL
+    run = recorded(folder).run
+    assert run is not None and not run.complete and run.phases[1].steps > 10
+
+
+def test_figures_go_where_they_are_asked_to(tmp_path: Path) -> None:
+    found = watched(tmp_path / "ours", "waits.py", "20", "0", options=("--export", "jsonl=out/waits.jsonl"))
+    assert found.status == 0
+    row = json.loads((tmp_path / "ours" / "out" / "waits.jsonl").read_text().splitlines()[-1])
+    assert row["train/steps"] == row["step"] == 20 and row["lines"] == 2
+
+
+API = """
+import sys
+import syncscope
+heard = []
+watching = syncscope.watch("out", on_new=heard.append)
+{how}
+print([line.expression for line in heard], watching.notes)
+"""
+BLOCK = """
+with watching:
+    sys.argv[1:] = ["40", "0.01"]
+    import waits
+report = watching.report()
+print(report.traces[0].run.complete, report.traces[0].run.steps)
+"""
+UNTIL_THE_END = """
+watching.start()
+sys.argv[1:] = ["40", "0.01"]
+import waits
+"""
+
+
+@pytest.mark.parametrize("how", [BLOCK, UNTIL_THE_END], ids=["block", "until the end"])
+def test_the_api_counts_and_reports(tmp_path: Path, how: str) -> None:
+    folder = prepare(tmp_path / "ours")
+    (folder / "api.py").write_text(API.format(how=how))
+    found = finish(start(folder, [sys.executable, "api.py"], PLACE), folder)
+    assert found.status == 0 and found.stderr == "to stderr\n", found.stderr
+    if how is BLOCK:
+        assert found.stdout.endswith("True 40\n['loss.tolist()', 'net(x).tolist()'] ()\n")
+    run = Report.from_json((folder / "out" / "report.json").read_bytes()).traces[0].run
+    assert run is not None and run.complete and run.steps == 40
+    assert waits_of(recorded(folder)) == {"loss.tolist()": 40, "net(x).tolist()": 4}
+
+
+def test_on_new_may_end_the_program_between_two_steps(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    (folder / "api.py").write_text(
+        "import sys, syncscope\n"
+        "def refuse(line):\n    sys.exit(7)\n"
+        "sys.argv[1:] = ['400', '0.05']\n"
+        "with syncscope.watch(on_new=refuse):\n    import waits\n"
+    )
+    found = finish(start(folder, [sys.executable, "api.py"], PLACE), folder)
+    assert (found.status, found.stderr) == (7, "to stderr\n") and "the end" not in found.stdout
+    assert not (folder / "out").exists()
+
+
+def test_a_pipe_gets_no_live_line(tmp_path: Path) -> None:
+    assert "\033" not in watched(tmp_path / "ours", "waits.py", "40", "0.05").stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--every", "soon"), "is no length of time"),
+        (("--signal", "KILL"), "has a meaning of its own"),
+        (("--export", "pigeon"), "is no exporter"),
+        (("--fail",), "needs --baseline"),
+        (("--baseline", "waits.py"), "not a baseline"),
+    ],
+)
+def test_wrong_usage_is_said_before_the_program_runs(tmp_path: Path, options: tuple[str, ...], why: str) -> None:
+    found = watched(tmp_path / "ours", "waits.py", "1", "0", options=options)
+    assert found.status in (2, 3) and found.stdout == ""
+    assert why in found.stderr
+
+
+def test_without_a_gpu_the_program_does_not_run(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    command = [sys.executable, "-m", "syncscope", "watch", "waits.py", "1", "0"]
+    environment = {**PLACE.environment(), "CUDA_VISIBLE_DEVICES": ""}
+    found = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (3, "")
+    assert "there is no GPU, so the script was not run" in found.stderr
+    assert not os.path.exists(folder / "syncscope-waits-watch")
