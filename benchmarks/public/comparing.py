@@ -136,7 +136,8 @@ def counted_lines(recordings: Iterable[Recording]) -> dict[Line, float]:
             stack = recording.stacks[wait.stack]
             if wait.kind == "warning" and stack:
                 frame = recording.frames[stack[-1]]
-                lines[frame.file, frame.line or 0] += wait.count * recording.run.phases[wait.phase].one_in
+                count = wait.count if wait.estimate is None else wait.estimate
+                lines[frame.file, frame.line or 0] += count + wait.before
     return dict(lines)
 
 
@@ -145,7 +146,9 @@ def reported_places(report: Report) -> dict[Line, dict[str, float]]:
     expressions: dict[tuple[object, ...], float] = defaultdict(float)
     for finding in report.findings:
         if finding.occurrences is not None and (at := finding.at or finding.site) is not None:
-            key = (at.file, at.line or 0, finding.phase or "", *expression(finding, report))
+            run = report.traces[finding.trace].run
+            process = run.pid if run is not None else None
+            key = (at.file, at.line or 0, finding.phase or "", process, *expression(finding, report))
             expressions[key] = max(expressions[key], finding.occurrences)
     places: dict[Line, dict[str, float]] = defaultdict(dict)
     for (file, line, phase, *_), count in expressions.items():

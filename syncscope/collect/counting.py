@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from syncscope.collect.background import Background
-from syncscope.collect.children.startup import VARIABLE
 from syncscope.collect.count.counter import Counter
+from syncscope.collect.environment import VARIABLE
 from syncscope.collect.gpu import copy_engines
 from syncscope.collect.nvml import DeviceWatch
 from syncscope.collect.paths import Paths
@@ -32,7 +32,7 @@ from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 STATE_SECONDS = 8.0
 """Between two states on disk. With the time to write one, the last state is at most 10 s old."""
 TICK_SECONDS = 0.5
-MOST_SHARE = 0.005
+MOST_SHARE = 0.002
 """Of the time may go into states and ticks."""
 
 Value = TypeVar("Value")
@@ -97,7 +97,8 @@ class RunCount:
         """Count from the first use of CUDA on, or from now on where the program has used it."""
         self._torch = torch
         try:
-            if getattr(getattr(torch.cuda, "_tls", None), "is_initializing", False):  # it holds a lock that the next line would wait for
+            # PyTorch holds a lock while it initialises, for which ``_lazy_call`` would wait.
+            if getattr(getattr(torch.cuda, "_tls", None), "is_initializing", False):
                 self._begin()
             else:
                 torch.cuda._lazy_call(self._begin)
@@ -222,8 +223,8 @@ class RunCount:
         if os.getpid() != self._pid or self.began or self._ended_ns is not None:
             return
         try:
-            self.tracker = PhaseTracker(self, self._paths)
             self._started_ns, self._began_ns = time.time_ns(), time.perf_counter_ns()
+            self.tracker = PhaseTracker(self, self._paths)
             self._signals = Signals(self.tracker)
             if not self._by_time:
                 self._signals.attach(self._torch)
@@ -247,10 +248,12 @@ class RunCount:
             self._write()
 
     def _detach(self) -> None:
-        if self._signals is not None:
-            self._signals.detach()
         if self.counter is not None:
             self.counter.close()
+        if self._signals is not None:  # last: both replace the same methods of PyTorch
+            self._signals.detach()
+            if self._signals.failure:
+                self.notes.append(self._signals.failure)
 
     def leave_forked_child(self) -> None:
         """Take the hooks out of a forked child."""

@@ -7,6 +7,7 @@ of the path.
 from __future__ import annotations
 
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -15,6 +16,9 @@ from pathlib import Path
 ROOT_MARKS = ("pyproject.toml", "syncscope.toml", ".git", "setup.py", "setup.cfg")
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """The folder of syncscope itself, whose frames are never shown."""
+
+_CELL = re.compile(r"[\\/]ipykernel_\d+[\\/](\d+\.py)$")
+"""The file that IPython's kernel names for a cell: a process and a hash of the cell's text."""
 
 
 def project_root(start: Path) -> Path:
@@ -49,6 +53,8 @@ class Paths:
     def normalise(self, file: str) -> str:
         if file.startswith("<"):
             return file
+        if cell := _CELL.search(file):
+            return f"<notebook>/{cell[1]}"
         for prefix in self._site:
             if file.startswith(prefix):
                 return "<site-packages>/" + file[len(prefix) :].replace(os.sep, "/")

@@ -70,6 +70,10 @@ class Recorded:
 class Census(Protocol):
     """Counts waits while no window does, and takes over what a window saw."""
 
+    @property
+    def samples(self) -> bool:
+        """Only some steps are counted, and cost more than the others."""
+
     def suspend(self) -> None: ...
     def resume(self) -> None: ...
     def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None: ...
@@ -77,6 +81,8 @@ class Census(Protocol):
 
 class NoCensus:
     """Counts nothing."""
+
+    samples = False
 
     def suspend(self) -> None: ...
     def resume(self) -> None: ...
@@ -117,6 +123,7 @@ class Windows:
         self._thread: int | None = None
         self._interrupted = 0
         self._open = False
+        self._detaches = True
         self.gave_way = False
         """The program started a profiler of its own, and the windows ended there."""
         self._enough: Callable[[], bool] = lambda: True
@@ -183,6 +190,7 @@ class Windows:
         if self.finished or os.getpid() != self._pid:
             return
         self.recorded.notes.append(note)
+        self._detaches = False  # it takes calls of CUDA that may not come: a process would not end
         try:
             if self._stage is not None:
                 self._stage.close()
@@ -252,9 +260,20 @@ class Windows:
     def _bare(self) -> Generator[None, None, None]:
         """Time steps with nothing switched on, between two device syncs. Steps that something intruded in are left out,
         unless there are too many of them."""
-        sync, now, wanted = self._sync, time.perf_counter_ns, self.plan.bare
         clean: list[int] = []
         intruded: list[int] = []
+        resting = self._census.samples
+        if resting:
+            self._census.suspend()
+        try:
+            yield from self._time(clean, intruded)
+        finally:
+            if resting:
+                self._census.resume()
+        self.recorded.bare = Bare(steps_ns=tuple(clean or intruded))
+
+    def _time(self, clean: list[int], intruded: list[int]) -> Generator[None, None, None]:
+        sync, now, wanted = self._sync, time.perf_counter_ns, self.plan.bare
         sync()
         begin = now()
         while True:
@@ -270,7 +289,6 @@ class Windows:
             begin = end
             if last:
                 break
-        self.recorded.bare = Bare(steps_ns=tuple(clean or intruded))
 
     def _wait_for_cupti(self) -> Generator[None, None, None]:
         """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing."""
@@ -306,7 +324,8 @@ class Windows:
         finally:
             # Also runs when the generator is closed in the middle of a step: whole steps are kept.
             try:
-                exported, drained = self._end(profiler, sites, detach=last or len(boundaries) <= steps)
+                partial = len(boundaries) <= steps
+                exported, drained = self._end(profiler, sites, detach=self._detaches and (last or partial))
                 events = sites.take()
                 self._census.add_window((*warmed, *events), (warm, *boundaries))
             finally:

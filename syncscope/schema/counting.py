@@ -80,6 +80,13 @@ class CountedWait(msgspec.Struct, frozen=True, kw_only=True):
     squares: Number = 0
     """The sum over counted steps of the square of their occurrences: with ``count`` it gives the interval of the
     frequency where only some steps were counted."""
+    estimate: float | None = None
+    """Occurrences in all steps of the phase, as those that were counted tell: each stands for the steps left out before
+    it, too. ``None`` in a recording that does not say."""
+    variance: float = 0.0
+    """Of ``estimate``; 0 where every step was counted."""
+    before: Number = 0
+    """Occurrences before it was known what the phase's steps are. They are not in ``count``."""
     first_step: Number = 0
     """The number of the phase's step with the first one, from 0."""
     last_step: Number = 0

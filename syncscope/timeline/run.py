@@ -64,6 +64,9 @@ def describe_run(recording: Recording | None) -> Run | None:
     run = recording.run
     others = run.processes_on_device
     judged = _main_phases(run)
+    # One that turned out to be part of another was left with nothing.
+    kept = [number for number, phase in enumerate(run.phases) if phase.times or phase.steps or phase.time_ns]
+    place = {number: index for index, number in enumerate(kept)}
     return Run(
         id=run.id,
         seconds=_seconds(run.time_ns),
@@ -74,17 +77,18 @@ def describe_run(recording: Recording | None) -> Run | None:
         pid=recording.pid,
         shared_device=None if others is None else others > 0,
         main=run.main,
-        phases=tuple(_phase(run, number) for number in range(len(run.phases))),
+        phases=tuple(_phase(run, number) for number in kept),
         stretches=tuple(
             Stretch(
                 start_s=_seconds(one.start_ns),
                 seconds=_seconds(one.length_ns),
-                phase=one.phase,
+                phase=place[one.phase],
                 steps=one.steps,
                 waits_per_step=round(one.waits / one.counted_steps, 4) if run.counted and one.counted_steps else None,
                 windows=one.windows,
             )
             for one in run.bins
+            if one.phase in place
         ),
     )
 
@@ -106,8 +110,12 @@ def _counted(run: RecordedRun, judged: list[RecordedPhase]) -> Counted | None:
 
 def _phase(run: RecordedRun, number: int) -> Phase:
     phase = run.phases[number]
-    waits = sum(wait.count for wait in run.waits if wait.phase == number and not wait.may_wait)
     known = run.counted and counted_turns(phase) > 0
+    mine = [wait for wait in run.waits if wait.phase == number and not wait.may_wait]
+    if phase.counted_steps < phase.steps and all(wait.estimate is not None for wait in mine):
+        waits, among = sum(wait.estimate or 0.0 for wait in mine), phase.steps
+    else:
+        waits, among = sum(wait.count for wait in mine), counted_turns(phase)
     return Phase(
         name=phase.name,
         kind=phase.kind,
@@ -120,7 +128,7 @@ def _phase(run: RecordedRun, number: int) -> Phase:
         step_ms=None
         if phase.median_ns is None or phase.p95_ns is None
         else StepTime(median=round(phase.median_ns * 1e-6, 6), p95=round(phase.p95_ns * 1e-6, 6)),
-        waits_per_step=round(waits / counted_turns(phase), 4) if known else None,
+        waits_per_step=round(waits / among, 4) if known else None,
         recorded=phase.recorded,
     )
 

@@ -22,6 +22,12 @@ def test_project_files_are_relative_to_the_root(tmp_path: Path) -> None:
     assert paths.is_user(str(tmp_path / "pkg" / "train.py"))
 
 
+def test_cells_of_a_notebook_are_the_users_and_the_same_in_each_kernel(tmp_path: Path) -> None:
+    paths = Paths(tmp_path)
+    assert paths.normalise("/tmp/ipykernel_1931/3321395536.py") == "<notebook>/3321395536.py"
+    assert paths.is_user("/tmp/ipykernel_77/3321395536.py")
+
+
 def test_libraries_and_the_standard_library_are_not_the_users(tmp_path: Path) -> None:
     paths = Paths(tmp_path)
     library = os.path.join(sysconfig.get_paths()["purelib"], "msgspec", "__init__.py")

@@ -30,7 +30,7 @@ class FakeWindows:
         self.recorded = Recorded()
         self._on_finish = parts[-1]
         self.done = 0
-        self.finished = False
+        self.finished = self.gave_way = False
 
     @property
     def recording(self) -> bool:

@@ -158,7 +158,7 @@ def test_a_program_that_ends_early_keeps_its_whole_steps(make: Callable[[Plan], 
     one.close("The program ended.")
     assert one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 4
     assert one.recorded.notes == ["The program ended."]
-    assert LOG[-3:] == ["unlisten", "stop timed and detach", "done"]
+    assert LOG[-3:] == ["unlisten", "stop timed", "done"]
 
 
 def test_a_window_without_a_whole_step_is_no_window(make: Callable[[Plan], Windows]) -> None:
@@ -167,7 +167,7 @@ def test_a_window_without_a_whole_step_is_no_window(make: Callable[[Plan], Windo
     one.boundary()
     one.close("The program ended.")
     assert one.recorded.timed is None
-    assert "stop timed and detach" in LOG
+    assert "stop timed" in LOG
 
 
 def test_the_programs_own_profiler_ends_the_window(make: Callable[[Plan], Windows]) -> None:
@@ -193,6 +193,8 @@ def test_a_profiler_that_fails_does_not_fail_the_program(
 class Notes:
     """Takes notes where the counter would be."""
 
+    samples = False
+
     def suspend(self) -> None:
         LOG.append("suspend")
 
@@ -208,6 +210,17 @@ def test_counting_rests_while_a_window_is_open_and_takes_over_its_steps(make: An
     drive(one)
     told = [entry for entry in LOG if entry in ("prepare timed", "suspend", "resume", "done") or "add" in entry]
     assert told == ["suspend", "prepare timed", "add 3 steps", "resume", "done"]  # with the step that warms up
+
+
+def test_counting_that_samples_rests_in_bare_steps(make: Any) -> None:
+    census = Notes()
+    census.samples = True
+    one = make(Plan(warmup=0, bare=2, steps=1, attribution=0), census=census)
+    one.boundary()
+    assert LOG == ["suspend", "sync"]
+    one.boundary()
+    one.boundary()
+    assert LOG[2:4] == ["sync", "resume"]
 
 
 def test_steps_in_which_something_intruded_are_not_bare_steps(make: Callable[[Plan], Windows]) -> None:
@@ -294,7 +307,7 @@ def test_discarded_windows_leave_nothing(make: Callable[[Plan], Windows]) -> Non
     for _ in range(4):
         one.boundary()
     one.discard()
-    assert one.finished and LOG[-1] == "stop timed and detach"
+    assert one.finished and LOG[-1] == "stop timed"
 
 
 class RealProfile:

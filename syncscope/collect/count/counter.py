@@ -77,16 +77,17 @@ class Counter:
         return tuple(self._wrappers.missing)
 
     def open(self) -> None:
-        sync_debug_mode.listen(self._torch, self.tally.seen)
         try:
+            sync_debug_mode.listen(self._torch, self.tally.seen)
             self._wrappers.open()
+            self._opened = self._account.on = self._in = True
+            if self._prices is None:
+                self._account.prices = self._prices = measure(self._scratch(), self._switch_mode)
         except BaseException:
+            self._opened = self._account.on = self._in = False
             self._wrappers.close()
             sync_debug_mode.unlisten(self.tally.seen)
             raise
-        self._opened = self._account.on = self._in = True
-        if self._prices is None:
-            self._account.prices = self._prices = measure(self._scratch(), self._switch_mode)
         self._mark = self._clock()
         self._bins = Bins(self._mark)
         for state in self.tally.phases.values():
@@ -143,12 +144,11 @@ class Counter:
                 self._apply(kept)
 
     def begin_again(self, phase: Phase) -> None:
-        """Forget what was counted in ``phase``: from now on something else counts as its step."""
+        """From now on something else counts as a step of ``phase``."""
         if self._opened:
             self._settle()
-        forgotten = self.tally.forget(phase)
-        if self._opened and self._state is forgotten:
-            self._state = self.tally.of(phase)
+        if phase.number in self.tally.phases:
+            self.tally.phases[phase.number].begin_again()
 
     def suspend(self) -> None:
         """Count nothing until ``resume``: a window records, or wants nothing of ours in the way."""
@@ -171,6 +171,7 @@ class Counter:
                 self._bins.add(self._mark, state.phase.number, steps=steps, windows=True)
             state.since = state.phase.steps
             state.begin_block()
+            state.weight = 1.0
         self._state = self.tally.of(self._tracker.current)
         self._apply(self._state)
 
@@ -183,15 +184,13 @@ class Counter:
     def add_window(self, phase: Phase, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
         """Add the events of a window that has just recorded steps of ``phase``, which was suspended meanwhile."""
         steps = len(boundaries_ns) - 1
-        if steps < 1:
-            return
         state = self.tally.of(phase)
         state.counted_steps += steps
         names = self._threads.names()
         first = max(phase.steps - steps, 0)
         for event in events:
             step = bisect.bisect_left(boundaries_ns, event.end_ns) - 1
-            if 0 <= step < steps and (event.kind == "warning" or event.name in WAITING_CALLS):
+            if 0 <= step <= steps and (event.kind == "warning" or event.name in WAITING_CALLS):
                 self.tally.add_event(state, event, first + step, names.get(str(event.tid)))
 
     # What was counted.
@@ -278,6 +277,7 @@ class Counter:
             return
         counted = steps if state.sampling.on and state.block_counted_ns else 0
         state.counted_steps += counted
+        state.skipped += steps - counted
         state.since += steps
         self._bins.add(self._mark, state.phase.number, steps=steps, counted=counted)
 
@@ -295,6 +295,7 @@ class Counter:
             account.cost_ns += steps * sampling.averages.gate
         sampling.next_block(steps, length, cost, state.block_gate_ns, prices=account.prices, outs=self._outs)
         state.begin_block()
+        state.choose_weight()
         averages = sampling.averages
         if sampling.one_in > 1 and sampling.on:
             needed = sampling.left * averages.cost

@@ -21,8 +21,26 @@ class Place:
     """The waits at one place. Counting touches ``now`` only; a step's number is squared when the next one begins."""
 
     __slots__ = (
-        "blocked_ns", "bytes", "count", "expected", "first_step", "may_wait", "name", "non_blocking", "now", "pageable",
-        "squares", "stack", "step", "steps", "thread", "to_device",
+        "before",
+        "blocked_ns",
+        "bytes",
+        "count",
+        "expected",
+        "first_step",
+        "may_wait",
+        "name",
+        "non_blocking",
+        "now",
+        "pageable",
+        "spread",
+        "squares",
+        "stack",
+        "step",
+        "steps",
+        "thread",
+        "to_device",
+        "weight",
+        "weighted",
     )  # fmt: skip
 
     def __init__(self, name: str, stack: int, to_device: bool | None, step: int) -> None:
@@ -34,19 +52,34 @@ class Place:
         """Waits in ``step``, the last step with one."""
         self.count = self.steps = self.squares = 0
         """Of the steps before ``step``."""
+        self.weight = 1.0
+        """Steps that ``step`` stands for."""
+        self.weighted = self.spread = 0.0
+        """Waits in all steps before ``step``, as those that were counted tell, and the variance of this number."""
+        self.before = 0
+        """Waits before its steps were known."""
         self.bytes = self.blocked_ns = 0
         self.pageable = self.non_blocking = self.may_wait = False
         self.thread: str | None = None
         self.expected: str | None = None
 
-    def begin_step(self, step: int) -> None:
-        """Add up the step that is over. ``step`` has one wait so far."""
+    def begin_step(self, step: int, weight: float = 1.0) -> None:
+        """Add up the step that is over. ``step`` has one wait so far, and stands for ``weight`` steps."""
         now = self.now
         if now:
             self.count += now
             self.steps += 1
             self.squares += now * now
-        self.step, self.now = step, 1
+            self.weighted += now * self.weight
+            self.spread += now * now * self.weight * (self.weight - 1)
+        self.step, self.now, self.weight = step, 1, weight
+
+    def begin_again(self) -> None:
+        """Its steps were others so far."""
+        self.before += self.count + self.now
+        self.count = self.steps = self.squares = self.now = self.first_step = self.step = 0
+        self.weighted = self.spread = 0.0
+        self.bytes = self.blocked_ns = 0
 
     def add(self, other: Place) -> None:
         """Add the waits of ``other``, which were in other steps."""
@@ -54,6 +87,9 @@ class Place:
         self.count += other.count + now
         self.steps += other.steps + (now > 0)
         self.squares += other.squares + now * now
+        self.weighted += other.weighted + now * other.weight
+        self.spread += other.spread + now * now * other.weight * (other.weight - 1)
+        self.before += other.before
         self.bytes += other.bytes
         self.blocked_ns += other.blocked_ns
         self.pageable |= other.pageable
@@ -68,7 +104,7 @@ class Place:
         """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most."""
         now = self.now
         count = self.count + now
-        if not count:
+        if not count and not self.before:
             return None
         copies = self.name in COPIES
         if copies and self.to_device is not None and not self.pageable:
@@ -90,6 +126,9 @@ class Place:
             count=count,
             steps=min(self.steps + (now > 0), most_steps),
             squares=self.squares + now * now,
+            estimate=self.weighted + now * self.weight,
+            variance=self.spread + now * now * self.weight * (self.weight - 1),
+            before=self.before,
             first_step=self.first_step,
             last_step=self.step,
             blocked_ns=self.blocked_ns if kind == "call" or direction else None,

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from syncscope.collect.count.account import Prices
 
-EVERY_STEP = 0.008
+EVERY_STEP = 0.006
 """Up to this share of a phase's time, all its steps are counted."""
 
-SAMPLED = 0.007
+SAMPLED = 0.005
 """The share of a phase's time that counting drawn steps takes."""
 
 NEW_STEPS = 3

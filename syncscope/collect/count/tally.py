@@ -48,6 +48,10 @@ class PhaseTally:
         self.sampling = Sampling(draw, phase.kind in ALWAYS)
         self.warned: dict[int, Place] = {}
         self.called: dict[Key, Place] = {}
+        self.weight = 1.0
+        """Steps that each step of this block stands for: itself, and its share of those left out before it."""
+        self.skipped = 0
+        """Steps since the last block that was counted."""
         self.begin()
         self.counted_steps = 0
         self.time_ns = 0
@@ -59,6 +63,21 @@ class PhaseTally:
         """Counting begins with the step that the phase is in."""
         self.first = self.since = self.phase.steps
         self.begin_block()
+
+    def begin_again(self) -> None:
+        """Something else counts as a step from now on. What was counted keeps its number, and has no frequency."""
+        self.counted_steps = self.skipped = 0
+        self.weight = 1.0
+        self.begin()
+        for place in self.places:
+            place.begin_again()
+
+    def choose_weight(self) -> None:
+        """A block of steps begins."""
+        self.weight = 1.0
+        if self.sampling.on:
+            self.weight += self.skipped / max(self.sampling.left, 1)
+            self.skipped = 0
 
     def begin_block(self) -> None:
         self.block_ns = self.block_counted_ns = 0
@@ -120,7 +139,7 @@ class Tally:
             if place.step == phase.steps:
                 place.now += 1
             else:
-                place.begin_step(phase.steps)
+                place.begin_step(phase.steps, state.weight)
             if here.reason is not None:
                 place.expected = here.reason
             warned.place = place
@@ -192,7 +211,7 @@ class Tally:
         if place.step == phase.steps:
             place.now += 1
         else:
-            place.begin_step(phase.steps)
+            place.begin_step(phase.steps, state.weight)
         place.blocked_ns += length_ns
         if expectation.reason is not None:
             place.expected = expectation.reason

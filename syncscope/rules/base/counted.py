@@ -104,13 +104,21 @@ class CountedLine:
         waits = [one.wait for one in self.known]
         if several:
             waits = [min(waits, key=lambda wait: (-wait.steps, wait.count))]
-        mean = sum(wait.count for wait in waits) / counted
         if counted >= every:
-            return Frequency(mean, 0.0, counted)
+            return Frequency(sum(wait.count for wait in waits) / counted, 0.0, counted)
+        if all(wait.estimate is not None for wait in waits):
+            # Nothing is known of how the stacks go together, so at worst all of them vary alike.
+            spread = sum(math.sqrt(wait.variance) for wait in waits)
+            return Frequency(sum(wait.estimate or 0.0 for wait in waits) / every, spread / every, counted - 1)
+        mean = sum(wait.count for wait in waits) / counted
         rest = 1 - counted / every
-        # Nothing is known of how the stacks go together, so at worst all of them vary alike.
         spread = sum(math.sqrt(max(wait.squares - wait.count**2 / counted, 0.0)) for wait in waits)
         return Frequency(mean, spread * math.sqrt(rest / counted / max(counted - 1, 1)), counted - 1)
+
+    @property
+    def before(self) -> int:
+        """Occurrences before it was known what the steps of the phase are."""
+        return sum(one.wait.before for one in self.known)
 
 
 def find_lines(timeline: Timeline) -> list[CountedLine]:
@@ -209,7 +217,7 @@ def _add(finding: Finding, line: CountedLine, frequency: Frequency | None) -> Fi
         run_per_step=_round(frequency.mean),
         run_per_step_low=_round(low),
         run_per_step_high=_round(high),
-        occurrences=round(frequency.mean * turns(line.phase)),
+        occurrences=round(frequency.mean * turns(line.phase)) + line.before,
         run_steps=line.run_steps,
     )
 

@@ -252,8 +252,8 @@ def test_a_window_hands_its_events_over_and_nothing_is_counted_twice() -> None:
         run.counter.resume()
         read()
         run.step(MS)
-        found = only(run)
-        assert (found.count, found.steps, found.squares, found.last_step) == (4 + 3 + 1, 4 + 2 + 1, 4 + 1 + 4 + 1, 7)
+        found = only(run)  # the event after the window's last boundary is in the step of the next wait
+        assert (found.count, found.steps, found.squares, found.last_step) == (4 + 3 + 2, 4 + 2 + 1, 4 + 1 + 4 + 4, 7)
         assert run.counter.counted_steps(train) == 8 == train.steps
         assert [each.windows for each in run.counter.bins].count(True) == 1
 
@@ -284,7 +284,7 @@ def test_a_copy_that_a_window_saw_is_the_copy_that_was_counted(window_first: boo
         copy()
         stack = only(run).stack
         if window_first:
-            run.counter.begin_again(train)
+            run.counter.tally.phases[train.number].warned.clear()
         run.step(MS)
         run.counter.suspend()
         run.step(MS)
@@ -309,7 +309,6 @@ def test_copies_say_their_direction_bytes_and_memory() -> None:
     shown = [(w.kind, w.name, w.direction, w.bytes, w.pageable, w.non_blocking) for _, w in found]
     assert shown == [
         ("warning", "", "HtoD", 64, True, False),
-        ("call", "Tensor.to", "HtoD", 32, False, True),
         ("call", "Tensor.to", "HtoD", 32, True, True),
         ("warning", "", "DtoH", 64, True, False),
         ("call", "Tensor.copy_", "DtoH", 16, True, True),
@@ -363,10 +362,12 @@ def test_a_phase_whose_steps_are_counted_anew_begins_again() -> None:
             run.step(MS)
         train.steps = 0
         run.counter.begin_again(train)
-        assert run.counter.counted_steps(train) == 0 and run.counter.waits() == ()
+        assert run.counter.counted_steps(train) == 0
+        assert (only(run).count, only(run).before) == (0, 5)
         wait()
         run.step(MS)
-        assert (only(run).count, run.counter.counted_steps(train)) == (1, 1)
+        found = only(run)
+        assert (found.count, found.steps, found.before, run.counter.counted_steps(train)) == (1, 1, 5, 1)
 
 
 def test_waits_on_other_threads_are_counted_with_their_name() -> None:
