@@ -31,6 +31,7 @@ class FakeWindows:
         self._on_finish = parts[-1]
         self.done = 0
         self.finished = False
+        self.gave_way = False
 
     @property
     def recording(self) -> bool:

@@ -170,6 +170,7 @@ class PhaseChoice(PhaseBook):
         self._decisions.clear()
         phase.restart()
         phase.by_batch = True
+        phase.batches = phase.counted_batch = 0
         name_phases(self.phases)
         self._listener.better_source(phase)
         return phase

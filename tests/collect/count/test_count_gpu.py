@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from syncscope.collect.count.account import CAP, GRACE_NS
 from syncscope.collect.count.counter import Counter
 from syncscope.collect.count.sampling import Draw
 from syncscope.collect.paths import Paths
