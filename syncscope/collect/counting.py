@@ -97,7 +97,7 @@ class RunCount:
         """Count from the first use of CUDA on, or from now on where the program has used it."""
         self._torch = torch
         try:
-            if getattr(getattr(torch.cuda, "_tls", None), "is_initializing", False):
+            if getattr(torch.cuda._tls, "is_initializing", False):
                 self._begin()  # ``_lazy_call`` would wait for a lock that is held now
             else:
                 torch.cuda._lazy_call(self._begin)

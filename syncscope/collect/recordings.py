@@ -53,25 +53,36 @@ class Recordings:
     def keep(self, phase: Phase, exported: bytes, recording: Recording) -> None:
         """Write what the windows of ``phase`` recorded, in the place of what is there of it.
 
-        Raises ``ValueError`` where ``exported`` is no complete trace.
+        Raises ``ValueError`` where ``exported`` is no complete trace. What is there then stays.
         """
         with self._lock:
+            before = self._main, [*self._others]
             kept = next((one for one in self._all() if one.phase is phase), None)
             if kept is None and phase.kind == "train" and (self._main is None or self._main.phase is None):
                 kept = self._main = self._main or _Kept(TraceFile(self._path_of(None)), recording)
             elif kept is None:
                 kept = _Kept(TraceFile(self._path_of(phase.slug)), recording)
                 self._others.append(kept)
+            held = kept.phase, kept.recording
             kept.phase, kept.recording = phase, recording
-            self._name(kept)
-            kept.file.write(exported, self._completed(kept))
+            try:
+                self._name(kept)
+                kept.file.write(exported, self._completed(kept))
+            except BaseException:
+                kept.phase, kept.recording = held
+                self._main, self._others = before
+                raise
 
     def write_state(self, without_windows: Callable[[], Recording]) -> None:
         """Write the run as it stands into the main file."""
         with self._lock:
             if self._main is None:
                 self._main = _Kept(TraceFile(self._path_of(None)), without_windows())
-                self._main.file.write(NO_EVENTS, self._completed(self._main))
+                try:
+                    self._main.file.write(NO_EVENTS, self._completed(self._main))
+                except BaseException:
+                    self._main = None
+                    raise
             else:
                 self._update(self._main)
 
