@@ -72,6 +72,7 @@ class Recordings:
                 kept.phase, kept.recording = held
                 self._main, self._others = before
                 raise
+            self._follow_rank()
 
     def write_state(self, without_windows: Callable[[], Recording]) -> None:
         """Write the run as it stands into the main file."""
@@ -85,6 +86,7 @@ class Recordings:
                     raise
             else:
                 self._update(self._main)
+            self._follow_rank()
 
     def finish(self, rank: Callable[[Phase], float]) -> None:
         """Write the run into every file. Where no training was recorded, the phase with the highest ``rank`` gets the
@@ -111,12 +113,20 @@ class Recordings:
         self._name(kept)
         kept.file.update(self._completed(kept))
 
+    def _follow_rank(self) -> None:
+        """Bring files up to date whose names have changed: the process has become a rank."""
+        for kept in self._all():
+            if kept.file.path != self._path(kept):
+                self._update(kept)
+
     def _name(self, kept: _Kept) -> None:
         """Move the file where it belongs."""
-        slug = kept.phase.slug if kept.phase is not None and kept is not self._main else None
-        path = self._path_of(slug)
+        path = self._path(kept)
         if path != kept.file.path:
             kept.file.move(path)
+
+    def _path(self, kept: _Kept) -> Path:
+        return self._path_of(kept.phase.slug if kept.phase is not None and kept is not self._main else None)
 
     def _completed(self, kept: _Kept) -> Recording:
         recording = self._complete(kept.recording)
