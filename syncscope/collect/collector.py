@@ -22,7 +22,7 @@ from syncscope.collect.schedule import Schedule
 from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import TraceFile
 from syncscope.collect.undisturbed import undisturbed
-from syncscope.collect.windows import Recorded, Window
+from syncscope.collect.windows import Recorded, Window, native_sync
 from syncscope.schema.recording import RecordedSteps, Recording
 
 
@@ -83,7 +83,7 @@ class Collector:
                 self._count.close()
                 self._finish(self._schedule)
         self._ended.set()
-        if self.path is None:
+        if self.path is None and self._saw_nothing():
             self.notes.append(self._why_nothing_was_recorded())
 
     def abandon(self) -> None:
@@ -98,7 +98,7 @@ class Collector:
         count = self._count
         self._schedule = count.listener = Schedule(
             self._plan, torch, count.stacks, count.threads, self._keep,
-            sync=getattr(torch._C, "_cuda_synchronize", lambda: None), counter=lambda: count.counter,
+            sync=native_sync(torch), counter=lambda: count.counter,
             phases=lambda: count.tracker.phases if count.tracker is not None else (),
             training_may_come=lambda: count.training_may_come,
         )  # fmt: skip
@@ -223,7 +223,7 @@ class Collector:
             return "The program never used CUDA."
         unseen = "No step was seen, and no wait: no optimiser stepped, and no module was called twice."
         advice = "Call syncscope.step() at the end of each step, or record by time with --seconds."
-        return " ".join((*self._count.notes, unseen, advice))
+        return f"{unseen} {advice}"
 
 
 def _with_note(recording: Recording, note: str) -> Recording:

@@ -137,7 +137,7 @@ class RunCount:
     def recorded_run(self, *, complete: bool = False) -> RecordedRun:
         """What was counted so far. ``stack`` of a wait is an index into what ``stacks.resolve()`` returns then."""
         counter, tracker = self.counter, self.tracker
-        phases = tracker.recorded() if tracker is not None else ()
+        phases = tracker.recorded(self._ended_ns) if tracker is not None else ()
         if counter is not None and tracker is not None:
             phases = tuple(
                 structs.replace(recorded, counted_steps=counter.counted_steps(phase), one_in=counter.one_in(phase))

@@ -53,27 +53,40 @@ class Recordings:
     def keep(self, phase: Phase, exported: bytes, recording: Recording) -> None:
         """Write what the windows of ``phase`` recorded, in the place of what is there of it.
 
-        Raises ``ValueError`` where ``exported`` is no complete trace.
+        Raises ``ValueError`` where ``exported`` is no complete trace. What is there then stays.
         """
         with self._lock:
+            before = self._main, [*self._others]
             kept = next((one for one in self._all() if one.phase is phase), None)
             if kept is None and phase.kind == "train" and (self._main is None or self._main.phase is None):
                 kept = self._main = self._main or _Kept(TraceFile(self._path_of(None)), recording)
             elif kept is None:
                 kept = _Kept(TraceFile(self._path_of(phase.slug)), recording)
                 self._others.append(kept)
+            held = kept.phase, kept.recording
             kept.phase, kept.recording = phase, recording
-            self._name(kept)
-            kept.file.write(exported, self._completed(kept))
+            try:
+                self._name(kept)
+                kept.file.write(exported, self._completed(kept))
+            except BaseException:
+                kept.phase, kept.recording = held
+                self._main, self._others = before
+                raise
+            self._follow_rank()
 
     def write_state(self, without_windows: Callable[[], Recording]) -> None:
         """Write the run as it stands into the main file."""
         with self._lock:
             if self._main is None:
                 self._main = _Kept(TraceFile(self._path_of(None)), without_windows())
-                self._main.file.write(NO_EVENTS, self._completed(self._main))
+                try:
+                    self._main.file.write(NO_EVENTS, self._completed(self._main))
+                except BaseException:
+                    self._main = None
+                    raise
             else:
                 self._update(self._main)
+            self._follow_rank()
 
     def finish(self, rank: Callable[[Phase], float]) -> None:
         """Write the run into every file. Where no training was recorded, the phase with the highest ``rank`` gets the
@@ -100,12 +113,20 @@ class Recordings:
         self._name(kept)
         kept.file.update(self._completed(kept))
 
+    def _follow_rank(self) -> None:
+        """Bring files up to date whose names have changed: the process has become a rank."""
+        for kept in self._all():
+            if kept.file.path != self._path(kept):
+                self._update(kept)
+
     def _name(self, kept: _Kept) -> None:
         """Move the file where it belongs."""
-        slug = kept.phase.slug if kept.phase is not None and kept is not self._main else None
-        path = self._path_of(slug)
+        path = self._path(kept)
         if path != kept.file.path:
             kept.file.move(path)
+
+    def _path(self, kept: _Kept) -> Path:
+        return self._path_of(kept.phase.slug if kept.phase is not None and kept is not self._main else None)
 
     def _completed(self, kept: _Kept) -> Recording:
         recording = self._complete(kept.recording)

@@ -64,6 +64,11 @@ class TraceFile:
         self._checksum = self._length = 0
         """Of the export."""
 
+    @property
+    def written(self) -> bool:
+        """Whether the file is there."""
+        return self._size > 0
+
     def write(self, exported: bytes, recording: Recording) -> None:
         """Write the file with ``exported``, a chrome trace with an object at its root, and our key in it.
 
@@ -83,7 +88,7 @@ class TraceFile:
 
     def move(self, path: Path) -> None:
         """Give the file another name. Raises ``OSError``."""
-        if self._size:
+        if self.written:
             self.path.replace(path)
         self.path = path
 

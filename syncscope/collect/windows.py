@@ -113,7 +113,7 @@ class Windows:
         self._threads = threads
         self._torch = torch
         # Taken before anything is wrapped, so that our own waits are not recorded.
-        self._sync: Callable[[], None] = sync or torch._C._cuda_synchronize
+        self._sync = sync or native_sync(torch)
         self._census: Census = census or NoCensus()
         self._on_finish = on_finish
         self._pid = os.getpid()
@@ -386,3 +386,9 @@ class Windows:
     def _foreign_profiler(self) -> None:
         self.gave_way = True
         self.close("The program started a profiler of its own: these windows end there.")
+
+
+def native_sync(torch: Any) -> Callable[[], None]:
+    """PyTorch's own wait for the device. Where it is missing, the call raises ``AttributeError``."""
+    sync: Callable[[], None] | None = getattr(torch._C, "_cuda_synchronize", None)
+    return sync or (lambda: torch._C._cuda_synchronize())

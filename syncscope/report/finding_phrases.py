@@ -57,7 +57,7 @@ def _cost_of_run(finding: Finding) -> list[str]:
         facts.append(("a recorded step", f"exposed {milliseconds(finding.exposed_ms_per_step)}"))
     if saving is None:
         facts += [("a recorded step", text) for text in describe_saving(finding)]
-    following = [*(unit for unit, _ in facts[1:]), ""][: len(facts)]
+    following = [*(unit for unit, _ in facts), ""][1:]
     return [text if unit == after else f"{text} {unit}" for (unit, text), after in zip(facts, following, strict=True)]
 
 

@@ -91,16 +91,45 @@ def recorded(tmp_path: Path) -> Callable[..., Any]:
     return run
 
 
+@pytest.fixture
+def unprofiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows with a profiler that records nothing, and without the calls of ``torch._VF``."""
+
+    class Profiler:
+        ready_at = 0.0
+
+        def __init__(self, *parts: Any, **settings: Any) -> None: ...
+        def prepare(self) -> None: ...
+        def start(self) -> None: ...
+        def stop(self, *, detach: bool) -> None: ...
+        def step(self, number: int) -> Any:
+            return contextlib.nullcontext()
+
+    class Recorder(SimpleNamespace):
+        missing = ("torch._VF",)
+
+        def __init__(self, *parts: Any) -> None: ...
+        def open(self) -> None: ...
+        def close(self) -> None: ...
+        def take(self) -> tuple[()]:
+            return ()
+
+    monkeypatch.setattr("syncscope.collect.windows.KinetoWindow", Profiler)
+    monkeypatch.setattr("syncscope.collect.windows.SiteRecorder", Recorder)
+
+
 @pytest.mark.parametrize("path", HAZARDS)
 def test_no_race_is_looked_for_without_what_sees_them(path: str, tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match=rf"^cannot look for races: PyTorch \S+ lacks torch\.{re.escape(path)}$"):
         HazardWindow(Without(torch, path), Stacks(Paths(tmp_path)), Threads(), FakeRuntime())
 
 
-def test_a_recording_that_cannot_look_for_races_says_so_and_keeps_the_rest(recorded: Callable[..., Any]) -> None:
-    said = recorded(with_gpu(), hazards=2)
+def test_a_recording_that_cannot_look_for_races_says_so_and_keeps_the_rest(
+    recorded: Callable[..., Any], unprofiled: None
+) -> None:
+    said = recorded(with_gpu(), steps=1, hazards=2)
     assert said.bare is not None and said.failure is None and said.hazards is None
-    (note,) = said.notes
+    _, note = said.notes
     assert (
         note.startswith("This recording cannot look for races: ") and "torch._C._disabled_torch_dispatch_impl" in note
     )
@@ -150,26 +179,7 @@ def test_operators_are_recorded_without_the_lists_of_those_in_python(path: str) 
     CallWrappers(Without(torch, path), lambda name, start, frame: None, None)  # type: ignore[arg-type]
 
 
-def test_missing_calls_are_noted_once(recorded: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    class Profiler:
-        def __init__(self, *parts: Any, **settings: Any) -> None: ...
-        def prepare(self) -> None: ...
-        def start(self) -> None: ...
-        def stop(self, scratch: Path) -> None: ...
-        def step(self, number: int) -> Any:
-            return contextlib.nullcontext()
-
-    class Recorder(SimpleNamespace):
-        missing = ("torch._VF",)
-
-        def __init__(self, *parts: Any) -> None: ...
-        def open(self) -> None: ...
-        def close(self) -> None: ...
-        def take(self) -> tuple[()]:
-            return ()
-
-    monkeypatch.setattr("syncscope.collect.windows.KinetoWindow", Profiler)
-    monkeypatch.setattr("syncscope.collect.windows.SiteRecorder", Recorder)
+def test_missing_calls_are_noted_once(recorded: Callable[..., Any], unprofiled: None) -> None:
     said = recorded(with_gpu(), steps=1, attribution=1)
     assert said.notes == ["PyTorch lacks torch._VF: calls of it have no line of their own."]
 
@@ -183,8 +193,9 @@ def test_the_program_can_import_a_torch_whose_steps_cannot_be_followed(
     collector.open()  # torch is there: as if the program had imported it now
     collector.close()
     assert collector.path is None
-    (note,) = collector.notes
-    assert note.startswith("Steps cannot be followed in this PyTorch (cannot import name 'register_optimizer_step")
+    cause, consequence = collector.notes
+    assert cause.startswith("The run is not counted (ImportError: cannot import name 'register_optimizer_step")
+    assert consequence.startswith("No step was seen")
 
 
 def test_waits_are_neither_counted_nor_guarded_without_the_sync_debug_mode(monkeypatch: pytest.MonkeyPatch) -> None:

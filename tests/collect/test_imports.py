@@ -34,8 +34,9 @@ def test_it_is_called_once_after_the_import(tmp_path: Path) -> None:
 def test_opening_the_collector_imports_neither_torch_nor_numpy() -> None:
     program = (
         "import sys\nfrom pathlib import Path\nfrom syncscope.collect.collector import Collector\n"
+        "from syncscope.collect.files import FileNames\n"
         "from syncscope.collect.paths import Paths\nfrom syncscope.collect.plan import Plan\n"
-        "collector = Collector(Path('.'), Plan(), Paths(Path('.')))\ncollector.open()\n"
+        "collector = Collector(FileNames(Path('.')), Plan(), Paths(Path('.')))\ncollector.open()\n"
         "print([name for name in ('torch', 'numpy', 'pandas', 'plotly') if name in sys.modules])\n"
         "collector.close()\nprint(collector.notes)\n"
     )

@@ -18,7 +18,7 @@ LOG: list[str] = []
 
 def phase(number: int, kind: str, **other: Any) -> Any:
     """A phase of a program, as the tracker would have it."""
-    usual = {"name": kind, "slug": kind, "steps": 0, "times": 1, "time_ns": 1, "intruded": False}
+    usual = {"name": kind, "slug": kind, "source": "module", "steps": 0, "times": 1, "time_ns": 1, "intruded": False}
     return SimpleNamespace(number=number, kind=kind, **{"user_code": None, "in_every_step_of": None, **usual, **other})
 
 
@@ -30,7 +30,8 @@ class FakeWindows:
         self.recorded = Recorded()
         self._on_finish = parts[-1]
         self.done = 0
-        self.finished = self.gave_way = False
+        self.finished = False
+        self.gave_way = False
 
     @property
     def recording(self) -> bool:
@@ -102,8 +103,10 @@ def test_an_early_evaluation_gets_windows_of_its_own_and_takes_none_from_trainin
     assert LOG == ["evaluate 2", "evaluate 5"]
     train = program.begin("train")
     program.schedule.changed(evaluation, train)
+    program.step(train, 2)
+    assert LOG == ["evaluate 2", "evaluate 5", "train 2"]  # soon, for it may be a short program
     program.step(train, 5)
-    assert LOG == ["evaluate 2", "evaluate 5", "train 5"]
+    assert LOG == ["evaluate 2", "evaluate 5", "train 2", "train 5"]
 
 
 def test_a_phase_that_takes_little_time_gets_none(run: Callable[..., Program]) -> None:
@@ -146,9 +149,11 @@ def test_what_is_inside_of_training_waits_for_the_windows_of_training(run: Calla
     program = run(Plan(steps=3))
     train = program.begin("train")
     generate = program.begin("generate", in_every_step_of=train)
-    for _ in range(5):
-        program.step(generate, 4)
+    for _ in range(4):
         program.step(train)
+        program.step(generate, 4)
+    assert LOG == ["train 2"]
+    program.step(train)
     assert LOG == ["train 2", "train 3"]
     program.step(generate, 4)
     assert LOG[-1] == "generate 3"

@@ -140,13 +140,14 @@ class PhaseBook:
         return count >= 2
 
     def _choose(self, phase: Phase, source: CountedSource, owner: Any) -> None:
-        if phase.source not in ("none", source):
+        before, seen = phase.source, phase.seen.get(id(owner), 0)
+        if before not in ("none", source):
             phase.restart()
-            phase.source = source
-            self._listener.better_source(phase)
-        if phase.source == "none":  # until now nobody knew that these were its steps
-            phase.steps += max(phase.seen.get(id(owner), 0) - 1, 0)
+        if before != source:  # until now nobody knew that these were its steps
+            phase.steps += max(seen - 1, 0)
         phase.source = source
+        if before not in ("none", source):
+            self._listener.better_source(phase)
         try:
             phase.owner = weakref.ref(owner) if owner is not None else None
         except TypeError:
@@ -157,14 +158,17 @@ class PhaseBook:
         if phase.counted_batch == phase.batches:
             return
         phase.counted_batch = phase.batches
+        if phase.source == "none":  # until now nobody knew that its batches were its steps
+            phase.steps += phase.batches
         phase.source = "module"
         self._boundary(phase)
 
     def _boundary(self, phase: Phase) -> None:
         self.settle()
-        if phase.steps:
+        if phase.timed:
             phase.lengths.add(phase.step_ns)
         phase.step_ns = 0
+        phase.timed = True
         phase.steps += 1
         if phase.kind == "train":
             self._judge_nested(phase)

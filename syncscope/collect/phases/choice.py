@@ -170,6 +170,8 @@ class PhaseChoice(PhaseBook):
         self._decisions.clear()
         phase.restart()
         phase.by_batch = True
+        phase.source = "module"
+        phase.steps = 1  # with the first batch
         name_phases(self.phases)
         self._listener.better_source(phase)
         return phase

@@ -80,6 +80,8 @@ class Phase:
     lengths: Reservoir = field(default_factory=Reservoir)
     step_ns: int = 0
     """Time since the last boundary, without what intruded."""
+    timed: bool = False
+    """A boundary was seen, so that ``step_ns`` is the time of one step."""
 
     # How the tracker finds it and its steps.
     loops: set[Loop] = field(default_factory=set)
@@ -137,6 +139,7 @@ class Phase:
         self.owner = None
         self.seen.clear()
         self.steps = self.step_ns = self.training_calls = self.since_owner = 0
+        self.timed = False
         self.lengths = Reservoir()
 
     def __repr__(self) -> str:

@@ -188,9 +188,10 @@ class PhaseTracker(PhaseChoice):
         self._leave(phase, frame)
         return self.current
 
-    def recorded(self) -> tuple[RecordedPhase, ...]:
-        """All phases, by their numbers. One that was folded into another has no time and was never entered."""
-        self.settle()
+    def recorded(self, now_ns: int | None = None) -> tuple[RecordedPhase, ...]:
+        """All phases, by their numbers, with their times up to ``now_ns``. One that was folded into another has no
+        time and was never entered."""
+        self.settle(now_ns)
         return record(self.phases, self.nests.paths)
 
     # Which phase an event belongs to.

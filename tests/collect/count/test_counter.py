@@ -309,7 +309,7 @@ def test_copies_say_their_direction_bytes_and_memory() -> None:
     shown = [(w.kind, w.name, w.direction, w.bytes, w.pageable, w.non_blocking) for _, w in found]
     assert shown == [
         ("warning", "", "HtoD", 64, True, False),
-        ("call", "Tensor.to", "HtoD", 32, True, True),
+        ("call", "Tensor.to", "HtoD", 32, True, True),  # and none from pinned memory, which nothing waits for
         ("warning", "", "DtoH", 64, True, False),
         ("call", "Tensor.copy_", "DtoH", 16, True, True),
     ]

@@ -22,7 +22,7 @@ def test_evaluation_alone(run: Any) -> None:
         for x in loader(6):
             net(x)
     assert run.sequence == ["evaluate"]
-    assert run.steps == {"evaluate": 5}
+    assert run.steps == {"evaluate": 6}
 
 
 def test_several_calls_for_one_batch_are_one_step(run: Any) -> None:
@@ -32,7 +32,7 @@ def test_several_calls_for_one_batch_are_one_step(run: Any) -> None:
             net(x)
             net(-x)
             other(x)
-    assert run.steps == {"evaluate": 5}
+    assert run.steps == {"evaluate": 6}
 
 
 def test_generation_alone_counts_tokens(run: Any) -> None:
@@ -45,7 +45,7 @@ def test_generation_alone_counts_tokens(run: Any) -> None:
 
     generate()
     assert run.sequence == ["generate"]
-    assert run.steps == {"generate": 9}
+    assert run.steps == {"generate": 10}
 
 
 def test_generation_that_calls_the_model_before_its_loop_counts_texts(run: Any) -> None:
@@ -60,7 +60,7 @@ def test_generation_that_calls_the_model_before_its_loop_counts_texts(run: Any) 
     for _ in range(4):
         generate()
     assert run.sequence == ["generate"]
-    assert run.steps == {"generate": 3}
+    assert run.steps == {"generate": 4}
 
 
 def test_a_network_unrolled_over_time_counts_batches(run: Any) -> None:
@@ -74,7 +74,7 @@ def test_a_network_unrolled_over_time_counts_batches(run: Any) -> None:
 
     evaluate()
     assert run.better == ["evaluate"]  # the second batch showed that the outer loop is the evaluation's
-    assert run.steps == {"evaluate": 7}
+    assert run.steps == {"evaluate": 8}
     assert run.tracker.phases[1].times == 1
 
 
@@ -83,7 +83,7 @@ def test_modules_in_training_without_gradients_are_a_rollout(run: Any) -> None:
     with torch.no_grad():
         for _ in range(5):
             net(X)
-    assert run.steps == {"rollout": 4}
+    assert run.steps == {"rollout": 5}
 
 
 def test_after_a_function_that_evaluates_the_program_trains_again(run: Any) -> None:
@@ -162,7 +162,7 @@ def test_an_iterator_that_begins_again_is_one_training(run: Any) -> None:
             iterator = iter(batches)
             x = next(iterator)
         learn(net, optimizer, x)
-    assert run.steps == {"train": 9}
+    assert run.steps == {"train": 10}
     assert run.tracker.current.kind == "train"
 
 
@@ -184,7 +184,7 @@ def test_a_loader_that_reads_ahead_ends_after_the_last_step(run: Any) -> None:
             learn(net, optimizer, x)
         places.append(run.here())
     assert places == ["epoch end"] * 3
-    assert run.steps == {"train": 11}
+    assert run.steps == {"train": 12}
 
 
 def test_a_loader_inside_of_each_step_does_not_end_an_epoch(run: Any) -> None:
@@ -195,7 +195,7 @@ def test_a_loader_inside_of_each_step_does_not_end_an_epoch(run: Any) -> None:
             learn(net, inner, x)
         learn(net, optimizer)
     assert run.sequence == ["train", "epoch end", "train"]  # until the outer optimiser stepped
-    assert run.steps == {"train": 14}
+    assert run.steps == {"train": 15}
 
 
 def test_saving_is_a_checkpoint(run: Any) -> None:
@@ -215,7 +215,7 @@ def test_saving_is_a_checkpoint(run: Any) -> None:
             assert run.here() == "train"
     assert set(places) == {"checkpoint"}
     assert run.sequence == ["train", "checkpoint", "train"]
-    assert run.intruded == [("train", 4)]
+    assert run.intruded == [("train", 5)]
 
 
 def test_saving_that_fails_is_over(run: Any) -> None:
@@ -250,8 +250,9 @@ def test_steps_by_time(run: Any) -> None:
         learn(net, optimizer)
         if number % 4 == 3:
             run.signals.tick()
-    assert run.phase("train").source == "seconds"
-    assert run.steps == {"train": 2}
+    phase = run.phase("other")
+    assert (phase.source, phase.steps) == ("seconds", 2)
+    assert run.phase("train").steps == 4  # those before the first stretch was over
 
 
 def test_a_library_that_runs_the_loops_is_shown_where_the_user_calls_it(tmp_path: Path) -> None:
@@ -295,7 +296,7 @@ def test_a_library_that_runs_the_loops_is_shown_where_the_user_calls_it(tmp_path
     assert run.sequence == ["evaluate", "train"]
     places = [(phase.file, phase.line, phase.function) for phase in run.tracker.recorded()[1:]]
     assert places == [("train.py", 2, "main")] * 2
-    assert run.steps == {"evaluate": 6, "train": 6}
+    assert run.steps == {"evaluate": 7, "train": 7}
 
 
 def test_names_tell_phases_of_one_kind_apart(run: Any) -> None:

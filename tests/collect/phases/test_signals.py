@@ -19,7 +19,7 @@ def test_a_bound_call_that_the_program_kept_is_told_once(run: Any) -> None:
     call = net.__call__
     for _ in range(5):
         call(X)
-    assert run.steps == {"evaluate": 4}
+    assert run.steps == {"evaluate": 5}
 
 
 def test_a_bound_call_works_after_the_hooks_are_gone() -> None:
@@ -30,7 +30,7 @@ def test_a_bound_call_works_after_the_hooks_are_gone() -> None:
     before = run.steps
     for _ in range(3):
         assert call(X).shape == (3, 1)
-    assert run.steps == before == {"evaluate": 2}
+    assert run.steps == before == {"evaluate": 3}
 
 
 def test_attaching_again_after_detaching_works() -> None:
@@ -42,7 +42,7 @@ def test_attaching_again_after_detaching_works() -> None:
             net(X)
         run.signals.detach()
         run.signals.detach()
-    assert run.steps == {"evaluate": 5}
+    assert run.steps == {"evaluate": 6}
 
 
 def test_a_module_that_raises_does_not_confuse_what_is_outermost(run: Any) -> None:
@@ -56,7 +56,7 @@ def test_a_module_that_raises_does_not_confuse_what_is_outermost(run: Any) -> No
     assert not run.tracker.inside_call
     for _ in range(3):
         net(X)
-    assert run.steps == {"evaluate": 2}
+    assert run.steps == {"evaluate": 3}
 
 
 def test_modules_on_other_threads_are_not_told(run: Any) -> None:
@@ -83,7 +83,7 @@ def test_an_optimizer_on_another_thread_is_told(run: Any) -> None:
     thread = threading.Thread(target=train)
     thread.start()
     thread.join()
-    assert run.steps == {"train": 4}
+    assert run.steps == {"train": 5}
 
 
 def test_tells_whether_optimizers_were_made(run: Any) -> None:
@@ -120,7 +120,7 @@ def test_a_forked_child_is_not_followed(run: Any) -> None:
     os.close(write)
     for _ in range(3):
         net(X)
-    assert run.steps == {"evaluate": 2}
+    assert run.steps == {"evaluate": 3}
 
 
 def test_the_programs_random_numbers_stay(run: Any) -> None:
@@ -143,7 +143,7 @@ def test_a_loader_inside_of_a_loader_is_told_once(run: Any) -> None:
     net = model().eval()
     for x in torch.utils.data.DataLoader(Nested(), batch_size=1):
         net(x)
-    assert run.steps == {"evaluate": 1}
+    assert run.steps == {"evaluate": 2}
     assert run.tracker.phases[1].batches == 1
 
 
@@ -160,7 +160,7 @@ def test_a_loader_that_fails_passes_its_error_on(run: Any) -> None:
     net = model().eval()
     for x in loader(4):
         net(x)
-    assert run.steps == {"evaluate": 3}
+    assert run.steps == {"evaluate": 4}
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_a_compiled_module_is_compiled_once_and_without_a_warning(run: Any, in_p
     optimizer = sgd(net)
     for x in loader(6):
         learn(called, optimizer, x)
-    assert run.steps == {"train": 5}
+    assert run.steps == {"train": 6}
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
 
 

@@ -34,9 +34,9 @@ def test_an_early_evaluation_is_not_the_training(run: Any) -> None:
         if iteration > 12:
             break
     assert run.turns == ["evaluate", "train"]
-    assert run.steps == {"evaluate": 29, "train": 12}
+    assert run.steps == {"evaluate": 30, "train": 13}
     assert run.tracker.phases[1].user_code.co_name == "estimate_loss"
-    assert run.intruded == [("evaluate", 10), ("train", 6), ("evaluate", 20), ("train", 12)]
+    assert run.intruded == [("evaluate", 11), ("train", 7), ("evaluate", 21), ("train", 13)]
 
 
 def test_a_callback_evaluates_and_generates(run: Any) -> None:
@@ -68,7 +68,7 @@ def test_a_callback_evaluates_and_generates(run: Any) -> None:
 
     Trainer().run()
     assert run.turns == ["train", "evaluate", "generate"]
-    assert run.steps == {"train": 14, "evaluate": 11, "generate": 35}
+    assert run.steps == {"train": 15, "evaluate": 12, "generate": 36}
 
 
 def test_rollouts_and_updates_in_one_function_are_two_phases(run: Any) -> None:
@@ -87,7 +87,7 @@ def test_rollouts_and_updates_in_one_function_are_two_phases(run: Any) -> None:
                 learn(net, optimizer)
         places.append(run.here())
     assert run.turns == ["rollout", "train"]
-    assert run.steps == {"rollout": 79, "train": 31}
+    assert run.steps == {"rollout": 80, "train": 32}
     assert places == ([*["rollout"] * 20, "train"]) * 4
 
 
@@ -103,7 +103,7 @@ def test_a_loop_that_acts_and_learns_is_training(run: Any) -> None:
             learn(net, optimizer)
     assert run.better == ["train"]  # calls of the policy were its first steps
     assert run.sequence == ["rollout"]  # and the phase became training
-    assert run.steps == {"train": 59}
+    assert run.steps == {"train": 60}
 
 
 def test_two_optimizers_in_one_loop_are_one_training(run: Any) -> None:
@@ -120,7 +120,7 @@ def test_two_optimizers_in_one_loop_are_one_training(run: Any) -> None:
                     generator(X)
                 generator.train()
     assert run.sequence == ["train", "epoch end", "train", "epoch end"]
-    assert run.steps == {"train": 11}
+    assert run.steps == {"train": 12}
 
 
 def test_a_critic_with_a_loop_of_its_own_is_part_of_the_training(run: Any) -> None:
@@ -133,7 +133,7 @@ def test_a_critic_with_a_loop_of_its_own_is_part_of_the_training(run: Any) -> No
             learn(critic, for_critic, fake)
         critic(generator(X)).sum().backward()
         for_generator.step()
-    assert run.steps == {"train": 39}  # the second step of the critic is the first boundary
+    assert run.steps == {"train": 40}
     assert run.tracker.current.kind == "train"
 
 
@@ -146,7 +146,7 @@ def test_helper_loops_over_optimizers_are_part_of_the_training(run: Any) -> None
         for optimizer in optimizers:
             optimizer.step()
     assert run.sequence == ["train", "epoch end"]
-    assert run.steps == {"train": 9}
+    assert run.steps == {"train": 10}
 
 
 def test_accumulation_over_batches_is_one_step(run: Any) -> None:
@@ -156,7 +156,7 @@ def test_accumulation_over_batches_is_one_step(run: Any) -> None:
         net(x).sum().backward()
         if number % 4 == 3:
             optimizer.step()
-    assert run.steps == {"train": 5}
+    assert run.steps == {"train": 6}
 
 
 def test_steps_that_a_scaler_skips_are_steps(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_steps_that_a_scaler_skips_are_steps(run: Any, monkeypatch: pytest.Monke
         scaler.scale(net(X).sum()).backward()
         scaler.step(optimizer)
         scaler.update()
-    assert run.steps == {"train": 7}
+    assert run.steps == {"train": 8}
 
 
 def test_each_epoch_trains_and_tests_with_a_shared_helper(run: Any) -> None:
@@ -197,7 +197,7 @@ def test_each_epoch_trains_and_tests_with_a_shared_helper(run: Any) -> None:
         train()
         test()
     assert run.turns == ["train", "epoch end", "evaluate"]
-    assert run.steps == {"train": 14, "evaluate": 11}
+    assert run.steps == {"train": 15, "evaluate": 12}
     assert (run.phase("train").times, run.phase("evaluate").times) == (3, 3)
 
 
@@ -218,7 +218,7 @@ def test_one_function_that_trains_and_evaluates_is_two_phases(run: Any) -> None:
         run_epoch(True)
         run_epoch(False)
     assert run.turns == ["train", "epoch end", "evaluate"]
-    assert run.steps == {"train": 14, "evaluate": 14}
+    assert run.steps == {"train": 15, "evaluate": 15}
 
 
 def test_training_without_an_optimizer_counts_calls_after_a_while(run: Any) -> None:
@@ -229,7 +229,7 @@ def test_training_without_an_optimizer_counts_calls_after_a_while(run: Any) -> N
             for parameter in net.parameters():
                 parameter -= 0.01 * parameter.grad
     assert run.phase("train").source == "module"
-    assert run.steps == {"train": 10}
+    assert run.steps == {"train": PATIENCE + 9}
 
 
 def test_an_optimizer_that_shows_up_late_counts_from_the_start(run: Any) -> None:
@@ -241,7 +241,7 @@ def test_an_optimizer_that_shows_up_late_counts_from_the_start(run: Any) -> None
             optimizer.step()
     assert run.better == ["train"]
     assert run.phase("train").source == "optimizer"
-    assert run.steps == {"train": 9}
+    assert run.steps == {"train": 10}
 
 
 def test_a_teacher_in_an_inner_loop_becomes_part_of_the_training(run: Any) -> None:
@@ -253,7 +253,7 @@ def test_a_teacher_in_an_inner_loop_becomes_part_of_the_training(run: Any) -> No
                 teacher(X)
         learn(student, optimizer)
     assert run.folds == [("evaluate", "train")]
-    assert run.steps == {"train": 9}
+    assert run.steps == {"train": 10}
     assert run.sequence == ["evaluate", *["train", "evaluate"] * 3, "train"]
 
 
@@ -271,7 +271,7 @@ def test_generation_in_each_step_stays_a_phase_of_its_own(run: Any) -> None:
         learn(net, optimizer, x)
     assert not run.folds
     assert run.phase("generate").in_every_step_of is run.phase("train")
-    assert run.steps["train"] == 7
+    assert run.steps["train"] == 8
     late = [number for kind, number in run.intruded if kind == "train" and number > 4]
     assert not late  # what is in every step does not intrude
 
@@ -292,7 +292,7 @@ def test_two_stages_of_training_are_two_phases(run: Any) -> None:
     pretrain()
     finetune()
     assert run.sequence == ["train", "epoch end", "train", "epoch end"]
-    assert run.steps == {"train in pretrain": 5, "train in finetune": 3}
+    assert run.steps == {"train in pretrain": 6, "train in finetune": 4}
 
 
 def test_a_new_optimizer_in_the_same_loop_takes_over(run: Any) -> None:
@@ -305,7 +305,7 @@ def test_a_new_optimizer_in_the_same_loop_takes_over(run: Any) -> None:
 
     fit()
     fit()
-    assert run.steps == {"train": 11}
+    assert run.steps == {"train": 12}
 
 
 def test_a_closure_is_training_of_the_loop_around_the_step(run: Any) -> None:
@@ -321,4 +321,4 @@ def test_a_closure_is_training_of_the_loop_around_the_step(run: Any) -> None:
     for _ in range(6):
         optimizer.step(closure)
     assert run.sequence == ["train"]
-    assert run.steps == {"train": 5}
+    assert run.steps == {"train": 6}

@@ -4,9 +4,12 @@ The programs of ``tests/collect/life`` train with it where there is no GPU. Its 
 """
 
 import contextlib
+import functools
 import json
 import os
+import pickle
 import sys
+import threading
 import time
 from types import ModuleType, SimpleNamespace
 
@@ -24,19 +27,30 @@ def _module(name, **names):
     return module
 
 
+LOCK = threading.Lock()
+"""Held while CUDA is being initialised, and by ``_lazy_call``: calling that then hangs."""
+
+
 def _lazy_call(queued):
-    if USERS:
-        queued()
-    else:
-        QUEUED.append(queued)
+    with LOCK:
+        if USERS:
+            queued()
+        else:
+            QUEUED.append(queued)
 
 
 def _initialise_cuda():
     if USERS and USERS[0] != os.getpid():
         raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
-    if not USERS:
-        for queued in QUEUED:
-            queued()
+    if USERS or hasattr(cuda._tls, "is_initializing"):
+        return
+    with LOCK:
+        cuda._tls.is_initializing = True
+        try:
+            for queued in QUEUED:
+                queued()
+        finally:
+            del cuda._tls.is_initializing
         USERS.append(os.getpid())
 
 
@@ -85,12 +99,18 @@ def empty(size, device=None, dtype=None):
 
 class Module:
     training = True
+    _compiled_call_impl = None
 
     def __init__(self, *sizes):
         pass
 
-    def __call__(self, *args):
+    def _wrapped_call_impl(self, *args):
+        return self._call_impl(*args)
+
+    def _call_impl(self, *args):
         return self.forward(*args)
+
+    __call__ = _wrapped_call_impl
 
     def forward(self, x):
         return x
@@ -103,19 +123,41 @@ class Module:
         return [Parameter()]
 
 
+def save(obj, f):
+    with contextlib.nullcontext(f) if hasattr(f, "write") else open(f, "wb") as file:
+        pickle.dump(obj, file)
+
+
 HOOKS = {}
 
 
-class SGD:
+class Optimizer:
+    """The first of a class wraps its ``step``, which calls the hooks from then on."""
+
     def __init__(self, parameters, lr):
-        pass
+        kind = type(self)
+        if not hasattr(kind.step, "hooked"):
+            kind.step = self.profile_hook_step(kind.step)
+            kind.step.hooked = True
+
+    @staticmethod
+    def profile_hook_step(step):
+        @functools.wraps(step)
+        def wrapper(self, *args, **kwargs):
+            out = step(self, *args, **kwargs)
+            for hook in tuple(HOOKS.values()):
+                hook(self, args, kwargs)
+            return out
+
+        return wrapper
 
     def zero_grad(self):
         pass
 
+
+class SGD(Optimizer):
     def step(self):
-        for hook in tuple(HOOKS.values()):
-            hook(self, (), {})
+        pass
 
 
 def register_optimizer_step_post_hook(hook):
@@ -203,10 +245,13 @@ library = SimpleNamespace(_impls=())
 linalg = SimpleNamespace()
 version = SimpleNamespace(cuda="13.0")
 nn = _module("nn", Module=Module, Linear=Module, Parameter=Parameter)
-optim = _module("optim", SGD=SGD)
-optim.optimizer = _module("optim.optimizer", register_optimizer_step_post_hook=register_optimizer_step_post_hook)
+optim = _module("optim", Optimizer=Optimizer, SGD=SGD)
+optim.optimizer = _module(
+    "optim.optimizer", Optimizer=Optimizer, register_optimizer_step_post_hook=register_optimizer_step_post_hook
+)
 amp = _module("amp", GradScaler=GradScaler)
 compiler = _module("compiler", is_compiling=lambda: False)
+serialization = _module("serialization", save=save)
 GROUP = []
 
 
@@ -244,7 +289,8 @@ cuda = _module(
     is_available=lambda: True,
     is_initialized=lambda: [os.getpid()] == USERS,
     _lazy_call=_lazy_call,
-    init=lambda: None,
+    _tls=threading.local(),
+    init=_initialise_cuda,
     current_device=lambda: 0,
     get_device_name=lambda: "stand-in",
     synchronize=lambda: _C._cuda_synchronize(),
