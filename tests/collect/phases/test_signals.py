@@ -208,4 +208,4 @@ def test_a_failure_of_ours_is_noted_and_the_program_goes_on(monkeypatch: pytest.
         for _ in range(4):
             assert net(X).shape == (3, 1)
         assert run.signals.failure == "Phases were no longer followed (ValueError: ours)."
-        assert run.steps == {"evaluate": 1}
+        assert run.steps == {"evaluate": 2}
