@@ -204,10 +204,6 @@ class _Census:
         self._counter = counter
         self._phase = phase
 
-    @property
-    def samples(self) -> bool:
-        return not self._counter.counts_every_step(self._phase)
-
     def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
         self._counter.add_window(self._phase, events, boundaries_ns)
 

@@ -70,10 +70,6 @@ class Recorded:
 class Census(Protocol):
     """Counts waits while no window does, and takes over what a window saw."""
 
-    @property
-    def samples(self) -> bool:
-        """Only some steps are counted, and cost more than the others."""
-
     def suspend(self) -> None: ...
     def resume(self) -> None: ...
     def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None: ...
@@ -81,8 +77,6 @@ class Census(Protocol):
 
 class NoCensus:
     """Counts nothing."""
-
-    samples = False
 
     def suspend(self) -> None: ...
     def resume(self) -> None: ...
@@ -260,20 +254,9 @@ class Windows:
     def _bare(self) -> Generator[None, None, None]:
         """Time steps with nothing switched on, between two device syncs. Steps that something intruded in are left out,
         unless there are too many of them."""
+        sync, now, wanted = self._sync, time.perf_counter_ns, self.plan.bare
         clean: list[int] = []
         intruded: list[int] = []
-        resting = self._census.samples
-        if resting:
-            self._census.suspend()
-        try:
-            yield from self._time(clean, intruded)
-        finally:
-            if resting:
-                self._census.resume()
-        self.recorded.bare = Bare(steps_ns=tuple(clean or intruded))
-
-    def _time(self, clean: list[int], intruded: list[int]) -> Generator[None, None, None]:
-        sync, now, wanted = self._sync, time.perf_counter_ns, self.plan.bare
         sync()
         begin = now()
         while True:
@@ -289,6 +272,7 @@ class Windows:
             begin = end
             if last:
                 break
+        self.recorded.bare = Bare(steps_ns=tuple(clean or intruded))
 
     def _wait_for_cupti(self) -> Generator[None, None, None]:
         """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing."""

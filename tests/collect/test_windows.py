@@ -193,8 +193,6 @@ def test_a_profiler_that_fails_does_not_fail_the_program(
 class Notes:
     """Takes notes where the counter would be."""
 
-    samples = False
-
     def suspend(self) -> None:
         LOG.append("suspend")
 
@@ -210,17 +208,6 @@ def test_counting_rests_while_a_window_is_open_and_takes_over_its_steps(make: An
     drive(one)
     told = [entry for entry in LOG if entry in ("prepare timed", "suspend", "resume", "done") or "add" in entry]
     assert told == ["suspend", "prepare timed", "add 3 steps", "resume", "done"]  # with the step that warms up
-
-
-def test_counting_that_samples_rests_in_bare_steps(make: Any) -> None:
-    census = Notes()
-    census.samples = True
-    one = make(Plan(warmup=0, bare=2, steps=1, attribution=0), census=census)
-    one.boundary()
-    assert LOG == ["suspend", "sync"]
-    one.boundary()
-    one.boundary()
-    assert LOG[2:4] == ["sync", "resume"]
 
 
 def test_steps_in_which_something_intruded_are_not_bare_steps(make: Callable[[Plan], Windows]) -> None:

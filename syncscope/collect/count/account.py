@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CAP = 0.007
+CAP = 0.008
 """The share of the time that counting takes at most, all phases together."""
 
 GRACE_NS = 10_000_000

@@ -67,6 +67,8 @@ class Counter:
         """The wrappers are in."""
         self._opened = self._suspended = self._paused = False
         self._mark = 0
+        self._ticked = -1, -1
+        """Phase and step at the last ``tick``."""
         self._bins = Bins(0)
         self._wrappers = CountingWrappers(torch, self.tally, self._account, sync_debug_mode)
         self._wrappers.warnings = self.tally.warned
@@ -169,23 +171,35 @@ class Counter:
         for state in list(self.tally.phases.values()):
             if steps := state.phase.steps - state.since:
                 self._bins.add(self._mark, state.phase.number, steps=steps, windows=True)
+            state.skipped += state.phase.steps - state.since
             state.since = state.phase.steps
             state.begin_block()
-            state.weight = 1.0
+            state.choose_weight()
         self._state = self.tally.of(self._tracker.current)
         self._apply(self._state)
 
     def tick(self) -> None:
-        """Go on where counting had to stop because it cost too much, also in a step without an end. From any thread."""
-        if self._paused and self._opened and not self._suspended:
-            self._settle()
-            self._apply(self._state)
+        """Go on where counting had to stop because it cost too much, also in a step without an end, and count the rest
+        of a step that lasts from one call to the next: it is a rare one. From any thread."""
+        if not self._opened or self._suspended:
+            return
+        state = self._state
+        lasting = (state.phase.number, state.phase.steps) == self._ticked
+        self._ticked = state.phase.number, state.phase.steps
+        if lasting and not state.sampling.on:
+            state.sampling.count_this()
+            state.weight = 1.0
+        elif not self._paused:
+            return
+        self._settle()
+        self._apply(state)
 
     def add_window(self, phase: Phase, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
         """Add the events of a window that has just recorded steps of ``phase``, which was suspended meanwhile."""
         steps = len(boundaries_ns) - 1
         state = self.tally.of(phase)
         state.counted_steps += steps
+        state.skipped -= steps  # ``resume`` adds them again, with those of steps that no window counted
         names = self._threads.names()
         first = max(phase.steps - steps, 0)
         for event in events:

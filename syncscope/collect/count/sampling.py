@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from syncscope.collect.count.account import Prices
 
-EVERY_STEP = 0.006
+EVERY_STEP = 0.005
 """Up to this share of a phase's time, all its steps are counted."""
 
-SAMPLED = 0.005
+SAMPLED = 0.003
 """The share of a phase's time that counting drawn steps takes."""
 
 NEW_STEPS = 3
@@ -121,6 +121,10 @@ class Sampling:
             self.on, self.left, self._next_on = False, gap, True
         else:
             self.on, self.left = True, self._together
+
+    def count_this(self) -> None:
+        """Count the step that is under way."""
+        self.on, self.left, self._next_on = True, 1, False
 
     def postpone(self, steps: int) -> None:
         """Do not count this block, but the one after ``steps``."""
