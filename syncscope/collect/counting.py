@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from syncscope.collect.background import Background
-from syncscope.collect.children.startup import VARIABLE
 from syncscope.collect.count.counter import Counter
+from syncscope.collect.environment import VARIABLE
 from syncscope.collect.gpu import copy_engines
 from syncscope.collect.nvml import DeviceWatch
 from syncscope.collect.paths import Paths

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from syncscope.collect.children import startup
 from syncscope.collect.children.request import Request
+from syncscope.collect.environment import VARIABLE
 
 PTH = "syncscope-children.pth"
 PATH_FOLDER = Path(__file__).parent / "path"
@@ -28,14 +29,14 @@ def announced(request: Request, *, children: bool) -> Iterator[None]:
     close_recording()
     startup.exempt_this_process()
     armed = False
-    before = {name: os.environ.get(name) for name in (startup.VARIABLE, SEARCH)}
+    before = {name: os.environ.get(name) for name in (VARIABLE, SEARCH)}
     if children:
-        os.environ[startup.VARIABLE] = request.to_json()
+        os.environ[VARIABLE] = request.to_json()
         armed = startup.arm()  # for what is forked before CUDA is used
         if not _is_installed():
             os.environ[SEARCH] = os.pathsep.join(filter(None, (str(PATH_FOLDER), before[SEARCH])))
     else:
-        os.environ.pop(startup.VARIABLE, None)
+        os.environ.pop(VARIABLE, None)
     mine = {name: os.environ.get(name) for name in before}
     try:
         yield

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 
+from syncscope.collect.environment import VARIABLE
 from syncscope.collect.imports import ImportWatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-VARIABLE = "SYNCSCOPE_PROFILE"
-"""The environment variable that says what to record: a ``Request`` as JSON."""
 
 _watch: ImportWatch | None = None
 _not_here: int | None = None
