@@ -35,6 +35,15 @@ def test_several_calls_for_one_batch_are_one_step(run: Any) -> None:
     assert run.steps == {"evaluate": 6}
 
 
+def test_the_first_length_is_that_of_one_step(run: Any) -> None:
+    net = model().eval()
+    for _ in range(6):
+        net(X)
+    phase = run.phase("evaluate")
+    assert phase.steps == 6
+    assert len(phase.lengths._kept) == 4  # between the calls, from the second on
+
+
 def test_generation_alone_counts_tokens(run: Any) -> None:
     net = model().eval()
 
