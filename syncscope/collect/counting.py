@@ -98,7 +98,7 @@ class RunCount:
         self._torch = torch
         try:
             # PyTorch holds a lock while it initialises, for which ``_lazy_call`` would wait.
-            if getattr(getattr(torch.cuda, "_tls", None), "is_initializing", False):
+            if getattr(torch.cuda._tls, "is_initializing", False):
                 self._begin()
             else:
                 torch.cuda._lazy_call(self._begin)

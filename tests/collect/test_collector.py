@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +23,7 @@ from syncscope.collect.plan import Plan
 from syncscope.schema.recording import Recording
 from tests.builders import TraceBuilder, epoch_ns
 
+STANDIN = Path(__file__).parent / "life" / "standin"
 WAIT = ("train.py", 7, "train", "loss.item()")
 PLAN = Plan(warmup=0, bare=0, steps=2, attribution=1)
 
@@ -35,8 +39,9 @@ class FakeWindow:
     """Stands where torch.profiler would."""
 
     broken = False
+    ready_at = 0.0
 
-    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None], last: bool = True) -> None:
+    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None]) -> None:
         self._cpu = cpu
         self._torch = torch
 
@@ -47,9 +52,9 @@ class FakeWindow:
         pass
 
     def step(self, number: int) -> Any:
-        return self._torch.nothing
+        return contextlib.nullcontext()
 
-    def stop(self) -> bytes | None:
+    def stop(self, *, detach: bool) -> bytes | None:
         if self._cpu and FakeWindow.broken:
             return b'{"traceEvents": 7}'
         document = trace(ops=self._cpu).document()
@@ -62,6 +67,7 @@ class FakeRecorder:
 
     def __init__(self, torch: Any, stacks: Any, threads: Any) -> None:
         self._stacks = stacks
+        self._warm = False
 
     def open(self) -> None:
         self._stacks.take(sys._getframe())
@@ -70,41 +76,49 @@ class FakeRecorder:
         pass
 
     def take(self) -> Any:
+        if not self._warm:  # the step before the window: nothing waits in it
+            self._warm = True
+            return ()
         return trace(ops=True).recorded().sites
 
 
-class Nothing:
-    def __enter__(self) -> None:
-        pass
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The PyTorch that the programs of ``tests/collect/life`` run with."""
+    for name in loaded():
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(STANDIN))
+    yield importlib.import_module("torch")
+    for name in loaded():
+        del sys.modules[name]
 
-    def __exit__(self, *error: object) -> None:
-        pass
 
-
-def fake_torch() -> Any:
-    cuda = SimpleNamespace(is_initialized=lambda: True, get_device_name=lambda: "H200", current_device=lambda: 0)
-    native = SimpleNamespace(_autograd=SimpleNamespace(_profiler_enabled=lambda: False), _cuda_synchronize=lambda: None)
-    return SimpleNamespace(__version__="2.11", cuda=cuda, _C=native, nothing=Nothing())
+def loaded() -> list[str]:
+    return [name for name in sys.modules if name.partition(".")[0] == "torch"]
 
 
 @pytest.fixture
-def collect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Collector]:
+def collect(tmp_path: Path, torch: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Collector]:
     """Record a program of ``steps`` steps."""
     monkeypatch.setattr(windows, "KinetoWindow", FakeWindow)
     monkeypatch.setattr(windows, "SiteRecorder", FakeRecorder)
-    clock = iter((0, 100, 200, 200, 0, 100, 100))  # begin, ends of steps and idle device, of either window
-    fake_time = SimpleNamespace(time_ns=lambda: epoch_ns(next(clock)), sleep=lambda seconds: None)
+    # Of either window: ready, begin, the ends of its steps, and the device is idle.
+    clock = iter((0, 0, 100, 200, 200, 0, 0, 100, 100))
+    fake_time = SimpleNamespace(
+        time_ns=lambda: epoch_ns(next(clock)), sleep=lambda seconds: None, monotonic=lambda: 1.0
+    )
     monkeypatch.setattr("syncscope.collect.windows.time", fake_time)
     monkeypatch.setattr(FakeWindow, "broken", False)
-    monkeypatch.setitem(sys.modules, "torch", fake_torch())
 
-    def run(plan: Plan, steps: int) -> Collector:
+    def run(plan: Plan, steps: int, use: Callable[[Any], object] = lambda torch: torch.cuda.init()) -> Collector:
         collector = Collector(FileNames(tmp_path), plan, Paths(tmp_path))
         collector.step()
         collector.open()
+        use(torch)
         for _ in range(steps):
             collector.step()
         collector.close()
+        assert not torch.HOOKS
         return collector
 
     return run
@@ -143,7 +157,63 @@ def test_an_attribution_window_that_cannot_be_read_is_a_note(
     ]
 
 
-def test_a_program_with_too_few_steps_leaves_no_file(collect: Callable[..., Collector]) -> None:
+def test_a_program_with_too_few_steps_for_a_window_leaves_its_count(collect: Callable[..., Collector]) -> None:
     collector = collect(PLAN, 2)
-    assert collector.path is None
-    assert [note.partition(":")[0] for note in collector.notes] == ["The program made too few steps"]
+    recording = written(collector)
+    assert (recording.phase, recording.steps.boundaries_ns, recording.sites) == (None, (), ())
+    assert recording.run is not None and recording.run.complete and recording.run.counted and recording.run.main
+    assert [(phase.kind, phase.steps, phase.recorded) for phase in recording.run.phases] == [
+        ("start", 0, False),
+        ("other", 2, False),
+    ]
+    assert collector.notes == ["The program ended before its windows were over."]
+
+
+def test_the_whole_run_is_counted_beside_the_windows(collect: Callable[..., Collector]) -> None:
+    run = written(collect(PLAN, 9)).run
+    assert run is not None and run.counted
+    phase = run.phases[1]
+    assert (phase.kind, phase.source, phase.steps, phase.counted_steps, phase.recorded) == ("other", "user", 9, 9, True)
+    assert [(wait.phase, wait.stack, wait.count) for wait in run.waits] == [(1, 0, 2)]  # one in each window
+
+
+def test_without_the_count_phases_are_told_apart_all_the_same(collect: Callable[..., Collector]) -> None:
+    run = written(collect(replace(PLAN, count=False), 9)).run
+    assert run is not None and not run.counted and run.waits == ()
+    assert [(phase.kind, phase.steps) for phase in run.phases] == [("start", 0), ("other", 9)]
+
+
+def test_a_program_that_uses_the_gpu_only_in_passing_leaves_no_file(
+    collect: Callable[..., Collector], tmp_path: Path
+) -> None:
+    collector = collect(PLAN, 0)
+    assert collector.path is None and list(tmp_path.iterdir()) == []
+    assert [note.partition(",")[0] for note in collector.notes] == ["No step was seen"]
+
+
+def test_a_program_that_never_uses_cuda_leaves_no_file(collect: Callable[..., Collector], tmp_path: Path) -> None:
+    collector = collect(PLAN, 9, use=lambda torch: None)
+    assert collector.path is None and list(tmp_path.iterdir()) == []
+    assert collector.notes == ["The program never used CUDA."]
+
+
+def test_a_program_that_waits_in_no_step_leaves_its_count(collect: Callable[..., Collector]) -> None:
+    def wait(torch: Any) -> None:
+        torch.cuda.init()
+        torch.cuda.synchronize()
+
+    recording = written(collect(PLAN, 0, use=wait))
+    assert recording.run is not None
+    assert [(wait.phase, wait.name, wait.count) for wait in recording.run.waits] == [(0, "torch.cuda.synchronize", 1)]
+
+
+def test_a_recording_that_cannot_be_written_says_so_and_nothing_else(
+    collect: Callable[..., Collector], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.replace", lambda *given: (_ for _ in ()).throw(OSError("disk full")))
+    collector = collect(PLAN, 9)
+    assert collector.path is None and list(tmp_path.iterdir()) == []
+    assert [note.partition(" (")[0] for note in collector.notes] == [
+        "The recording of other could not be written",
+        f"{tmp_path}: the recording could not be written",
+    ]

@@ -198,6 +198,18 @@ def test_the_program_can_import_a_torch_whose_steps_cannot_be_followed(
     assert consequence.startswith("No step was seen")
 
 
+@pytest.mark.parametrize("name", ["_lazy_call", "_tls"])
+def test_nothing_is_recorded_where_the_first_use_of_cuda_goes_unseen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delattr(torch.cuda, name)
+    collector = Collector(FileNames(tmp_path), Plan(), Paths(tmp_path))
+    collector.open()
+    collector.close()
+    assert collector.path is None
+    assert collector.notes[0].startswith("Waits cannot be counted in this PyTorch (") and name in collector.notes[0]
+
+
 def test_waits_are_neither_counted_nor_guarded_without_the_sync_debug_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     for path in SYNC_DEBUG_MODE:
         monkeypatch.delattr(f"torch.{path}", raising=False)

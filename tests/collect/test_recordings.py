@@ -83,7 +83,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Process:
 def test_a_state_is_written_where_no_window_was_recorded_and_replaced_by_the_next(process: Process) -> None:
     assert process.recordings.path is None
     process.write_state()
-    counted_only: Any = {"phase": None, "events": [], "steps": 0, "main": True}
+    counted_only: dict[str, Any] = {"phase": None, "events": [], "steps": 0, "main": True}
     assert process.files == {"trace.json.gz": counted_only}
     assert (process.recordings.path, process.recordings.phases) == (process.folder / "trace.json.gz", ())
     before = process.time_in("trace.json.gz")

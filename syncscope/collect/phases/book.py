@@ -172,10 +172,12 @@ class PhaseBook:
         phase.steps += 1
         if phase.kind == "train":
             self._judge_nested(phase)
+        ended = self._now
         try:
             self._listener.stepped(phase)
         finally:
             phase.intruded = False
+            phase.step_ns -= time.perf_counter_ns() - ended  # what the listener does is no part of the next step
 
     def _judge_nested(self, train: Phase) -> None:
         """Fold loops inside of each step of ``train`` that call little; mark those that call much."""

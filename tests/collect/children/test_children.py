@@ -93,7 +93,8 @@ def test_a_process_without_cuda_loads_next_to_nothing_of_ours(folder: Path) -> N
         "import sys, torch; print(sorted(n for n in sys.modules if n.startswith('syncscope')), 'typing' in sys.modules)"
     )
     done = record(folder, TRAINING + f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])\n")
-    ours = ["", ".collect", ".collect.children", ".collect.children.startup", ".collect.imports"]
+    startup = [".collect.children", ".collect.children.startup", ".collect.environment", ".collect.imports"]
+    ours = ["", ".collect", *startup]
     assert done.stdout == f"{[f'syncscope{name}' for name in ours]} False\n"
 
 

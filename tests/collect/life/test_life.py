@@ -50,7 +50,7 @@ def test_a_program_lives_as_it_does_alone(tmp_path: Path, name: str) -> None:
     assert without_ours(found) == expected
     if name not in ENDS_WITHOUT_US:
         traces = sorted((tmp_path / "ours" / "out").glob("*.json.gz"))
-        assert traces and all(map(is_whole, traces))
+        assert traces and all(map(is_whole, traces)) and all(map(is_counted, traces))
         assert len(re.findall(r"^syncscope: wrote .*out/: trace", found.stderr, re.M)) == (name != "closes_stderr")
 
 
@@ -61,6 +61,12 @@ def takes_options(name: str) -> bool:
 def is_whole(trace: Path) -> bool:
     """Whether the trace is there and can be read; what was written is whole or absent."""
     return trace.exists() and "syncscope" in json.loads(gzip.decompress(trace.read_bytes()))
+
+
+def is_counted(trace: Path) -> bool:
+    """Whether the run was counted, and the steps of its training are known."""
+    run = json.loads(gzip.decompress(trace.read_bytes()))["syncscope"]["run"]
+    return bool(run["counted"]) and any(phase["kind"] == "train" and phase["steps"] for phase in run["phases"])
 
 
 @pytest.mark.parametrize("name", ["prints", "raises_in_a_step", "terminated", "forks", "exit_handlers"])

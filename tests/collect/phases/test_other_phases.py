@@ -35,6 +35,30 @@ def test_several_calls_for_one_batch_are_one_step(run: Any) -> None:
     assert run.steps == {"evaluate": 6}
 
 
+def test_the_first_length_is_that_of_one_step(run: Any) -> None:
+    net = model().eval()
+    for _ in range(6):
+        net(X)
+    phase = run.phase("evaluate")
+    assert phase.steps == 6
+    assert len(phase.lengths._kept) == 4  # between the calls, from the second on
+
+
+def test_what_is_done_between_two_steps_is_no_part_of_their_lengths(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    def stepped(phase: Any) -> None:
+        time.sleep(0.05)
+        run.tracker.settle()
+        time.sleep(0.05)
+
+    monkeypatch.setattr(run, "stepped", stepped)
+    net = model().eval()
+    for _ in range(6):
+        net(X)
+    assert 0 < min(run.phase("evaluate").lengths._kept) <= max(run.phase("evaluate").lengths._kept) < 50e6
+
+
 def test_generation_alone_counts_tokens(run: Any) -> None:
     net = model().eval()
 

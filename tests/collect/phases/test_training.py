@@ -232,6 +232,17 @@ def test_training_without_an_optimizer_counts_calls_after_a_while(run: Any) -> N
     assert run.steps == {"train": PATIENCE + 9}
 
 
+def test_training_without_an_optimizer_counts_the_batches_of_its_loader(run: Any) -> None:
+    net = model()
+    for x in loader(PATIENCE + 9):
+        for part in (x, -x):
+            net(part).sum().backward()
+        for parameter in net.parameters():
+            parameter.data -= 0.01 * parameter.grad
+    assert run.phase("train").source == "module"
+    assert run.steps == {"train": PATIENCE + 9}
+
+
 def test_an_optimizer_that_shows_up_late_counts_from_the_start(run: Any) -> None:
     net = model()
     optimizer = sgd(net)

@@ -12,4 +12,11 @@ mine = torch.cuda.synchronize
 training.train()
 torch.cuda.synchronize()
 warnings.warn("loud", UserWarning)
-print(torch.cuda.synchronize is mine, [entry[:2] for entry in warnings.filters][:2], sys.warnoptions)
+warnings.warn("Quiet", UserWarning)
+try:
+    warnings.warn("old", DeprecationWarning)
+except DeprecationWarning as error:
+    print("raised", error)
+# While it is recorded there is a filter that always shows some warnings.
+filters = [entry[:2] for entry in warnings.filters if entry[0] != "always"]
+print(torch.cuda.synchronize is mine, filters[:2], sys.warnoptions)

@@ -251,7 +251,6 @@ optim.optimizer = _module(
 )
 amp = _module("amp", GradScaler=GradScaler)
 compiler = _module("compiler", is_compiling=lambda: False)
-serialization = _module("serialization", save=save)
 GROUP = []
 
 
@@ -270,8 +269,7 @@ distributed = _module(
     get_world_size=lambda: GROUP[0][1],
 )
 utils = _module("utils")
-serialization = _module("serialization", save=lambda *args: None)
-save = serialization.save
+serialization = _module("serialization", save=save)
 utils.data = _module("utils.data")
 utils.data.dataloader = _module("utils.data.dataloader", _BaseDataLoaderIter=DataLoaderIterator)
 autograd = _module("autograd")
