@@ -1,6 +1,6 @@
-"""What counting every wait costs: ``python -m benchmarks.count`` on a machine with a GPU.
+"""What counting every wait and following the phases costs: ``python -m benchmarks.count`` on a machine with a GPU.
 
-Blocks of steps with counting on and off alternate in one process, in random order within each pair, so that both see
+Blocks of steps with all of it on and off alternate in one process, in random order within each pair, so that both see
 the same clock of the host. Printed for four loops: milliseconds a step without counting, the ratio of a pair (its
 median and the 95 % bootstrap interval of the median), of how many steps one is counted, and what the counter itself
 believes that it costs. Takes about a minute with 30 blocks.
@@ -14,38 +14,18 @@ import random
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
 from torch import nn
 
 from benchmarks.overhead import Step, device_bound, host_bound, interval, small_copies
-from syncscope.collect.count.counter import Counter
+from syncscope.collect.counting import RunCount
 from syncscope.collect.paths import Paths
-from syncscope.collect.sites.stacks import Stacks
-from syncscope.collect.sites.threads import Threads
-from syncscope.schema.counting import PhaseKind
 
 BLOCK_S = 0.25
-
-
-@dataclass
-class Loop:
-    """A phase that never changes, and the tracker that knows no other."""
-
-    number: int = 0
-    kind: PhaseKind = "train"
-    steps: int = 0
-
-    @property
-    def current(self) -> Loop:
-        return self
-
-    def at(self, frame: FrameType) -> Loop:
-        return self
 
 
 def rollout() -> Step:
@@ -95,38 +75,39 @@ def measure(make: Callable[[], Step], blocks: int, order: random.Random) -> dict
     step = make()
     timed(step, 5, nothing)
     steps = max(2, round(BLOCK_S / timed(step, 20, nothing)))
-    loop = Loop()
-    counter = Counter(torch, Stacks(Paths(Path.cwd())), Threads(), loop)
-
-    def counted() -> None:
-        loop.steps += 1
-        counter.stepped(loop)
-
+    count = RunCount(Paths(Path.cwd()), "benchmark", nothing)
+    count.open(torch)
+    counter, signals, tracker = count.counter, count.signals, count.tracker
+    assert counter is not None and signals is not None and tracker is not None, count.notes
     pairs: list[dict[str, float]] = []
-    counter.open()
     try:
-        timed(step, steps, counted)  # how dense the waits are
+        timed(step, steps, count.step)  # how dense the waits are
         for _ in range(blocks):
             pair = {}
             for mode in order.sample(["on", "off"], 2):
                 if mode == "on":
+                    signals.attach(torch)
                     counter.resume()
-                    pair["on"] = timed(step, steps, counted)
+                    timed(step, 3, count.step)
+                    pair["on"] = timed(step, steps, count.step)
                 else:
                     counter.suspend()
+                    signals.detach()
+                    timed(step, 3, nothing)
                     pair["off"] = timed(step, steps, nothing)
             pairs.append(pair)
-        own, one_in = counter.overhead_share, counter.one_in(loop)
+        phase = max(tracker.phases, key=lambda phase: phase.steps)
+        return {
+            "pairs": pairs,
+            "steps": steps,
+            "own": count.overhead_share,
+            "one_in": counter.one_in(phase),
+            "places": len(counter.waits()),
+            "prices": asdict(counter.prices),
+        }
     finally:
-        counter.close()
-    return {
-        "pairs": pairs,
-        "steps": steps,
-        "own": own,
-        "one_in": one_in,
-        "places": len(counter.waits()),
-        "prices": asdict(counter.prices),
-    }
+        signals.attach(torch)
+        count.close()
 
 
 def main() -> None:

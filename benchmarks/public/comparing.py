@@ -136,7 +136,8 @@ def counted_lines(recordings: Iterable[Recording]) -> dict[Line, float]:
             stack = recording.stacks[wait.stack]
             if wait.kind == "warning" and stack:
                 frame = recording.frames[stack[-1]]
-                count = wait.count if wait.estimate is None else wait.estimate
+                scaled = wait.count * recording.run.phases[wait.phase].one_in
+                count = scaled if wait.estimate is None else wait.estimate
                 lines[frame.file, frame.line or 0] += count + wait.before
     return dict(lines)
 

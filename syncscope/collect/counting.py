@@ -74,7 +74,7 @@ class RunCount:
         self._by_time = by_time
         self._keep_source = source
         self._torch: Any = None
-        self._signals: Signals | None = None
+        self.signals: Signals | None = None
         self._device: tuple[str, int | None] | None = None
         self._started_ns = self._began_ns = self._written_ns = 0
         self._ended_ns: int | None = None
@@ -121,18 +121,18 @@ class RunCount:
 
     def step(self) -> None:
         """The program said that a step ended."""
-        if self._signals is not None and self._ended_ns is None:
-            self._signals.user_step()
+        if self.signals is not None and self._ended_ns is None:
+            self.signals.user_step()
 
     def end_stretch(self) -> None:
         """A stretch of time is over, where steps are recorded by time."""
-        if self._signals is not None and self._ended_ns is None:
-            self._signals.tick()
+        if self.signals is not None and self._ended_ns is None:
+            self.signals.tick()
 
     @property
     def training_may_come(self) -> bool:
         """Whether the program has made an optimiser."""
-        return self._signals is not None and self._signals.optimizers_made
+        return self.signals is not None and self.signals.optimizers_made
 
     def recorded_run(self, *, complete: bool = False) -> RecordedRun:
         """What was counted so far. ``stack`` of a wait is an index into what ``stacks.resolve()`` returns then."""
@@ -225,9 +225,9 @@ class RunCount:
         try:
             self._started_ns, self._began_ns = time.time_ns(), time.perf_counter_ns()
             self.tracker = PhaseTracker(self, self._paths)
-            self._signals = Signals(self.tracker)
+            self.signals = Signals(self.tracker)
             if not self._by_time:
-                self._signals.attach(self._torch)
+                self.signals.attach(self._torch)
             if self._count:
                 counter = Counter(self._torch, self.stacks, self.threads, self.tracker)
                 counter.open()
@@ -250,16 +250,16 @@ class RunCount:
     def _detach(self) -> None:
         if self.counter is not None:
             self.counter.close()
-        if self._signals is not None:  # last: both replace the same methods of PyTorch
-            self._signals.detach()
-            if self._signals.failure:
-                self.notes.append(self._signals.failure)
+        if self.signals is not None:  # last: both replace the same methods of PyTorch
+            self.signals.detach()
+            if self.signals.failure:
+                self.notes.append(self.signals.failure)
 
     def leave_forked_child(self) -> None:
         """Take the hooks out of a forked child."""
-        if self._ended_ns is None and self._signals is not None:
+        if self._ended_ns is None and self.signals is not None:
             with contextlib.suppress(Exception):
-                self._signals.detach()
+                self.signals.detach()
 
     def _about_device(self) -> tuple[str, int | None]:
         if self._device is None:

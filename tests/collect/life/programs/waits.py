@@ -22,5 +22,6 @@ def train(steps, seconds):
 
 print("to stdout", flush=True)
 print("to stderr", file=sys.stderr, flush=True)
-train(int(sys.argv[1]), float(sys.argv[2]))
+steps, seconds = sys.argv[1:] or ("40", "0")
+train(int(steps), float(seconds))
 print("the end")
