@@ -176,8 +176,11 @@ class Collector:
         now = self._count.recording(complete=self._ended.is_set())
         run = structs.replace(now.run, stopped=self.stopped, process=self._process) if now.run else None
         if run is not None:
-            with_windows = {phase.number for phase in self._recordings.phases}
-            phases = (structs.replace(one, recorded=number in with_windows) for number, one in enumerate(run.phases))
+            steps = self._recordings.steps
+            phases = (
+                structs.replace(one, recorded=number in steps, recorded_steps=steps.get(number))
+                for number, one in enumerate(run.phases)
+            )
             run = structs.replace(run, phases=tuple(phases))
         rank, world = self.names.rank()
         return structs.replace(

@@ -50,6 +50,16 @@ class Recordings:
         """Those with windows."""
         return tuple(kept.phase for kept in self._all() if kept.phase is not None)
 
+    @property
+    def steps(self) -> dict[int, tuple[int, int]]:
+        """The first and the last recorded step of each phase with windows, by the phase's number."""
+        found = ((kept.phase, kept.recording.steps) for kept in self._all())
+        return {
+            phase.number: (steps.first, steps.first + len(steps.boundaries_ns) - 2)
+            for phase, steps in found
+            if phase is not None
+        }
+
     def keep(self, phase: Phase, exported: bytes, recording: Recording) -> None:
         """Write what the windows of ``phase`` recorded, in the place of what is there of it.
 

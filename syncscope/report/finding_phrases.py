@@ -47,10 +47,11 @@ def _cost_of_run(finding: Finding) -> list[str]:
     said after the last of each."""
     facts = []
     stall, saving = finding.run_stall_ms_per_step, finding.run_saving_ms_per_step
+    turn = "a step" if finding.run_steps is not None else ""  # before the first phase there are no steps
     if stall is not None:
-        facts.append(("a step", f"blocked {milliseconds(stall)}"))
+        facts.append((turn, f"blocked {milliseconds(stall)}"))
     if saving is not None:
-        facts.append(("a step", f"worth {milliseconds(saving)}"))
+        facts.append((turn, f"worth {milliseconds(saving)}"))
     if stall is None and finding.stall_ms_per_step is not None:
         facts.append(("a recorded step", f"blocked {milliseconds(finding.stall_ms_per_step)}"))
     if finding.exposed_ms_per_step is not None:
@@ -58,7 +59,8 @@ def _cost_of_run(finding: Finding) -> list[str]:
     if saving is None:
         facts += [("a recorded step", text) for text in describe_saving(finding)]
     following = [*(unit for unit, _ in facts), ""][1:]
-    return [text if unit == after else f"{text} {unit}" for (unit, text), after in zip(facts, following, strict=True)]
+    pairs = zip(facts, following, strict=True)
+    return [text if unit in (after, "") else f"{text} {unit}" for (unit, text), after in pairs]
 
 
 def describe_saving(finding: Finding) -> list[str]:

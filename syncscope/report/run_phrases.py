@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from syncscope.report.numbers import count, milliseconds, seconds
-from syncscope.report.runs import find_phase, main_phase, phase_of, windows_of
+from syncscope.report.runs import find_phase, main_phase, phase_of
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import TraceInfo
 from syncscope.schema.run import Phase, Run, StepTime
@@ -74,7 +74,7 @@ def describe_recorded(run: Run, phase: int) -> str:
     """The steps of a phase that windows recorded: ``16–38``, ``yes`` where they cannot be told, ``–`` for none."""
     if not run.phases[phase].recorded:
         return "–"
-    steps = windows_of(run, phase)
+    steps = run.phases[phase].recorded_steps
     if steps is None:
         return "yes"
     return f"{steps[0]}–{steps[1]}" if steps[0] < steps[1] else str(steps[0])

@@ -68,17 +68,3 @@ def main_phase(run: Run) -> Phase | None:
 def phase_of(finding: Finding, traces: Sequence[TraceInfo]) -> Phase | None:
     """The phase that a finding is in; ``None`` where its run was not looked at."""
     return find_phase(traces[finding.trace].run, finding.phase) if finding.trace < len(traces) else None
-
-
-def windows_of(run: Run, phase: int) -> tuple[int, int] | None:
-    """The first and the last step of a phase, from 0, in which its last windows were recorded."""
-    steps, found, before = 0, None, False
-    for stretch in run.stretches:
-        if stretch.phase != phase:
-            continue
-        if stretch.windows and stretch.steps:
-            first = found[0] if found is not None and before else steps
-            found = (first, steps + stretch.steps - 1)
-        before = stretch.windows
-        steps += stretch.steps
-    return found

@@ -51,6 +51,8 @@ class RecordedPhase(msgspec.Struct, frozen=True, kw_only=True):
     """The phase whose every step contains this one (generation in each step of a reinforcement learner)."""
     recorded: bool = False
     """Windows of it were recorded."""
+    recorded_steps: tuple[Number, Number] | None = None
+    """The first and the last step of its timed window, from 0."""
 
 
 class CountedWait(msgspec.Struct, frozen=True, kw_only=True):

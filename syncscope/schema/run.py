@@ -32,6 +32,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """Of a phase without steps, waits each time that the program entered it; ``None`` where nothing was counted."""
     recorded: bool
     """Windows of it were recorded."""
+    recorded_steps: tuple[int, int] | None = None
+    """The first and the last step of its timed window, from 0."""
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):

@@ -130,6 +130,7 @@ def _phase(run: RecordedRun, number: int) -> Phase:
         else StepTime(median=round(phase.median_ns * 1e-6, 6), p95=round(phase.p95_ns * 1e-6, 6)),
         waits_per_step=round(waits / among, 4) if known else None,
         recorded=phase.recorded,
+        recorded_steps=phase.recorded_steps,
     )
 
 

@@ -33,7 +33,7 @@ def phases(one_in: float = 1.0) -> tuple[Phase, ...]:
               step_ms=None, waits_per_step=None, recorded=False),
         Phase(name="train", kind="train", where="train.py:42 main", steps=412, counted_steps=int(412 / one_in),
               one_in=one_in, times=5, share=0.81, step_ms=StepTime(median=98.1, p95=140.0), waits_per_step=2.1,
-              recorded=True),
+              recorded=True, recorded_steps=(16, 38)),
         Phase(name="evaluate", kind="evaluate", where="train.py:77 estimate_loss", steps=80, counted_steps=80,
               one_in=1.0, times=4, share=0.12, step_ms=StepTime(median=88.5, p95=91.2), waits_per_step=3.0,
               recorded=False),

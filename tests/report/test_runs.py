@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from syncscope.report.notable import of_phase
-from syncscope.report.runs import group_processes, is_counted_only, main_phase, windows_of
+from syncscope.report.runs import group_processes, is_counted_only, main_phase
 from syncscope.report.trace_phrases import join_labels, label_by_file, label_processes
 from syncscope.schema.run import Stretch
 from tests.report import sample
@@ -32,19 +32,6 @@ def test_processes_without_a_rank_are_told_apart_by_what_they_did() -> None:
 
 def test_traces_whose_run_was_not_looked_at_belong_to_no_process() -> None:
     assert group_processes([sample.trace_info()]) == []
-
-
-def test_the_windows_of_a_phase_are_its_last_ones() -> None:
-    early, steady = stretch(TRAIN, 3, windows=True), stretch(TRAIN, 5, windows=True)
-    other = stretch(EVALUATE, 20, windows=True)
-    made = run(stretches=(stretch(TRAIN, 9), early, stretch(TRAIN, 4), other, steady, steady, stretch(TRAIN, 1)))
-    assert windows_of(made, TRAIN) == (16, 25)
-    assert windows_of(made, EVALUATE) == (0, 19)
-    assert windows_of(run(stretches=(stretch(TRAIN, 9),)), TRAIN) is None
-
-
-def test_windows_in_which_no_step_ended_tell_no_steps() -> None:
-    assert windows_of(run(stretches=(stretch(TRAIN, 0, windows=True),)), TRAIN) is None
 
 
 def test_the_main_phase_is_training_else_the_longest_with_steps() -> None:
