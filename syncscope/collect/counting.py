@@ -35,6 +35,9 @@ TICK_SECONDS = 0.5
 MOST_SHARE = 0.002
 """Of the time may go into states and ticks."""
 
+FOLLOWING_NS = 2_000
+"""What following the phases costs a step with one outermost call of a module: see ``benchmarks/phases.py``."""
+
 Value = TypeVar("Value")
 
 
@@ -91,7 +94,9 @@ class RunCount:
         """What counting cost so far, by its own measure, as a share of the time."""
         if self.counter is None:
             return None
-        return (self.counter.overhead_share or 0.0) + self._background.busy_ns / max(self._time_ns(), 1)
+        steps = sum(phase.steps for phase in self.tracker.phases) if self.tracker is not None else 0
+        beside = self._background.busy_ns + steps * FOLLOWING_NS
+        return (self.counter.overhead_share or 0.0) + beside / max(self._time_ns(), 1)
 
     def open(self, torch: Any) -> None:
         """Count from the first use of CUDA on, or from now on where the program has used it."""

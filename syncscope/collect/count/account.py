@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CAP = 0.008
+CAP = 0.007
 """The share of the time that counting takes at most, all phases together."""
 
-GRACE_NS = 10_000_000
+GRACE_NS = 5_000_000
 """What the begin of the run may cost beyond it."""
 
 CREDIT_NS = 50_000_000
