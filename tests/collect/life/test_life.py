@@ -11,10 +11,12 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from syncscope.analysis.analyze import analyze
 from tests.collect.life.runner import (
     HERE,
     Place,
@@ -168,3 +170,23 @@ def test_a_watched_block_lives_as_it_does_alone(tmp_path: Path, name: str, how: 
     under = str(HERE / "under.py")
     expected = alone(tmp_path / "alone", PLACE, under, "nothing", f"{name}.py")
     assert alone(tmp_path / "ours", PLACE, under, how, f"{name}.py") == expected
+
+
+@pytest.mark.slow
+def test_a_killed_program_leaves_what_was_counted_until_at_most_ten_seconds_before(tmp_path: Path) -> None:
+    folder = tmp_path / "ours"
+    prepare(folder)
+    process = start(folder, [*PLACE.command(), "--warmup", "100000", "waits.py", "100000", "0.01"], PLACE)
+    began, trace = time.monotonic(), folder / "out" / "trace.json.gz"
+    while time.monotonic() - began < 25 and not (trace.exists() and time.monotonic() - began > 14):
+        time.sleep(0.1)
+    age = time.time() - trace.stat().st_mtime
+    process.kill()
+    found = finish(process, folder)
+    assert found.status == -signal.SIGKILL and age <= 10.5
+    assert is_whole(trace)
+    report = analyze(trace)
+    run = report.traces[0].run
+    assert run is not None and not run.complete and run.seconds > 2
+    (read,) = [one for one in report.findings if one.site and one.site.expression == "loss.tolist()"]
+    assert read.site_source == "count" and read.run_per_step == 1.0 and (read.occurrences or 0) > 100
