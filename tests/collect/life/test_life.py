@@ -189,4 +189,5 @@ def test_a_killed_program_leaves_what_was_counted_until_at_most_ten_seconds_befo
     run = report.traces[0].run
     assert run is not None and not run.complete and run.seconds > 2
     (read,) = [one for one in report.findings if one.site and one.site.expression == "loss.tolist()"]
-    assert read.site_source == "count" and read.run_per_step == 1.0 and (read.occurrences or 0) > 100
+    assert read.site_source == "count" and (read.occurrences or 0) > 100
+    assert read.run_per_step == pytest.approx(1.0, abs=0.01)  # the step under way is not over
