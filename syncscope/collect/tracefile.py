@@ -23,7 +23,7 @@ from syncscope.trace.writing import write_atomically
 COMPRESSION = 2
 """isal's middle level: about zlib's level 4 at several times its speed."""
 
-NO_EVENTS = b'{"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": []}'
+NO_EVENTS = b'{"schemaVersion": 1, "traceEvents": []}'
 """The export of a recording without a window."""
 
 PIECE = 1 << 20

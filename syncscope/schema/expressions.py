@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
+TO_HOST = frozenset({"item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__"})
+"""Names of calls that copy from the device to the host."""
+
 
 @lru_cache(maxsize=4096)
 def parse_expression(text: str | None) -> ast.expr | None:

@@ -15,7 +15,7 @@ from syncscope.collect.live.open_blocks import OpenBlocks
 from syncscope.collect.patching import Patches
 from syncscope.collect.sites.stacks import Expressions, Position, positions
 from syncscope.collect.sites.sync_debug import sync_debug_mode
-from syncscope.schema.expressions import called_name
+from syncscope.schema.expressions import TO_HOST, called_name
 
 Action = Literal["raise", "warn", "log"]
 Direction = Literal["device-to-host", "host-to-device", "unknown"]
@@ -31,7 +31,6 @@ class SyncWarning(UserWarning):
     """The guarded code waited for the device."""
 
 
-_TO_HOST = {"item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__"}
 _FIX = "Keep the value on the device."
 
 
@@ -103,7 +102,7 @@ def direction_of(name: str) -> Direction:
     """The direction in which a waiting call copied, from its name; ``unknown`` where the name does not show it."""
     if name in ("to", "cuda", "copy_"):
         return copy_direction()
-    return "device-to-host" if name in _TO_HOST else "unknown"
+    return "device-to-host" if name in TO_HOST else "unknown"
 
 
 _current_copy = threading.local()

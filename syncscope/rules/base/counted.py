@@ -12,7 +12,7 @@ import msgspec
 from syncscope.rules.base.groups import key_of, to_ms
 from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import RecordedPhase
-from syncscope.schema.expressions import called_name
+from syncscope.schema.expressions import TO_HOST, called_name
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collective_waits import strip_collective
@@ -279,6 +279,8 @@ def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
     if wait.direction is not None:
         yield wait.direction
         yield "pageable" if wait.pageable else "pinned"
+    elif line.place.site is not None and called_name(line.place.site.expression) in TO_HOST:
+        yield "DtoH"
 
 
 def _message(line: CountedLine, finding: Finding) -> str:

@@ -130,7 +130,9 @@ def _refuse_without_device(contents: Contents, path: str) -> None:
 def _base(document: Document, frames: _Frames, warnings: list[str]) -> int:
     """The base of the file's times in ns since the epoch, 0 where the times are absolute (torch ≤ 2.3)."""
     base = integer(document.base_ns, 0)
-    first = min((int(table["ts"].iloc[0]) for table in frames.all() if len(table)), default=0)
+    first = min((int(table["ts"].iloc[0]) for table in frames.all() if len(table)), default=None)
+    if first is None:  # only what was counted over a run
+        return 0
     if first >= _YEAR_1973_NS:
         return 0
     if not 0 < base < _END_OF_TIME_NS:
