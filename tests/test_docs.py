@@ -12,12 +12,15 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from fixtures.labels import MODES, Label, labels_of, recordings, score_report
 from syncscope import rules
 from syncscope.analysis.analyze import analyze
+from syncscope.report import text
 from syncscope.schema.counting import PhaseKind
 from syncscope.schema.run import Run
+from tests.report import sample_run
 
 ROOT = Path(__file__).parent.parent
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -53,6 +56,14 @@ def test_the_run_of_the_page_on_recording_is_one_of_a_report() -> None:
     run = msgspec.json.decode(shown, type=Run)
     assert json.loads(shown) == json.loads(msgspec.json.encode(run))
     assert sum(phase.share for phase in run.phases) == pytest.approx(1)
+
+
+def test_the_output_of_the_page_on_recording_is_what_a_terminal_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (example,) = blocks(RECORDING, "text")
+    buffer = io.StringIO()
+    text.render(sample_run.of_fixture(), Console(file=buffer, width=100, color_system=None))
+    assert example in "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
 def test_the_page_on_recording_lists_every_phase() -> None:

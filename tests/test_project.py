@@ -106,8 +106,7 @@ def test_the_newest_entry_of_the_changelog_is_this_version() -> None:
 
 def documented_commands() -> list[list[str]]:
     """The words of every ``syncscope …`` line in the documentation's blocks."""
-    files = (ROOT / "README.md", *(ROOT / "docs" / name for name in ("ci.md", "hta.md", "many-ranks.md", "watch.md")))
-    texts = [path.read_text(encoding="utf-8") for path in files]
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))]
     blocks = [block for text in texts for block in re.findall(r"```(?:sh|console)\n(.*?)```", text, re.DOTALL)]
     lines = [line.partition("#")[0] for block in blocks for line in block.splitlines()]
     found = [
@@ -122,6 +121,8 @@ def test_documented_commands_have_the_options_they_name(words: list[str]) -> Non
     command: Any = typer.main.get_command(app).commands[words[0]]  # type: ignore[attr-defined]
     known = {option for parameter in command.params for option in parameter.opts}
     script = next((number for number, word in enumerate(words) if word.endswith(".py")), len(words))
+    if "-m" in words[:script]:
+        script = words.index("-m") + 1
     assert {word for word in words[:script] if word.startswith("-")} <= known
 
 
@@ -136,10 +137,15 @@ def test_the_documented_layers_are_those_of_the_import_contract() -> None:
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:
-    guides = (
-        ROOT / "docs" / name
-        for name in ("architecture.md", "ci.md", "hta.md", "many-ranks.md", "tables.md", "watch.md")
-    )
-    for file in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *guides):
-        for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", file.read_text(encoding="utf-8")):
-            assert (file.parent / target).exists(), f"{file.name}: {target}"
+    others = (ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "public" / "README.md")
+    for file in (ROOT / "README.md", *others, *sorted((ROOT / "docs").glob("*.md"))):
+        for target, anchor in re.findall(r"\]\((?!https?://)([^)#]*)#?([^)]*)\)", file.read_text(encoding="utf-8")):
+            page = file.parent / target if target else file
+            assert page.exists(), f"{file.name}: {target}"
+            assert not anchor or anchor in anchors_of(page), f"{file.name}: {target}#{anchor}"
+
+
+def anchors_of(page: Path) -> set[str]:
+    """What GitHub calls the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

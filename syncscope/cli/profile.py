@@ -51,13 +51,15 @@ def profile(
         typer.Option(min=0.01, metavar="S", help="Record windows of S seconds instead of steps."),
     ] = None,
     profile_at: Annotated[
-        int, typer.Option("--profile-at", metavar="STEP", min=0, help="Begin the windows at this step, not before.")
+        int, typer.Option("--profile-at", metavar="STEP", min=0, help="Begin the windows of a phase at this step.")
     ] = 0,
     phase: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Record only this phase: a kind (train, evaluate, …), name or function."),
+        typer.Option(metavar="NAME", help="Record windows of this phase only: a kind (train, …), name or function."),
     ] = None,
-    stop: Annotated[bool, typer.Option("--stop", help="End the program once training is recorded.")] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="End the program once training, or else its main phase, is recorded.")
+    ] = False,
     count: Annotated[bool, typer.Option("--count/--no-count", help="Count the waits of the whole run, too.")] = True,
     source: Annotated[bool, typer.Option("--source/--no-source", help="Keep source lines in the recording.")] = True,
     children: Annotated[

@@ -55,7 +55,7 @@ def watch(
 ) -> None:
     """Run a program and count where it waits for the GPU, from its first step to its last.
 
-    No profiler runs, and counting takes at most 1 % of the time. On a terminal one line shows how it goes.
+    No profiler runs, and counting is held to 1 % of the time. On a terminal one line shows how it goes.
 
     Options after the script's name belong to the script. Its output and exit status stay its own.
 
