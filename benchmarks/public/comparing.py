@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -72,7 +73,7 @@ class Compared:
 
 def parts(file: str) -> tuple[str, ...]:
     """The components of a path, without what stands for the folder of a library."""
-    file = file.replace("\\", "/")
+    file = re.sub(r"^.*/ipykernel_\d+/", "<notebook>/", file.replace("\\", "/"))
     for folder in ("<site-packages>/", "<python>/", "<torchinductor>/", "site-packages/"):
         file = file.split(folder, 1)[-1] if folder in file else file
     return tuple(part for part in file.split("/") if part)

@@ -141,7 +141,7 @@ PROGRAMS = (
             "main_dino.py --arch vit_tiny --data_path {data}/imagefolder/train --output_dir . --epochs 1"
             " --batch_size_per_gpu 16 --local_crops_number 4 --num_workers 4 --warmup_epochs 0"),
     # Detection
-    Program("torchvision-detection", "detection: training, evaluation", "chanwutk/vision_references",
+    Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
             " -b 4 --lr 0.001", folder="references/detection"),
     Program("torchvision-segmentation", "segmentation: training, evaluation", "chanwutk/vision_references",
