@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
+from syncscope import __version__
 from syncscope.collect.background import Background
 from syncscope.collect.count.counter import Counter
 from syncscope.collect.environment import VARIABLE
@@ -22,7 +23,6 @@ from syncscope.collect.phases.book import Listener
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.phases.tracker import PhaseTracker
-from syncscope.collect.process import version
 from syncscope.collect.sites.sources import source_lines
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
@@ -164,7 +164,7 @@ class RunCount:
         device, engines = self._about_device()
         return Recording(
             format=FORMAT,
-            version=version(),
+            version=__version__,
             torch=str(self._torch.__version__),
             python=platform.python_version(),
             device=device,
