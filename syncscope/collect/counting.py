@@ -33,7 +33,7 @@ STATE_SECONDS = 8.0
 """Between two states on disk. With the time to write one, the last state is at most 10 s old."""
 TICK_SECONDS = 0.5
 MOST_SHARE = 0.002
-"""Of the time may go into states and ticks."""
+"""Of the time may go into states and ticks, and as much into what is said meanwhile."""
 
 Value = TypeVar("Value")
 
@@ -42,9 +42,8 @@ class RunCount:
     """Counts this process from its first use of CUDA on.
 
     ``count=False`` tells phases and steps apart, and counts no wait. ``by_time`` follows no steps: ``end_stretch`` ends
-    them. ``write()`` is called about every
-    ``STATE_SECONDS``, on a thread of ours, to keep what was counted so far. In a forked child nothing is counted or
-    written. It passes on what the phase tracker says to ``listener``.
+    them. ``write()`` is called about every ``STATE_SECONDS``, on a thread of ours, to keep what was counted so far. In
+    a forked child nothing is counted or written. It passes on what the phase tracker says to ``listener``.
     """
 
     def __init__(

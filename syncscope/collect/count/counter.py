@@ -226,11 +226,6 @@ class Counter:
         here = 0 if self._suspended or not self._opened else phase.steps - state.since
         return state.counted_steps + max(here, 0) * state.sampling.on
 
-    def counts_every_step(self, phase: Phase) -> bool:
-        """Whether no step of ``phase`` is left out now, so that counting costs next to nothing in it."""
-        state = self.tally.phases.get(phase.number)
-        return state is None or (state.sampling.one_in == 1 and not self._paused)
-
     def one_in(self, phase: Phase) -> float:
         """One step of ``phase`` in so many was counted. Where counting stopped inside steps: the time instead."""
         state, counted = self.tally.phases.get(phase.number), self.counted_steps(phase)

@@ -250,13 +250,6 @@ class Tally:
         for key, place in folded.called.items():
             kept.called.setdefault(key, Place(*key, step)).add(place)
 
-    def forget(self, phase: Phase) -> PhaseTally | None:
-        """Forget what was counted in ``phase``. Returns it."""
-        tally = self.phases.pop(phase.number, None)
-        if tally is not None:
-            self._kept -= len(tally.places)
-        return tally
-
     def add_event(self, state: PhaseTally, event: SiteEvent, step: int, thread: str | None) -> None:
         places: dict[Any, Place] = state.warned if event.kind == "warning" else state.called
         key: Any = event.stack if event.kind == "warning" else (event.name, event.stack, None)
