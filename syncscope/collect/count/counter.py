@@ -238,6 +238,11 @@ class Counter:
         return max(by_steps, by_time, 1.0)
 
     @property
+    def failure(self) -> str:
+        """Why some waits are missing; empty where none is."""
+        return self.tally.failure
+
+    @property
     def dropped(self) -> int:
         """Waits at further places, once there were too many to keep."""
         return self.tally.dropped
@@ -331,7 +336,7 @@ class Counter:
 
     def _switch(self, on: bool) -> None:
         account = self._account
-        if account.on == on or not self._opened:
+        if account.on == on or not self._opened or (on and self._suspended):  # by another thread, meanwhile
             return
         account.on = on
         account.cost_ns += account.prices.switch / 2

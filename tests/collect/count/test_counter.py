@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import os
 import random
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -231,6 +233,41 @@ def test_dense_steps_after_hours_of_rare_waits_cannot_spend_what_was_saved() -> 
             run.now += 13_000
             wait()
         assert run.now - begin < 500 * MS
+
+
+def test_an_error_of_ours_reaches_no_operator_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(frame: object) -> Any:
+        raise ValueError("ours")
+
+    with running() as run:
+        run.enter(Phase(1))
+        monkeypatch.setattr(run.tracker, "at", fail)
+        read()
+        assert run.torch.Tensor(True).coalesce() is not None
+        assert run.torch.Tensor().to("cuda", non_blocking=True).is_cuda
+        run.torch.cuda.Event().synchronize()
+        assert run.counter.waits() == ()
+        assert run.counter.failure == "Some waits could not be counted (ValueError: ours)."
+
+
+def test_a_thread_of_c_is_not_listed_because_it_waits() -> None:
+    before = threading.active_count()
+    with running() as run:
+        _thread.start_new_thread(read, ())
+        deadline = time.monotonic() + 20
+        while not run.counter.waits() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert only(run).thread is None and threading.active_count() == before
+
+
+def test_counting_does_not_go_on_in_a_window_whatever_another_thread_finds() -> None:
+    with running() as run:
+        run.enter(Phase(1))
+        run.counter.suspend()
+        run.counter._apply(run.counter._state)  # a tick that began before the window
+        assert not run.counting and not wrapped(run)
+        run.counter.resume()
+        assert run.counting and wrapped(run)
 
 
 def test_a_window_hands_its_events_over_and_nothing_is_counted_twice() -> None:
