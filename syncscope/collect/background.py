@@ -30,9 +30,14 @@ class Background:
         self._pid = os.getpid()
 
     def open(self) -> None:
+        """Raises ``RuntimeError`` where there can be no more threads."""
         self._asleep.acquire()
         self._running.acquire()
-        _thread.start_new_thread(self._run, ())
+        try:
+            _thread.start_new_thread(self._run, ())
+        except RuntimeError:
+            self._running.release()
+            raise
 
     def close(self, patience: float = 5) -> None:
         """End the thread, and wait for work that it is in, but no longer than ``patience`` seconds."""

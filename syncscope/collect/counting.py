@@ -109,14 +109,14 @@ class RunCount:
         if os.getpid() != self._pid or self._ended_ns is not None:
             return
         self._ended_ns = time.perf_counter_ns()
-        if self.began:
-            if self.tracker is not None:
-                self.tracker.settle(self._ended_ns)
-            if self._device is not None:
-                self.sharing.sample()
-                self.sharing.close()
-            self._detach()
-            self._background.close()
+        if not self.began:
+            return
+        parts = (self._settle, self._detach_counter, self._detach_signals, self._background.close, self._leave_device)
+        for part in parts:
+            try:
+                part()
+            except Exception as error:  # the others all the same
+                self.notes.append(f"Not all could be ended as planned ({type(error).__name__}: {error}).")
 
     def step(self) -> None:
         """The program said that a step ended."""
@@ -235,7 +235,10 @@ class RunCount:
             self.notes.append(f"The run is not counted ({type(error).__name__}: {error}).")
         _leave_forked_children(self)
         self._written_ns = self._began_ns
-        self._background.open()
+        try:
+            self._background.open()
+        except RuntimeError as error:
+            self.notes.append(f"Nothing was written before the end of the program ({error}).")
 
     def _tick(self) -> None:
         if self._ended_ns is not None or not self.began:
@@ -246,13 +249,26 @@ class RunCount:
             self._written_ns = time.perf_counter_ns()
             self._write()
 
-    def _detach(self) -> None:
+    def _settle(self) -> None:
+        if self.tracker is not None:
+            self.tracker.settle(self._ended_ns)
+
+    def _detach_counter(self) -> None:
         if self.counter is not None:
             self.counter.close()
-        if self.signals is not None:  # last: both replace the same methods of PyTorch
+            if self.counter.failure:
+                self.notes.append(self.counter.failure)
+
+    def _detach_signals(self) -> None:
+        if self.signals is not None:  # after the counter: both replace the same methods of PyTorch
             self.signals.detach()
             if self.signals.failure:
                 self.notes.append(self.signals.failure)
+
+    def _leave_device(self) -> None:
+        if self._device is not None:
+            self.sharing.sample()
+            self.sharing.close()
 
     def leave_forked_child(self) -> None:
         """Take the hooks out of a forked child."""

@@ -17,6 +17,7 @@ import pytest
 
 from syncscope.collect import windows
 from syncscope.collect.collector import Collector
+from syncscope.collect.count.counter import Counter
 from syncscope.collect.files import FileNames
 from syncscope.collect.paths import Paths
 from syncscope.collect.plan import Plan
@@ -217,3 +218,31 @@ def test_a_recording_that_cannot_be_written_says_so_and_nothing_else(
         "The recording of other could not be written",
         f"{tmp_path}: the recording could not be written",
     ]
+
+
+def test_a_process_that_can_have_no_more_threads_goes_on(
+    collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("syncscope.collect.background._thread.start_new_thread", refuse)
+    collector = collect(PLAN, 9)
+    assert collector.path is not None
+    assert "Nothing was written before the end of the program (can't start new thread)." in collector.notes
+
+
+def test_one_part_that_does_not_end_keeps_no_other_from_ending(
+    collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = Counter.close
+
+    def fail(counter: Counter) -> None:
+        close(counter)
+        raise ValueError("ours")
+
+    monkeypatch.setattr(Counter, "close", fail)
+    collector = collect(PLAN, 9)
+    assert "Not all could be ended as planned (ValueError: ours)." in collector.notes
+    assert collector.path is not None and collector._count.signals is not None
+    assert not collector._count.signals._watching

@@ -138,7 +138,10 @@ class Watcher:
         self.count.close()
         if self.count.began:
             self.write_state()
-            self._examine(self.count.recorded_run(complete=True), export=True)
+            try:
+                self._examine(consistent(lambda: self.count.recorded_run(complete=True)), export=True)
+            except Exception as error:  # the program has ended well
+                self._notes.append(f"The last figures could not be said ({type(error).__name__}: {error}).")
             self._tell_of_new()
         if self._live is not None:
             self._live.close()
@@ -209,7 +212,10 @@ class Watcher:
             return
         self._torch_seen = True
         self.count.open(torch)
-        self._background.open()
+        try:
+            self._background.open()
+        except RuntimeError as error:
+            self._notes.append(f"Nothing was said before the end of the program ({error}).")
 
     def _want_report(self) -> None:
         self._wanted = True
