@@ -52,7 +52,7 @@ class Timer:
                     # An exception cannot leave a pending call made through ctypes: another thread sends it.
                     if isinstance(stop, SystemExit):
                         self._stop.set()
-                    raise_on_main_thread(type(stop))
+                    threading.Thread(target=_raise_later, args=(type(stop),), daemon=True).start()
             self._over.set()
             return 0
 
@@ -85,11 +85,11 @@ def _in_a_hook(frame: FrameType | None) -> bool:
 
 
 def raise_on_main_thread(kind: type[BaseException]) -> None:
-    """Raise ``kind`` on the main thread a moment later, as soon as that runs Python."""
+    """Raise ``kind`` on the main thread as soon as that runs Python. Called on another thread."""
+    main = ctypes.c_ulong(threading.main_thread().ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(kind))
 
-    def send() -> None:
-        time.sleep(0.05)
-        main = ctypes.c_ulong(threading.main_thread().ident or 0)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(kind))
 
-    threading.Thread(target=send, daemon=True).start()
+def _raise_later(kind: type[BaseException]) -> None:
+    time.sleep(0.05)  # the pending call returns meanwhile
+    raise_on_main_thread(kind)
