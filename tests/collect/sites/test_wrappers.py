@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from types import FrameType, SimpleNamespace
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -206,9 +206,15 @@ def test_only_the_calls_that_wait_can_be_wrapped_alone() -> None:
     assert log.modes == ["suspend", "resume"]
 
 
+class Compiled:
+    """A function of TorchScript."""
+
+    _name = "own::compiled"
+
+
 def test_operators_that_a_program_makes_anew_are_not_kept_for_ever() -> None:
     operators = OperatorFilter(torch)
-    made = [SimpleNamespace(_name="own::compiled") for _ in range(MOST_OPERATORS + 5)]
+    made = [Compiled() for _ in range(MOST_OPERATORS + 5)]
     gone = weakref.ref(made[0])
     assert not any(operators.look_up(operator) for operator in made)
     assert len(operators.known) <= MOST_OPERATORS
