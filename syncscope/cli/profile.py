@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncscope.cli.options import Module, Script
 from syncscope.cli.program import (
     NOTHING_RECORDED,
     die,
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 
 def profile(
-    script: Annotated[list[str] | None, typer.Argument(metavar="SCRIPT [ARGS]", show_default=False)] = None,
-    module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")] = None,
+    script: Script = None,
+    module: Module = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Folder to write to  [default: syncscope-SCRIPT]"),
