@@ -7,6 +7,7 @@ whole steps.
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 import time
@@ -206,7 +207,7 @@ class Windows:
     @property
     def _at_work(self) -> bool:
         """Whether the stage itself runs now: it can be closed only while a step of the program runs."""
-        return self._stage is not None and self._stage.gi_running
+        return self._stage is not None and inspect.getgeneratorstate(self._stage) == inspect.GEN_RUNNING
 
     def _plan_stages(self) -> list[Callable[[], Generator[None, None, None]]]:
         plan = self.plan

@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from syncscope.collect.count.counter import Counter
 from syncscope.collect.files import FileNames
 from syncscope.collect.paths import Paths
 from syncscope.collect.plan import Plan
+from syncscope.collect.sites.sync_debug import FILTER
 from syncscope.schema.recording import Recording
 from tests.builders import TraceBuilder, epoch_ns
 
@@ -119,7 +121,7 @@ def collect(tmp_path: Path, torch: Any, monkeypatch: pytest.MonkeyPatch) -> Call
         for _ in range(steps):
             collector.step()
         collector.close()
-        assert not torch.HOOKS
+        assert not torch.HOOKS and FILTER not in warnings.filters
         return collector
 
     return run
@@ -246,3 +248,30 @@ def test_one_part_that_does_not_end_keeps_no_other_from_ending(
     assert "Not all could be ended as planned (ValueError: ours)." in collector.notes
     assert collector.path is not None and collector._count.signals is not None
     assert not collector._count.signals._watching
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_that_overlap_in_a_program_that_uses_cuda_already_both_count_and_leave_nothing(
+    torch: Any, tmp_path: Path, order: tuple[int, int]
+) -> None:
+    torch.cuda.init()
+    owners = (torch.Tensor, torch.nn.Module, torch._C, torch, torch.cuda.Event)
+    before = [dict(vars(owner)) for owner in owners]
+    plan = Plan(warmup=99)
+    collectors = [Collector(FileNames(tmp_path / str(number)), plan, Paths(tmp_path)) for number in range(2)]
+    for collector in collectors:
+        collector.open()
+    for collector in (collectors[number] for number in order):
+        for each in collectors:
+            each.step()
+        collector.close()
+    assert [sum(phase.steps for phase in counted(one).phases) for one in collectors] == [
+        order.index(0) + 1,
+        order.index(1) + 1,
+    ]
+    assert [dict(vars(owner)) for owner in owners] == before
+    assert not torch.HOOKS and FILTER not in warnings.filters
+
+
+def counted(collector: Collector) -> Any:
+    return written(collector).run

@@ -238,7 +238,7 @@ def test_windows_that_give_way_again_and_again_say_so_once(run: Callable[..., Pr
         program.step(train)
         (take,) = program.schedule._takes.values()
         take.windows.recorded.notes.append("The program started a profiler of its own.")
-        take.windows.gave_way = True  # type: ignore[misc]
+        take.windows.gave_way = True
         take.windows.close("")
     assert program.schedule.notes == ["The program started a profiler of its own."]
 
