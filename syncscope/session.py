@@ -9,8 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from msgspec import structs
-
 from syncscope.collect.annotations import begin, end
 from syncscope.collect.children.announce import announced
 from syncscope.collect.children.presence import wait_for_others
@@ -116,7 +114,7 @@ def write_reports(folder: Path, run: str | None = None, ranks: int = 1) -> Repor
     Where a launcher started several ``ranks``, the one that finishes last does it. The others return ``None``.
     """
     from syncscope.analysis.analyze import analyze_files, choose_engine, find_traces
-    from syncscope.policy import ConfigError, apply, load_policy
+    from syncscope.policy.leniently import apply_leniently
     from syncscope.report import html
     from syncscope.trace.writing import write_atomically
 
@@ -129,10 +127,7 @@ def write_reports(folder: Path, run: str | None = None, ranks: int = 1) -> Repor
             return None
         traces = list(heads)
     report, pictures = analyze_files(find_traces(traces), choose_engine(), pictures=True)
-    try:
-        report = apply(report, load_policy(_working_folder(folder)))
-    except ConfigError as error:  # a recording gets its report despite a mistake in a comment
-        report = _with_warning(report, f"No expectation was applied: {error}")
+    report = apply_leniently(report, _working_folder(folder))
     write_atomically(folder / "report.json", [report.to_json().encode()])
     write_atomically(folder / "report.html", [html.render(report, pictures).encode()])
     return report
@@ -143,9 +138,3 @@ def _working_folder(otherwise: Path) -> Path:
         return Path.cwd()
     except FileNotFoundError:  # the program removed the folder that it ran in
         return otherwise
-
-
-def _with_warning(report: Report, warning: str) -> Report:
-    first, *others = report.traces
-    first = structs.replace(first, warnings=(*first.warnings, warning))
-    return structs.replace(report, traces=(first, *others))

@@ -16,6 +16,8 @@ Traces = Annotated[
         show_default=False,
     ),
 ]
+Script = Annotated[list[str] | None, typer.Argument(metavar="SCRIPT [ARGS]", show_default=False)]
+Module = Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")]
 Format = Annotated[
     Literal["text", "json", "sarif", "junit", "github", "markdown"] | None,
     typer.Option(

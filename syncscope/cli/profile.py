@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncscope.cli.options import Module, Script
 from syncscope.cli.program import (
     NOTHING_RECORDED,
     die,
@@ -22,17 +22,17 @@ from syncscope.cli.program import (
     shown,
     stem_of,
 )
+from syncscope.cli.summary import print_report
 
 if TYPE_CHECKING:
     from syncscope.collect.children.request import Request
     from syncscope.collect.collector import Collector
     from syncscope.collect.plan import Plan
-    from syncscope.schema.report import Report
 
 
 def profile(
-    script: Annotated[list[str] | None, typer.Argument(metavar="SCRIPT [ARGS]", show_default=False)] = None,
-    module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")] = None,
+    script: Script = None,
+    module: Module = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Folder to write to  [default: syncscope-SCRIPT]"),
@@ -163,22 +163,11 @@ def _summary(collector: Collector, request: Request, patience: float) -> bool:
         say(f"error: the reports could not be written ({type(error).__name__}: {error})")
         report = None
     if report is not None:
-        _print_report(report, folder, processes)
+        print_report(report, "the program is over, and this is what was recorded:")
+        traces = "trace.json.gz (opens in Perfetto)"
+        if processes > 1 or not (folder / "trace.json.gz").exists():
+            traces = f"traces of {processes} process{'es' if processes > 1 else ''} (trace*.json.gz, open in Perfetto)"
+        say(f"wrote {shown(folder)}/: {traces}, report.json, report.html")
     else:
         say(f"wrote {collector.path or folder}")
     return True
-
-
-def _print_report(report: Report, folder: Path, processes: int) -> None:
-    from rich.console import Console
-
-    from syncscope.report import text
-
-    if sys.__stderr__ is not None:
-        with contextlib.suppress(ValueError, OSError):
-            say("the program is over, and this is what was recorded:")
-            text.render(report, Console(file=sys.__stderr__, highlight=False, emoji=False, markup=False))
-    traces = "trace.json.gz (opens in Perfetto)"
-    if processes > 1 or not (folder / "trace.json.gz").exists():
-        traces = f"traces of {processes} process{'es' if processes > 1 else ''} (trace*.json.gz, open in Perfetto)"
-    say(f"wrote {shown(folder)}/: {traces}, report.json, report.html")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from syncscope.cli.errors import USAGE, CommandError
+from syncscope.cli.options import Module, Script
 from syncscope.cli.program import die, leave, loader, project_of, require_gpu, run, say, shown, stem_of
 from syncscope.cli.summary import print_report
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def watch(
-    script: Annotated[list[str] | None, typer.Argument(metavar="SCRIPT [ARGS]", show_default=False)] = None,
-    module: Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")] = None,
+    script: Script = None,
+    module: Module = None,
     output: Annotated[
         Path | None,
         typer.Option(

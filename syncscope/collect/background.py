@@ -8,18 +8,16 @@ import os
 import time
 from collections.abc import Callable
 
-MOST_SHARE = 0.005
-"""Of the time may go into the work: where it takes long, it comes less often."""
-
 
 class Background:
-    """Calls ``work`` every ``seconds`` until ``close``.
+    """Calls ``work`` every ``seconds`` until ``close``. Less often where it would take more than ``most_share`` of the
+    time.
 
     ``threading`` does not list the thread: a program may count its threads, and hooks are cheaper where there is one.
     A forked child has no such thread. ``work`` must not call ``threading.current_thread``, which would list it.
     """
 
-    def __init__(self, seconds: float, work: Callable[[], None], most_share: float = MOST_SHARE) -> None:
+    def __init__(self, seconds: float, work: Callable[[], None], most_share: float) -> None:
         self.busy_ns = 0
         """Processor time of the thread so far."""
         self._seconds = seconds
@@ -32,9 +30,14 @@ class Background:
         self._pid = os.getpid()
 
     def open(self) -> None:
+        """Raises ``RuntimeError`` where there can be no more threads."""
         self._asleep.acquire()
         self._running.acquire()
-        _thread.start_new_thread(self._run, ())
+        try:
+            _thread.start_new_thread(self._run, ())
+        except RuntimeError:
+            self._running.release()
+            raise
 
     def close(self, patience: float = 5) -> None:
         """End the thread, and wait for work that it is in, but no longer than ``patience`` seconds."""

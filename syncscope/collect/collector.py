@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
-from syncscope.collect.counting import RunCount
+from syncscope.collect.counting import RunCount, consistent
 from syncscope.collect.files import FileNames
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
@@ -83,7 +83,7 @@ class Collector:
                 self._count.close()
                 self._finish(self._schedule)
         self._ended.set()
-        if self.path is None and self._saw_nothing():
+        if self.path is None and consistent(self._saw_nothing):
             self.notes.append(self._why_nothing_was_recorded())
 
     def abandon(self) -> None:
@@ -95,6 +95,12 @@ class Collector:
         if os.getpid() != self._pid:
             return
         self._torch = torch
+        try:
+            self._begin(torch)
+        except Exception as error:  # the program's import must not fail
+            self._note(f"The program could not be recorded as planned ({type(error).__name__}: {error}).")
+
+    def _begin(self, torch: ModuleType) -> None:
         count = self._count
         self._schedule = count.listener = Schedule(
             self._plan, torch, count.stacks, count.threads, self._keep,
@@ -129,7 +135,7 @@ class Collector:
         for note in (*self._count.notes, *schedule.notes):
             self._note(note)
         try:
-            if not self._recordings.phases and self._saw_nothing():
+            if not self._recordings.phases and consistent(self._saw_nothing):
                 self._recordings.remove()
                 return
             self._recordings.write_state(self._count.recording)

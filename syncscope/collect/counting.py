@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
+from syncscope import __version__
 from syncscope.collect.background import Background
 from syncscope.collect.count.counter import Counter
 from syncscope.collect.environment import VARIABLE
@@ -22,7 +23,6 @@ from syncscope.collect.phases.book import Listener
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.phases.tracker import PhaseTracker
-from syncscope.collect.process import version
 from syncscope.collect.sites.sources import source_lines
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
@@ -33,7 +33,7 @@ STATE_SECONDS = 8.0
 """Between two states on disk. With the time to write one, the last state is at most 10 s old."""
 TICK_SECONDS = 0.5
 MOST_SHARE = 0.002
-"""Of the time may go into states and ticks."""
+"""Of the time may go into states and ticks, and as much into what is said meanwhile."""
 
 FOLLOWING_NS = 2_000
 """What following the phases costs a step with one outermost call of a module: see ``benchmarks/phases.py``."""
@@ -45,9 +45,8 @@ class RunCount:
     """Counts this process from its first use of CUDA on.
 
     ``count=False`` tells phases and steps apart, and counts no wait. ``by_time`` follows no steps: ``end_stretch`` ends
-    them. ``write()`` is called about every
-    ``STATE_SECONDS``, on a thread of ours, to keep what was counted so far. In a forked child nothing is counted or
-    written. It passes on what the phase tracker says to ``listener``.
+    them. ``write()`` is called about every ``STATE_SECONDS``, on a thread of ours, to keep what was counted so far. In
+    a forked child nothing is counted or written. It passes on what the phase tracker says to ``listener``.
     """
 
     def __init__(
@@ -115,14 +114,14 @@ class RunCount:
         if os.getpid() != self._pid or self._ended_ns is not None:
             return
         self._ended_ns = time.perf_counter_ns()
-        if self.began:
-            if self.tracker is not None:
-                self.tracker.settle(self._ended_ns)
-            if self._device is not None:
-                self.sharing.sample()
-                self.sharing.close()
-            self._detach()
-            self._background.close()
+        if not self.began:
+            return
+        parts = (self._settle, self._detach_counter, self._detach_signals, self._background.close, self._leave_device)
+        for part in parts:
+            try:
+                part()
+            except Exception as error:  # the others all the same
+                self.notes.append(f"Not all could be ended as planned ({type(error).__name__}: {error}).")
 
     def step(self) -> None:
         """The program said that a step ended."""
@@ -169,7 +168,7 @@ class RunCount:
         device, engines = self._about_device()
         return Recording(
             format=FORMAT,
-            version=version(),
+            version=__version__,
             torch=str(self._torch.__version__),
             python=platform.python_version(),
             device=device,
@@ -241,7 +240,10 @@ class RunCount:
             self.notes.append(f"The run is not counted ({type(error).__name__}: {error}).")
         _leave_forked_children(self)
         self._written_ns = self._began_ns
-        self._background.open()
+        try:
+            self._background.open()
+        except RuntimeError as error:
+            self.notes.append(f"Nothing was written before the end of the program ({error}).")
 
     def _tick(self) -> None:
         if self._ended_ns is not None or not self.began:
@@ -252,13 +254,26 @@ class RunCount:
             self._written_ns = time.perf_counter_ns()
             self._write()
 
-    def _detach(self) -> None:
+    def _settle(self) -> None:
+        if self.tracker is not None:
+            self.tracker.settle(self._ended_ns)
+
+    def _detach_counter(self) -> None:
         if self.counter is not None:
             self.counter.close()
-        if self.signals is not None:  # last: both replace the same methods of PyTorch
+            if self.counter.failure:
+                self.notes.append(self.counter.failure)
+
+    def _detach_signals(self) -> None:
+        if self.signals is not None:  # after the counter: both replace the same methods of PyTorch
             self.signals.detach()
             if self.signals.failure:
                 self.notes.append(self.signals.failure)
+
+    def _leave_device(self) -> None:
+        if self._device is not None:
+            self.sharing.sample()
+            self.sharing.close()
 
     def leave_forked_child(self) -> None:
         """Take the hooks out of a forked child."""

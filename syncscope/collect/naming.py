@@ -16,8 +16,9 @@ from syncscope.schema.counting import PhaseKind
 PATTERN = "trace*.json.gz"
 """Matches every name that ``file_name`` gives, and others."""
 
-_KINDS = "|".join(re.escape(kind.replace(" ", "-")) for kind in get_args(PhaseKind))
-_OURS = re.compile(rf"trace(?:\.rank\d+|\.process-\d+)?(?:\.(?:{_KINDS})[\w-]*)?\.json\.gz")
+_KINDS = "|".join(kind.replace(" ", "_") for kind in get_args(PhaseKind))
+_OURS = re.compile(rf"trace(?:\.rank\d+|\.process-\d+)?(?:\.(?:{_KINDS})\d*)?\.json\.gz", re.ASCII)
+"""With a ``Phase.slug``."""
 
 Rank = tuple[int | None, int | None]
 """A rank and the world size; both are ``None`` in a process that is no rank."""
@@ -36,11 +37,6 @@ def file_name(rank: int | None, world: int | None, process: int, slug: str | Non
     else:
         stem = "trace" if main else f"trace.process-{process}"
     return f"{stem}.{slug}.json.gz" if slug else f"{stem}.json.gz"
-
-
-def slug_of(phase: str) -> str:
-    """The name of a phase as a part of a file name: ``epoch-end``, ``evaluate-in-sanity_check``."""
-    return re.sub(r"[^\w]+", "-", phase, flags=re.ASCII).strip("-")
 
 
 def is_our_name(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -19,8 +20,7 @@ class Patches:
 
     def __init__(self, torch: Any = None) -> None:
         self._torch = torch
-        self._originals: list[tuple[Any, str, Any]] = []
-        self._replacements: list[Any] = []
+        self._made: list[_Replacement] = []
         self._out = False
 
     def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
@@ -36,38 +36,64 @@ class Patches:
                 setattr(replacement, attribute, getattr(original, attribute))
             except (AttributeError, TypeError):
                 continue
-        self._originals.append((owner, name, vars(owner).get(name, _MISSING)))
-        self._replacements.append(replacement)
+        made = _Replacement(owner, name, vars(owner).get(name, _MISSING), replacement)
+        self._made.append(made)
+        _open.append(made)
         setattr(owner, name, replacement)
 
     def restore(self) -> None:
-        """Undo every replacement, the latest first. Does nothing the second time."""
-        while self._originals:
-            owner, name, original = self._originals.pop()
-            self._replacements.pop()
-            if not self._out:
-                _put_back(owner, name, original)
+        """Undo every replacement, the latest first. Does nothing the second time.
+
+        A replacement of ours that came on top stays, and puts back what was there before this one.
+        """
+        while self._made:
+            made = self._made.pop()
+            _open.remove(made)
+            above = made.above()
+            if above is not None:
+                above.original = made.original
+            elif not self._out:
+                made.put_back()
 
     def take_out(self) -> None:
         """Put back what was there, until ``put_in``. What somebody replaced in the meantime stays as it is."""
         self._out = True
-        for (owner, name, original), replacement in zip(self._originals[::-1], self._replacements[::-1], strict=True):
-            if vars(owner).get(name) is replacement:
-                _put_back(owner, name, original)
+        for made in reversed(self._made):
+            if made.there is made.replacement:
+                made.put_back()
 
     def put_in(self) -> None:
         """Undo ``take_out``. What somebody replaced in the meantime stays as it is."""
         self._out = False
-        for (owner, name, original), replacement in zip(self._originals, self._replacements, strict=True):
-            if vars(owner).get(name, _MISSING) is original:
-                setattr(owner, name, replacement)
+        for made in self._made:
+            if made.there is made.original:
+                setattr(made.owner, made.name, made.replacement)
 
 
-def _put_back(owner: Any, name: str, original: Any) -> None:
-    if original is _MISSING:
-        delattr(owner, name)
-    else:
-        setattr(owner, name, original)
+@dataclass(eq=False, slots=True)
+class _Replacement:
+    owner: Any
+    name: str
+    original: Any
+    """``_MISSING`` where it was inherited."""
+    replacement: Any
+
+    @property
+    def there(self) -> Any:
+        return vars(self.owner).get(self.name, _MISSING)
+
+    def put_back(self) -> None:
+        if self.original is _MISSING:
+            delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, self.original)
+
+    def above(self) -> _Replacement | None:
+        """The one that replaced this one."""
+        return next((other for other in _open if other.original is self.replacement), None)
+
+
+_open: list[_Replacement] = []
 
 
 def skip_in_dynamo(torch: Any, function: Any) -> None:

@@ -100,8 +100,11 @@ class Recordings:
 
     def finish(self, rank: Callable[[Phase], float]) -> None:
         """Write the run into every file. Where no training was recorded, the phase with the highest ``rank`` gets the
-        main file."""
+        main file. Windows of what turned out to be a part of another phase are windows of no phase: they go."""
         with self._lock:
+            for kept in [kept for kept in self._others if kept.phase is not None and kept.phase.folded_into]:
+                self._others.remove(kept)
+                kept.file.path.unlink(missing_ok=True)
             if self._others and (self._main is None or self._main.phase is None):
                 first = max(self._others, key=lambda kept: rank(kept.phase) if kept.phase else 0.0)
                 self._others.remove(first)

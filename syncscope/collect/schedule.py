@@ -7,6 +7,7 @@ windows of the program are short ones, so that a short program has some too; the
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from syncscope.collect.phases.places import function_of
 from syncscope.collect.plan import Plan
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
+from syncscope.collect.timer import raise_on_main_thread
 from syncscope.collect.windows import Recorded, Windows
 from syncscope.schema.recording import SiteEvent
 
@@ -102,12 +104,14 @@ class Schedule:
         if take is not None and take.done_at is None and not self._must_wait(take):
             take.windows.boundary(phase.steps, intruded=phase.intruded)
         if self._plan.stop and self._may_stop():
-            self.stopped = True
+            first, self.stopped = not self.stopped, True
+            if first and threading.get_ident() != threading.main_thread().ident:
+                raise_on_main_thread(StopProgram)  # ours ends this thread only
             raise StopProgram(0)
 
     def changed(self, before: Phase, after: Phase) -> None:
         """The program went from one phase to another, maybe in the middle of a step."""
-        for take in self._recording():
+        for take in self._occupied():
             if not _is_part_of(after, take.phase):
                 take.windows.interrupt()
 
@@ -132,7 +136,7 @@ class Schedule:
                 take.windows.close(note)
 
     def _may_begin(self, phase: Phase) -> bool:
-        if phase.kind not in STEPPED_KINDS or phase.steps < self._plan.begin_at or self._recording():
+        if phase.kind not in STEPPED_KINDS or phase.steps < self._plan.begin_at or self._occupied():
             return False
         if self._plan.phase is not None:
             return self._plan.phase in (phase.kind, phase.name, function_of(phase))
@@ -157,9 +161,9 @@ class Schedule:
     def _finished(self, number: int) -> Callable[[Windows], None]:
         def on_finish(windows: Windows) -> None:
             take = self._takes[number]
-            recorded = windows.recorded
+            recorded, windows.recorded = windows.recorded, Recorded()  # megabytes, not to be kept
             if recorded.timed is None:
-                self.notes += [*recorded.notes, *([recorded.failure] if recorded.failure else [])]
+                self._note(*recorded.notes, *([recorded.failure] if recorded.failure else []))
             if recorded.failure is not None:
                 take.plans.clear()
             elif windows.gave_way and recorded.timed is None and not self._over:
@@ -173,8 +177,11 @@ class Schedule:
 
         return on_finish
 
-    def _recording(self) -> list[_Take]:
-        return [take for take in self._takes.values() if take.windows.recording]
+    def _note(self, *notes: str) -> None:
+        self.notes += [note for note in notes if note not in self.notes]
+
+    def _occupied(self) -> list[_Take]:
+        return [take for take in self._takes.values() if take.windows.occupied]
 
     def _must_wait(self, take: _Take) -> bool:
         """Whether the windows of another phase, of which this one may be a part, come first."""
@@ -182,7 +189,7 @@ class Schedule:
         around = self._takes.get(outer.number) if outer is not None else None
         if around is not None and around.done_at is None:
             return True
-        return any(other is not take for other in self._recording())
+        return any(other is not take for other in self._occupied())
 
     def _may_stop(self) -> bool:
         done = {number: take for number, take in self._takes.items() if take.done_at is not None}

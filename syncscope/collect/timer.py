@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 import time
@@ -10,10 +11,17 @@ import warnings
 from collections.abc import Callable
 from types import FrameType
 
-from syncscope.collect.sites import recorder, stacks, sync_debug, wrappers
+_HERE = os.path.dirname(__file__)
 
-HOOKS = frozenset(str(module.__file__) for module in (warnings, sync_debug, wrappers, recorder, stacks))
-"""Files of the code that records a wait once it is over."""
+HOOKS = (
+    str(warnings.__file__),
+    *(os.path.join(_HERE, folder, "") for folder in ("count", "phases", "sites")),
+    *(os.path.join(_HERE, f"{name}.py") for name in ("collector", "counting", "schedule", "windows", "profiler")),
+)
+"""Files and folders of the code that records and counts a wait once it is over, and of other work of ours."""
+
+AROUND = os.path.join(_HERE, "phases", "signals.py")
+"""Wraps whole calls of modules, in which a program may spend its life."""
 
 RETRY = 0.0005
 """Seconds until a tick is tried again that came while a wait was being recorded."""
@@ -22,7 +30,8 @@ RETRY = 0.0005
 class Timer:
     """Calls ``tick`` on the main thread, between two bytecodes of the program, ``seconds`` after the last tick ended.
 
-    It never ticks between a wait and its record: a window that ends there would miss the wait.
+    It never ticks between a wait and its record: a window that ends there would miss the wait. ``SystemExit`` and
+    ``KeyboardInterrupt`` in a tick reach the program.
     """
 
     def __init__(self, seconds: float, tick: Callable[[], None]) -> None:
@@ -37,10 +46,13 @@ class Timer:
             if not self._stop.is_set() and not self._postponed:
                 try:
                     tick()
-                except SystemExit as stop:
+                except Exception:  # ours
+                    pass
+                except BaseException as stop:
                     # An exception cannot leave a pending call made through ctypes: another thread sends it.
-                    self._stop.set()
-                    threading.Thread(target=_raise_on_main_thread, args=(type(stop),), daemon=True).start()
+                    if isinstance(stop, SystemExit):
+                        self._stop.set()
+                    threading.Thread(target=_raise_later, args=(type(stop),), daemon=True).start()
             self._over.set()
             return 0
 
@@ -65,14 +77,19 @@ class Timer:
 def _in_a_hook(frame: FrameType | None) -> bool:
     """Whether ``frame`` or one around it records a wait."""
     while frame is not None:
-        if frame.f_code.co_filename in HOOKS:
+        file = frame.f_code.co_filename
+        if file.startswith(HOOKS) and file != AROUND:
             return True
         frame = frame.f_back
     return False
 
 
-def _raise_on_main_thread(kind: type[BaseException]) -> None:
-    """Raise ``kind`` on the main thread, once the pending call has returned."""
-    time.sleep(0.05)
+def raise_on_main_thread(kind: type[BaseException]) -> None:
+    """Raise ``kind`` on the main thread as soon as that runs Python. Called on another thread."""
     main = ctypes.c_ulong(threading.main_thread().ident or 0)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(kind))
+
+
+def _raise_later(kind: type[BaseException]) -> None:
+    time.sleep(0.05)  # the pending call returns meanwhile
+    raise_on_main_thread(kind)

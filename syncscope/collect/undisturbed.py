@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from syncscope.collect.sites.sync_debug import FILTER
+
 DEFERRED = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -42,7 +44,8 @@ def undisturbed() -> Iterator[None]:
         yield
     finally:
         restore()
-        warnings.filters[:] = filters  # type: ignore[index]
+        ours = [entry for entry in warnings.filters if entry is FILTER]  # it may have come or gone meanwhile
+        warnings.filters[:] = [*ours, *(entry for entry in filters if entry is not FILTER)]  # type: ignore[index]
         warnings._filters_mutated()  # type: ignore[attr-defined]
         if len(waiting) == 1:
             number, frame = waiting[0]

@@ -7,6 +7,7 @@ whole steps.
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 import time
@@ -116,7 +117,7 @@ class Windows:
         self._filter_held = False
         self._thread: int | None = None
         self._interrupted = 0
-        self._open = False
+        self._open = self._racing = False
         self._detaches = True
         self.gave_way = False
         """The program started a profiler of its own, and the windows ended there."""
@@ -132,6 +133,11 @@ class Windows:
     def recording(self) -> bool:
         """Whether a window is open in which the program runs under a profiler."""
         return self._open
+
+    @property
+    def occupied(self) -> bool:
+        """Whether a window is open beside which no other phase can be recorded."""
+        return self._open or self._racing
 
     def boundary(self, number: int | None = None, *, intruded: bool = False) -> None:
         """A step ended, the phase's ``number``-th, in which something else than the phase may have ``intruded``.
@@ -159,7 +165,7 @@ class Windows:
         """The program left the phase within a step."""
         if not self.recording or os.getpid() != self._pid or self._thread != threading.get_ident():
             return
-        if self._interrupted >= TOLERANT:
+        if self._interrupted >= TOLERANT or self._at_work:
             return
         self._interrupted += 1
         stage, self._stage = self._stage, None
@@ -186,7 +192,7 @@ class Windows:
         self.recorded.notes.append(note)
         self._detaches = False  # it takes calls of CUDA that may not come: a process would not end
         try:
-            if self._stage is not None:
+            if self._stage is not None and not self._at_work:  # else a signal's handler came into our work
                 self._stage.close()
         except Exception as error:  # after an error of the device, say, every call of CUDA raises
             self._give_up(error)
@@ -197,6 +203,11 @@ class Windows:
         """End the windows and forget them, without ``on_finish``."""
         self._on_finish = lambda _: None
         self.close("")
+
+    @property
+    def _at_work(self) -> bool:
+        """Whether the stage itself runs now: it can be closed only while a step of the program runs."""
+        return self._stage is not None and inspect.getgeneratorstate(self._stage) == inspect.GEN_RUNNING
 
     def _plan_stages(self) -> list[Callable[[], Generator[None, None, None]]]:
         plan = self.plan
@@ -358,11 +369,13 @@ class Windows:
             return
         self._sync()
         hazards.open()
+        self._racing = True
         try:
             for _ in range(steps):
                 yield
                 self.recorded.hazard_steps += 1
         finally:
+            self._racing = False
             hazards.close()
             self.recorded.hazards = hazards.take()
             self.recorded.notes += hazards.notes

@@ -61,8 +61,10 @@ class CountedWait(msgspec.Struct, frozen=True, kw_only=True):
     phase: Number
     stack: Number
     kind: Literal["warning", "call"]
-    """``warning``: PyTorch said that it waits. ``call``: a wrapped entry point, ``name``, as in ``SiteEvent``."""
+    """``warning``: PyTorch said that it waits. ``call``: a wrapped entry point."""
     name: str = ""
+    """Of the entry point: that of a call in ``SiteEvent``, or ``Work.wait`` of a collective, or
+    ``DistributedDataParallel`` where it looks for unused parameters at the end of backward."""
     may_wait: bool = False
     """Nobody can tell whether the call waited: an operator of ``torch.ops``, TorchScript."""
     thread: str | None = None

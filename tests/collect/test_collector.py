@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,11 @@ import pytest
 
 from syncscope.collect import windows
 from syncscope.collect.collector import Collector
+from syncscope.collect.count.counter import Counter
 from syncscope.collect.files import FileNames
 from syncscope.collect.paths import Paths
 from syncscope.collect.plan import Plan
+from syncscope.collect.sites.sync_debug import FILTER
 from syncscope.schema.recording import Recording
 from tests.builders import TraceBuilder, epoch_ns
 
@@ -118,7 +121,7 @@ def collect(tmp_path: Path, torch: Any, monkeypatch: pytest.MonkeyPatch) -> Call
         for _ in range(steps):
             collector.step()
         collector.close()
-        assert not torch.HOOKS
+        assert not torch.HOOKS and FILTER not in warnings.filters
         return collector
 
     return run
@@ -217,3 +220,58 @@ def test_a_recording_that_cannot_be_written_says_so_and_nothing_else(
         "The recording of other could not be written",
         f"{tmp_path}: the recording could not be written",
     ]
+
+
+def test_a_process_that_can_have_no_more_threads_goes_on(
+    collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("syncscope.collect.background._thread.start_new_thread", refuse)
+    collector = collect(PLAN, 9)
+    assert collector.path is not None
+    assert "Nothing was written before the end of the program (can't start new thread)." in collector.notes
+
+
+def test_one_part_that_does_not_end_keeps_no_other_from_ending(
+    collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = Counter.close
+
+    def fail(counter: Counter) -> None:
+        close(counter)
+        raise ValueError("ours")
+
+    monkeypatch.setattr(Counter, "close", fail)
+    collector = collect(PLAN, 9)
+    assert "Not all could be ended as planned (ValueError: ours)." in collector.notes
+    assert collector.path is not None and collector._count.signals is not None
+    assert not collector._count.signals._watching
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_that_overlap_in_a_program_that_uses_cuda_already_both_count_and_leave_nothing(
+    torch: Any, tmp_path: Path, order: tuple[int, int]
+) -> None:
+    torch.cuda.init()
+    owners = (torch.Tensor, torch.nn.Module, torch._C, torch, torch.cuda.Event)
+    before = [dict(vars(owner)) for owner in owners]
+    plan = Plan(warmup=99)
+    collectors = [Collector(FileNames(tmp_path / str(number)), plan, Paths(tmp_path)) for number in range(2)]
+    for collector in collectors:
+        collector.open()
+    for collector in (collectors[number] for number in order):
+        for each in collectors:
+            each.step()
+        collector.close()
+    assert [sum(phase.steps for phase in counted(one).phases) for one in collectors] == [
+        order.index(0) + 1,
+        order.index(1) + 1,
+    ]
+    assert [dict(vars(owner)) for owner in owners] == before
+    assert not torch.HOOKS and FILTER not in warnings.filters
+
+
+def counted(collector: Collector) -> Any:
+    return written(collector).run

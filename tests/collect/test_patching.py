@@ -132,3 +132,18 @@ def test_what_was_replaced_while_ours_was_out_stays(monkeypatch: pytest.MonkeyPa
     patches.take_out()
     patches.restore()
     assert Event().query() == "the program's"
+
+
+@pytest.mark.parametrize("out", [False, True])
+def test_two_that_overlap_leave_everything_as_it_was_whichever_ends_first(out: bool) -> None:
+    query, wait = Event.query, Base.wait
+    first, second = Patches(), Patches()
+    for patches in (first, second):
+        patches.replace(Event, "query", exclaim)
+        patches.replace(Event, "wait", exclaim)
+    if out:
+        first.take_out()
+    first.restore()
+    assert Event().query() == "queried!!"  # the second still calls it
+    second.restore()
+    assert Event.query is query and "wait" not in vars(Event) and Base.wait is wait

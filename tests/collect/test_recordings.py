@@ -202,3 +202,17 @@ def test_what_a_full_disk_refused_is_not_there_and_may_be_written_later(
     process.write_state()
     process.keep(train)
     assert [(name, file["phase"]) for name, file in process.files.items()] == [("trace.json.gz", "train")]
+
+
+def test_windows_of_what_turned_out_to_be_a_part_of_another_phase_go(process: Process) -> None:
+    train, teacher, evaluation = phase(1, "train"), phase(2, "evaluate"), phase(3, "evaluate")
+    for one in (teacher, evaluation):
+        one.join([teacher, evaluation])
+    process.keep(teacher)
+    process.keep(evaluation, "of the evaluation")
+    teacher.folded_into = train
+    process.write_state()
+    process.finish()
+    kept = {"phase": "evaluate", "events": ["of the evaluation"], "steps": 2, "main": True}
+    assert process.files == {"trace.json.gz": kept}
+    assert process.recordings.phases == (evaluation,)

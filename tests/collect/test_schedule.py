@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -34,7 +36,7 @@ class FakeWindows:
         self.gave_way = False
 
     @property
-    def recording(self) -> bool:
+    def occupied(self) -> bool:
         return self.done >= 1 and not self.finished
 
     def boundary(self, number: int, *, intruded: bool) -> None:
@@ -218,3 +220,47 @@ def test_windows_begin_at_the_step_that_was_asked_for(run: Callable[..., Program
     assert LOG == []
     program.step(train)
     assert LOG == ["train 2"]
+
+
+def test_what_windows_recorded_is_not_kept_once_it_was_handed_on(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=2))
+    train = program.begin("train")
+    program.step(train, 9)
+    assert LOG == ["train 2"]
+    (take,) = program.schedule._takes.values()
+    assert take.windows.recorded.timed is None
+
+
+def test_windows_that_give_way_again_and_again_say_so_once(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=5))
+    train = program.begin("train")
+    for _ in range(3):
+        program.step(train)
+        (take,) = program.schedule._takes.values()
+        take.windows.recorded.notes.append("The program started a profiler of its own.")
+        take.windows.gave_way = True
+        take.windows.close("")
+    assert program.schedule.notes == ["The program started a profiler of its own."]
+
+
+def test_stop_in_a_thread_ends_the_program_and_not_only_the_thread(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=2, stop=True))
+    train = program.begin("train")
+    ended: list[bool] = []
+
+    def work() -> None:
+        with pytest.raises(StopProgram):  # as threads do, without pytest's warning
+            program.step(train, 50)
+        ended.append(True)
+
+    def wait_for_thread() -> None:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            time.sleep(0.001)
+
+    with pytest.raises(StopProgram):
+        wait_for_thread()
+    assert ended

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from syncscope.collect import schedule, windows
+from syncscope.collect.count import counter
+from syncscope.collect.phases import signals, tracker
 from syncscope.collect.schedule import StopProgram
 from syncscope.collect.timer import Timer
 
@@ -41,6 +44,58 @@ def test_a_tick_may_end_the_program() -> None:
         spin([], 1)
     timer.close()
     assert ticks
+
+
+def test_ctrl_c_in_a_tick_reaches_the_program_and_an_error_of_ours_does_not(capfd: pytest.CaptureFixture[str]) -> None:
+    ticks: list[object] = []
+
+    def tick() -> None:
+        ticks.append(None)
+        if len(ticks) == 1:
+            raise ValueError("ours")
+        if len(ticks) == 2:
+            raise KeyboardInterrupt
+
+    timer = Timer(0.01, tick)
+    timer.open()
+    with pytest.raises(KeyboardInterrupt):
+        spin([], 1)
+    spin(ticks, 4)
+    timer.close()
+    assert len(ticks) >= 4 and capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("file", [counter.__file__, tracker.__file__, schedule.__file__, windows.__file__])
+def test_it_does_not_tick_in_the_middle_of_other_work_of_ours(file: str) -> None:
+    ticks: list[object] = []
+    timer = Timer(0.001, lambda: ticks.append(None))
+    timer.open()
+    spin(ticks, 1)
+    names: dict[str, Any] = {}
+    exec(compile("def work(then):\n    then()", file, "exec"), names)
+    during: list[int] = []
+
+    def then() -> None:
+        before, deadline = len(ticks), time.monotonic() + 0.05
+        while time.monotonic() < deadline:
+            time.sleep(0.001)
+        during.append(len(ticks) - before)
+
+    names["work"](then)
+    spin(ticks, len(ticks) + 3)
+    timer.close()
+    assert during == [0]
+
+
+def test_it_ticks_in_a_module_of_the_program_whose_calls_are_followed() -> None:
+    names: dict[str, Any] = {}
+    exec(compile("def call(then):\n    then()", signals.__file__, "exec"), names)
+    ticks: list[object] = []
+    timer = Timer(0.001, lambda: ticks.append(None))
+    timer.open()
+    names["call"](lambda: spin(ticks, 3))
+    timer.close()
+    assert len(ticks) >= 3
 
 
 def test_it_does_not_tick_between_a_wait_and_its_note(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from syncscope.collect.sites.sync_debug import FILTER, sync_debug_mode
 from syncscope.collect.undisturbed import undisturbed
 
 
@@ -40,4 +41,17 @@ def test_filters_that_an_import_adds_are_taken_out_again() -> None:
     before = list(warnings.filters)
     with undisturbed():
         warnings.filterwarnings("ignore", message="added by an import")
+    assert list(warnings.filters) == before
+
+
+def test_our_own_filter_stays_away_once_it_was_taken_out() -> None:
+    before = list(warnings.filters)
+    sync_debug_mode.hold_filter()
+    with undisturbed():
+        sync_debug_mode.release_filter()
+    assert list(warnings.filters) == before
+    with undisturbed():
+        sync_debug_mode.hold_filter()
+    assert warnings.filters[0] is FILTER
+    sync_debug_mode.release_filter()
     assert list(warnings.filters) == before

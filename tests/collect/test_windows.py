@@ -6,6 +6,7 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -329,3 +330,40 @@ def test_a_window_that_never_opened_says_why_and_leaves_nothing_behind(
     assert one.recorded.failure == "Recording failed and was given up (RuntimeError: no CUPTI)."
     assert theirs._prepare_profiler is enable and theirs._enable_profiler is enable
     assert list(warnings.filters) == before
+
+
+def test_a_signal_that_ends_the_windows_while_ours_are_at_work_leaves_no_failure(
+    make: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = make(replace(SMALL, warmup=0, bare=0))
+    monkeypatch.setattr(FakeWindow, "prepare", lambda window: one.close("The program was told to end."))
+    for _ in range(3):
+        one.boundary()
+    assert one.finished and one.recorded.failure is None
+    assert one.recorded.notes == ["The program was told to end."]
+    assert LOG.count("done") == 1
+
+
+def test_windows_that_look_for_races_leave_no_room_for_those_of_another_phase(
+    make: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Races:
+        notes: tuple[str, ...] = ()
+
+        def __init__(self, *parts: object) -> None:
+            pass
+
+        def open(self) -> None: ...
+        def close(self) -> None: ...
+        def take(self) -> tuple[()]:
+            return ()
+
+    monkeypatch.setattr(windows, "HazardWindow", Races)
+    one = make(Plan(warmup=0, bare=0, steps=1, attribution=0, hazards=2))
+    seen = []
+    while not one.finished:
+        one.boundary()
+        seen.append((one.recording, one.occupied))
+    assert seen[-3:] == [(False, True), (False, True), (False, False)]
+    one.interrupt()
+    assert one.recorded.hazard_steps == 2

@@ -226,11 +226,6 @@ class Counter:
         here = 0 if self._suspended or not self._opened else phase.steps - state.since
         return state.counted_steps + max(here, 0) * state.sampling.on
 
-    def counts_every_step(self, phase: Phase) -> bool:
-        """Whether no step of ``phase`` is left out now, so that counting costs next to nothing in it."""
-        state = self.tally.phases.get(phase.number)
-        return state is None or (state.sampling.one_in == 1 and not self._paused)
-
     def one_in(self, phase: Phase) -> float:
         """One step of ``phase`` in so many was counted. Where counting stopped inside steps: the time instead."""
         state, counted = self.tally.phases.get(phase.number), self.counted_steps(phase)
@@ -241,6 +236,11 @@ class Counter:
         counted_ns = state.counted_ns + since * self._account.on
         by_time = (state.time_ns + since) / counted_ns if state.cut and counted_ns else 1.0
         return max(by_steps, by_time, 1.0)
+
+    @property
+    def failure(self) -> str:
+        """Why some waits are missing; empty where none is."""
+        return self.tally.failure
 
     @property
     def dropped(self) -> int:
@@ -336,7 +336,7 @@ class Counter:
 
     def _switch(self, on: bool) -> None:
         account = self._account
-        if account.on == on or not self._opened:
+        if account.on == on or not self._opened or (on and self._suspended):  # by another thread, meanwhile
             return
         account.on = on
         account.cost_ns += account.prices.switch / 2

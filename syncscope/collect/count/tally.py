@@ -14,6 +14,7 @@ from syncscope.collect.count.phase import Phase, Tracker
 from syncscope.collect.count.places import COPIES, MAX_PLACES, Key, Place
 from syncscope.collect.count.sampling import Draw, Sampling
 from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.threads import live_threads
 from syncscope.collect.sites.wrappers import LINALG_WITHOUT_WARNING, WarningCount
 from syncscope.schema.counting import PhaseKind
 from syncscope.schema.recording import SiteEvent
@@ -89,7 +90,11 @@ class PhaseTally:
 
 
 class Tally:
-    """Counts what the mode and the wrappers see. ``over`` is called when more was spent than the account allows."""
+    """Counts what the mode and the wrappers see. ``over`` is called when more was spent than the account allows.
+
+    They call from the middle of the program's operators, so no error of ours leaves: ``failure`` says what the first
+    one was.
+    """
 
     def __init__(
         self, stacks: Stacks, tracker: Tracker, account: Account, draw: Draw, over: Callable[[], None]
@@ -98,6 +103,7 @@ class Tally:
         """By the phase's number."""
         self.dropped = 0
         """Waits at further places, once there were too many to keep."""
+        self.failure = ""
         self.warned = Warned()
         self._stacks = stacks
         self._tracker = tracker
@@ -121,30 +127,33 @@ class Tally:
         take, here = self._stacks.take, expectation
 
         def seen(frame: FrameType) -> None:
-            warned.count += 1
-            warned.place = None
-            account.warnings += 1
-            phase = tracker.at(frame)
-            if not account.on:
-                return
-            state = states.get(phase.number) or self.of(phase)
-            if not state.sampling.on:
-                return
-            number = take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
-            place = state.warned.get(number)
-            if place is None:
-                place = self._new_place(state.warned, number, "", number, None, phase.steps)
-                if place is None:
+            try:
+                warned.count += 1
+                warned.place = None
+                account.warnings += 1
+                phase = tracker.at(frame)
+                if not account.on:
                     return
-            if place.step == phase.steps:
-                place.now += 1
-            else:
-                place.begin_step(phase.steps, state.weight)
-            if here.reason is not None:
-                place.expected = here.reason
-            warned.place = place
-            if account.warnings > account.limit:
-                self._over()
+                state = states.get(phase.number) or self.of(phase)
+                if not state.sampling.on:
+                    return
+                number = take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
+                place = state.warned.get(number)
+                if place is None:
+                    place = self._new_place(state.warned, number, "", number, None, phase.steps)
+                    if place is None:
+                        return
+                if place.step == phase.steps:
+                    place.now += 1
+                else:
+                    place.begin_step(phase.steps, state.weight)
+                if here.reason is not None:
+                    place.expected = here.reason
+                warned.place = place
+                if account.warnings > account.limit:
+                    self._over()
+            except Exception as error:
+                self._failed(error)
 
         return seen
 
@@ -153,8 +162,11 @@ class Tally:
 
     def waited(self, name: str, start_ns: int, frame: Any) -> None:
         """A wrapped call that waits has returned."""
-        if self._account.on:
-            self.called(name, frame, None, time.time_ns() - start_ns)
+        try:
+            if self._account.on:
+                self.called(name, frame, None, time.time_ns() - start_ns)
+        except Exception as error:
+            self._failed(error)
 
     def may_have_waited(self, name: str, start_ns: int, frame: Any) -> None:
         """An operator has returned."""
@@ -164,14 +176,23 @@ class Tally:
         if length < MAY_WAIT_NS:
             self._account.passed += 2  # its wrapper switches the mode twice
             return
-        place = self.called(name, frame, None, length)
+        try:
+            place = self.called(name, frame, None, length)
+        except Exception as error:
+            self._failed(error)
+            return
         if place is not None and not place.may_wait:
             place.may_wait = True
             place.now, place.blocked_ns = 0, 0
 
     def copied(self, name: str, start_ns: int, frame: Any, source: Any, target: Any, warned: bool) -> None:
         """A copy between host and device has returned, and PyTorch ``warned`` that it waited, or did not."""
-        length = time.time_ns() - start_ns
+        try:
+            self._copied(name, time.time_ns() - start_ns, frame, source, target, warned)
+        except Exception as error:
+            self._failed(error)
+
+    def _copied(self, name: str, length: int, frame: Any, source: Any, target: Any, warned: bool) -> None:
         size = _size(target)
         to_device = bool(target.is_cuda)
         place: Place | None
@@ -191,6 +212,9 @@ class Tally:
             place.pageable = not _is_pinned(source if to_device else target)
         place.to_device = to_device
         place.non_blocking = not warned
+
+    def _failed(self, error: Exception) -> None:
+        self.failure = self.failure or f"Some waits could not be counted ({type(error).__name__}: {error})."
 
     def called(self, name: str, frame: Any, to_device: bool | None, length_ns: int) -> Place | None:
         account = self._account
@@ -235,7 +259,8 @@ class Tally:
             return None
         self._kept += 1
         place = places[key] = Place(name, stack, to_device, step)
-        place.thread = threading.current_thread().name
+        thread = live_threads.get(threading.get_ident())  # not ``current_thread``, which would list a thread of C++'s
+        place.thread = thread.name if thread is not None else None
         return place
 
     def fold(self, folded: PhaseTally, kept: PhaseTally) -> None:
@@ -249,13 +274,6 @@ class Tally:
             kept.warned.setdefault(number, Place("", number, None, step)).add(place)
         for key, place in folded.called.items():
             kept.called.setdefault(key, Place(*key, step)).add(place)
-
-    def forget(self, phase: Phase) -> PhaseTally | None:
-        """Forget what was counted in ``phase``. Returns it."""
-        tally = self.phases.pop(phase.number, None)
-        if tally is not None:
-            self._kept -= len(tally.places)
-        return tally
 
     def add_event(self, state: PhaseTally, event: SiteEvent, step: int, thread: str | None) -> None:
         places: dict[Any, Place] = state.warned if event.kind == "warning" else state.called

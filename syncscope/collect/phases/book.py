@@ -80,8 +80,12 @@ class PhaseBook:
 
     def _new(self, kind: PhaseKind, loop: Loop | None, nest: Nest, keyed: bool = True) -> Phase:
         if len(self.phases) >= MAX_PHASES:
-            same = (phase for phase in reversed(self.phases) if phase.kind == kind and not phase.folded_into)
-            return next(same, None) or self._pseudo_phase("other")
+            alike = (phase for phase in reversed(self.phases) if phase.kind == kind and not phase.folded_into)
+            last = next(alike, None)
+            if last is not None and keyed and loop is not None and len(self._by_loop) < MAX_LOOPS:
+                last.loops.add(loop)  # its steps count, as its waits do
+                self._by_loop[loop] = last
+            return last or self._pseudo_phase("other")
         phase = self._make(kind, loop)
         show_place(phase, nest, loop)
         phase.by_batch = keyed and loop in self._batches and loop not in self._ahead

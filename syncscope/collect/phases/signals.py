@@ -96,11 +96,19 @@ class Signals:
 
     def user_step(self) -> None:
         """The program called ``syncscope.step()``."""
-        self._tracker.user_stepped(sys._getframe(1))
+        if not self.failure:
+            try:
+                self._tracker.user_stepped(sys._getframe(1))
+            except Exception as error:
+                self._fail(error)
 
     def tick(self) -> None:
         """A stretch of time ended, where steps are recorded by time."""
-        self._tracker.tick()
+        if not self.failure:
+            try:
+                self._tracker.tick()
+            except Exception as error:
+                self._fail(error)
 
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._watching and not self._in_scaler and not self._compiling():

@@ -11,9 +11,9 @@ The mode is off during such calls (``suspend``).
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
-import threading
 import warnings
 from collections.abc import Callable
 from types import FrameType
@@ -22,15 +22,13 @@ from typing import Any
 from syncscope.collect import features
 from syncscope.collect.patching import Patches
 from syncscope.collect.paths import OURS
+from syncscope.collect.sites.threads import live_threads
 
 MESSAGE = "called a synchronizing CUDA operation"
 NOTICES = ("Synchronization debug mode is a prototype feature", "Warning: Profiler clears events at the end of each")
 """What PyTorch says once when the mode is set or a profiler prepared. We caused it, so the user does not see it."""
 
 DEFAULT, WARN, ERROR = 0, 1, 2
-
-_live_threads: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
-"""Every Python thread that is alive. ``threading.active_count`` takes a lock and a microsecond."""
 
 # The filter is found again by the identity of this tuple.
 FILTER: Any = ("always", re.compile("|".join((MESSAGE, *NOTICES))), Warning, None, 0)
@@ -84,7 +82,7 @@ class SyncDebugMode:
 
         Changing them would show the program's own warnings again that Python shows only once.
         """
-        if listener in self._listeners:
+        with contextlib.suppress(ValueError):  # it is muted, or another thread was faster
             self._listeners.remove(listener)
             self._muted.append(listener)
             if not self._listeners:
@@ -92,7 +90,7 @@ class SyncDebugMode:
 
     def unmute(self, listener: Callable[[FrameType], None]) -> None:
         """Undo ``mute``."""
-        if listener in self._muted:
+        with contextlib.suppress(ValueError):
             self._muted.remove(listener)
             self._listeners.append(listener)
             self._set_warn()
@@ -123,7 +121,7 @@ class SyncDebugMode:
         Does nothing and returns ``False`` where a warning would be missed: by another listener, by another thread, or
         by a program that has switched warnings on. After ``True``, ``resume`` ends it.
         """
-        if self.program_mode != DEFAULT or len(self._listeners) != 1 or len(_live_threads) != 1:
+        if self.program_mode != DEFAULT or len(self._listeners) != 1 or len(live_threads) != 1:
             return False
         self._suspended += 1
         self._set_mode(DEFAULT)

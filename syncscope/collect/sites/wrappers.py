@@ -260,6 +260,10 @@ class CallWrappers:
         self._patches.replace(owner, "__call__", make)
 
 
+MOST_OPERATORS = 1_000
+"""Operators that are remembered: a program may make new ones, such as compiled functions, for as long as it runs."""
+
+
 class WarningCount(threading.local):
     """PyTorch's warnings on this thread so far. A call that was warned of needs no record."""
 
@@ -281,6 +285,9 @@ class OperatorFilter:
 
     def look_up(self, operator: Any) -> bool:
         """Whether to ignore ``operator``; ``known`` has the answer from now on."""
+        if len(self._kept) >= MOST_OPERATORS:
+            self.known.clear()
+            self._kept.clear()
         self._kept.append(operator)  # keeps its id from being used again
         name = str(getattr(operator, "_qualified_op_name", "") or getattr(operator, "_name", "")).split(".")[0]
         ignored = self.known[id(operator)] = name.startswith("profiler::") or name in self._python

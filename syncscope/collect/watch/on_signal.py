@@ -22,18 +22,7 @@ def signal_number(name: str) -> int:
     found = getattr(signal, full, None)
     if not isinstance(found, signal.Signals):
         raise ValueError(f"{name!r} is no signal of this system")
-    if full in (
-        "SIGKILL",
-        "SIGSTOP",
-        "SIGINT",
-        "SIGTERM",
-        "SIGCHLD",
-        "SIGSEGV",
-        "SIGABRT",
-        "SIGFPE",
-        "SIGBUS",
-        "SIGILL",
-    ):
+    if full in TAKEN:
         raise ValueError(f"{full} has a meaning of its own: choose USR1 or USR2")
     return int(found)
 

@@ -12,7 +12,7 @@ from types import ModuleType
 from msgspec import structs
 
 from syncscope.collect.background import Background
-from syncscope.collect.counting import RunCount, consistent
+from syncscope.collect.counting import MOST_SHARE, RunCount, consistent
 from syncscope.collect.export import Exporter, Receivers
 from syncscope.collect.files import FileNames, new_run_id
 from syncscope.collect.imports import ImportWatch
@@ -30,8 +30,6 @@ from syncscope.schema.recording import Recording
 
 LOOK_SECONDS = 0.5
 """Between two looks at what was counted."""
-LOOK_SHARE = 0.002
-"""Of the time may go into looking: where it takes long, it comes less often."""
 EXPORT_SECONDS = 10.0
 REPORT_SHARE = 0.01
 """Of the time may go into the reports of ``every``: where one takes long, they come less often."""
@@ -88,7 +86,7 @@ class Watcher:
         self._live = LiveLine() if options.live else None
         self._receivers = Receivers(options.exporters)
         self._signal = OnSignal(options.signal, self._want_report) if options.signal is not None else None
-        self._background = Background(LOOK_SECONDS, self._look, LOOK_SHARE)
+        self._background = Background(LOOK_SECONDS, self._look, MOST_SHARE)
         self._reporting_ns = 0
         self._wanted = False
         self._fresh: list[WaitingLine] = []
@@ -140,7 +138,10 @@ class Watcher:
         self.count.close()
         if self.count.began:
             self.write_state()
-            self._examine(self.count.recorded_run(complete=True), export=True)
+            try:
+                self._examine(consistent(lambda: self.count.recorded_run(complete=True)), export=True)
+            except Exception as error:  # the program has ended well
+                self._notes.append(f"The last figures could not be said ({type(error).__name__}: {error}).")
             self._tell_of_new()
         if self._live is not None:
             self._live.close()
@@ -211,7 +212,10 @@ class Watcher:
             return
         self._torch_seen = True
         self.count.open(torch)
-        self._background.open()
+        try:
+            self._background.open()
+        except RuntimeError as error:
+            self._notes.append(f"Nothing was said before the end of the program ({error}).")
 
     def _want_report(self) -> None:
         self._wanted = True

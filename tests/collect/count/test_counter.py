@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import os
 import random
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -41,7 +43,6 @@ def test_every_wait_of_every_step_is_counted_where_waits_are_rare() -> None:
                 wait()
             run.step(10 * MS)
         always, now_and_then, twin = run.counter.waits()
-        assert run.counter.counts_every_step(train)
     assert (run.counter.counted_steps(train), run.counter.one_in(train)) == (50, 1)
     assert (always.count, always.steps, always.squares, always.first_step, always.last_step) == (50, 50, 50, 0, 49)
     assert (now_and_then.count, now_and_then.steps, now_and_then.first_step, now_and_then.last_step) == (5, 5, 5, 45)
@@ -167,7 +168,7 @@ def test_wrappers_that_cost_little_stay_in_steps_that_are_not_drawn() -> None:
             run.torch.Tensor(True).to("cuda")
             run.step(MS)
         assert not run.counting and wrapped(run)
-        assert not run.counter.counts_every_step(run.tracker.current)
+        assert run.counter.one_in(run.tracker.current) > 1
         before = run.counter.waits()
         wait()
         run.torch.Tensor().to("cuda", non_blocking=True)
@@ -232,6 +233,41 @@ def test_dense_steps_after_hours_of_rare_waits_cannot_spend_what_was_saved() -> 
             run.now += 13_000
             wait()
         assert run.now - begin < 500 * MS
+
+
+def test_an_error_of_ours_reaches_no_operator_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(frame: object) -> Any:
+        raise ValueError("ours")
+
+    with running() as run:
+        run.enter(Phase(1))
+        monkeypatch.setattr(run.tracker, "at", fail)
+        read()
+        assert run.torch.Tensor(True).coalesce() is not None
+        assert run.torch.Tensor().to("cuda", non_blocking=True).is_cuda
+        run.torch.cuda.Event().synchronize()
+        assert run.counter.waits() == ()
+        assert run.counter.failure == "Some waits could not be counted (ValueError: ours)."
+
+
+def test_a_thread_of_c_is_not_listed_because_it_waits() -> None:
+    before = threading.active_count()
+    with running() as run:
+        _thread.start_new_thread(read, ())
+        deadline = time.monotonic() + 20
+        while not run.counter.waits() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert only(run).thread is None and threading.active_count() == before
+
+
+def test_counting_does_not_go_on_in_a_window_whatever_another_thread_finds() -> None:
+    with running() as run:
+        run.enter(Phase(1))
+        run.counter.suspend()
+        run.counter._apply(run.counter._state)  # a tick that began before the window
+        assert not run.counting and not wrapped(run)
+        run.counter.resume()
+        assert run.counting and wrapped(run)
 
 
 def test_a_window_hands_its_events_over_and_nothing_is_counted_twice() -> None:

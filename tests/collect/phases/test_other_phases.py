@@ -352,6 +352,7 @@ def test_endless_new_loops_take_constant_memory(run: Any) -> None:
         space: dict[str, Any] = {"net": net, "x": X}
         exec(compile(f"for _ in range(3): net(x)  # {number}", f"cell{number}.py", "exec"), space)
     assert len(run.tracker.phases) <= MAX_PHASES + 2
+    assert sum(phase.steps for phase in run.tracker.phases) == 3 * (MAX_PHASES + 30)  # those that share a phase, too
 
 
 def test_time_is_exclusive_and_lengths_leave_out_what_intrudes() -> None:

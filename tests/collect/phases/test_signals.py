@@ -209,3 +209,33 @@ def test_a_failure_of_ours_is_noted_and_the_program_goes_on(monkeypatch: pytest.
             assert net(X).shape == (3, 1)
         assert run.signals.failure == "Phases were no longer followed (ValueError: ours)."
         assert run.steps == {"evaluate": 2}
+
+
+@pytest.mark.parametrize("by_time", [False, True])
+def test_a_failure_of_ours_at_a_step_that_the_program_says_is_noted_too(
+    monkeypatch: pytest.MonkeyPatch, by_time: bool
+) -> None:
+    def fail(phase: Any) -> None:
+        raise ValueError("ours")
+
+    with following() as run:
+        monkeypatch.setattr(run, "stepped", fail)
+        say = run.signals.tick if by_time else run.signals.user_step
+        for _ in range(3):
+            say()
+        assert run.signals.failure == "Phases were no longer followed (ValueError: ours)."
+
+
+@pytest.mark.parametrize("stop", [SystemExit, KeyboardInterrupt])
+def test_what_ends_the_program_passes(monkeypatch: pytest.MonkeyPatch, stop: type[BaseException]) -> None:
+    def end(phase: Any) -> None:
+        raise stop
+
+    with following() as run:
+        monkeypatch.setattr(run, "stepped", end)
+        with pytest.raises(stop):
+            run.signals.user_step()
+        net = model().eval()
+        with pytest.raises(stop):
+            [net(X) for _ in range(4)]
+        assert not run.signals.failure

@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from syncscope.collect.sites.sync_debug import DEFAULT, ERROR, MESSAGE, NOTICES, WARN, SyncDebugMode, _live_threads
+from syncscope.collect.sites.sync_debug import DEFAULT, ERROR, MESSAGE, NOTICES, WARN, SyncDebugMode
+from syncscope.collect.sites.threads import live_threads
 
 
 def c_warning(text: str = MESSAGE) -> None:
@@ -239,7 +240,7 @@ def test_the_mode_is_suspended_only_where_nobody_would_miss_a_warning(
     torch: Torch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: dict[int, object] = {1: "this one"}
-    monkeypatch.setattr("syncscope.collect.sites.sync_debug._live_threads", threads)
+    monkeypatch.setattr("syncscope.collect.sites.sync_debug.live_threads", threads)
     mode, listeners = SyncDebugMode(), [lambda frame: None, lambda frame: None]
     mode.listen(torch, listeners[0])
     assert mode.suspend_if_unnoticed() and torch._C.mode == DEFAULT
@@ -261,11 +262,11 @@ def test_the_threads_counted_are_those_alive() -> None:
     other = threading.Thread(target=stop.wait)
     other.start()
     try:
-        assert _live_threads[other.ident or 0] is other
+        assert live_threads[other.ident or 0] is other
     finally:
         stop.set()
         other.join()
-    assert _live_threads.get(other.ident or 0) is not other
+    assert live_threads.get(other.ident or 0) is not other
 
 
 def test_a_muted_listener_hears_nothing_and_the_programs_filters_are_not_touched(torch: Torch) -> None:

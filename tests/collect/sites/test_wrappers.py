@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the wrappers are around PyTorch's entry points")
 
-from syncscope.collect.sites.wrappers import COLLECTIVES, CallWrappers  # noqa: E402
+from syncscope.collect.sites.wrappers import COLLECTIVES, MOST_OPERATORS, CallWrappers, OperatorFilter  # noqa: E402
 
 Tensor: Any = torch.Tensor
 DataLoaderIter: Any = torch.utils.data.dataloader._BaseDataLoaderIter
@@ -203,3 +204,19 @@ def test_only_the_calls_that_wait_can_be_wrapped_alone() -> None:
         log.wrappers.close()
     assert [name for name, _ in log.calls] == ["torch.ops"]
     assert log.modes == ["suspend", "resume"]
+
+
+class Compiled:
+    """A function of TorchScript."""
+
+    _name = "own::compiled"
+
+
+def test_operators_that_a_program_makes_anew_are_not_kept_for_ever() -> None:
+    operators = OperatorFilter(torch)
+    made = [Compiled() for _ in range(MOST_OPERATORS + 5)]
+    gone = weakref.ref(made[0])
+    assert not any(operators.look_up(operator) for operator in made)
+    assert len(operators.known) <= MOST_OPERATORS
+    made.clear()
+    assert gone() is None

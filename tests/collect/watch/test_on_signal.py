@@ -54,7 +54,7 @@ def test_a_signal_goes_by_its_name(name: str) -> None:
     assert signal_number(name) == signal.SIGUSR1
 
 
-@pytest.mark.parametrize("name", ["KILL", "SIGTERM", "INT", "nonsense", "", "_IGN"])
+@pytest.mark.parametrize("name", ["KILL", "SIGTERM", "INT", "PIPE", "TSTP", "nonsense", "", "_IGN"])
 def test_signals_with_a_meaning_of_their_own_are_refused(name: str) -> None:
     with pytest.raises(ValueError):
         signal_number(name)
