@@ -214,7 +214,8 @@ class Counter:
         found = []
         for state in list(self.tally.phases.values()):
             most = max(self.counted_steps(state.phase) + 1, 1)
-            waits = (place.waits(state.phase.number, most) for place in state.places)
+            share = state.unseen_share()
+            waits = (place.waits(state.phase.number, most, share) for place in state.places)
             found += [wait for wait in waits if wait is not None]
         return tuple(found)
 

@@ -100,8 +100,9 @@ class Place:
         if self.to_device is None:
             self.to_device = other.to_device
 
-    def waits(self, phase: int, most_steps: int) -> CountedWait | None:
-        """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most."""
+    def waits(self, phase: int, most_steps: int, share: float = 1.0) -> CountedWait | None:
+        """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most.
+        Estimates for all steps are multiplied by ``share``."""
         now = self.now
         count = self.count + now
         if not count and not self.before:
@@ -126,8 +127,8 @@ class Place:
             count=count,
             steps=min(self.steps + (now > 0), most_steps),
             squares=self.squares + now * now,
-            estimate=self.weighted + now * self.weight,
-            variance=self.spread + now * now * self.weight * (self.weight - 1),
+            estimate=share * (self.weighted + now * self.weight),
+            variance=share * share * (self.spread + now * now * self.weight * (self.weight - 1)),
             before=self.before,
             first_step=self.first_step,
             last_step=self.step,

@@ -15,6 +15,9 @@ EVERY_STEP = 0.005
 SAMPLED = 0.003
 """The share of a phase's time that counting drawn steps takes."""
 
+SLACK_NS = 1_000_000
+"""What a phase may cost beyond it before steps are drawn: a wait in one of ten short steps is not dense."""
+
 NEW_STEPS = 3
 """The first steps of a phase are counted, whatever they cost."""
 
@@ -91,6 +94,8 @@ class Sampling:
         self.out = False
         """Wrappers are in the way of steps that are not counted."""
         self._together = 1
+        self._length_ns = self._cost_ns = 0.0
+        """Of the steps since all of them are counted."""
 
     def next_block(
         self, steps: int, length_ns: float, cost_ns: float, gate_ns: float, *, prices: Prices, outs: int
@@ -105,6 +110,9 @@ class Sampling:
             averages.add_length(max(length_ns - cost_ns, 0.0), steps)
             if self.on:
                 averages.add_cost(cost_ns, gate_ns, steps)
+            if self.one_in == 1:
+                self._length_ns += length_ns
+                self._cost_ns += cost_ns
         self._blocks += 1
         if self._always or self._blocks < NEW_STEPS:
             self.on, self.left = True, 1
@@ -133,8 +141,11 @@ class Sampling:
     def _choose_rate(self, prices: Prices, outs: int) -> None:
         averages = self.averages
         length = max(averages.length, 1.0)
-        limit = EVERY_STEP if self.one_in == 1 else SAMPLED
-        if averages.cost <= limit * length:
+        if self.one_in == 1:
+            rare = self._cost_ns <= EVERY_STEP * self._length_ns + SLACK_NS
+        elif rare := averages.cost <= SAMPLED * length:
+            self._length_ns = self._cost_ns = 0.0
+        if rare:
             self.one_in, self._together, self.out = 1.0, 1, False
             return
         budget = SAMPLED * length

@@ -73,6 +73,13 @@ class PhaseTally:
         for place in self.places:
             place.begin_again()
 
+    def unseen_share(self) -> float:
+        """The number of steps, divided by that of the steps which those that were counted stand for: all but the ones
+        left out last."""
+        steps = self.phase.steps - self.first
+        left_out = self.skipped + (0 if self.sampling.on else max(self.phase.steps - self.since, 0))
+        return steps / (steps - left_out) if 0 < left_out < steps else 1.0
+
     def choose_weight(self) -> None:
         """A block of steps begins."""
         self.weight = 1.0

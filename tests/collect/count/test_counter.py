@@ -162,13 +162,13 @@ def wrapped(run: Run) -> bool:
 def test_wrappers_that_cost_little_stay_in_steps_that_are_not_drawn() -> None:
     with running(lambda: 0.5) as run:
         run.enter(Phase(1))
-        for _ in range(NEW_STEPS + 1):
+        while run.counting and run.tracker.current.steps < 20:
             for _ in range(100):
                 wait()
             run.torch.Tensor(True).to("cuda")
             run.step(MS)
         assert not run.counting and wrapped(run)
-        assert run.counter.one_in(run.tracker.current) > 1
+        assert 4 < run.tracker.current.steps < 20
         before = run.counter.waits()
         wait()
         run.torch.Tensor().to("cuda", non_blocking=True)
@@ -184,6 +184,29 @@ def test_runs_get_longer_once_wrappers_were_taken_out_often() -> None:
             sampling.next_block(1, 2e6, 1e6 if sampling.on else 0, 1e5, prices=PRICES, outs=outs)
             lengths[outs] = sampling.left if sampling.on else lengths.get(outs)
     assert list(lengths.values()) == [1, 2, 8]
+
+
+def test_a_wait_in_one_of_ten_short_steps_is_not_dense() -> None:
+    with running() as run:
+        train = run.enter(Phase(1))
+        for step in range(300):
+            if step % 10 == 0:
+                wait()
+            run.step(350_000)
+        assert run.counter.counted_steps(train) == 300
+        assert (only(run).count, only(run).estimate) == (30, 30.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_estimated_of_all_steps_is_near_the_truth_also_where_few_were_drawn(seed: int) -> None:
+    with running(random.Random(seed).random) as run:
+        train = run.enter(Phase(1))
+        for _ in range(300):
+            for _ in range(200):
+                wait()
+            run.step(2 * MS)
+        assert run.counter.one_in(train) > 20
+        assert only(run).estimate == pytest.approx(300 * 200, rel=0.01)
 
 
 def test_rare_phases_are_counted_whole_beside_one_that_is_sampled() -> None:
