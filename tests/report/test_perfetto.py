@@ -12,12 +12,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from syncscope import analyze
 from syncscope.analysis.analyze import annotated
+from syncscope.collect.tracefile import TraceFile
 from syncscope.report import perfetto
 from syncscope.rules import find
+from syncscope.schema.counting import RecordedRun
+from syncscope.schema.recording import Recording
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.cli import traces
@@ -181,3 +186,15 @@ def test_perfetto_shows_the_line_and_what_the_wait_waited_for(ask: Ask, tmp_path
     lines = {row["line"] for row in answers["ours"] if row["track"].startswith("SYN102")}
     assert lines == {"fixtures/traces/item_logging/workload.py:21"}
     assert answers["arrows"] == [{"source": "loss.item()", "target": "Memcpy DtoH (Device -> Pinned)"}] * 3
+
+
+def test_perfetto_opens_a_file_as_the_collector_writes_and_updates_it(ask: Ask, tmp_path: Path) -> None:
+    path = RECORDED[0]
+    document = json.loads(gzip.decompress(path.read_bytes()))
+    run = RecordedRun(id="run", started_ns=1, time_ns=2, complete=True)
+    recording = structs.replace(msgspec.convert(document.pop("syncscope"), Recording), run=run)
+    file = TraceFile(tmp_path / "trace.json.gz")
+    file.write(json.dumps(document).encode(), recording)
+    file.update(recording)
+    slices = {"slices": "select count(*) as number from slice"}
+    assert ask(file.path, {"lost": LOST, **slices}) == ask(path, {"lost": LOST, **slices})
