@@ -26,7 +26,8 @@ def watch(
             "--output",
             "-o",
             metavar="FILE",
-            help="JSON report to write; what was counted goes beside it  [default: syncscope-SCRIPT-watch/report.json]",
+            help="JSON report to write. What was counted goes beside a report.json, else to a folder FILE-counts.  "
+            "[default: syncscope-SCRIPT-watch/report.json]",
         ),
     ] = None,
     every: Annotated[
@@ -118,8 +119,13 @@ def _watcher(
         if type(error) is not ValueError:
             raise
         raise CommandError(str(error), USAGE) from None
-    watcher = Watcher(FileNames(report.parent), Paths(*project_of(name, module)), options, source=source)
+    watcher = Watcher(FileNames(counts_folder(report)), Paths(*project_of(name, module)), options, source=source)
     return watcher
+
+
+def counts_folder(report: Path) -> Path:
+    """The folder of the file with what was counted. A folder that has other files, too, may hold another recording."""
+    return report.parent if report.name == "report.json" else report.with_name(f"{report.stem}-counts")
 
 
 def _write(write_report: Any, watcher: Watcher, path: Path) -> Any:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 
 from syncscope.schema.recording import Recording
 from syncscope.schema.report import Report
-from tests.collect.life.runner import HERE, Outcome, Place, alone, finish, prepare, start, without_ours
+from tests.collect.life.runner import HERE, ROOT, Outcome, Place, alone, finish, prepare, start, without_ours
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals and fork")
 
@@ -245,3 +246,14 @@ def test_without_a_gpu_the_program_does_not_run(tmp_path: Path) -> None:
     assert (found.returncode, found.stdout) == (3, "")
     assert "there is no GPU, so the script was not run" in found.stderr
     assert not os.path.exists(folder / "syncscope-waits-watch")
+
+
+def test_a_report_beside_a_recording_leaves_the_recording(tmp_path: Path) -> None:
+    folder = tmp_path / "ours"
+    prepare(folder)
+    shutil.copy(ROOT / "fixtures" / "traces" / "item_logging" / "trace.json.gz", folder)
+    before = (folder / "trace.json.gz").read_bytes()
+    found = finish(start(folder, [*COMMAND, "-o", "waits.json", "waits.py", "40", "0.01"], PLACE), folder)
+    assert found.status == 0 and json.loads((folder / "waits.json").read_bytes())["findings"]
+    assert (folder / "trace.json.gz").read_bytes() == before
+    assert [path.name for path in (folder / "waits-counts").iterdir()] == ["trace.json.gz"]
