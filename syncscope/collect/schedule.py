@@ -89,11 +89,6 @@ class Schedule:
         self._over = False
         self._pid = os.getpid()
 
-    @property
-    def begun(self) -> bool:
-        """Whether a phase has windows, be they over or not."""
-        return bool(self._takes)
-
     def stepped(self, phase: Phase) -> None:
         """A step of ``phase`` ended. Raises ``StopProgram`` where the program ends here."""
         if self._over or os.getpid() != self._pid:

@@ -19,6 +19,8 @@ from syncscope.collect.sites.sync_debug import MESSAGE, sync_debug_mode
 from syncscope.collect.sites.threads import Threads
 from syncscope.schema.counting import CountedWait, PhaseKind
 
+MS = 1_000_000
+
 PRICES = Prices(
     warning=3_000.0, call=1_500.0, passed=300.0, gate=100.0, switch=30_000.0, out=300_000.0, step=0.0, boundary=0.0
 )
@@ -165,3 +167,12 @@ def running(uniform: Any = None, prices: Prices | None = PRICES) -> Iterator[Run
         run.counter.close()
         assert MODE[0] == 0
         assert not sync_debug_mode._listeners and not sync_debug_mode._muted
+
+
+def only(run: Run) -> Any:
+    (found,) = run.counter.waits()
+    return found
+
+
+def wrapped(run: Run) -> bool:
+    return "to" in vars(run.torch.Tensor)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import _thread
 import itertools
 import os
-import random
 import subprocess
 import sys
 import threading
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +16,10 @@ import pytest
 
 from syncscope.collect.annotations import expected
 from syncscope.collect.count import tally
-from syncscope.collect.count.sampling import FREE_OUTS, NEW_STEPS, OUTS_PER_DOUBLING, Draw, Sampling
 from syncscope.collect.features import Unsupported
-from syncscope.collect.sites.sync_debug import MESSAGE, sync_debug_mode
 from syncscope.schema.counting import MAX_BINS
 from syncscope.schema.recording import SiteEvent
-from tests.collect.count.program import MODE, PRICES, Phase, Run, running, wait
-
-MS = 1_000_000
-
-
-def only(run: Run) -> Any:
-    (found,) = run.counter.waits()
-    return found
+from tests.collect.count.program import MODE, MS, Phase, Run, only, running, wait, wrapped
 
 
 def test_every_wait_of_every_step_is_counted_where_waits_are_rare() -> None:
@@ -84,178 +73,6 @@ def test_the_step_that_is_not_over_is_in_what_is_taken_and_goes_on() -> None:
             wait()
             found = only(run)
             assert (found.count, found.steps, found.squares) == (turn + 1, 1, (turn + 1) ** 2)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_frequencies_of_drawn_steps_are_inside_their_interval(seed: int) -> None:
-    chance = random.Random(100 + seed)
-    with running(random.Random(seed).random) as run:
-        train = run.enter(Phase(1))
-        for _ in range(10_000):
-            wait()
-            if chance.random() < 0.1:
-                wait()
-            for _ in range(3):
-                wait()
-            run.step(300_000)
-        steps = run.counter.counted_steps(train)
-        found = [each for _, each in sorted(run.lines().items())]
-    assert 5 < run.counter.one_in(train) < 50
-    for each, true in zip(found, (1, 0.1, 3), strict=True):
-        mean = each.count / steps
-        variance = max(each.squares / steps - mean * mean, 0) / steps
-        assert abs(mean - true) <= 4 * variance**0.5 + 3 / steps
-
-
-@pytest.mark.parametrize(
-    ("waits", "step_ns", "steps"),
-    [(6, 470_000, 8_000), (200, 2 * MS, 2_000), (2_000, 25 * MS, 200), (1, 20_000, 50_000), (20_000, 200 * MS, 30)],
-)
-def test_counting_costs_at_most_one_part_in_a_hundred(waits: int, step_ns: int, steps: int) -> None:
-    with running(random.Random(1).random) as run:
-        train = run.enter(Phase(1))
-        cost = switches = 0
-        for _ in range(steps):
-            for _ in range(waits):
-                took = int(PRICES.warning) * run.counting
-                wait()
-                run.now += step_ns // waits + took
-                cost += took
-            switched = int((run.counter._switches - switches) * PRICES.switch / 2)
-            cost, switches = cost + switched, run.counter._switches
-            run.step(switched)
-        run.counter.close()
-        spent = run.counter.overhead_share
-    assert cost <= 0.01 * run.now + 10 * MS  # the grace of the begin
-    assert spent == pytest.approx(cost / run.now, rel=0.05)
-    assert run.counter.counted_steps(train) > 2
-
-
-def test_copies_cost_at_most_one_part_in_a_hundred_though_they_are_wrapped() -> None:
-    with running(random.Random(1).random) as run:
-        train = run.enter(Phase(1))
-        host = run.torch.Tensor()
-        cost = switches = outs = 0
-        taken_out = 0
-        for _ in range(5_000):
-            for _ in range(200):
-                price = PRICES.warning + 3 * PRICES.passed if run.counting else PRICES.gate * wrapped(run)
-                host.to("cuda")
-                run.now += 10_000 + int(price)
-                cost += int(price)
-            taken_out += not wrapped(run)
-            switched = (run.counter._switches - switches) * PRICES.switch / 2 + (run.counter._outs - outs) * PRICES.out
-            switches, outs = run.counter._switches, run.counter._outs
-            cost += int(switched)
-            run.step(int(switched))
-        run.counter.close()
-        spent = run.counter.overhead_share
-    assert cost <= 0.01 * run.now + 10 * MS
-    assert spent == pytest.approx(cost / run.now, rel=0.1)
-    assert taken_out > 4_000 and run.counter.counted_steps(train) > 10
-
-
-def wrapped(run: Run) -> bool:
-    return "to" in vars(run.torch.Tensor)
-
-
-def test_wrappers_that_cost_little_stay_in_steps_that_are_not_drawn() -> None:
-    with running(lambda: 0.5) as run:
-        run.enter(Phase(1))
-        while run.counting and run.tracker.current.steps < 20:
-            for _ in range(100):
-                wait()
-            run.torch.Tensor(True).to("cuda")
-            run.step(MS)
-        assert not run.counting and wrapped(run)
-        assert 4 < run.tracker.current.steps < 20
-        before = run.counter.waits()
-        wait()
-        run.torch.Tensor().to("cuda", non_blocking=True)
-        run.torch._C._cuda_synchronize()
-        assert run.counter.waits() == before
-
-
-def test_runs_get_longer_once_wrappers_were_taken_out_often() -> None:
-    sampling = Sampling(Draw(lambda: 0.99), always=False)
-    lengths: dict[int, Any] = {}
-    for outs in (0, FREE_OUTS + OUTS_PER_DOUBLING, FREE_OUTS + 3 * OUTS_PER_DOUBLING):
-        for _ in range(NEW_STEPS + 3):
-            sampling.next_block(1, 2e6, 1e6 if sampling.on else 0, 1e5, prices=PRICES, outs=outs)
-            lengths[outs] = sampling.left if sampling.on else lengths.get(outs)
-    assert list(lengths.values()) == [1, 2, 8]
-
-
-def test_a_wait_in_one_of_ten_short_steps_is_not_dense() -> None:
-    with running() as run:
-        train = run.enter(Phase(1))
-        for step in range(300):
-            if step % 10 == 0:
-                wait()
-            run.step(350_000)
-        assert run.counter.counted_steps(train) == 300
-        assert (only(run).count, only(run).estimate) == (30, 30.0)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_what_is_estimated_of_all_steps_is_near_the_truth_also_where_few_were_drawn(seed: int) -> None:
-    with running(random.Random(seed).random) as run:
-        train = run.enter(Phase(1))
-        for _ in range(300):
-            for _ in range(200):
-                wait()
-            run.step(2 * MS)
-        assert run.counter.one_in(train) > 20
-        assert only(run).estimate == pytest.approx(300 * 200, rel=0.01)
-
-
-def test_rare_phases_are_counted_whole_beside_one_that_is_sampled() -> None:
-    with running(lambda: 0.5) as run:
-        train = run.enter(Phase(1))
-        for _ in range(20):
-            for _ in range(100):
-                wait()
-            run.step(MS)
-        assert not run.counting
-        checkpoint = run.enter(Phase(2, "checkpoint"))
-        for _ in range(100):
-            wait()
-        run.now += 10 * MS
-        run.enter(train)
-        assert not run.counting
-        assert [each.count for each in run.counter.waits() if each.phase == 2] == [100]
-        assert run.counter.one_in(checkpoint) == 1 < run.counter.one_in(train)
-
-
-def test_a_step_without_an_end_is_counted_in_part_and_goes_on_at_a_tick() -> None:
-    with running() as run:
-        phase = run.enter(Phase(1, "other"))
-        for _ in range(100_000):
-            run.now += 10_000 + 3_000 * run.counting
-            read()
-        assert not run.counting
-        spent = run.counter.overhead_share
-        assert spent is not None and spent < 0.02
-        run.now += 1_000 * MS
-        run.counter.tick()
-        assert run.counting
-        before = only(run).count
-        read()
-        assert only(run).count == before + 1
-        assert run.counter.one_in(phase) > 5
-
-
-def test_dense_steps_after_hours_of_rare_waits_cannot_spend_what_was_saved() -> None:
-    with running() as run:
-        run.enter(Phase(1))
-        for _ in range(100):
-            run.step(100_000 * MS)
-        run.enter(Phase(2))
-        begin = run.now
-        while run.counting and run.now - begin < 5_000 * MS:
-            run.now += 13_000
-            wait()
-        assert run.now - begin < 500 * MS
 
 
 def test_an_error_of_ours_reaches_no_operator_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,97 +282,12 @@ def test_places_and_bins_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(a.start_ns + a.length_ns == b.start_ns for a, b in itertools.pairwise(bins))
 
 
-def test_the_programs_filters_and_what_it_catches_are_its_own() -> None:
-    before = list(warnings.filters)
-    shown: list[Any] = []
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda *arguments, **rest: shown.append(arguments[0])
-        with running(lambda: 0.5) as run:
-            run.enter(Phase(1))
-            warnings.simplefilter("error")
-            wait()
-            warnings.simplefilter("always")
-            warnings.warn("the program's", stacklevel=1)
-            wait()
-            assert sum(each.count for each in run.counter.waits()) == 2
-    assert [str(each) for each in shown] == ["the program's"]
-    assert list(warnings.filters) == before
-
-
-def test_switching_does_not_show_again_what_python_shows_once() -> None:
-    with running(random.Random(1).random) as run, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        run.enter(Phase(1))
-        for _ in range(500):
-            for _ in range(50):
-                wait()
-            warnings.warn("once a line", stacklevel=1)
-            run.step(MS)
-        assert run.counter._switches > 3
-    assert len(caught) == 1
-
-
-def test_a_program_that_wants_the_warnings_has_them_in_steps_that_are_not_counted_too() -> None:
-    with running(lambda: 0.5) as run, warnings.catch_warnings(record=True) as caught:
-        run.torch._C._cuda_set_sync_debug_mode(1)
-        run.enter(Phase(1))
-        for _ in range(30):
-            for _ in range(50):
-                wait()
-            run.step(MS)
-        assert run.counter._switches > 0
-        run.torch._C._cuda_set_sync_debug_mode(0)
-    assert [str(each.message).startswith(MESSAGE) for each in caught] == [True] * 30 * 50
-
-
-def test_a_programs_error_mode_is_left_alone() -> None:
-    with running() as run:
-        run.torch._C._cuda_set_sync_debug_mode(2)
-        run.counter.suspend()
-        assert MODE[0] == 2
-        run.counter.resume()
-        assert MODE[0] == 2
-        run.torch._C._cuda_set_sync_debug_mode(0)
-
-
-def test_other_listeners_still_hear_while_counting_does_not() -> None:
-    with running() as run:
-        heard: list[int] = []
-
-        def listener(frame: Any) -> None:
-            heard.append(frame.f_lineno)
-
-        run.counter.suspend()
-        sync_debug_mode.listen(run.torch, listener)
-        read()
-        sync_debug_mode.unlisten(listener)
-        assert len(heard) == 1 and not run.counting
-        run.counter.resume()
-        read()
-        assert only(run).count == 1
-
-
-def test_the_programs_random_numbers_are_its_own() -> None:
-    random.seed(7)
-    alone = [random.random() for _ in range(3)]
-    random.seed(7)
-    with running() as run:
-        run.enter(Phase(1))
-        drawn = []
-        for _ in range(3):
-            for _ in range(100):
-                wait()
-            run.step(MS)
-            drawn.append(random.random())
-    assert drawn == alone
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_nothing_is_counted_in_a_forked_child() -> None:
     program = """
 import os, sys
 sys.path.insert(0, {root!r})
-from tests.collect.count.program import Phase, running, wait
+from tests.collect.count.program import Phase, running, wait, wrapped
 with running() as run:
     run.enter(Phase(1))
     to = run.torch.Tensor.to
