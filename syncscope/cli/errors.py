@@ -31,6 +31,8 @@ def exit_for(error: Exception) -> typer.Exit:
     The exit code of an internal error is 3, as for a trace that cannot be read, so that it looks neither clean nor like
     a finding.
     """
+    if isinstance(error.__cause__, KeyboardInterrupt):  # before Python 3.12, Ctrl-C in an import while a class is made
+        return typer.Exit(INTERRUPTED)
     if isinstance(error, CommandError):
         return _exit(str(error), error.exit_code)
     from syncscope.policy import BaselineError, ConfigError

@@ -165,3 +165,16 @@ def test_an_interrupt_while_the_command_imports_ends_it_without_a_traceback(modu
         env=environment(PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path])),
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_an_interrupt_that_an_import_wraps_is_an_interrupt(folder: Path) -> None:
+    """Before Python 3.12 an exception in ``__set_name__`` comes as the cause of a ``RuntimeError``."""
+    script = (
+        "import sys; sys.argv = ['syncscope', 'check', 'waiting.json.gz']\n"
+        "import syncscope.analysis.analyze as a\n"
+        "def fail(*_, **__): raise RuntimeError('Error calling __set_name__') from KeyboardInterrupt()\n"
+        "a.analyze_files = fail\n"
+        "from syncscope.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
