@@ -83,11 +83,83 @@ class RecordedSteps(msgspec.Struct, frozen=True, kw_only=True):
     tid: Number | None = None
 
 
+class SetAsideStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of the bare window that is something else than the steps around it."""
+
+    length_ns: Number
+    reason: str
+    """In the user's words: ``epoch end``, ``checkpoint``, ``first of its phase``, ``evaluation``, ``outlier``."""
+
+
+class BareStamp(msgspec.Struct, frozen=True, kw_only=True):
+    """One moment of the host's work that every bare step has, stamped without a profiler."""
+
+    event: Literal["wait", "loader", "forward", "backward", "optimizer"]
+    name: str = ""
+    """The entry point or class (``Tensor.item``, ``DataLoader``, ``AdamW``), where it has one."""
+    stack: Number | None = None
+    """Where it was called, an index into ``stacks``."""
+    ordinal: Number = 0
+    """Among equal events of the step."""
+    begins_ns: tuple[Number, ...] = ()
+    """Since the step's boundary, one for each of ``steps_ns`` in which it happened, in order. Empty where only the
+    return is known (PyTorch's warnings)."""
+    ends_ns: tuple[Number, ...] = ()
+
+
+class RecordedLoader(msgspec.Struct, frozen=True, kw_only=True):
+    """The DataLoader that feeds the recorded steps: an actor of its own."""
+
+    workers: Number
+    prefetch: Number | None = None
+    """Batches that a worker prepares ahead."""
+    pinned: bool | None = None
+    batch_size: Number | None = None
+    ready: Number | None = None
+    """Batches that were ready when the bare steps asked, median; 0 behind a loader that sets the pace."""
+    interval_ns: Number | None = None
+    """Between two batches that the workers finish, median over bare steps in which the host waited for them."""
+
+
 class Bare(msgspec.Struct, frozen=True, kw_only=True):
     """Steps timed with no profiler, between two device syncs."""
 
     steps_ns: tuple[Number, ...]
     """Length of each step between its boundaries on the host, the last one closed by the device sync."""
+    set_aside: tuple[SetAsideStep, ...] = ()
+    """Steps that are not among ``steps_ns``, and why."""
+    stamps: tuple[BareStamp, ...] = ()
+    loader: RecordedLoader | None = None
+
+
+class GpuWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """What NVML said of the GPU while the steps of one window ran. What it cannot tell is ``None``."""
+
+    power_w: Number | None = None
+    """Average over the window, watts: from the energy counter, or else of instantaneous readings."""
+    sm_clock_mhz: Number | None = None
+    """Median of the samples."""
+    sm_clock_low_mhz: Number | None = None
+    sm_clock_high_mhz: Number | None = None
+    memory_clock_mhz: Number | None = None
+    temperature_c: Number | None = None
+    throttled: dict[str, float] = {}
+    """Reason → share of the samples: ``power cap``, ``thermal``, ``hardware slowdown``, ``power brake``,
+    ``sync boost``, ``clocks set by the user``."""
+    length_ns: Number | None = None
+    samples: Number = 0
+
+
+class RecordedGpu(msgspec.Struct, frozen=True, kw_only=True):
+    """Power, clock and throttling of the GPU."""
+
+    power_limit_w: Number | None = None
+    """Enforced, watts."""
+    max_sm_clock_mhz: Number | None = None
+    bare: GpuWindow | None = None
+    timed: GpuWindow | None = None
+    missing: str | None = None
+    """Why nothing is known, one sentence."""
 
 
 class Attributed(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +221,8 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     steps: RecordedSteps
     """Of the timed window; without boundaries where no window was recorded, only the run counted."""
     bare: Bare | None = None
+    gpu: RecordedGpu | None = None
+    """``None`` in recordings that did not ask NVML."""
     frames: tuple[RecordedFrame, ...] = ()
     stacks: tuple[tuple[Number, ...], ...] = ()
     sites: tuple[SiteEvent, ...] = ()
