@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import sys
 import time
 import weakref
 from collections.abc import Callable
@@ -81,6 +82,8 @@ class RunCount:
         self._started_ns = self._began_ns = self._written_ns = 0
         self._ended_ns: int | None = None
         self._pid = os.getpid()
+        self._forked = False
+        """This is a child that the program forked. Asking for the process's number costs a call of the system."""
         self._background = Background(TICK_SECONDS, self._tick, MOST_SHARE)
 
     @property
@@ -186,20 +189,20 @@ class RunCount:
             run=run,
         )
 
-    def stepped(self, phase: Phase) -> None:
-        if os.getpid() != self._pid:
-            return
+    def stepped(self, phase: Phase) -> int:
+        if self._forked:
+            return 0
         self.before_step()
         if self._device is None:  # on the program's own thread, which has chosen its device
             self._about_device()
             self.sharing.open(self._torch)
-        if self.counter is not None:
-            self.counter.stepped(phase)
+        unheard = self.counter.stepped(phase) if self.counter is not None else sys.maxsize
         if self.listener is not None:
-            self.listener.stepped(phase)
+            unheard = min(unheard, self.listener.stepped(phase))
+        return unheard
 
     def changed(self, before: Phase, after: Phase) -> None:
-        if os.getpid() != self._pid:
+        if self._forked:
             return
         if self.counter is not None:
             self.counter.changed(before, after)
@@ -207,7 +210,7 @@ class RunCount:
             self.listener.changed(before, after)
 
     def folded(self, phase: Phase, into: Phase) -> None:
-        if os.getpid() != self._pid:
+        if self._forked:
             return
         if self.counter is not None:
             self.counter.folded(phase, into)
@@ -215,7 +218,7 @@ class RunCount:
             self.listener.folded(phase, into)
 
     def better_source(self, phase: Phase) -> None:
-        if os.getpid() != self._pid:
+        if self._forked:
             return
         if self.listener is not None:
             self.listener.better_source(phase)  # first: a window that ends hands over what it counted
@@ -250,6 +253,8 @@ class RunCount:
             return
         if self.counter is not None:
             self.counter.tick()
+        if self.signals is not None:
+            self.signals.look_wider()
         if time.perf_counter_ns() - self._written_ns > STATE_SECONDS * 1e9:
             self._written_ns = time.perf_counter_ns()
             self._write()
@@ -277,6 +282,7 @@ class RunCount:
 
     def leave_forked_child(self) -> None:
         """Take the hooks out of a forked child."""
+        self._forked = True
         if self._ended_ns is None and self.signals is not None:
             with contextlib.suppress(Exception):
                 self.signals.detach()

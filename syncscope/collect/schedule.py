@@ -6,7 +6,7 @@ windows of the program are short ones, so that a short program has some too; the
 
 from __future__ import annotations
 
-import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -87,12 +87,12 @@ class Schedule:
         self._training_may_come = training_may_come
         self._takes: dict[int, _Take] = {}
         self._over = False
-        self._pid = os.getpid()
 
-    def stepped(self, phase: Phase) -> None:
-        """A step of ``phase`` ended. Raises ``StopProgram`` where the program ends here."""
-        if self._over or os.getpid() != self._pid:
-            return
+    def stepped(self, phase: Phase) -> int:
+        """A step of ``phase`` ended. Returns how many more may end before this must be called again: none while there
+        are windows to record. Raises ``StopProgram`` where the program ends here."""
+        if self._over:
+            return sys.maxsize
         take = self._takes.get(phase.number)
         if take is None and self._may_begin(phase):
             take = self._takes[phase.number] = self._begin(phase)
@@ -103,6 +103,9 @@ class Schedule:
             if first and threading.get_ident() != threading.main_thread().ident:
                 raise_on_main_thread(StopProgram)  # ours ends this thread only
             raise StopProgram(0)
+        if take is None:
+            return max(self._plan.begin_at - phase.steps, 1) - 1 if phase.kind in STEPPED_KINDS else sys.maxsize
+        return sys.maxsize if take.done_at is not None else 0
 
     def changed(self, before: Phase, after: Phase) -> None:
         """The program went from one phase to another, maybe in the middle of a step."""

@@ -112,15 +112,17 @@ class Counter:
 
     # What the collector calls.
 
-    def stepped(self, phase: Phase) -> None:
-        """A step of ``phase`` ended."""
+    def stepped(self, phase: Phase) -> int:
+        """A step of ``phase`` ended, maybe with others before it in the same block. Returns how many more may end
+        before this must be called again."""
         if not self._opened:
-            return
+            return sys.maxsize
         state = self.tally.phases.get(phase.number) or self.tally.of(phase)
-        if state.sampling.left > 1:
-            state.sampling.left -= 1
-        elif not self._suspended:
+        left = state.sampling.left - (phase.steps - state.since)
+        if left <= 0 and not self._suspended:
             self._next_block(state)
+            left = state.sampling.left
+        return max(left - 1, 0)
 
     def changed(self, before: Phase, after: Phase) -> None:
         """The program left ``before`` and is in ``after`` now."""
@@ -187,6 +189,9 @@ class Counter:
         lasting = (state.phase.number, state.phase.steps) == self._ticked
         self._ticked = state.phase.number, state.phase.steps
         if lasting and not state.sampling.on:
+            self._settle()
+            self._end_block(state)
+            state.begin_block()
             state.sampling.count_this()
             state.weight = 1.0
         elif not self._paused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from types import FrameType
 from typing import Any, Protocol
 
 from syncscope.collect.phases.loops import Loop
@@ -27,11 +28,21 @@ SURE = 3
 """Training steps in a row that tell whether a loop inside of them is part of them."""
 
 
+UNHEARD_NS = 10_000_000
+"""Steps pass unheard for so long at most: the listener is told of them together."""
+
+MOST_UNHEARD = 64
+
+ACQUAINTED = 16
+"""The first steps of a phase are all heard."""
+
+
 class Listener(Protocol):
     """What the tracker tells of."""
 
-    def stepped(self, phase: Phase) -> None:
-        """A step of ``phase`` ended. May raise ``SystemExit``."""
+    def stepped(self, phase: Phase) -> int:
+        """A step of ``phase`` ended, maybe with others before it. Returns how many more may end before it must hear of
+        the next one. May raise ``SystemExit``."""
 
     def changed(self, before: Phase, after: Phase) -> None:
         """The program left ``before`` for ``after``."""
@@ -60,7 +71,36 @@ class PhaseBook:
         """Of those, the loops whose batches come through a generator, which may read ahead."""
         self._decisions: dict[Any, Any] = {}
         """What was decided of events, by their places; void once a phase is made or joined."""
+        self._latest: dict[str, Any] = {}
+        """The decision that held for the latest event of each kind."""
         self._now = time.perf_counter_ns()
+        self.left = 0
+        """So many steps may pass unheard, each with an event like the last one: ``again`` says which."""
+        self.unheard = 0
+        """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
+        self.again: tuple[str, int] = ("", 0)
+        """What ended the last step: the event, and the id of its optimiser or module."""
+        self.trains = False
+        """The current phase is training whose steps end with something else than calls of modules."""
+
+    def is_like_last(self, event: str, frame: FrameType) -> bool:
+        """Whether ``event`` with this innermost ``frame`` comes from the same place as the last one of its kind."""
+        latest = self._latest.get(event)
+        return latest is not None and latest.phase is self.current and latest.holds(frame)
+
+    def _listen(self) -> None:
+        """Let no further step pass unheard, and add those that did."""
+        self.left = 0
+        if self.unheard:
+            self.hear()
+
+    def hear(self) -> None:
+        """Add the steps that passed unheard."""
+        count, self.unheard = self.unheard, 0
+        phase = self.current
+        phase.steps += count
+        phase.calls += count
+        phase.timed = False  # its time since the last boundary is that of several steps
 
     def settle(self, now_ns: int | None = None) -> None:
         """Bring the phases' times up to ``now_ns`` of ``time.perf_counter_ns``."""
@@ -95,8 +135,12 @@ class PhaseBook:
         if keyed:
             self._by_loop[loop] = phase
         name_phases(self.phases)
-        self._decisions.clear()
+        self._forget_decisions()
         return phase
+
+    def _forget_decisions(self) -> None:
+        self._decisions.clear()
+        self._latest.clear()
 
     def _share_functions(self) -> None:
         codes = [phase.loop.code for phase in self.phases if phase.loop is not None]
@@ -116,6 +160,8 @@ class PhaseBook:
 
     def _enter(self, phase: Phase) -> None:
         before = self.current
+        self.trains = False
+        self._listen()
         self.settle()
         if before.loops and not (before.loops & phase.around) and phase.loops:
             before.frame_id = 0  # its loop is not around the next phase's: it is over
@@ -127,9 +173,10 @@ class PhaseBook:
         self._listener.changed(before, phase)
 
     def _make_train(self, phase: Phase) -> None:
+        self._listen()
         phase.kind = "train"
         self._trains.append(phase)
-        self._decisions.clear()
+        self._forget_decisions()
         name_phases(self.phases)
         if phase.source != "user":
             phase.restart()
@@ -144,6 +191,7 @@ class PhaseBook:
         return count >= 2
 
     def _choose(self, phase: Phase, source: CountedSource, owner: Any) -> None:
+        self._listen()
         before, seen = phase.source, phase.seen.get(id(owner), 0)
         if before not in ("none", source):
             phase.restart()
@@ -165,23 +213,31 @@ class PhaseBook:
         if phase.source == "none":  # until now nobody knew that its batches were its steps
             phase.steps += phase.batches
         phase.source = "module"
-        self._boundary(phase)
+        self._boundary(phase, "batch", None)
 
-    def _boundary(self, phase: Phase) -> None:
+    def _boundary(self, phase: Phase, event: str, owner: Any) -> None:
+        """A step of ``phase`` ended, with ``event`` of ``owner``. As many as the listener lets pass may now end
+        unheard, but of those that are heard every other one is timed."""
+        self._listen()
         self.settle()
-        if phase.timed:
-            phase.lengths.add(phase.step_ns)
+        timed, length = phase.timed, phase.step_ns
+        if timed:
+            phase.lengths.add(length)
         phase.step_ns = 0
         phase.timed = True
         phase.steps += 1
         if phase.kind == "train":
             self._judge_nested(phase)
-        ended = self._now
+            self.trains = phase is self.current and phase.source in ("optimizer", "user")
+        ended, unheard = self._now, 0
         try:
-            self._listener.stepped(phase)
+            unheard = self._listener.stepped(phase)
         finally:
             phase.intruded = False
             phase.step_ns -= time.perf_counter_ns() - ended  # what the listener does is no part of the next step
+        if timed and phase is self.current and phase.steps >= ACQUAINTED:
+            self.left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))
+            self.again = event, id(owner)
 
     def _judge_nested(self, train: Phase) -> None:
         """Fold loops inside of each step of ``train`` that call little; mark those that call much."""
@@ -200,6 +256,7 @@ class PhaseBook:
 
     def _fold(self, phase: Phase, into: Phase, whole: bool = True) -> None:
         """Let ``phase`` be part of ``into``: with its loops, or with the calls made so far only."""
+        self._listen()
         self.settle()
         phase.folded_into = into
         into.time_ns += phase.time_ns
@@ -211,7 +268,7 @@ class PhaseBook:
         phase.time_ns = phase.steps = phase.times = phase.frame_id = phase.calls = 0
         phase.loops = set()
         phase.around = set()
-        self._decisions.clear()
+        self._forget_decisions()
         name_phases(self.phases)
         self._listener.folded(phase, into)
         if self.current is phase:

@@ -87,7 +87,7 @@ class PhaseChoice(PhaseBook):
             train.loops.add(inner)
             train.around.discard(inner)
             self._by_loop[inner] = train
-            self._decisions.clear()
+            self._forget_decisions()
 
     def _convert(self, nest: Nest) -> Phase | None:
         """Make the phase of the innermost loop training. Phases of loops around it were its first calls."""
@@ -159,6 +159,7 @@ class PhaseChoice(PhaseBook):
         phase = self.current
         if loop not in phase.around or not phase.calls or not self._may_promote():
             return None
+        self._listen()
         phase.loops = {loop}
         phase.loop = loop
         phase.frame_id = nest.frame_of(loop)
@@ -167,7 +168,7 @@ class PhaseChoice(PhaseBook):
         self._by_loop[loop] = phase
         for inner in [inner for inner, other in self._by_loop.items() if other is phase and inner is not loop]:
             del self._by_loop[inner]
-        self._decisions.clear()
+        self._forget_decisions()
         phase.restart()
         phase.by_batch = True
         phase.source = "module"

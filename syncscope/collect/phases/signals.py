@@ -16,7 +16,11 @@ from typing import Any
 
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
+from syncscope.collect.phases.modules import ModuleCalls
 from syncscope.collect.phases.tracker import PhaseTracker
+
+NOBODY = id(None)
+"""The owner of the program's own steps."""
 
 _open: weakref.WeakSet[Signals] = weakref.WeakSet()
 
@@ -41,7 +45,7 @@ class Signals:
         self._tracker = tracker
         self._torch: Any = None
         self._watching = False
-        self._forget_modules: Callable[[], None] = lambda: None
+        self._modules = ModuleCalls(tracker, self._fail)
         self._in_scaler = False
         self._in_loader = False
         self._saving = False
@@ -63,7 +67,7 @@ class Signals:
         self._tracker.nests.skip(os.path.dirname(os.path.abspath(torch.__file__)))
         self._patches = Patches(torch)
         self._handles = [register_optimizer_step_post_hook(self._after_optimizer)]
-        self._watch_modules(torch)
+        self._modules.open(torch)
         self._watch_scaler(torch)
         self._watch_loaders(torch)
         self._watch_saves(torch)
@@ -76,12 +80,18 @@ class Signals:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self._modules.close()
         self._patches.restore()
 
     def forget(self) -> None:
         """Stop telling the tracker, in a forked child for instance."""
         self._watching = False
-        self._forget_modules()
+        self._modules.forget()
+
+    def look_wider(self) -> None:
+        """Look at all modules again, if it is time. From any thread."""
+        if self._watching:
+            self._modules.look_wider()
 
     @property
     def optimizers_made(self) -> bool:
@@ -96,9 +106,13 @@ class Signals:
 
     def user_step(self) -> None:
         """The program called ``syncscope.step()``."""
-        if not self.failure:
+        tracker = self._tracker
+        if tracker.left and tracker.again == ("user", NOBODY) and tracker.is_like_last("user", sys._getframe(1)):
+            tracker.left -= 1
+            tracker.unheard += 1
+        elif not self.failure:
             try:
-                self._tracker.user_stepped(sys._getframe(1))
+                tracker.user_stepped(sys._getframe(1))
             except Exception as error:
                 self._fail(error)
 
@@ -112,8 +126,13 @@ class Signals:
 
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._watching and not self._in_scaler and not self._compiling():
+            tracker = self._tracker
+            if tracker.left and tracker.again == ("step", id(optimizer)):
+                tracker.left -= 1
+                tracker.unheard += 1
+                return
             try:
-                self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
+                tracker.optimizer_stepped(sys._getframe(1), optimizer)
             except Exception as error:
                 self._fail(error)
 
@@ -135,51 +154,6 @@ class Signals:
             return step
 
         self._patches.replace(torch.amp.GradScaler, "step", make)
-
-    def _watch_modules(self, torch: Any) -> None:
-        """Follow the outermost calls of modules.
-
-        Not with global hooks: torch warns of them under ``torch.compile``, and compiles again when they are removed.
-        """
-        compiling, main, thread = self._compiling, threading.main_thread().ident, threading.get_ident
-        grad_enabled, tracker, frame = torch.is_grad_enabled, self._tracker, sys._getframe
-        busy = False  # in an outermost call, or no longer watching
-
-        def forget() -> None:
-            nonlocal busy
-            busy = True
-
-        self._forget_modules = forget
-
-        def make(original: Any) -> Any:
-            plain = original is vars(torch.nn.Module).get("_wrapped_call_impl")
-
-            def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-                nonlocal busy
-                if busy:
-                    # Most calls. What PyTorch's own __call__ does, without a call more.
-                    if plain and module._compiled_call_impl is None:
-                        return module._call_impl(*args, **kwargs)
-                    return original(module, *args, **kwargs)
-                if compiling() or thread() != main:
-                    return original(module, *args, **kwargs)
-                try:
-                    if not module.training:
-                        tracker.module_called(frame(1), module, "eval")
-                    else:
-                        tracker.module_called(frame(1), module, "training" if grad_enabled() else "call")
-                except Exception as error:
-                    self._fail(error)
-                try:
-                    busy = tracker.inside_call = True
-                    return original(module, *args, **kwargs)
-                finally:
-                    busy = not self._watching
-                    tracker.inside_call = False
-
-            return call
-
-        self._patches.replace(torch.nn.Module, "__call__", make)
 
     def _watch_loaders(self, torch: Any) -> None:
         main, thread = threading.main_thread().ident, threading.get_ident

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Literal
 
 from syncscope.collect.paths import Paths, project_root
@@ -30,13 +30,30 @@ class Decision:
     ``path`` is their ``f_lasti``, without the innermost. ``phase`` is ``None`` for a batch that no phase asks for.
     """
 
-    __slots__ = ("frame_id", "path", "phase", "where")
+    __slots__ = ("code", "frame_id", "lasti", "path", "phase", "skipped", "where")
 
     def __init__(self, phase: Phase | None, frame_id: int, path: tuple[int, ...], where: Where) -> None:
         self.phase = phase
         self.frame_id = frame_id
         self.path = path
         self.where = where
+        self.code: CodeType | None = None
+        """Of the innermost frame that is not PyTorch's, for the latest event of its kind; where it stands, and how
+        many frames of PyTorch's are inside of it."""
+        self.lasti = self.skipped = 0
+
+    def holds(self, frame: FrameType | None) -> bool:
+        """Whether an event with this innermost ``frame`` comes from the same place in the same call of the loop's
+        function."""
+        for _ in range(self.skipped):
+            frame = frame.f_back if frame is not None else None
+        if frame is None or frame.f_lasti != self.lasti or frame.f_code is not self.code:
+            return False
+        for lasti in self.path:
+            frame = frame.f_back
+            if frame is None or frame.f_lasti != lasti:
+                return False
+        return id(frame) == self.frame_id
 
 
 class PhaseTracker(PhaseChoice):
@@ -64,7 +81,7 @@ class PhaseTracker(PhaseChoice):
         """``optimizer`` made a step, or a scaler skipped it."""
         phase = self._phase_of("step", frame)
         if phase.source != "user" and not self.by_time and self._is_boundary(phase, optimizer):
-            self._boundary(phase)
+            self._boundary(phase, "step", optimizer)
         if phase.ended:  # its loader reads ahead: this was the last step
             self._enter(self._pseudo_phase("epoch end"))
 
@@ -73,7 +90,7 @@ class PhaseTracker(PhaseChoice):
         chosen = phase.source == "optimizer"
         owner = phase.owner() if chosen and phase.owner is not None else None
         if owner is not optimizer:
-            phase.since_owner += 1
+            phase.since_owner = 1 if self.unheard else phase.since_owner + 1
             gone = chosen and owner is None
             if chosen and not gone and phase.since_owner < TAKEOVER:
                 return False
@@ -103,9 +120,9 @@ class PhaseTracker(PhaseChoice):
         elif phase.source == "none":
             if self._seen_before(phase, module):
                 self._choose(phase, "module", module)
-                self._boundary(phase)
+                self._boundary(phase, event, module)
         elif phase.owner is not None and phase.owner() is module:
-            self._boundary(phase)
+            self._boundary(phase, event, module)
         elif phase.owner is not None and phase.owner() is None and self._seen_before(phase, module):
             self._choose(phase, "module", module)
 
@@ -141,7 +158,7 @@ class PhaseTracker(PhaseChoice):
         around = nest.loops[nest.loops.index(loop) + 1 :] if loop is not None else []
         if phase.loops.intersection(around):
             return  # a loader inside of each step
-        phase.ended = True
+        phase.ended, self.left = True, 0
         if phase.kind == "train":
             self._enter(self._pseudo_phase("epoch end"))
 
@@ -164,7 +181,7 @@ class PhaseTracker(PhaseChoice):
         phase = self._phase_of("user", frame)
         if phase.source != "user":
             self._choose(phase, "user", None)
-        self._boundary(phase)
+        self._boundary(phase, "user", None)
 
     def tick(self) -> None:
         """A stretch of time ended, where steps are recorded by time."""
@@ -174,12 +191,14 @@ class PhaseTracker(PhaseChoice):
             self._enter(phase)
         if phase.source != "seconds":
             self._choose(phase, "seconds", None)
-        self._boundary(phase)
+        self._boundary(phase, "tick", None)
 
     # What the collector asks.
 
     def at(self, frame: FrameType) -> Phase:
         """The phase of something that happens now, with this innermost frame. Leaves a phase whose loop is over."""
+        if self.unheard:
+            self.hear()
         phase = self.current
         if phase.frame_id == 0 or phase.kind == "train" or self.inside_call:
             return phase
@@ -191,6 +210,8 @@ class PhaseTracker(PhaseChoice):
     def recorded(self, now_ns: int | None = None) -> tuple[RecordedPhase, ...]:
         """All phases, by their numbers, with their times up to ``now_ns``. One that was folded into another has no
         time and was never entered."""
+        if self.unheard and threading.get_ident() == self._thread:
+            self.hear()
         self.settle(now_ns)
         return record(self.phases, self.nests.paths)
 
@@ -198,6 +219,12 @@ class PhaseTracker(PhaseChoice):
 
     def _phase_of(self, event: Event, frame: FrameType | None) -> Phase:
         """The phase of ``event``, which is current from now on."""
+        latest = self._latest.get(event)
+        if latest is not None and latest.phase is self.current and latest.holds(frame):
+            phase = latest.phase
+            if phase.frame_id == latest.frame_id:
+                self._where, self._calls_around = latest.where, 0
+                return phase
         decision = self._known(frame, event)
         if decision is not None and decision.phase is not None:
             phase, frame_id, self._where = decision.phase, decision.frame_id, decision.where
@@ -219,20 +246,21 @@ class PhaseTracker(PhaseChoice):
 
     def _known(self, frame: FrameType | None, event: Event) -> Decision | None:
         """What was decided here before."""
-        codes = self.nests.codes
+        codes, skipped = self.nests.codes, 0
         while frame is not None:
             code = frame.f_code
             kept = codes.get(id(code))
             if not (kept.skipped if kept is not None else self.nests.of_code(code).skipped):
                 break
             frame = frame.f_back
+            skipped += 1
         if frame is None:
             return None
         back = frame.f_back
         # Two frames tell most events apart.
         outer = 0 if back is None else id(back.f_code)
         self._key = key = (id(code), frame.f_lasti, outer, event)
-        decision = self._decisions.get(key)
+        decision: Decision | None = self._decisions.get(key)
         if decision is None:
             return None
         outermost = frame
@@ -241,7 +269,11 @@ class PhaseTracker(PhaseChoice):
             if back is None or back.f_lasti != lasti:
                 return None
             back = back.f_back
-        return decision if id(outermost) == decision.frame_id else None
+        if id(outermost) != decision.frame_id:
+            return None
+        decision.code, decision.lasti, decision.skipped = code, frame.f_lasti, skipped
+        self._latest[event] = decision
+        return decision
 
     def _place(self, phase: Phase, nest: Nest) -> int:
         """The id of the frame that runs the outermost loop of ``phase``, 0 where there is none. Remembers it."""
@@ -258,7 +290,7 @@ class PhaseTracker(PhaseChoice):
         """Decide the same when the same event comes from the same place."""
         depth = [ident for ident, _ in nest.path].index(frame_id)
         if len(self._decisions) >= MAX_DECISIONS:
-            self._decisions.clear()
+            self._forget_decisions()
         path = tuple(lasti for _, lasti in nest.path[1 : depth + 1])
         where = _where(phase, nest) if phase is not None else "outside"
         self._decisions[self._key] = Decision(phase, frame_id, path, where)

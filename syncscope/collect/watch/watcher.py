@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -185,10 +186,10 @@ class Watcher:
         self._imports.close()
         self.count.leave_forked_child()
 
-    def stepped(self, phase: Phase) -> None:
-        """A step ended: the time for what must not come in the middle of one."""
+    def stepped(self, phase: Phase) -> int:
+        """A step ended: the time for what must not come in the middle of one. It may be one of many that end."""
         if self.closed:
-            return
+            return sys.maxsize
         if self._ending:
             self.failed = True
             raise StopProgram(FAILED)
@@ -197,6 +198,7 @@ class Watcher:
         if self._wanted:
             self._wanted = False
             self._report()
+        return sys.maxsize
 
     def changed(self, before: Phase, after: Phase) -> None:
         pass

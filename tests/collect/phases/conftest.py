@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 
 
-@pytest.fixture
-def run() -> Iterator[Any]:
-    """Follows this test's program; afterwards nothing of it is left in PyTorch."""
+@pytest.fixture(params=[0, 1000], ids=["heard", "unheard"])
+def run(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Follows this test's program, whose steps must all be heard, or none; afterwards nothing of it is left in
+    PyTorch."""
     torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
     from tests.collect.phases.following import following
 
     iterator = torch.utils.data.dataloader._BaseDataLoaderIter
     places = (torch.nn.Module, "__call__"), (torch.amp.GradScaler, "step"), (torch, "save"), (iterator, "__next__")
     before = [getattr(owner, name) for owner, name in places]
-    with following() as followed:
+    with following(unheard=request.param) as followed:
         yield followed
         assert not followed.signals.failure
     assert [getattr(owner, name) for owner, name in places] == before

@@ -24,7 +24,8 @@ class Followed:
     ``intruded`` the numbers of the boundaries, by name, whose step another phase came into.
     """
 
-    def __init__(self, root: Path = HERE) -> None:
+    def __init__(self, root: Path = HERE, unheard: int = 0) -> None:
+        self.unheard = unheard
         self.sequence: list[str] = []
         self.folds: list[tuple[str, str]] = []
         self.better: list[str] = []
@@ -33,10 +34,11 @@ class Followed:
         self.tracker = PhaseTracker(self, Paths(root))
         self.signals = Signals(self.tracker)
 
-    def stepped(self, phase: Phase) -> None:
+    def stepped(self, phase: Phase) -> int:
         self.boundaries.append(phase.kind)
         if phase.intruded:
             self.intruded.append((phase.kind, phase.steps))
+        return self.unheard
 
     def changed(self, before: Phase, after: Phase) -> None:
         assert before is not after
@@ -50,6 +52,7 @@ class Followed:
 
     @property
     def steps(self) -> dict[str, int]:
+        self.tracker.recorded()  # also those that passed unheard
         return {phase.name: phase.steps for phase in self.tracker.phases if phase.times and phase.loop is not None}
 
     @property
@@ -61,6 +64,7 @@ class Followed:
         return self.sequence
 
     def phase(self, name: str) -> Phase:
+        self.tracker.recorded()
         return next(phase for phase in self.tracker.phases if phase.name == name)
 
     def here(self) -> str:
@@ -69,8 +73,8 @@ class Followed:
 
 
 @contextmanager
-def following(root: Path = HERE) -> Iterator[Followed]:
-    followed = Followed(root)
+def following(root: Path = HERE, unheard: int = 0) -> Iterator[Followed]:
+    followed = Followed(root, unheard)
     followed.signals.attach(torch)
     try:
         yield followed

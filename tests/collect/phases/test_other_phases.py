@@ -47,10 +47,11 @@ def test_the_first_length_is_that_of_one_step(run: Any) -> None:
 def test_what_is_done_between_two_steps_is_no_part_of_their_lengths(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    def stepped(phase: Any) -> None:
+    def stepped(phase: Any) -> int:
         time.sleep(0.05)
         run.tracker.settle()
         time.sleep(0.05)
+        return 0
 
     monkeypatch.setattr(run, "stepped", stepped)
     net = model().eval()
@@ -351,6 +352,7 @@ def test_endless_new_loops_take_constant_memory(run: Any) -> None:
     for number in range(MAX_PHASES + 30):
         space: dict[str, Any] = {"net": net, "x": X}
         exec(compile(f"for _ in range(3): net(x)  # {number}", f"cell{number}.py", "exec"), space)
+    run.tracker.recorded()
     assert len(run.tracker.phases) <= MAX_PHASES + 2
     assert sum(phase.steps for phase in run.tracker.phases) == 3 * (MAX_PHASES + 30)  # those that share a phase, too
 

@@ -1,0 +1,168 @@
+"""Follow the outermost calls of modules: those that no other module makes."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from syncscope.collect.patching import Patches
+from syncscope.collect.phases.choice import Event
+from syncscope.collect.phases.tracker import PhaseTracker
+
+LOOK_CALLS = 64
+"""Outermost calls of known classes in a row after which only those classes are watched."""
+
+LOOK_EVERY_NS = 2_000_000_000
+"""All classes are watched again after so long: Python then learns anew where the attributes of modules are, which takes
+some hundred microseconds."""
+
+MOST_CLASSES = 64
+"""With more, all classes are watched all the time."""
+
+
+class ModuleCalls:
+    """Tells ``tracker`` of outermost calls on the main thread, and ``failed`` of an error of ours.
+
+    First every module's call is looked at. A program calls few classes from outside, so after a while only the calls of
+    those are, and those of modules inside of them cost nothing. Now and then, and where a module is switched between
+    training and evaluation, all are looked at again. Once Dynamo has compiled a frame nothing is switched any more: it
+    would compile it again.
+
+    Not with global hooks: torch warns of them under ``torch.compile``, and compiles again when they are removed.
+    """
+
+    def __init__(self, tracker: PhaseTracker, failed: Callable[[Exception], None]) -> None:
+        self._tracker = tracker
+        self._failed = failed
+        self._torch: Any = None
+        self._busy = True
+        """In an outermost call, or no longer watching."""
+        self._closed = True
+        self._modes = Patches()
+        self._wide = Patches()
+        self._narrow = Patches()
+        self._classes: set[type] = set()
+        self._known_calls = 0
+        self._narrow_since = 0
+        """0 while all classes are watched."""
+
+    def open(self, torch: Any) -> None:
+        """Begin, with all classes."""
+        self._torch = torch
+        self._busy = self._closed = False
+        self._modes = Patches(torch)
+        self._wide, self._narrow = Patches(torch), Patches(torch)
+        self._wide.replace(torch.nn.Module, "__call__", self._make_wide)
+        self._modes.replace(torch.nn.Module, "train", self._make_train)
+
+    def close(self) -> None:
+        """Take everything out. Does nothing the second time."""
+        self.forget()
+        for patches in (self._narrow, self._wide, self._modes):
+            patches.restore()
+        self._classes.clear()
+        self._known_calls = self._narrow_since = 0
+
+    def forget(self) -> None:
+        """Tell the tracker nothing more: the program may hold a bound ``module.__call__``."""
+        self._closed = self._busy = True
+
+    def look_wider(self) -> None:
+        """Watch all classes again, if it is time. From any thread."""
+        if self._narrow_since and time.perf_counter_ns() - self._narrow_since > LOOK_EVERY_NS:
+            self._widen()
+
+    def _widen(self) -> None:
+        if self._narrow_since and not self._closed and not has_compiled():
+            self._narrow_since = self._known_calls = 0
+            self._wide.put_in()
+            self._narrow.restore()
+
+    def _look_at_class(self, kind: type) -> None:
+        """An outermost call of a module of class ``kind`` is over, while all classes are watched."""
+        if kind not in self._classes:
+            if len(self._classes) <= MOST_CLASSES:
+                self._classes.add(kind)
+            self._known_calls = 0
+            return
+        self._known_calls += 1
+        if self._known_calls >= LOOK_CALLS and len(self._classes) <= MOST_CLASSES and not self._narrow_since:
+            self._known_calls = 0
+            if not has_compiled():
+                self._narrow_down()
+
+    def _narrow_down(self) -> None:
+        self._narrow_since = time.perf_counter_ns()
+        self._wide.take_out()
+        for kind in self._classes:
+            self._narrow.replace(kind, "__call__", self._make_narrow)
+
+    def _make_train(self, original: Any) -> Any:
+        def train(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._narrow_since and not self._busy and threading.get_ident() == threading.main_thread().ident:
+                self._widen()
+            return original(module, *args, **kwargs)
+
+        return train
+
+    def _make_wide(self, original: Any) -> Any:
+        return self._make(original, self._look_at_class)
+
+    def _make_narrow(self, original: Any) -> Any:
+        return self._make(original, None)
+
+    def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
+        """The call of a module. Local names are fast."""
+        compiling, main, thread = self._torch.compiler.is_compiling, threading.main_thread().ident, threading.get_ident
+        grad_enabled, tracker, frame = self._torch.is_grad_enabled, self._tracker, sys._getframe
+        plain = original is vars(self._torch.nn.Module).get("_wrapped_call_impl")
+        calls = self
+
+        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if calls._busy:
+                # Most calls while all classes are watched. What PyTorch's own __call__ does, without a call more.
+                if plain and module._compiled_call_impl is None:
+                    return module._call_impl(*args, **kwargs)
+                return original(module, *args, **kwargs)
+            if compiling() or thread() != main:
+                return original(module, *args, **kwargs)
+            event: Event
+            if not module.training:
+                event = "eval"
+            elif grad_enabled():
+                event = "training"
+            else:
+                event = "call"
+            if tracker.left and tracker.again == (event, id(module)) and tracker.is_like_last(event, frame(1)):
+                tracker.left -= 1
+                tracker.unheard += 1
+            elif not tracker.trains or event != "training":
+                try:
+                    tracker.module_called(frame(1), module, event)
+                except Exception as error:
+                    calls._failed(error)
+            try:
+                calls._busy = tracker.inside_call = True
+                return original(module, *args, **kwargs)
+            finally:
+                calls._busy = calls._closed
+                tracker.inside_call = False
+                if look_at_class is not None and not calls._closed:
+                    try:
+                        look_at_class(type(module))
+                    except Exception as error:  # a class that cannot be changed, say
+                        calls._failed(error)
+
+        return call
+
+
+def has_compiled() -> bool:
+    """Whether Dynamo has compiled a frame, or may have."""
+    utils = sys.modules.get("torch._dynamo.utils")
+    if utils is None:
+        return False
+    counters = getattr(utils, "counters", None)
+    return not isinstance(counters, dict) or bool(counters.get("frames"))
