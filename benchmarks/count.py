@@ -27,6 +27,9 @@ from syncscope.collect.paths import Paths
 
 BLOCK_S = 0.25
 
+LEARNING_S = 0.08
+"""Steps before each block: switching hooks makes Python learn anew where the attributes of classes are."""
+
 
 def rollout() -> Step:
     """A policy asked for one action: six waits in half a millisecond."""
@@ -47,12 +50,14 @@ def rollout() -> Step:
     return step
 
 
-LOOPS: dict[str, Callable[[], Step]] = {
-    "host-bound, 1 wait": host_bound,
-    "device-bound, 1 wait": device_bound,
-    "200 copies": small_copies,
-    "rollout, 6 waits": rollout,
+LOOPS: dict[str, tuple[Callable[[], Step], bool]] = {
+    "host-bound, 1 wait": (host_bound, False),
+    "device-bound, 1 wait": (device_bound, False),
+    "200 copies": (small_copies, True),
+    "rollout, 6 waits": (rollout, False),
+    "rollout that tells": (rollout, True),
 }
+"""The loops, and whether the program calls ``syncscope.step()``: one without a module must."""
 
 
 def timed(step: Step, steps: int, after: Callable[[], None]) -> float:
@@ -70,30 +75,32 @@ def nothing() -> None:
     """What ends a step that is not counted."""
 
 
-def measure(make: Callable[[], Step], blocks: int, order: random.Random) -> dict[str, Any]:
+def measure(make: Callable[[], Step], tells: bool, blocks: int, order: random.Random) -> dict[str, Any]:
     """The seconds a step of each pair of blocks, and what the counter says."""
     step = make()
     timed(step, 5, nothing)
-    steps = max(2, round(BLOCK_S / timed(step, 20, nothing)))
+    length = timed(step, 20, nothing)
+    steps, learning = max(2, round(BLOCK_S / length)), max(3, round(LEARNING_S / length))
     count = RunCount(Paths(Path.cwd()), "benchmark", nothing)
     count.open(torch)
     counter, signals, tracker = count.counter, count.signals, count.tracker
     assert counter is not None and signals is not None and tracker is not None, count.notes
     pairs: list[dict[str, float]] = []
+    end = count.step if tells else nothing
     try:
-        timed(step, steps, count.step)  # how dense the waits are
+        timed(step, steps, end)  # how dense the waits are
         for _ in range(blocks):
             pair = {}
             for mode in order.sample(["on", "off"], 2):
                 if mode == "on":
                     signals.attach(torch)
                     counter.resume()
-                    timed(step, 3, count.step)
-                    pair["on"] = timed(step, steps, count.step)
+                    timed(step, learning, end)
+                    pair["on"] = timed(step, steps, end)
                 else:
                     counter.suspend()
                     signals.detach()
-                    timed(step, 3, nothing)
+                    timed(step, learning, nothing)
                     pair["off"] = timed(step, steps, nothing)
             pairs.append(pair)
         phase = max(tracker.phases, key=lambda phase: phase.steps)
@@ -119,8 +126,8 @@ def main() -> None:
     print(f"{everything['device']}, torch {torch.__version__}, {options.blocks} interleaved blocks")
     print(f"{'loop':22} {'ms a step':>10} {'on / off':>9}  {'95 % interval':17} {'one in':>7} {'own':>8} {'places':>7}")
     order = random.Random(1)
-    for name, make in LOOPS.items():
-        found = measure(make, options.blocks, order)
+    for name, (make, tells) in LOOPS.items():
+        found = measure(make, tells, options.blocks, order)
         ratios = [pair["on"] / pair["off"] for pair in found["pairs"]]
         low, high = interval(ratios)
         length = statistics.median(pair["off"] for pair in found["pairs"]) * 1e3

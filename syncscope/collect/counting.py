@@ -36,8 +36,9 @@ TICK_SECONDS = 0.5
 MOST_SHARE = 0.002
 """Of the time may go into states and ticks, and as much into what is said meanwhile."""
 
-FOLLOWING_NS = 2_000
-"""What following the phases costs a step with one outermost call of a module: see ``benchmarks/phases.py``."""
+HEARD_NS, UNHEARD_NS = 3_000, 700
+"""What following the phases costs a step with one outermost call of a module, in a loop: see ``benchmarks/phases.py``.
+"""
 
 Value = TypeVar("Value")
 
@@ -96,9 +97,16 @@ class RunCount:
         """What counting cost so far, by its own measure, as a share of the time."""
         if self.counter is None:
             return None
-        steps = sum(phase.steps for phase in self.tracker.phases) if self.tracker is not None else 0
-        beside = self._background.busy_ns + steps * FOLLOWING_NS
+        beside = self._background.busy_ns + self._following_ns() * self.counter.coldness
         return (self.counter.overhead_share or 0.0) + beside / max(self._time_ns(), 1)
+
+    def _following_ns(self) -> int:
+        tracker = self.tracker
+        if tracker is None:
+            return 0
+        steps = sum(phase.steps for phase in tracker.phases)
+        heard = min(tracker.heard, steps)
+        return heard * HEARD_NS + (steps - heard) * UNHEARD_NS
 
     def open(self, torch: Any) -> None:
         """Count from the first use of CUDA on, or from now on where the program has used it."""

@@ -13,6 +13,16 @@ GRACE_NS = 5_000_000
 CREDIT_NS = 50_000_000
 """What steps may cost beyond twice what was expected of them, however much was saved before."""
 
+COLD = 2.0
+"""So many times the price measured in a loop is assumed until waits were seen in the program, whose own work has
+meanwhile pushed ours out of the processor's caches: 1 to 8 times were measured beside an H200."""
+
+COLDEST = 20.0
+"""What took longer was another thread or process."""
+
+MEMORY = 0.05
+"""Weight of a wait in the average."""
+
 
 @dataclass(slots=True)
 class Prices:
@@ -35,6 +45,15 @@ class Prices:
     """A block of steps closed, or a change of phase."""
     boundary: float = 120.0
     """A step inside a block, counted or not. Not measured."""
+    seen: float = 0.0
+    """The part of ``warning`` that is timed at each one; 0 where it is not."""
+
+    def times(self, factor: float) -> Prices:
+        """What they are where our code runs so many times slower. ``out`` was measured in programs."""
+        return Prices(
+            self.warning * factor, self.call * factor, self.passed * factor, self.gate * factor, self.switch * factor,
+            self.out, self.step * factor, self.boundary * factor, self.seen,
+        )  # fmt: skip
 
 
 class Account:
@@ -43,10 +62,17 @@ class Account:
     Threads may lose an addition to each other; that is a few microseconds.
     """
 
-    __slots__ = ("calls", "cost_ns", "limit", "on", "passed", "prices", "time_ns", "warnings")
+    __slots__ = (
+        "_measured", "_times", "calls", "cost_ns", "limit", "on", "passed", "prices", "seen_ns", "time_ns", "warnings",
+    )  # fmt: skip
 
     def __init__(self, prices: Prices) -> None:
-        self.prices = prices
+        self._times = COLD if prices.seen else 1.0
+        self._measured = prices
+        self.prices = prices.times(self._times)
+        """What counting costs in the midst of the program."""
+        self.seen_ns = 0
+        """Time taken to count ``warnings``."""
         self.on = False
         """Waits are being counted. Wrappers look here first."""
         self.warnings = self.calls = self.passed = 0
@@ -56,8 +82,28 @@ class Account:
         self.cost_ns = 0.0
         self.time_ns = 0
 
+    def set_prices(self, measured: Prices) -> None:
+        """Take the prices that were measured in a loop."""
+        self._measured = measured
+        self._times = COLD if measured.seen else 1.0
+        self.prices = measured.times(self._times)
+
+    @property
+    def coldness(self) -> float:
+        """So many times the prices measured in a loop were paid in the program."""
+        return self._times
+
+    def _correct_prices(self) -> None:
+        seen = min(self.seen_ns / (self.warnings * self._measured.seen), COLDEST)
+        weight = 1 - (1 - MEMORY) ** self.warnings
+        self._times = max(1.0, self._times + weight * (seen - self._times))
+        self.prices = self._measured.times(self._times)
+
     def settle(self, elapsed_ns: int) -> float:
         """Close the books after ``elapsed_ns`` more. Returns what counting cost in it."""
+        if self.warnings and self._measured.seen:
+            self._correct_prices()
+        self.seen_ns = 0
         prices = self.prices
         spent = self.warnings * prices.warning + self.calls * prices.call + self.passed * prices.passed
         self.warnings = self.calls = self.passed = 0

@@ -84,7 +84,8 @@ class Counter:
             self._wrappers.open()
             self._opened = self._account.on = self._in = True
             if self._prices is None:
-                self._account.prices = self._prices = measure(self._scratch(), self._switch_mode)
+                self._prices = measure(self._scratch(), self._switch_mode)
+                self._account.set_prices(self._prices)
         except BaseException:
             self._opened = self._account.on = self._in = False
             self._wrappers.close()
@@ -255,8 +256,13 @@ class Counter:
 
     @property
     def prices(self) -> Prices:
-        """What counting costs here."""
+        """What counting costs here, in the midst of the program."""
         return self._account.prices
+
+    @property
+    def coldness(self) -> float:
+        """How many times slower our code is in the program than in a loop."""
+        return self._account.coldness
 
     @property
     def overhead_share(self) -> float | None:

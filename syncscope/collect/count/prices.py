@@ -62,6 +62,7 @@ def measure(scratch: Counter, switch: Callable[[bool], None]) -> Prices:
         gate=gate,
         switch=_switch_ns(switch),
         step=_once(lambda: scratch._next_block(scratch._state)),
+        seen=max(seen, 1.0),
     )
 
 

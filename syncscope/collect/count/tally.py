@@ -131,9 +131,10 @@ class Tally:
     def _make_seen(self) -> Callable[[FrameType], None]:
         """The listener to PyTorch's warnings. Local names are fast."""
         account, states, warned, tracker = self._account, self.phases, self.warned, self._tracker
-        take, here = self._stacks.take, expectation
+        take, here, clock = self._stacks.take, expectation, time.perf_counter_ns
 
         def seen(frame: FrameType) -> None:
+            start = clock()
             try:
                 warned.count += 1
                 warned.place = None
@@ -161,6 +162,8 @@ class Tally:
                     self._over()
             except Exception as error:
                 self._failed(error)
+            finally:
+                account.seen_ns += clock() - start
 
         return seen
 

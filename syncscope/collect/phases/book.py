@@ -78,6 +78,8 @@ class PhaseBook:
         """So many steps may pass unheard, each with an event like the last one: ``again`` says which."""
         self.unheard = 0
         """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
+        self.heard = 0
+        """Steps that the listener was told of."""
         self.again: tuple[str, int] = ("", 0)
         """What ended the last step: the event, and the id of its optimiser or module."""
         self.trains = False
@@ -226,6 +228,7 @@ class PhaseBook:
         phase.step_ns = 0
         phase.timed = True
         phase.steps += 1
+        self.heard += 1
         if phase.kind == "train":
             self._judge_nested(phase)
             self.trains = phase is self.current and phase.source in ("optimizer", "user")
