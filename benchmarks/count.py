@@ -27,7 +27,7 @@ from syncscope.collect.paths import Paths
 
 BLOCK_S = 0.25
 
-LEARNING_S = 0.08
+LEARNING_S = 0.15
 """Steps before each block: switching hooks makes Python learn anew where the attributes of classes are."""
 
 

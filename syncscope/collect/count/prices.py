@@ -25,6 +25,10 @@ TRACKED_NS = 400
 PINNED_NS = 700
 """To ask CUDA whether a copy's memory is pinned."""
 
+OUT_GATES = 2_000
+"""Wrappers taken out and put in again, in calls of one that does nothing: 300 µs where such a call takes 150 ns. What
+Python must learn anew cannot be measured without the program."""
+
 ROUNDS = 25
 
 
@@ -60,6 +64,7 @@ def measure(scratch: Counter, switch: Callable[[bool], None]) -> Prices:
         call=passed + called + TRACKED_NS + PINNED_NS,
         passed=passed,
         gate=gate,
+        out=OUT_GATES * gate,
         switch=_switch_ns(switch),
         step=_once(lambda: scratch._next_block(scratch._state)),
         seen=max(seen, 1.0),

@@ -33,6 +33,9 @@ UNHEARD_NS = 10_000_000
 
 MOST_UNHEARD = 64
 
+CALLS_A_STEP = 4
+"""More calls of modules than this in a step are told, in part."""
+
 ACQUAINTED = 16
 """The first steps of a phase are all heard."""
 
@@ -82,6 +85,9 @@ class PhaseBook:
         """Steps that the listener was told of."""
         self.again: tuple[str, int] = ("", 0)
         """What ended the last step: the event, and the id of its optimiser or module."""
+        self.passes = 0
+        """So many calls of modules like the last one, ``call_event``, need not be told: something else ends the steps."""
+        self.call_event = ""
         self.trains = False
         """The current phase is training whose steps end with something else than calls of modules."""
 
@@ -92,7 +98,7 @@ class PhaseBook:
 
     def _listen(self) -> None:
         """Let no further step pass unheard, and add those that did."""
-        self.left = 0
+        self.left = self.passes = 0
         if self.unheard:
             self.hear()
 
@@ -241,6 +247,8 @@ class PhaseBook:
         if timed and phase is self.current and phase.steps >= ACQUAINTED:
             self.left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))
             self.again = event, id(owner)
+            if phase.source == "user":
+                self.passes = CALLS_A_STEP * self.left
 
     def _judge_nested(self, train: Phase) -> None:
         """Fold loops inside of each step of ``train`` that call little; mark those that call much."""

@@ -12,7 +12,7 @@ from syncscope.collect.patching import Patches
 from syncscope.collect.phases.choice import Event
 from syncscope.collect.phases.tracker import PhaseTracker
 
-LOOK_CALLS = 64
+LOOK_CALLS = 16
 """Outermost calls of known classes in a row after which only those classes are watched."""
 
 LOOK_EVERY_NS = 2_000_000_000
@@ -139,6 +139,8 @@ class ModuleCalls:
             if tracker.left and tracker.again == (event, id(module)) and tracker.is_like_last(event, frame(1)):
                 tracker.left -= 1
                 tracker.unheard += 1
+            elif tracker.passes and event == tracker.call_event:
+                tracker.passes -= 1
             elif not tracker.trains or event != "training":
                 try:
                     tracker.module_called(frame(1), module, event)

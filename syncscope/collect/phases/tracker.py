@@ -103,6 +103,7 @@ class PhaseTracker(PhaseChoice):
     def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
         """``module`` is about to be called, by no other module."""
         phase = self._phase_of(event, frame)
+        self.call_event = event
         if self._where == "outside":
             return
         phase.calls += 1
@@ -158,7 +159,8 @@ class PhaseTracker(PhaseChoice):
         around = nest.loops[nest.loops.index(loop) + 1 :] if loop is not None else []
         if phase.loops.intersection(around):
             return  # a loader inside of each step
-        phase.ended, self.left = True, 0
+        phase.ended = True
+        self._listen()
         if phase.kind == "train":
             self._enter(self._pseudo_phase("epoch end"))
 
