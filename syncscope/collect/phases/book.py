@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Protocol
 
@@ -28,7 +29,7 @@ SURE = 3
 """Training steps in a row that tell whether a loop inside of them is part of them."""
 
 
-UNHEARD_NS = 10_000_000
+UNHEARD_NS = 40_000_000
 """Steps pass unheard for so long at most: the listener is told of them together."""
 
 MOST_UNHEARD = 64
@@ -58,9 +59,10 @@ class Listener(Protocol):
 
 
 class PhaseBook:
-    """All phases, and which one is current. Times are of ``time.perf_counter_ns``."""
+    """All phases, and which one is current. ``clock`` counts nanoseconds."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self._clock = clock
         self.phases: list[Phase] = []
         self.current = self._make("start")
         self.current.times = 1
@@ -76,7 +78,7 @@ class PhaseBook:
         """What was decided of events, by their places; void once a phase is made or joined."""
         self._latest: dict[str, Any] = {}
         """The decision that held for the latest event of each kind."""
-        self._now = time.perf_counter_ns()
+        self._now = self._clock()
         self.left = 0
         """So many steps may pass unheard, each with an event like the last one: ``again`` says which."""
         self.unheard = 0
@@ -86,7 +88,7 @@ class PhaseBook:
         self.again: tuple[str, int] = ("", 0)
         """What ended the last step: the event, and the id of its optimiser or module."""
         self.passes = 0
-        """So many calls of modules like the last one, ``call_event``, need not be told: something else ends the steps."""
+        """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps."""
         self.call_event = ""
         self.trains = False
         """The current phase is training whose steps end with something else than calls of modules."""
@@ -111,8 +113,8 @@ class PhaseBook:
         phase.timed = False  # its time since the last boundary is that of several steps
 
     def settle(self, now_ns: int | None = None) -> None:
-        """Bring the phases' times up to ``now_ns`` of ``time.perf_counter_ns``."""
-        now = time.perf_counter_ns() if now_ns is None else now_ns
+        """Bring the phases' times up to ``now_ns`` of the clock."""
+        now = self._clock() if now_ns is None else now_ns
         passed, self._now = now - self._now, now
         phase = self.current
         phase.time_ns += passed
@@ -243,7 +245,7 @@ class PhaseBook:
             unheard = self._listener.stepped(phase)
         finally:
             phase.intruded = False
-            phase.step_ns -= time.perf_counter_ns() - ended  # what the listener does is no part of the next step
+            phase.step_ns -= self._clock() - ended  # what the listener does is no part of the next step
         if timed and phase is self.current and phase.steps >= ACQUAINTED:
             self.left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))
             self.again = event, id(owner)

@@ -7,6 +7,8 @@ training's or encloses it; else the loop is a phase of its own.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Literal
 
 from syncscope.collect.phases.book import Listener, PhaseBook
@@ -30,8 +32,8 @@ or not in training; a loader gave a batch; the program said that a step ended.""
 class PhaseChoice(PhaseBook):
     """Chooses, and makes where there is none, the phase that an event belongs to."""
 
-    def __init__(self, listener: Listener) -> None:
-        super().__init__(listener)
+    def __init__(self, listener: Listener, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        super().__init__(listener, clock)
         self._evaluations: dict[Loop, Phase] = {}
         """Evaluations with the loop of a training, by the loop."""
         self._calls_around = 0

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from syncscope.collect.patching import Patches
@@ -81,6 +82,12 @@ class ModuleCalls:
             self._wide.put_in()
             self._narrow.restore()
 
+    def _tell(self, frame: FrameType, module: Any, event: Event) -> None:
+        try:
+            self._tracker.module_called(frame, module, event)
+        except Exception as error:
+            self._failed(error)
+
     def _look_at_class(self, kind: type) -> None:
         """An outermost call of a module of class ``kind`` is over, while all classes are watched."""
         if kind not in self._classes:
@@ -92,7 +99,10 @@ class ModuleCalls:
         if self._known_calls >= LOOK_CALLS and len(self._classes) <= MOST_CLASSES and not self._narrow_since:
             self._known_calls = 0
             if not has_compiled():
-                self._narrow_down()
+                try:
+                    self._narrow_down()
+                except Exception as error:  # a class that cannot be changed, say
+                    self._failed(error)
 
     def _narrow_down(self) -> None:
         self._narrow_since = time.perf_counter_ns()
@@ -142,10 +152,7 @@ class ModuleCalls:
             elif tracker.passes and event == tracker.call_event:
                 tracker.passes -= 1
             elif not tracker.trains or event != "training":
-                try:
-                    tracker.module_called(frame(1), module, event)
-                except Exception as error:
-                    calls._failed(error)
+                calls._tell(frame(1), module, event)
             try:
                 calls._busy = tracker.inside_call = True
                 return original(module, *args, **kwargs)
@@ -153,10 +160,7 @@ class ModuleCalls:
                 calls._busy = calls._closed
                 tracker.inside_call = False
                 if look_at_class is not None and not calls._closed:
-                    try:
-                        look_at_class(type(module))
-                    except Exception as error:  # a class that cannot be changed, say
-                        calls._failed(error)
+                    look_at_class(type(module))
 
         return call
 

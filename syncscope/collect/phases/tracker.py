@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Literal
@@ -59,11 +61,13 @@ class Decision:
 class PhaseTracker(PhaseChoice):
     """Finds phases and their steps. ``at`` is called at every wait, the other methods by ``Signals``.
 
-    Times are of ``time.perf_counter_ns``.
+    ``clock`` counts nanoseconds.
     """
 
-    def __init__(self, listener: Listener, paths: Paths | None = None) -> None:
-        super().__init__(listener)
+    def __init__(
+        self, listener: Listener, paths: Paths | None = None, clock: Callable[[], int] = time.perf_counter_ns
+    ) -> None:
+        super().__init__(listener, clock)
         self.nests = Nests(paths or Paths(project_root(Path.cwd())))
         self.inside_call = False
         """The main thread is in an outermost call of a module."""

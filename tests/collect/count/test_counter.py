@@ -331,3 +331,26 @@ def test_closing_twice_or_without_opening_does_nothing() -> None:
     run.counter.suspend()
     run.counter.resume()
     assert run.counter.waits() == () and run.counter.overhead_share is None
+
+
+def test_what_is_dear_in_the_program_is_priced_so() -> None:
+    from syncscope.collect.count.account import COLDEST, Account, Prices
+
+    account = Account(Prices(warning=1_000, seen=400))
+    for _ in range(200):  # each took five times what it takes in a loop
+        account.warnings, account.seen_ns = 1, 2_000
+        cost = account.settle(1_000_000)
+    assert cost == pytest.approx(5_000, rel=0.01)
+    assert account.prices.call == pytest.approx(5 * Prices().call, rel=0.01)
+    assert account.prices.out == Prices().out
+    account.warnings, account.seen_ns = 1, 10_000_000  # another thread ran meanwhile
+    account.settle(1_000_000)
+    assert account.coldness < 5 + 0.1 * COLDEST
+
+
+def test_prices_that_are_not_timed_stay() -> None:
+    from syncscope.collect.count.account import Account, Prices
+
+    account = Account(Prices(warning=1_000))
+    account.warnings, account.seen_ns = 3, 900_000
+    assert account.settle(1_000_000) == 3_000

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 from syncscope.collect.paths import Paths
 from syncscope.collect.phases import Phase, PhaseTracker, Signals
 
+Clock = Callable[[], int]
 HERE = Path(__file__).parent
 X = torch.ones(3, 2)
 
@@ -24,14 +26,14 @@ class Followed:
     ``intruded`` the numbers of the boundaries, by name, whose step another phase came into.
     """
 
-    def __init__(self, root: Path = HERE, unheard: int = 0) -> None:
+    def __init__(self, root: Path = HERE, unheard: int = 0, clock: Clock = time.perf_counter_ns) -> None:
         self.unheard = unheard
         self.sequence: list[str] = []
         self.folds: list[tuple[str, str]] = []
         self.better: list[str] = []
         self.boundaries: list[str] = []
         self.intruded: list[tuple[str, int]] = []
-        self.tracker = PhaseTracker(self, Paths(root))
+        self.tracker = PhaseTracker(self, Paths(root), clock)
         self.signals = Signals(self.tracker)
 
     def stepped(self, phase: Phase) -> int:
@@ -73,8 +75,8 @@ class Followed:
 
 
 @contextmanager
-def following(root: Path = HERE, unheard: int = 0) -> Iterator[Followed]:
-    followed = Followed(root, unheard)
+def following(root: Path = HERE, unheard: int = 0, clock: Clock = time.perf_counter_ns) -> Iterator[Followed]:
+    followed = Followed(root, unheard, clock)
     followed.signals.attach(torch)
     try:
         yield followed

@@ -1,0 +1,148 @@
+"""Which modules' calls are looked at, and which run as PyTorch made them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
+
+from syncscope.collect.phases import modules  # noqa: E402
+from syncscope.collect.phases.modules import LOOK_CALLS  # noqa: E402
+from tests.collect.phases.following import X, learn, model, sgd  # noqa: E402
+
+plain_call = torch.nn.Module.__call__
+
+
+class Other(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def forward(self, x: Any) -> Any:
+        return x
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests may have compiled something in this process."""
+    monkeypatch.setattr(modules, "has_compiled", lambda: False)
+
+
+def call_often(net: Any) -> None:
+    for _ in range(LOOK_CALLS + 1):
+        net(X)
+
+
+def test_modules_inside_of_known_ones_run_as_pytorch_made_them(run: Any) -> None:
+    net = model().eval()
+    assert torch.nn.Linear.__call__ is not plain_call
+    call_often(net)
+    assert torch.nn.Linear.__call__ is plain_call
+    assert torch.nn.Sequential.__call__ is not plain_call
+    assert run.steps == {"evaluate": LOOK_CALLS + 1}
+
+
+def test_a_new_class_of_modules_is_seen_after_a_switch_to_evaluation(run: Any) -> None:
+    net, other = model(), Other()
+    optimizer = sgd(net)
+    for _ in range(LOOK_CALLS + 2):
+        learn(net, optimizer)
+    assert Other.__call__ is plain_call
+    other.eval()
+    for _ in range(5):
+        other(X)
+    assert run.steps == {"train": LOOK_CALLS + 2, "evaluate": 5}
+
+
+def test_all_classes_are_looked_at_again_after_a_while(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    net, other = model().eval(), Other().eval()
+    call_often(net)
+    run.signals.look_wider()
+    other(X)
+    assert run.steps == {"evaluate": LOOK_CALLS + 1}
+    monkeypatch.setattr(modules, "LOOK_EVERY_NS", 0)
+    run.signals.look_wider()
+    for _ in range(4):
+        other(X)
+    assert sum(run.steps.values()) == LOOK_CALLS + 5
+
+
+def test_a_class_with_a_call_of_its_own_keeps_it(run: Any) -> None:
+    class Own(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return x
+
+        def __call__(self, x: Any) -> Any:
+            return super().__call__(x) + 1
+
+    call = Own.__call__
+    net = Own().eval()
+    for _ in range(3 * LOOK_CALLS):
+        assert torch.equal(net(X), X + 1)
+    run.signals.detach()
+    assert Own.__call__ is call and torch.equal(net(X), X + 1)
+    assert run.steps == {"evaluate": 3 * LOOK_CALLS}
+
+
+def test_nothing_is_left_on_the_classes(run: Any) -> None:
+    net = model().eval()
+    call_often(net)
+    assert "__call__" in vars(torch.nn.Sequential)
+    run.signals.detach()
+    assert "__call__" not in vars(torch.nn.Sequential)
+    assert torch.nn.Module.__call__ is plain_call
+
+
+def test_calls_from_different_places_are_told_apart_where_steps_pass_unheard(run: Any) -> None:
+    net = model().eval()
+    for _ in range(40):
+        net(X)
+    for _ in range(40):
+        net(X)
+    run.tracker.recorded()
+    assert [phase.steps for phase in run.tracker.phases if phase.kind == "evaluate"] == [40, 40]
+
+
+def test_once_something_is_compiled_the_classes_stay_as_they_are(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    compiled: list[int] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        compiled.append(1)
+        return graph.forward
+
+    torch._dynamo.reset()
+    net = model().eval()
+    work = torch.compile(lambda x: net(x) + 1, backend=backend)
+    other = Other().eval()
+    for _ in range(3 * LOOK_CALLS):
+        work(X)
+        other(X)
+    monkeypatch.setattr(modules, "LOOK_EVERY_NS", 0)
+    run.signals.look_wider()
+    work(X)
+    assert len(compiled) == 1
+    torch._dynamo.reset()
+
+
+def test_what_was_compiled_before_is_not_compiled_again(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The classes are watched, narrowly, when the program compiles."""
+    monkeypatch.undo()
+    compiled: list[int] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        compiled.append(1)
+        return graph.forward
+
+    torch._dynamo.reset()
+    net = model().eval()
+    call_often(net)
+    work = torch.compile(lambda x: net(x) + 1, backend=backend)
+    for _ in range(3):
+        work(X)
+    monkeypatch.setattr(modules, "LOOK_EVERY_NS", 0)
+    for _ in range(3):
+        run.signals.look_wider()
+        net.eval()
+        call_often(net)
+        work(X)
+    assert len(compiled) == 1
+    torch._dynamo.reset()
