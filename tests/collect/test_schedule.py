@@ -12,22 +12,22 @@ import pytest
 
 from syncscope.collect import schedule
 from syncscope.collect.plan import Plan
+from syncscope.collect.recorded import Recorded
 from syncscope.collect.schedule import Schedule, StopProgram
-from syncscope.collect.windows import Recorded
 
 LOG: list[str] = []
 
 
 def phase(number: int, kind: str, **other: Any) -> Any:
     """A phase of a program, as the tracker would have it."""
-    usual = {"name": kind, "slug": kind, "source": "module", "steps": 0, "times": 1, "time_ns": 1, "intruded": False}
+    usual = {"name": kind, "slug": kind, "source": "module", "steps": 0, "times": 1, "time_ns": 1, "intruder": None}
     return SimpleNamespace(number=number, kind=kind, **{"user_code": None, "in_every_step_of": None, **usual, **other})
 
 
 class FakeWindows:
     """Is over after as many steps as its plan has; records in all but the first."""
 
-    def __init__(self, plan: Plan, *parts: Any, sync: Any, census: Any) -> None:
+    def __init__(self, plan: Plan, *parts: Any, **others: Any) -> None:
         self.plan = plan
         self.recorded = Recorded()
         self._on_finish = parts[-1]
@@ -39,7 +39,7 @@ class FakeWindows:
     def occupied(self) -> bool:
         return self.done >= 1 and not self.finished
 
-    def boundary(self, number: int, *, intruded: bool) -> None:
+    def boundary(self, number: int, *, intruder: str | None) -> None:
         self.done += 1
         if self.done == self.plan.steps:
             self.recorded.timed = SimpleNamespace(steps=self.plan.steps)  # type: ignore[assignment]

@@ -106,7 +106,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
         one.close("the test is over")
 
 
-SMALL = Plan(warmup=1, bare=2, steps=2, attribution=1)
+SMALL = Plan(warmup=1, bare=2, steps=2, attribution=1, settle=0)
 
 
 def drive(one: Windows, most: int = 50) -> int:
@@ -205,28 +205,28 @@ class Notes:
 
 
 def test_counting_rests_while_a_window_is_open_and_takes_over_its_steps(make: Any) -> None:
-    one = make(Plan(warmup=0, bare=1, steps=2, attribution=0), census=Notes())
+    one = make(Plan(warmup=0, settle=0, bare=1, steps=2, attribution=0), census=Notes())
     drive(one)
     told = [entry for entry in LOG if entry in ("prepare timed", "suspend", "resume", "done") or "add" in entry]
     assert told == ["suspend", "prepare timed", "add 3 steps", "resume", "done"]  # with the step that warms up
 
 
 def test_steps_in_which_something_intruded_are_not_bare_steps(make: Callable[[Plan], Windows]) -> None:
-    one = make(Plan(warmup=0, bare=3, steps=1, attribution=0))
+    one = make(Plan(warmup=0, settle=0, bare=3, steps=1, attribution=0))
     one.boundary()
-    for intruded in (False, True, True, False):
-        one.boundary(intruded=intruded)
+    for intruder in (None, "evaluate", "checkpoint", None):
+        one.boundary(intruder=intruder)
         assert one.recorded.bare is None
-    one.boundary(intruded=False)
+    one.boundary(intruder=None)
     assert one.recorded.bare is not None and len(one.recorded.bare.steps_ns) == 3
     assert LOG.count("sync") == 2
 
 
 def test_a_bare_window_of_nothing_but_intruded_steps_ends(make: Callable[[Plan], Windows]) -> None:
-    one = make(Plan(warmup=0, bare=2, steps=1, attribution=0))
+    one = make(Plan(warmup=0, settle=0, bare=2, steps=1, attribution=0))
     for _ in range(9):
         assert one.recorded.bare is None
-        one.boundary(intruded=True)
+        one.boundary(intruder="epoch end")
     assert one.recorded.bare is not None and len(one.recorded.bare.steps_ns) == 8
 
 

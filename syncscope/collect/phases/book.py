@@ -120,7 +120,7 @@ class PhaseBook:
         if before.loops and not (before.loops & phase.around) and phase.loops:
             before.frame_id = 0  # its loop is not around the next phase's: it is over
         if phase.in_every_step_of is not before:
-            before.intruded = True
+            before.intruder = before.intruder or phase.kind
         if phase.loop is None:
             phase.times += 1
         self.current = phase
@@ -180,7 +180,7 @@ class PhaseBook:
         try:
             self._listener.stepped(phase)
         finally:
-            phase.intruded = False
+            phase.intruder = None
             phase.step_ns -= time.perf_counter_ns() - ended  # what the listener does is no part of the next step
 
     def _judge_nested(self, train: Phase) -> None:

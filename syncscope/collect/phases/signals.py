@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
@@ -30,6 +31,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_in_child)
 
 
+class Moments(Protocol):
+    """Hears when each of it began and ended, by ``time.perf_counter_ns``. Raises nothing."""
+
+    def asks(self, iterator: Any) -> tuple[int | None, int]: ...
+    def took(self, iterator: Any, asked: tuple[int | None, int], frame: FrameType) -> None: ...
+    def called(self, module: Any, begin_ns: int, frame: FrameType) -> None: ...
+    def begins_step(self) -> None: ...
+    def stepped(self, optimizer: Any, frame: FrameType) -> None: ...
+
+
 class Signals:
     """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``.
 
@@ -38,6 +49,7 @@ class Signals:
 
     def __init__(self, tracker: PhaseTracker) -> None:
         self.failure = ""
+        self.moments: Moments | None = None
         self._tracker = tracker
         self._torch: Any = None
         self._watching = False
@@ -54,7 +66,7 @@ class Signals:
 
         Raises AttributeError or ImportError where PyTorch has changed; ``detach`` then removes what is there.
         """
-        from torch.optim.optimizer import register_optimizer_step_post_hook
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
         self._torch = torch
         self._watching = True
@@ -62,7 +74,10 @@ class Signals:
         self._compiling = torch.compiler.is_compiling
         self._tracker.nests.skip(os.path.dirname(os.path.abspath(torch.__file__)))
         self._patches = Patches(torch)
-        self._handles = [register_optimizer_step_post_hook(self._after_optimizer)]
+        self._handles = [
+            register_optimizer_step_pre_hook(self._before_optimizer),
+            register_optimizer_step_post_hook(self._after_optimizer),
+        ]
         self._watch_modules(torch)
         self._watch_scaler(torch)
         self._watch_loaders(torch)
@@ -110,8 +125,14 @@ class Signals:
             except Exception as error:
                 self._fail(error)
 
+    def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not self._compiling() and self.moments is not None:
+            self.moments.begins_step()
+
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._watching and not self._in_scaler and not self._compiling():
+            if self.moments is not None:
+                self.moments.stepped(optimizer, sys._getframe(1))
             try:
                 self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
             except Exception as error:
@@ -142,7 +163,7 @@ class Signals:
         Not with global hooks: torch warns of them under ``torch.compile``, and compiles again when they are removed.
         """
         compiling, main, thread = self._compiling, threading.main_thread().ident, threading.get_ident
-        grad_enabled, tracker, frame = torch.is_grad_enabled, self._tracker, sys._getframe
+        grad_enabled, tracker, frame, now = torch.is_grad_enabled, self._tracker, sys._getframe, time.perf_counter_ns
         busy = False  # in an outermost call, or no longer watching
 
         def forget() -> None:
@@ -170,12 +191,16 @@ class Signals:
                         tracker.module_called(frame(1), module, "training" if grad_enabled() else "call")
                 except Exception as error:
                     self._fail(error)
+                moments = self.moments
+                begin = now() if moments is not None else 0
                 try:
                     busy = tracker.inside_call = True
                     return original(module, *args, **kwargs)
                 finally:
                     busy = not self._watching
                     tracker.inside_call = False
+                    if moments is not None:
+                        moments.called(module, begin, frame(1))
 
             return call
 
@@ -189,6 +214,8 @@ class Signals:
                 if not self._watching or self._in_loader or thread() != main:
                     return original(loader)
                 self._in_loader = True
+                moments = self.moments
+                asked = moments.asks(loader) if moments is not None else None
                 try:
                     batch = original(loader)
                 except StopIteration:
@@ -196,6 +223,8 @@ class Signals:
                     raise
                 finally:
                     self._in_loader = False
+                if moments is not None and asked is not None:
+                    moments.took(loader, asked, sys._getframe(1))
                 self._after_batch(sys._getframe(1), ended=False)
                 return batch
 
