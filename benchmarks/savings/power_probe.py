@@ -173,8 +173,8 @@ def _window(window: GpuWindow | None) -> Any:
         return "nothing"
     return (
         f"{window.power_w} W, SM {window.sm_clock_mhz} MHz ({window.sm_clock_low_mhz}–{window.sm_clock_high_mhz}),"
-        f" memory {window.memory_clock_mhz} MHz, {window.temperature_c} °C, {window.throttled}, {window.samples} samples"
-        f" in {_ms(window.length_ns)}"
+        f" memory {window.memory_clock_mhz} MHz, {window.temperature_c} °C, {window.throttled}, {window.samples}"
+        f" samples in {_ms(window.length_ns)}"
     )
 
 
