@@ -142,7 +142,9 @@ class Collector:
             if before.bare is not None and len(before.bare.steps_ns) > len(bare.steps_ns):
                 return before
             gpu = before.gpu
-            if gpu is not None and recorded.gpu is not None and recorded.gpu.bare is not None:
+            if gpu is None or gpu.missing is not None:
+                gpu = recorded.gpu
+            elif recorded.gpu is not None and recorded.gpu.bare is not None:
                 gpu = structs.replace(gpu, bare=recorded.gpu.bare)
             return structs.replace(before, bare=bare, gpu=gpu)
 

@@ -40,6 +40,9 @@ FREQUENT = 4
 STOP_AFTER_S = 10.0
 """How long ``--stop`` waits for training after the windows of a program that has made no optimiser so far."""
 
+LONG_ENOUGH_S = 1.0
+"""A bare window of so many seconds, with a median that is known, is not followed by another."""
+
 STEPPED_KINDS = ("train", "evaluate", "generate", "rollout", "other")
 
 
@@ -198,9 +201,10 @@ class Schedule:
         """Whether bare steps are timed again after these windows."""
         if self._over or plan.repeats_bare or not (plan.bare and plan.bare_seconds) or KinetoWindow.attached:
             return False
-        bare = recorded.bare
-        known = bare is not None and is_known(bare.steps_ns) and sum(bare.steps_ns) > plan.bare_seconds * 1e9
-        return recorded.timed is not None and not known
+        if recorded.timed is None or recorded.bare is None:
+            return False
+        took = sum(recorded.bare.steps_ns) / 1e9
+        return took < plan.bare_seconds and not (took > LONG_ENOUGH_S and is_known(recorded.bare.steps_ns))
 
     def _rest(self) -> None:
         """Leave the GPU's sensors alone where no windows are under way."""

@@ -53,20 +53,20 @@ class BareWindow:
             last = False
             while not last:
                 yield
-                intruder = self._intruder()
-                # The next step is the last one that is wanted, or the last that is waited for: its work ends in it.
+                intruder, waited = self._intruder(), now()
+                if intruder is None:
+                    median.add(waited - begin)
+                # Where this step was the last one that is wanted, or waited for, its work ends in it.
                 last = len(steps) + 1 >= most
                 if seconds is None:
-                    last |= len(median) + (intruder is None) >= least
+                    last |= len(median) >= least
                 else:
-                    last |= (len(median) + 1 >= least and median.known) or now() - first > seconds * 1e9
+                    last |= (len(median) >= least and median.known) or waited - first > seconds * 1e9
                 waited = now()
                 if last:
                     sync()
                 end = now()
                 steps.append(Step(begin, end - begin, intruder, *host.take()))
-                if intruder is None:
-                    median.add(end - begin)
                 if len(steps) == 1:
                     host.afford(steps[0].moments, end - begin)
                 begin = end
