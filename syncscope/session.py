@@ -16,7 +16,7 @@ from syncscope.collect.children.request import Request
 from syncscope.collect.files import find_files
 from syncscope.collect.naming import PATTERN, rank_in_environment
 from syncscope.collect.paths import project_root
-from syncscope.collect.plan import Mode, Plan
+from syncscope.collect.plan import BARE_SECONDS, Mode, Plan
 
 if TYPE_CHECKING:
     from syncscope.schema.report import Report
@@ -61,7 +61,10 @@ class profile:
     ) -> None:
         self.folder = Path(folder)
         self.report: Report | None = None
-        plan = Plan(warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, hazards=hazards)
+        plan = Plan(
+            warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, hazards=hazards,
+            bare_seconds=BARE_SECONDS,
+        )  # fmt: skip
         if seconds is not None:
             plan = plan_by_time(plan)
         self._request = Request(

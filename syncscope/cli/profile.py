@@ -89,7 +89,7 @@ def profile(
     there is no GPU and the script did not run.
     """
     from syncscope.collect.children.announce import announced
-    from syncscope.collect.plan import Plan
+    from syncscope.collect.plan import BARE_SECONDS, Plan
     from syncscope.session import PATIENCE, plan_by_time
 
     if mode not in ("windows", "full"):
@@ -102,7 +102,7 @@ def profile(
     require_gpu()
     plan = Plan(
         warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, stop=stop,  # type: ignore[arg-type]
-        hazards=steps if hazards else 0, phase=phase, begin_at=profile_at, count=count,
+        hazards=steps if hazards else 0, phase=phase, begin_at=profile_at, count=count, bare_seconds=BARE_SECONDS,
     )  # fmt: skip
     if seconds is not None:
         plan = plan_by_time(plan)

@@ -39,6 +39,10 @@ class Background:
             self._running.release()
             raise
 
+    def end(self) -> None:
+        """End the thread, from within ``work``."""
+        self._closed = True
+
     def close(self, patience: float = 5) -> None:
         """End the thread, and wait for work that it is in, but no longer than ``patience`` seconds."""
         self._closed = True

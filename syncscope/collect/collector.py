@@ -11,18 +11,20 @@ from typing import Any
 
 from msgspec import structs
 
+from syncscope.collect.clocks import ClockWatch
 from syncscope.collect.counting import RunCount, consistent
 from syncscope.collect.files import FileNames
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.paths import Paths
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.plan import Plan
+from syncscope.collect.recorded import Recorded, Window
 from syncscope.collect.recordings import Recordings
 from syncscope.collect.schedule import Schedule
 from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import TraceFile
 from syncscope.collect.undisturbed import undisturbed
-from syncscope.collect.windows import Recorded, Window, native_sync
+from syncscope.collect.windows import native_sync
 from syncscope.schema.recording import RecordedSteps, Recording
 
 
@@ -104,7 +106,8 @@ class Collector:
         count = self._count
         self._schedule = count.listener = Schedule(
             self._plan, torch, count.stacks, count.threads, self._keep,
-            sync=native_sync(torch), counter=lambda: count.counter,
+            sync=native_sync(torch), on_bare=self._improve, counter=lambda: count.counter,
+            signals=lambda: count.signals, clocks=ClockWatch(),
             phases=lambda: count.tracker.phases if count.tracker is not None else (),
             training_may_come=lambda: count.training_may_come,
         )  # fmt: skip
@@ -129,6 +132,23 @@ class Collector:
             except BaseException as error:  # Ctrl-C while the file was being written: the program's to handle
                 self._note(f"{type(error).__name__} came while the recording of {phase.name} was being written.")
                 raise
+
+    def _improve(self, phase: Phase, recorded: Recorded) -> None:
+        """Take better bare steps into the recording of a phase. They are written with the run."""
+        bare = recorded.bare
+        assert bare is not None
+
+        def improved(before: Recording) -> Recording:
+            if before.bare is not None and len(before.bare.steps_ns) > len(bare.steps_ns):
+                return before
+            gpu = before.gpu
+            if gpu is None or gpu.missing is not None:
+                gpu = recorded.gpu
+            elif recorded.gpu is not None and recorded.gpu.bare is not None:
+                gpu = structs.replace(gpu, bare=recorded.gpu.bare)
+            return structs.replace(before, bare=bare, gpu=gpu)
+
+        self._recordings.improve(phase, improved)
 
     def _finish(self, schedule: Schedule) -> None:
         """Write the whole run into the files, and leave none where there is nothing to say."""
@@ -170,6 +190,7 @@ class Collector:
                 tid=recorded.tid,
             ),
             bare=recorded.bare,
+            gpu=recorded.gpu,
             sites=window.sites,
             hazards=recorded.hazards,
             hazard_steps=recorded.hazard_steps or None,

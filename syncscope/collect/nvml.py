@@ -63,7 +63,7 @@ class DeviceWatch:
         nvml, self._nvml, self._torch = self._nvml, None, None
         self._handles.clear()
         if nvml is not None:
-            _ask(nvml.nvmlShutdown, PATIENCE_S)
+            ask_in_time(nvml.nvmlShutdown, PATIENCE_S)
 
     @property
     def others(self) -> int | None:
@@ -71,11 +71,11 @@ class DeviceWatch:
         return None if self._device is None else self._most.get(self._device)
 
     def _look(self, patience_s: float) -> None:
-        device = _current_device(self._torch)
+        device = current_device(self._torch)
         if device is None:
             return
         self._device = device
-        answered, found = _ask(lambda: self._count(device), patience_s)
+        answered, found = ask_in_time(lambda: self._count(device), patience_s)
         if not answered:
             self._torch = self._nvml = None  # never again
         elif found is not None:
@@ -89,7 +89,7 @@ class DeviceWatch:
             nvml.nvmlInit()
             self._nvml = nvml
         if device not in self._handles:
-            self._handles[device] = _find_device(self._nvml, self._torch, device)
+            self._handles[device] = find_device(self._nvml, self._torch, device)
         handle, cuda = self._handles[device], self._torch.cuda
         if handle is None:
             return None
@@ -125,7 +125,7 @@ def _is_mps_server(nvml: Any, pid: int) -> bool:
     return isinstance(name, str) and MPS_SERVER in name
 
 
-def _find_device(nvml: Any, torch: Any, device: int) -> Any:
+def find_device(nvml: Any, torch: Any, device: int) -> Any:
     """NVML's handle of PyTorch's device; ``None`` where the program has a part of it only."""
     uuid = getattr(torch.cuda.get_device_properties(device), "uuid", None)
     if uuid is not None:
@@ -147,7 +147,7 @@ def _unless_refused(nvml: Any, ask: Callable[[Any], Any], about: Any) -> Any:
         return None
 
 
-def _current_device(torch: Any) -> int | None:
+def current_device(torch: Any) -> int | None:
     """PyTorch's current device, ``None`` before CUDA is initialised: asking would initialise it."""
     try:
         return int(torch.cuda.current_device()) if torch is not None and torch.cuda.is_initialized() else None
@@ -155,8 +155,8 @@ def _current_device(torch: Any) -> int | None:
         return None
 
 
-def _ask(question: Callable[[], Any], patience_s: float) -> tuple[bool, Any]:
-    """Whether an answer came in time, and the answer."""
+def ask_in_time(question: Callable[[], Any], patience_s: float) -> tuple[bool, Any]:
+    """Whether an answer came in time, and the answer. It is asked on a thread that no list of Python's has."""
     answer: list[Any] = []
     done = _thread.allocate_lock()
     done.acquire()

@@ -7,6 +7,9 @@ from typing import Literal
 
 Mode = Literal["windows", "full"]
 
+BARE_SECONDS = 3.0
+"""What ``syncscope profile`` spends at most on bare steps once all is recorded."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -14,6 +17,13 @@ class Plan:
 
     warmup: int = 5
     bare: int = 10
+    """Steps that are timed without a profiler, at least."""
+    bare_seconds: float = 0.0
+    """Once all is recorded, steps are timed again until their median is known, for so long at most; 0: they are not."""
+    repeats_bare: bool = False
+    """Only time bare steps."""
+    settle: int = 100
+    """Steps that may pass at most, before a window is timed, until the program is as it was without a profiler."""
     steps: int = 5
     attribution: int = 3
     """Steps of the attribution window; only in mode ``windows``."""
@@ -34,4 +44,9 @@ class Plan:
         return replace(
             self,
             warmup=min(1, self.warmup), bare=min(2, self.bare), steps=min(2, self.steps), attribution=0, hazards=0,
+            bare_seconds=0.0, settle=min(3, self.settle),
         )  # fmt: skip
+
+    def again(self) -> Plan:
+        """Nothing but bare steps, after the windows of this plan."""
+        return replace(self, repeats_bare=True)

@@ -48,6 +48,8 @@ class KinetoWindow:
 
     ready_at = 0.0
     """When CUPTI has surely detached, by ``time.monotonic``, in seconds."""
+    attached = False
+    """The last window left CUPTI in the process, which slows down every launch."""
 
     def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None]) -> None:
         self._torch = torch
@@ -101,6 +103,7 @@ class KinetoWindow:
             self._profile.stop_trace()
         finally:
             self._patches.restore()
+            KinetoWindow.attached = not self._detaching
             self._keep_cupti()
         if not started:
             return None

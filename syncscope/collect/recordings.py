@@ -84,6 +84,13 @@ class Recordings:
                 raise
             self._follow_rank()
 
+    def improve(self, phase: Phase, improved: Callable[[Recording], Recording]) -> None:
+        """Replace the recording of ``phase``. It is written when its run is."""
+        with self._lock:
+            for kept in self._all():
+                if kept.phase is phase:
+                    kept.recording = improved(kept.recording)
+
     def write_state(self, without_windows: Callable[[], Recording]) -> None:
         """Write the run as it stands into the main file."""
         with self._lock:

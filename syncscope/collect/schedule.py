@@ -13,14 +13,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from syncscope.collect.bare.steps import is_known
+from syncscope.collect.clocks import ClockWatch
 from syncscope.collect.count.counter import Counter
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import function_of
+from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
+from syncscope.collect.profiler import KinetoWindow
+from syncscope.collect.recorded import Recorded
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.collect.timer import raise_on_main_thread
-from syncscope.collect.windows import Recorded, Windows
+from syncscope.collect.windows import Windows
 from syncscope.schema.recording import SiteEvent
 
 MOST_PHASES = 4
@@ -34,6 +39,9 @@ FREQUENT = 4
 
 STOP_AFTER_S = 10.0
 """How long ``--stop`` waits for training after the windows of a program that has made no optimiser so far."""
+
+LONG_ENOUGH_S = 1.0
+"""A bare window of so many seconds, with a median that is known, is not followed by another."""
 
 STEPPED_KINDS = ("train", "evaluate", "generate", "rollout", "other")
 
@@ -58,7 +66,8 @@ class Schedule:
     """Begins, resumes and interrupts windows as the program goes from phase to phase.
 
     ``on_recorded(phase, recorded)`` is called each time that windows of a phase are over and hold something, which may
-    be twice: the later ones are better. ``training_may_come()`` says whether the program has made an optimiser.
+    be twice: the later ones are better. ``on_bare(phase, recorded)`` follows with better bare steps, and nothing else
+    than those. ``training_may_come()`` says whether the program has made an optimiser.
     """
 
     def __init__(
@@ -70,7 +79,10 @@ class Schedule:
         on_recorded: Callable[[Phase, Recorded], None],
         *,
         sync: Callable[[], None],
+        on_bare: Callable[[Phase, Recorded], None] = lambda phase, recorded: None,
         counter: Callable[[], Counter | None] = lambda: None,
+        signals: Callable[[], Signals | None] = lambda: None,
+        clocks: ClockWatch | None = None,
         phases: Callable[[], Sequence[Phase]],
         training_may_come: Callable[[], bool],
     ) -> None:
@@ -81,6 +93,9 @@ class Schedule:
         self._plan = plan
         self._parts = torch, stacks, threads
         self._on_recorded = on_recorded
+        self._on_bare = on_bare
+        self._signals = signals
+        self._clocks = clocks
         self._sync = sync
         self._counter = counter
         self._phases = phases
@@ -97,7 +112,7 @@ class Schedule:
         if take is None and self._may_begin(phase):
             take = self._takes[phase.number] = self._begin(phase)
         if take is not None and take.done_at is None and not self._must_wait(take):
-            take.windows.boundary(phase.steps, intruded=phase.intruded)
+            take.windows.boundary(phase.steps, intruder=phase.intruder)
         if self._plan.stop and self._may_stop():
             first, self.stopped = not self.stopped, True
             if first and threading.get_ident() != threading.main_thread().ident:
@@ -132,6 +147,7 @@ class Schedule:
             if take.done_at is None:
                 take.plans.clear()
                 take.windows.close(note)
+        self._rest()
 
     def _may_begin(self, phase: Phase) -> bool:
         if phase.kind not in STEPPED_KINDS or phase.steps < self._plan.begin_at or self._occupied():
@@ -154,26 +170,49 @@ class Schedule:
     def _windows(self, plan: Plan, phase: Phase) -> Windows:
         counter = self._counter()
         census = None if counter is None else _Census(counter, phase)
-        return Windows(plan, *self._parts, self._finished(phase.number), sync=self._sync, census=census)
+        return Windows(
+            plan, *self._parts, self._finished(phase.number), sync=self._sync, census=census, signals=self._signals(),
+            clocks=self._clocks,
+        )  # fmt: skip
 
     def _finished(self, number: int) -> Callable[[Windows], None]:
         def on_finish(windows: Windows) -> None:
             take = self._takes[number]
             recorded, windows.recorded = windows.recorded, Recorded()  # megabytes, not to be kept
-            if recorded.timed is None:
+            if windows.plan.repeats_bare:
+                if recorded.bare is not None:
+                    self._on_bare(take.phase, recorded)
+            elif recorded.timed is None:
                 self._note(*recorded.notes, *([recorded.failure] if recorded.failure else []))
             if recorded.failure is not None:
                 take.plans.clear()
             elif windows.gave_way and recorded.timed is None and not self._over:
                 take.plans.insert(0, windows.plan)  # begins when the other profiler is done
+            elif not take.plans and self._may_repeat(windows.plan, recorded):
+                take.plans.append(windows.plan.again())
             if take.plans:
                 take.windows = self._windows(take.plans.pop(0), take.phase)
             else:
                 take.done_at = time.monotonic()
+                self._rest()
             if recorded.timed is not None:
                 self._on_recorded(take.phase, recorded)
 
         return on_finish
+
+    def _may_repeat(self, plan: Plan, recorded: Recorded) -> bool:
+        """Whether bare steps are timed again after these windows."""
+        if self._over or plan.repeats_bare or not (plan.bare and plan.bare_seconds) or KinetoWindow.attached:
+            return False
+        if recorded.timed is None or recorded.bare is None:
+            return False
+        took = sum(recorded.bare.steps_ns) / 1e9
+        return took < plan.bare_seconds and not (took > LONG_ENOUGH_S and is_known(recorded.bare.steps_ns))
+
+    def _rest(self) -> None:
+        """Leave the GPU's sensors alone where no windows are under way."""
+        if self._clocks is not None and all(take.done_at is not None for take in self._takes.values()):
+            self._clocks.close()
 
     def _note(self, *notes: str) -> None:
         self.notes += [note for note in notes if note not in self.notes]

@@ -9,23 +9,29 @@ from __future__ import annotations
 
 import inspect
 import os
+import statistics
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
+from syncscope.collect.bare.moments import HostMoments
+from syncscope.collect.bare.steps import PROFILED
+from syncscope.collect.bare.window import BareWindow, settle
+from syncscope.collect.clocks import ClockWatch
 from syncscope.collect.features import Unsupported
 from syncscope.collect.hazards.window import HazardWindow
+from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
+from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
 from syncscope.collect.sites.threads import Threads
 from syncscope.collect.undisturbed import undisturbed
-from syncscope.schema.recording import Bare, HazardEvent, SiteEvent
+from syncscope.schema.recording import SiteEvent
 
 SETTLE = 0.002
 """Seconds that other threads get to return from their waits after the sync at the end of a window."""
@@ -36,56 +42,26 @@ PATIENT = 3
 TOLERANT = 6
 """... and so often, goes on through what interrupts it: the program never makes enough steps in a row."""
 
-LONGEST_BARE = 4
-"""The bare window ends after so many times its steps, however many of them something else intruded in."""
+SETTLE_S = 3.0
+"""Seconds that may pass before a window is timed, until the program is as it was: Kineto keeps what it sees meanwhile,
+some 20 MB a second of a program that launches all the time, until it starts."""
+
+CLOCK_S = 0.3
+"""Seconds that the clock of a GPU at its power limit needs after a pause."""
+
+SAMPLED_S = 1.0
+"""Seconds of bare steps in which power and clock are sampled."""
+
+CALM_STEPS = 20
+"""Steps that may pass before the first bare step."""
 
 
-@dataclass
-class Window:
-    """One recorded window."""
-
-    exported: bytes
-    """The chrome trace as torch wrote it."""
-    boundaries_ns: tuple[int, ...]
-    drained_ns: int
-    """When the device had finished the last step's work."""
-    first_step: int
-    sites: tuple[SiteEvent, ...]
-
-
-@dataclass
-class Recorded:
-    """What the windows of one phase recorded."""
-
-    bare: Bare | None = None
-    timed: Window | None = None
-    attribution: Window | None = None
-    hazards: tuple[HazardEvent, ...] | None = None
-    hazard_steps: int = 0
-    tid: int = 0
-    failure: str | None = None
-    """Why recording stopped with an error."""
-    notes: list[str] = field(default_factory=list)
-
-
-class Census(Protocol):
-    """Counts waits while no window does, and takes over what a window saw."""
-
-    def suspend(self) -> None: ...
-    def resume(self) -> None: ...
-    def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None: ...
-
-
-class NoCensus:
-    """Counts nothing."""
-
-    def suspend(self) -> None: ...
-    def resume(self) -> None: ...
-    def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None: ...
+Steps = Generator[None, None, None]
 
 
 class Windows:
-    """Runs the windows of one phase, and then ``on_finish``.
+    """Runs the windows of one phase, and then ``on_finish``. ``signals`` and ``clocks`` tell of the host's work and of
+    the GPU while they run.
 
     ``boundary`` is called between the steps of the phase. ``interrupt`` is called when the program leaves it in the
     middle of a step: a recorded window then ends, and begins again later unless it has most of its steps.
@@ -101,6 +77,8 @@ class Windows:
         *,
         sync: Callable[[], None] | None = None,
         census: Census | None = None,
+        signals: Signals | None = None,
+        clocks: ClockWatch | None = None,
     ) -> None:
         self.plan = plan
         self.recorded = Recorded()
@@ -110,10 +88,14 @@ class Windows:
         # Taken before anything is wrapped, so that our own waits are not recorded.
         self._sync = sync or native_sync(torch)
         self._census: Census = census or NoCensus()
+        self._clocks = clocks
+        self._host = HostMoments(torch, stacks, signals)
+        self._spans: dict[str, tuple[int, int]] = {}
+        """Begin and end of each window, with the steps that warm up the profiler, Unix time in ns."""
         self._on_finish = on_finish
         self._pid = os.getpid()
         self._count = 0
-        self._intruded = False
+        self._intruder: str | None = None
         self._filter_held = False
         self._thread: int | None = None
         self._interrupted = 0
@@ -123,7 +105,7 @@ class Windows:
         """The program started a profiler of its own, and the windows ended there."""
         self._enough: Callable[[], bool] = lambda: True
         self._stages = self._plan_stages()
-        self._stage: Generator[None, None, None] | None = None
+        self._stage: Steps | None = None
 
     @property
     def finished(self) -> bool:
@@ -139,8 +121,8 @@ class Windows:
         """Whether a window is open beside which no other phase can be recorded."""
         return self._open or self._racing
 
-    def boundary(self, number: int | None = None, *, intruded: bool = False) -> None:
-        """A step ended, the phase's ``number``-th, in which something else than the phase may have ``intruded``.
+    def boundary(self, number: int | None = None, *, intruder: str | None = None) -> None:
+        """A step ended, the phase's ``number``-th, in which a phase of the kind ``intruder`` may have come.
 
         Ignored in forked children, on other threads, and after the windows.
         """
@@ -151,7 +133,7 @@ class Windows:
         elif self._thread != threading.get_ident():
             return
         self._count = self._count + 1 if number is None else number
-        self._intruded = intruded
+        self._intruder = intruder
         try:
             self._go_on()
         except Exception as error:
@@ -209,9 +191,11 @@ class Windows:
         """Whether the stage itself runs now: it can be closed only while a step of the program runs."""
         return self._stage is not None and inspect.getgeneratorstate(self._stage) == inspect.GEN_RUNNING
 
-    def _plan_stages(self) -> list[Callable[[], Generator[None, None, None]]]:
+    def _plan_stages(self) -> list[Callable[[], Steps]]:
         plan = self.plan
-        stages: list[Callable[[], Generator[None, None, None]]] = [self._warm_up]
+        if plan.repeats_bare:
+            return [self._wait_for_cupti, self._bare_again]
+        stages: list[Callable[[], Steps]] = [self._warm_up]
         if plan.bare:
             stages.append(self._bare)
         stages.append(self._wait_for_cupti)
@@ -247,6 +231,8 @@ class Windows:
 
     def _finish(self) -> None:
         self._stages, self._stage = [], None
+        if self._clocks is not None:
+            self.recorded.gpu = self._clocks.about(self._spans.get("bare"), self._spans.get("timed"))
         try:
             self._on_finish(self)
         finally:
@@ -254,49 +240,54 @@ class Windows:
                 sync_debug_mode.release_filter()
                 self._filter_held = False
 
-    def _warm_up(self) -> Generator[None, None, None]:
+    def _warm_up(self) -> Steps:
         """Let steps pass, and more until CUDA is in use and no other profiler runs."""
+        if self._clocks is not None and self._torch.cuda.is_initialized():
+            self._clocks.open(self._torch)
         for _ in range(self.plan.warmup):
             yield
         while not self._torch.cuda.is_initialized() or self._torch._C._autograd._profiler_enabled():
             yield
         self.recorded.tid = self._threads.current()
 
-    def _bare(self) -> Generator[None, None, None]:
-        """Time steps with nothing switched on, between two device syncs. Steps that something intruded in are left out,
-        unless there are too many of them."""
-        sync, now, wanted = self._sync, time.perf_counter_ns, self.plan.bare
-        clean: list[int] = []
-        intruded: list[int] = []
-        sync()
-        begin = now()
-        while True:
-            yield
-            # The next step is the last one that is wanted, or the last that is waited for: its work ends in it.
-            last = (
-                len(clean) + (not self._intruded) >= wanted or len(clean) + len(intruded) + 1 >= LONGEST_BARE * wanted
-            )
-            if last:
-                sync()
-            end = now()
-            (intruded if self._intruded else clean).append(end - begin)
-            begin = end
-            if last:
-                break
-        self.recorded.bare = Bare(steps_ns=tuple(clean or intruded))
+    def _bare(self) -> Steps:
+        """Time steps with no profiler."""
+        window = BareWindow(self._sync, self._host, self._came_between)
+        # Before these windows, files may have been written: a loader has filled its queue, the device has cooled down.
+        clock_s = CLOCK_S if self._clocks is not None and self._clocks.limited else 0.0
+        yield from window.calm(steps=min(CALM_STEPS, self.plan.settle), seconds=1.0, least_s=clock_s)
+        began = time.time_ns()
+        self.recorded.bare = yield from window.time(self.plan.bare)
+        self._spans["bare"] = began, time.time_ns()
 
-    def _wait_for_cupti(self) -> Generator[None, None, None]:
+    def _bare_again(self) -> Steps:
+        """Time steps until their median is known, after the windows, where nobody needs the steps for anything else."""
+        clocks = self._clocks if self._clocks is not None and self._clocks.sampling else None
+        window = BareWindow(self._sync, self._host, self._came_between)
+        calm_s = CLOCK_S if clocks is not None else 0.0
+        yield from window.calm(steps=self.plan.settle, seconds=SETTLE_S, least_s=calm_s)
+        began = time.time_ns()
+        bare = yield from window.time(self.plan.bare, self.plan.bare_seconds)
+        while clocks is not None and time.time_ns() - began < SAMPLED_S * 1e9:
+            yield
+        if window.clean >= self.plan.bare:
+            self.recorded.bare, self._spans["bare"] = bare, (began, time.time_ns())
+
+    def _came_between(self) -> str | None:
+        """What came into the step that has just ended."""
+        return PROFILED if self._torch._C._autograd._profiler_enabled() else self._intruder
+
+    def _wait_for_cupti(self) -> Steps:
         """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing."""
         while time.monotonic() < KinetoWindow.ready_at:
             yield
 
-    def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Generator[None, None, None]:
-        """Record ``steps`` steps as ``recorded.<name>``, after one step that only warms up the profiler and hooks."""
+    def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Steps:
+        """Record ``steps`` steps as ``recorded.<name>``, after some that warm up the profiler and hooks."""
         profiler = KinetoWindow(self._torch, cpu=cpu, on_foreign=self._foreign_profiler)
         sites = SiteRecorder(self._torch, self._stacks, self._threads)
         boundaries: list[int] = []
-        warmed: tuple[SiteEvent, ...] = ()
-        first, warm = self._count, time.time_ns()
+        warming, warmed, first = [time.time_ns()], list[SiteEvent](), self._count
         self._enough = lambda: False
         self._open = True
         try:
@@ -306,7 +297,9 @@ class Windows:
             sites.open()
             self._note_missing(sites.missing)
             yield
-            warmed = sites.take()
+            if name == "timed":
+                yield from self._settle(warming)
+            warmed += sites.take()
             first = self._count
             # From an idle device to an idle device, like the bare window.
             self._sync()
@@ -319,17 +312,41 @@ class Windows:
         finally:
             # Also runs when the generator is closed in the middle of a step: whole steps are kept.
             try:
-                partial = len(boundaries) <= steps
-                exported, drained = self._end(profiler, sites, detach=self._detaches and (last or partial))
+                detach = self._detaches and (last or len(boundaries) <= steps)
+                exported, drained = self._end(profiler, sites, detach=detach)
                 events = sites.take()
-                self._census.add_window((*warmed, *events), (warm, *boundaries))
+                self._census.add_window((*warmed, *events), (*warming, *boundaries))
             finally:
                 self._open = False
                 self._census.resume()
             if exported is not None and len(boundaries) > 1:
+                self._spans[name] = [*warming, *boundaries][1], boundaries[-1]
                 setattr(self.recorded, name, Window(exported, tuple(boundaries), drained, first, events))
-                few = 1 if self._interrupted >= PATIENT else (steps + 1) // 2
-                self._enough = lambda: len(boundaries) > few
+                self._enough = partial(self._suffices, len(boundaries) - 1, steps)
+
+    def _suffices(self, recorded: int, wanted: int) -> bool:
+        """Whether a window of so many ``recorded`` steps need not be recorded again."""
+        return recorded >= (1 if self._interrupted >= PATIENT else (wanted + 1) // 2)
+
+    def _settle(self, warming: list[int]) -> Steps:
+        """Let steps pass under the profiler, which keeps nothing of them, until they are as long as the bare ones.
+        Appends the end of each but the last to ``warming``."""
+        bare = self.recorded.bare
+        if bare is None or not bare.steps_ns:
+            return
+        steps = settle(bare, steps=self.plan.settle, seconds=SETTLE_S)
+        try:
+            while True:
+                next(steps)
+                warming.append(time.time_ns())
+                yield
+        except StopIteration as ended:
+            if ended.value is not None:
+                last, usual = ended.value / 1e6, statistics.median(bare.steps_ns) / 1e6
+                self.recorded.notes.append(
+                    f"The recorded steps may be too short: the one before took {last:.3g} ms, the median bare step"
+                    f" {usual:.3g} ms. A loader may have had batches ready from a pause of ours."
+                )
 
     def _end(self, profiler: KinetoWindow, sites: SiteRecorder, *, detach: bool) -> tuple[bytes | None, int]:
         """End a window. Returns the trace, if there is one, and when the device had done its work.

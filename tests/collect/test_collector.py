@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import importlib
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -158,6 +159,25 @@ def test_an_attribution_window_that_cannot_be_read_is_a_note(
     assert [note.partition(" (")[0] for note in recording.notes] == [
         "The window that recorded the ops could not be read"
     ]
+
+
+def test_bare_steps_timed_after_the_windows_replace_those_before_them(
+    tmp_path: Path, torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "KinetoWindow", FakeWindow)
+    monkeypatch.setattr(windows, "SiteRecorder", FakeRecorder)
+    monkeypatch.setattr(FakeWindow, "broken", False)
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    collector = Collector(FileNames(tmp_path), replace(PLAN, bare=2, settle=0, bare_seconds=5.0), Paths(tmp_path))
+    collector.open()
+    torch.cuda.init()
+    for _ in range(300):
+        time.sleep(0.001)
+        collector.step()
+    collector.close()
+    recording = written(collector)
+    assert recording.bare is not None and len(recording.bare.steps_ns) > 2
+    assert recording.gpu is not None and "syncscope[nvml]" in (recording.gpu.missing or "")
 
 
 def test_a_program_with_too_few_steps_for_a_window_leaves_its_count(collect: Callable[..., Collector]) -> None:

@@ -81,7 +81,7 @@ def recorded(tmp_path: Path) -> Callable[..., Any]:
     """What the windows say after twenty steps."""
 
     def run(torch: Any, **plan: int) -> Any:
-        given = {"warmup": 0, "bare": 1, "steps": 0, "attribution": 0, **plan}
+        given = {"warmup": 0, "bare": 1, "steps": 0, "attribution": 0, "settle": 0, **plan}
         windows = Windows(Plan(**given), torch, Stacks(Paths(tmp_path)), Threads(), lambda _: None)  # type: ignore[arg-type]
         for _ in range(20):
             windows.boundary()

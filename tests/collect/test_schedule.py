@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,22 +13,26 @@ import pytest
 
 from syncscope.collect import schedule
 from syncscope.collect.plan import Plan
+from syncscope.collect.recorded import Recorded
 from syncscope.collect.schedule import Schedule, StopProgram
-from syncscope.collect.windows import Recorded
+from syncscope.schema.recording import Bare
 
 LOG: list[str] = []
 
 
 def phase(number: int, kind: str, **other: Any) -> Any:
     """A phase of a program, as the tracker would have it."""
-    usual = {"name": kind, "slug": kind, "source": "module", "steps": 0, "times": 1, "time_ns": 1, "intruded": False}
+    usual = {"name": kind, "slug": kind, "source": "module", "steps": 0, "times": 1, "time_ns": 1, "intruder": None}
     return SimpleNamespace(number=number, kind=kind, **{"user_code": None, "in_every_step_of": None, **usual, **other})
 
 
 class FakeWindows:
-    """Is over after as many steps as its plan has; records in all but the first."""
+    """Is over after as many steps as its plan has, or three where it times bare steps again."""
 
-    def __init__(self, plan: Plan, *parts: Any, sync: Any, census: Any) -> None:
+    bare: Bare | None = None
+    """What its bare window timed."""
+
+    def __init__(self, plan: Plan, *parts: Any, **others: Any) -> None:
         self.plan = plan
         self.recorded = Recorded()
         self._on_finish = parts[-1]
@@ -39,9 +44,14 @@ class FakeWindows:
     def occupied(self) -> bool:
         return self.done >= 1 and not self.finished
 
-    def boundary(self, number: int, *, intruded: bool) -> None:
+    def boundary(self, number: int, *, intruder: str | None) -> None:
         self.done += 1
-        if self.done == self.plan.steps:
+        if self.plan.repeats_bare:
+            if self.done == 3:
+                self.recorded.bare = Bare(steps_ns=(1,) * 3)
+                self.close("")
+        elif self.done == self.plan.steps:
+            self.recorded.bare = FakeWindows.bare
             self.recorded.timed = SimpleNamespace(steps=self.plan.steps)  # type: ignore[assignment]
             self.close("")
 
@@ -65,11 +75,15 @@ class Program:
         self.phases: list[Any] = [phase(0, "start")]
         self.schedule = Schedule(
             plan, object(), object(), object(), self.keep,  # type: ignore[arg-type]
-            sync=lambda: None, phases=lambda: self.phases, training_may_come=lambda: training_may_come,
+            sync=lambda: None, on_bare=self.keep_bare, phases=lambda: self.phases,
+            training_may_come=lambda: training_may_come,
         )  # fmt: skip
 
     def keep(self, kept: Any, recorded: Any) -> None:
         LOG.append(f"{kept.name} {recorded.timed.steps}")
+
+    def keep_bare(self, kept: Any, recorded: Any) -> None:
+        LOG.append(f"{kept.name} bare {len(recorded.bare.steps_ns)}")
 
     def begin(self, kind: str, **other: Any) -> Any:
         self.phases.append(phase(len(self.phases), kind, **other))
@@ -179,6 +193,88 @@ def test_a_folded_phase_is_forgotten(run: Callable[..., Program]) -> None:
     assert LOG == ["discard"]
     program.schedule.close("")
     assert LOG == ["discard"]
+
+
+@pytest.fixture
+def timed_bare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the bare window have timed steps of so many ns."""
+    return lambda *steps_ns: monkeypatch.setattr(FakeWindows, "bare", Bare(steps_ns=steps_ns))
+
+
+AGAIN = Plan(steps=5, bare=2, bare_seconds=3.0)
+
+
+def test_bare_steps_are_timed_again_once_the_windows_are_kept(
+    run: Callable[..., Program], timed_bare: Callable[..., None]
+) -> None:
+    timed_bare(1_000, 2_000)
+    program = run(AGAIN)
+    train = program.begin("train")
+    program.step(train, 2 + 5)
+    assert LOG == ["train 2", "train 5"]
+    program.step(train, 9)
+    assert LOG == ["train 2", "train 5", "train bare 3"]
+
+
+def test_stop_waits_for_the_bare_steps(run: Callable[..., Program], timed_bare: Callable[..., None]) -> None:
+    timed_bare(1_000, 2_000)
+    program = run(replace(AGAIN, stop=True))
+    train = program.begin("train")
+    with pytest.raises(StopProgram):
+        program.step(train, 50)
+    assert train.steps == 2 + 5 + 3 and LOG[-1] == "train bare 3"
+
+
+@pytest.mark.parametrize(
+    "steps_ns",
+    [
+        (2 * 10**9, 2 * 10**9),  # they took longer than may be spent
+        (10**8,) * 20,  # they took long enough, and their median is known
+    ],
+)
+def test_bare_steps_that_are_good_enough_are_not_timed_again(
+    run: Callable[..., Program], timed_bare: Callable[..., None], steps_ns: tuple[int, ...]
+) -> None:
+    timed_bare(*steps_ns)
+    program = run(AGAIN)
+    program.step(program.begin("train"), 30)
+    assert LOG == ["train 2", "train 5"]
+
+
+def test_bare_steps_are_not_timed_again_under_cupti(
+    run: Callable[..., Program], timed_bare: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed_bare(1_000, 2_000)
+    monkeypatch.setattr("syncscope.collect.schedule.KinetoWindow.attached", True)
+    program = run(AGAIN)
+    program.step(program.begin("train"), 30)
+    assert LOG == ["train 2", "train 5"]
+
+
+def test_a_program_that_ends_while_bare_steps_are_timed_again_has_lost_nothing(
+    run: Callable[..., Program], timed_bare: Callable[..., None]
+) -> None:
+    timed_bare(1_000, 2_000)
+    program = run(AGAIN)
+    program.step(program.begin("train"), 2 + 5 + 1)
+    program.schedule.close("The program ended before its windows were over.")
+    assert LOG == ["train 2", "train 5"] and program.schedule.notes == []
+
+
+class Clocks:
+    """Takes notes where the GPU's sensors would be."""
+
+    def close(self) -> None:
+        LOG.append("rest")
+
+
+def test_the_gpu_is_left_alone_once_no_windows_are_under_way(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=2))
+    program.schedule._clocks = Clocks()  # type: ignore[assignment]
+    program.step(program.begin("train"), 1)
+    assert LOG == []
+    program.step(program.phases[-1], 9)
+    assert LOG == ["rest", "train 2"]
 
 
 def test_stop_waits_for_training(run: Callable[..., Program]) -> None:

@@ -106,7 +106,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
         one.close("the test is over")
 
 
-SMALL = Plan(warmup=1, bare=2, steps=2, attribution=1)
+SMALL = Plan(warmup=1, bare=2, steps=2, attribution=1, settle=0)
 
 
 def drive(one: Windows, most: int = 50) -> int:
@@ -205,28 +205,28 @@ class Notes:
 
 
 def test_counting_rests_while_a_window_is_open_and_takes_over_its_steps(make: Any) -> None:
-    one = make(Plan(warmup=0, bare=1, steps=2, attribution=0), census=Notes())
+    one = make(Plan(warmup=0, settle=0, bare=1, steps=2, attribution=0), census=Notes())
     drive(one)
     told = [entry for entry in LOG if entry in ("prepare timed", "suspend", "resume", "done") or "add" in entry]
     assert told == ["suspend", "prepare timed", "add 3 steps", "resume", "done"]  # with the step that warms up
 
 
 def test_steps_in_which_something_intruded_are_not_bare_steps(make: Callable[[Plan], Windows]) -> None:
-    one = make(Plan(warmup=0, bare=3, steps=1, attribution=0))
+    one = make(Plan(warmup=0, settle=0, bare=3, steps=1, attribution=0))
     one.boundary()
-    for intruded in (False, True, True, False):
-        one.boundary(intruded=intruded)
+    for intruder in (None, "evaluate", "checkpoint", None):
+        one.boundary(intruder=intruder)
         assert one.recorded.bare is None
-    one.boundary(intruded=False)
+    one.boundary(intruder=None)
     assert one.recorded.bare is not None and len(one.recorded.bare.steps_ns) == 3
     assert LOG.count("sync") == 2
 
 
 def test_a_bare_window_of_nothing_but_intruded_steps_ends(make: Callable[[Plan], Windows]) -> None:
-    one = make(Plan(warmup=0, bare=2, steps=1, attribution=0))
+    one = make(Plan(warmup=0, settle=0, bare=2, steps=1, attribution=0))
     for _ in range(9):
         assert one.recorded.bare is None
-        one.boundary(intruded=True)
+        one.boundary(intruder="epoch end")
     assert one.recorded.bare is not None and len(one.recorded.bare.steps_ns) == 8
 
 
@@ -276,6 +276,77 @@ def test_where_no_step_comes_without_an_interruption_windows_go_on_through_them(
         one.boundary()
         one.interrupt()
     assert one.finished and one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 3
+
+
+class Clock:
+    """Steps take as long as they are told to; nothing else takes time."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def perf_counter_ns(self) -> int:
+        return self.now
+
+    time_ns = perf_counter_ns
+
+    def monotonic(self) -> float:
+        return self.now / 1e9
+
+    def sleep(self, seconds: float) -> None: ...
+
+
+@pytest.fixture
+def drive_at(make: Callable[[Plan], Windows], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Windows]:
+    """Windows after steps of 10 ms, which are of ``after`` once the profiler is there, and then of 10 again."""
+
+    def run(plan: Plan, *after: float) -> Windows:
+        clock, left = Clock(), list(after)
+        for module in ("windows", "bare.window"):
+            monkeypatch.setattr(f"syncscope.collect.{module}.time", clock)
+        one = make(plan)
+        for _ in range(100):
+            length = left.pop(0) if "prepare timed" in LOG and left else 10.0
+            clock.now += int(length * 1e6)
+            one.boundary()
+            if one.finished:
+                return one
+        raise AssertionError("the windows never ended")
+
+    return run
+
+
+def test_steps_that_live_on_what_a_loader_prepared_meanwhile_are_not_recorded(
+    drive_at: Callable[..., Windows],
+) -> None:
+    one = drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0), 3.6, 3.6, 3.6, 7.5, 10.0)
+    timed = one.recorded.timed
+    assert timed is not None
+    lengths = [end - begin for begin, end in zip(timed.boundaries_ns, timed.boundaries_ns[1:], strict=False)]
+    assert lengths == [10_000_000] * 3 and one.recorded.notes == []
+
+
+def test_where_steps_stay_too_short_the_recording_says_so(drive_at: Callable[..., Windows]) -> None:
+    one = drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0, settle=4), *[3.6] * 20)
+    assert one.recorded.timed is not None
+    assert one.recorded.notes == [
+        "The recorded steps may be too short: the one before took 3.6 ms, the median bare step 10 ms. A loader may have"
+        " had batches ready from a pause of ours."
+    ]
+
+
+def test_steps_that_pass_before_the_window_are_counted_each(
+    make: Any, drive_at: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "NoCensus", Notes)
+    drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0), 3.6, 3.6, 10.0)
+    assert "add 6 steps" in LOG
+
+
+def test_bare_steps_alone_are_timed_after_the_windows(drive_at: Callable[..., Windows]) -> None:
+    one = drive_at(Plan(warmup=0, bare=6, bare_seconds=3.0).again())
+    assert one.recorded.timed is None and one.recorded.bare is not None
+    assert one.recorded.bare.steps_ns == (10_000_000,) * 6
+    assert LOG == ["sync", "sync", "done"]
 
 
 def test_a_window_waits_until_the_profiler_before_it_has_detached(

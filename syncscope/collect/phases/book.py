@@ -176,7 +176,7 @@ class PhaseBook:
         if before.loops and not (before.loops & phase.around) and phase.loops:
             before.frame_id = 0  # its loop is not around the next phase's: it is over
         if phase.in_every_step_of is not before:
-            before.intruded = True
+            before.intruder = before.intruder or phase.kind
         if phase.loop is None:
             phase.times += 1
         self.current = phase
@@ -244,7 +244,7 @@ class PhaseBook:
         try:
             unheard = self._listener.stepped(phase)
         finally:
-            phase.intruded = False
+            phase.intruder = None
             phase.step_ns -= self._clock() - ended  # what the listener does is no part of the next step
         if timed and phase is self.current and phase.steps >= ACQUAINTED:
             self.left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from syncscope.collect.patching import Patches
 from syncscope.collect.phases.choice import Event
@@ -24,6 +24,12 @@ MOST_CLASSES = 64
 """With more, all classes are watched all the time."""
 
 
+class CallMoments(Protocol):
+    """Hears when each outermost call began, by ``time.perf_counter_ns``. Raises nothing."""
+
+    def called(self, module: Any, begin_ns: int, frame: FrameType) -> None: ...
+
+
 class ModuleCalls:
     """Tells ``tracker`` of outermost calls on the main thread, and ``failed`` of an error of ours.
 
@@ -38,6 +44,7 @@ class ModuleCalls:
     def __init__(self, tracker: PhaseTracker, failed: Callable[[Exception], None]) -> None:
         self._tracker = tracker
         self._failed = failed
+        self.moments: CallMoments | None = None
         self._torch: Any = None
         self._busy = True
         """In an outermost call, or no longer watching."""
@@ -128,6 +135,7 @@ class ModuleCalls:
         """The call of a module. Local names are fast."""
         compiling, main, thread = self._torch.compiler.is_compiling, threading.main_thread().ident, threading.get_ident
         grad_enabled, tracker, frame = self._torch.is_grad_enabled, self._tracker, sys._getframe
+        now = time.perf_counter_ns
         plain = original is vars(self._torch.nn.Module).get("_wrapped_call_impl")
         calls = self
 
@@ -153,12 +161,16 @@ class ModuleCalls:
                 tracker.passes -= 1
             elif not tracker.trains or event != "training":
                 calls._tell(frame(1), module, event)
+            moments = calls.moments
+            begin = now() if moments is not None else 0
             try:
                 calls._busy = tracker.inside_call = True
                 return original(module, *args, **kwargs)
             finally:
                 calls._busy = calls._closed
                 tracker.inside_call = False
+                if moments is not None:
+                    moments.called(module, begin, frame(1))
                 if look_at_class is not None and not calls._closed:
                     look_at_class(type(module))
 

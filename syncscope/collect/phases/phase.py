@@ -75,8 +75,8 @@ class Phase:
     time_ns: int = 0
     in_every_step_of: Phase | None = None
     folded_into: Phase | None = None
-    intruded: bool = False
-    """Another phase came in since the last boundary. Reset after ``Listener.stepped``."""
+    intruder: PhaseKind | None = None
+    """The first phase that came in since the last boundary. Reset after ``Listener.stepped``."""
     lengths: Reservoir = field(default_factory=Reservoir)
     step_ns: int = 0
     """Time since the last boundary, without what intruded."""
@@ -116,6 +116,11 @@ class Phase:
         self.name = self.name or self.kind
         if self.loop is not None:
             self.loops.add(self.loop)
+
+    @property
+    def intruded(self) -> bool:
+        """Whether another phase came in since the last boundary."""
+        return self.intruder is not None
 
     @property
     def slug(self) -> str:

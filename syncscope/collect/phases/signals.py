@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
@@ -34,6 +34,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_in_child)
 
 
+class Moments(Protocol):
+    """Hears when each of it began and ended, by ``time.perf_counter_ns``. Raises nothing."""
+
+    def asks(self, iterator: Any) -> tuple[int | None, int]: ...
+    def took(self, iterator: Any, asked: tuple[int | None, int], frame: FrameType) -> None: ...
+    def called(self, module: Any, begin_ns: int, frame: FrameType) -> None: ...
+    def begins_step(self) -> None: ...
+    def stepped(self, optimizer: Any, frame: FrameType) -> None: ...
+
+
 class Signals:
     """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``.
 
@@ -42,6 +52,7 @@ class Signals:
 
     def __init__(self, tracker: PhaseTracker) -> None:
         self.failure = ""
+        self._moments: Moments | None = None
         self._tracker = tracker
         self._torch: Any = None
         self._watching = False
@@ -58,7 +69,7 @@ class Signals:
 
         Raises AttributeError or ImportError where PyTorch has changed; ``detach`` then removes what is there.
         """
-        from torch.optim.optimizer import register_optimizer_step_post_hook
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
         self._torch = torch
         self._watching = True
@@ -66,7 +77,10 @@ class Signals:
         self._compiling = torch.compiler.is_compiling
         self._tracker.nests.skip(os.path.dirname(os.path.abspath(torch.__file__)))
         self._patches = Patches(torch)
-        self._handles = [register_optimizer_step_post_hook(self._after_optimizer)]
+        self._handles = [
+            register_optimizer_step_pre_hook(self._before_optimizer),
+            register_optimizer_step_post_hook(self._after_optimizer),
+        ]
         self._modules.open(torch)
         self._watch_scaler(torch)
         self._watch_loaders(torch)
@@ -92,6 +106,15 @@ class Signals:
         """Look at all modules again, if it is time. From any thread."""
         if self._watching:
             self._modules.look_wider()
+
+    @property
+    def moments(self) -> Moments | None:
+        """Who hears of moments, while somebody does."""
+        return self._moments
+
+    @moments.setter
+    def moments(self, moments: Moments | None) -> None:
+        self._moments = self._modules.moments = moments
 
     @property
     def optimizers_made(self) -> bool:
@@ -124,8 +147,14 @@ class Signals:
             except Exception as error:
                 self._fail(error)
 
+    def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not self._compiling() and self._moments is not None:
+            self._moments.begins_step()
+
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._watching and not self._in_scaler and not self._compiling():
+            if self._moments is not None:
+                self._moments.stepped(optimizer, sys._getframe(1))
             tracker = self._tracker
             if tracker.left and tracker.again == ("step", id(optimizer)):
                 tracker.left -= 1
@@ -163,6 +192,8 @@ class Signals:
                 if not self._watching or self._in_loader or thread() != main:
                     return original(loader)
                 self._in_loader = True
+                moments = self._moments
+                asked = moments.asks(loader) if moments is not None else None
                 try:
                     batch = original(loader)
                 except StopIteration:
@@ -170,6 +201,8 @@ class Signals:
                     raise
                 finally:
                     self._in_loader = False
+                if moments is not None and asked is not None:
+                    moments.took(loader, asked, sys._getframe(1))
                 self._after_batch(sys._getframe(1), ended=False)
                 return batch
 

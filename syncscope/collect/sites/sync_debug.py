@@ -77,6 +77,11 @@ class SyncDebugMode:
             self._set_mode(self.program_mode)
         self.release_filter()
 
+    @property
+    def listening(self) -> bool:
+        """Whether warnings call a listener now."""
+        return bool(self._listeners)
+
     def mute(self, listener: Callable[[FrameType], None]) -> None:
         """Stop calling ``listener`` until ``unmute``, in microseconds: the program's filters are not touched.
 

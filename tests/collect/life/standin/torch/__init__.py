@@ -128,6 +128,7 @@ def save(obj, f):
         pickle.dump(obj, file)
 
 
+PRE_HOOKS = {}
 HOOKS = {}
 
 
@@ -144,6 +145,8 @@ class Optimizer:
     def profile_hook_step(step):
         @functools.wraps(step)
         def wrapper(self, *args, **kwargs):
+            for hook in tuple(PRE_HOOKS.values()):
+                hook(self, args, kwargs)
             out = step(self, *args, **kwargs)
             for hook in tuple(HOOKS.values()):
                 hook(self, args, kwargs)
@@ -163,6 +166,11 @@ class SGD(Optimizer):
 def register_optimizer_step_post_hook(hook):
     HOOKS[id(hook)] = hook
     return SimpleNamespace(remove=lambda: HOOKS.pop(id(hook), None))
+
+
+def register_optimizer_step_pre_hook(hook):
+    PRE_HOOKS[id(hook)] = hook
+    return SimpleNamespace(remove=lambda: PRE_HOOKS.pop(id(hook), None))
 
 
 class GradScaler:
@@ -247,7 +255,10 @@ version = SimpleNamespace(cuda="13.0")
 nn = _module("nn", Module=Module, Linear=Module, Parameter=Parameter)
 optim = _module("optim", Optimizer=Optimizer, SGD=SGD)
 optim.optimizer = _module(
-    "optim.optimizer", Optimizer=Optimizer, register_optimizer_step_post_hook=register_optimizer_step_post_hook
+    "optim.optimizer",
+    Optimizer=Optimizer,
+    register_optimizer_step_pre_hook=register_optimizer_step_pre_hook,
+    register_optimizer_step_post_hook=register_optimizer_step_post_hook,
 )
 amp = _module("amp", GradScaler=GradScaler)
 compiler = _module("compiler", is_compiling=lambda: False)

@@ -1,0 +1,167 @@
+"""Stamp what the host does in a bare step: waits, batches, forward, backward and the optimiser.
+
+``Signals`` tells of batches, calls of modules and optimisers, which it follows anyway. Waits that PyTorch warns of are
+stamped only while they are counted, since then they cost little more.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import FrameType
+from typing import Any
+
+from syncscope.collect.bare.loader import describe, ready_batches
+from syncscope.collect.bare.steps import Batch, Moment
+from syncscope.collect.features import find
+from syncscope.collect.patching import Patches
+from syncscope.collect.phases.signals import Signals
+from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.sync_debug import sync_debug_mode
+from syncscope.schema.recording import RecordedLoader
+
+MOST = 64
+"""Moments stamped in a step."""
+
+MOMENT_NS = 1_200
+WAIT_NS = 3_000
+"""What a moment costs, and one of a wait: see ``benchmarks/stamps.py``."""
+
+MOST_SHARE = 0.01
+"""Of a step that stamps may take."""
+
+EXPLICIT = (
+    ("_C", "_cuda_synchronize", "torch.cuda.synchronize"),
+    ("_C", "_accelerator_synchronizeDevice", "torch.accelerator.synchronize"),
+    ("cuda.Event", "synchronize", "Event.synchronize"),
+)
+"""Calls that surely wait, and give no warning."""
+
+
+class HostMoments:
+    """What the host does in each step, between ``open`` and ``close``.
+
+    All of it runs on the program's threads and raises nothing. Only the thread that opened it is followed.
+    """
+
+    def __init__(self, torch: Any, stacks: Stacks, signals: Signals | None) -> None:
+        self.loader: RecordedLoader | None = None
+        """The loader that gave a batch last."""
+        self._torch = torch
+        self._stacks = stacks
+        self._signals = signals
+        self._moments: list[Moment] = []
+        self._batches: list[Batch] = []
+        self._thread = 0
+        self._stamping = self._listening = False
+        self._iterator = 0
+        self._step_began: int | None = None
+        self._patches = Patches(torch)
+
+    def open(self, *, stamps: bool = True) -> None:
+        """Follow this thread; without ``stamps`` only the batches that it takes."""
+        self._thread = threading.get_ident()
+        self.take()
+        if self._signals is not None:
+            self._signals.moments = self
+        if stamps:
+            self._stamping = True
+            if sync_debug_mode.listening:
+                self._listening = True
+                sync_debug_mode.listen(self._torch, self._waited)
+            self._wrap()
+
+    def close(self) -> None:
+        """Undo ``open``. Does nothing unless open."""
+        if self._signals is not None and self._signals.moments is self:
+            self._signals.moments = None
+        self._stop_stamping()
+
+    def take(self) -> tuple[tuple[Moment, ...], tuple[Batch, ...]]:
+        """What happened since the last time."""
+        moments, batches = tuple(self._moments), tuple(self._batches)
+        self._moments.clear()
+        self._batches.clear()
+        return moments, batches
+
+    def afford(self, moments: tuple[Moment, ...], length_ns: int) -> None:
+        """Stop to stamp what takes more than its share of a step of ``length_ns`` that has these ``moments``."""
+        if not self._stamping:
+            return
+        waits = sum(moment.event == "wait" for moment in moments)
+        others = (len(moments) - waits) * MOMENT_NS
+        if others > MOST_SHARE * length_ns or len(moments) >= MOST:
+            self._stop_stamping()
+        elif self._listening and others + waits * WAIT_NS > MOST_SHARE * length_ns:
+            self._stop_listening()
+
+    # What ``Signals`` calls.
+
+    def asks(self, iterator: Any) -> tuple[int | None, int]:
+        """The host asks a loader's iterator for a batch."""
+        return ready_batches(iterator), time.perf_counter_ns()
+
+    def took(self, iterator: Any, asked: tuple[int | None, int], frame: FrameType) -> None:
+        """It has the batch."""
+        end_ns, (ready, begin_ns) = time.perf_counter_ns(), asked
+        if threading.get_ident() != self._thread or len(self._batches) >= MOST:
+            return
+        if self._iterator != id(iterator):
+            self._iterator, self.loader = id(iterator), describe(iterator)
+        self._batches.append(Batch(ready, begin_ns, end_ns))
+        self._stamp("loader", "DataLoader", begin_ns, end_ns, frame)
+
+    def called(self, module: Any, begin_ns: int, frame: FrameType) -> None:
+        """The outermost call of a module has returned."""
+        self._stamp("forward", type(module).__name__, begin_ns, time.perf_counter_ns(), frame)
+
+    def begins_step(self) -> None:
+        """An optimiser is about to step."""
+        self._step_began = time.perf_counter_ns()
+
+    def stepped(self, optimizer: Any, frame: FrameType) -> None:
+        """It has stepped."""
+        began, self._step_began = self._step_began, None
+        self._stamp("optimizer", type(optimizer).__name__, began, time.perf_counter_ns(), frame)
+
+    def _stamp(self, event: Any, name: str, begin_ns: int | None, end_ns: int, frame: FrameType) -> None:
+        if self._stamping and len(self._moments) < MOST and threading.get_ident() == self._thread:
+            self._moments.append(Moment(event, name, self._stacks.take(frame), begin_ns, end_ns))
+
+    def _waited(self, frame: FrameType) -> None:
+        self._stamp("wait", "", None, time.perf_counter_ns(), frame)
+
+    def _wrap(self) -> None:
+        for owner, name, label in EXPLICIT:
+            self._stamp_calls(find(self._torch, owner), name, "wait", label)
+        self._stamp_calls(find(self._torch, "autograd"), "_engine_run_backward", "backward", "backward")
+
+    def _stamp_calls(self, owner: Any, name: str, event: Any, label: str) -> None:
+        stamp, now, caller = self._stamp, time.perf_counter_ns, sys._getframe
+        compiling = find(self._torch, "compiler.is_compiling") or (lambda: False)
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return original(*args, **kwargs)
+                begin = now()
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    stamp(event, label, begin, now(), caller(1))
+
+            return wrapper
+
+        if owner is not None:
+            self._patches.replace(owner, name, make)
+
+    def _stop_stamping(self) -> None:
+        self._stamping = False
+        self._patches.restore()
+        self._stop_listening()
+
+    def _stop_listening(self) -> None:
+        if self._listening:
+            self._listening = False
+            sync_debug_mode.unlisten(self._waited)

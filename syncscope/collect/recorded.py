@@ -1,0 +1,54 @@
+"""What the windows of one phase recorded, and who takes over what they saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from syncscope.schema.recording import Bare, HazardEvent, RecordedGpu, SiteEvent
+
+
+@dataclass
+class Window:
+    """One recorded window."""
+
+    exported: bytes
+    """The chrome trace as torch wrote it."""
+    boundaries_ns: tuple[int, ...]
+    drained_ns: int
+    """When the device had finished the last step's work."""
+    first_step: int
+    sites: tuple[SiteEvent, ...]
+
+
+@dataclass
+class Recorded:
+    """What the windows of one phase recorded."""
+
+    bare: Bare | None = None
+    gpu: RecordedGpu | None = None
+    timed: Window | None = None
+    attribution: Window | None = None
+    hazards: tuple[HazardEvent, ...] | None = None
+    hazard_steps: int = 0
+    tid: int = 0
+    failure: str | None = None
+    """Why recording stopped with an error."""
+    notes: list[str] = field(default_factory=list)
+
+
+class Census(Protocol):
+    """Counts waits while no window does, and takes over what a window saw."""
+
+    def suspend(self) -> None: ...
+    def resume(self) -> None: ...
+    def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None: ...
+
+
+class NoCensus:
+    """Counts nothing."""
+
+    def suspend(self) -> None: ...
+    def resume(self) -> None: ...
+    def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None: ...
