@@ -63,14 +63,11 @@ class Account:
     """
 
     __slots__ = (
-        "_measured", "_times", "calls", "cost_ns", "limit", "on", "passed", "prices", "seen_ns", "time_ns", "warnings",
+        "calls", "coldness", "cost_ns", "limit", "measured", "on", "passed", "prices", "seen_ns", "time_ns", "warnings",
     )  # fmt: skip
 
     def __init__(self, prices: Prices) -> None:
-        self._times = COLD if prices.seen else 1.0
-        self._measured = prices
-        self.prices = prices.times(self._times)
-        """What counting costs in the midst of the program."""
+        self.set_prices(prices)
         self.seen_ns = 0
         """Time taken to count ``warnings``."""
         self.on = False
@@ -84,24 +81,21 @@ class Account:
 
     def set_prices(self, measured: Prices) -> None:
         """Take the prices that were measured in a loop."""
-        self._measured = measured
-        self._times = COLD if measured.seen else 1.0
-        self.prices = measured.times(self._times)
-
-    @property
-    def coldness(self) -> float:
-        """So many times the prices measured in a loop were paid in the program."""
-        return self._times
+        self.measured = measured
+        self.coldness = COLD if measured.seen else 1.0
+        """So many times the prices measured in a loop are paid in the program."""
+        self.prices = measured.times(self.coldness)
+        """What counting costs in the midst of the program."""
 
     def _correct_prices(self) -> None:
-        seen = min(self.seen_ns / (self.warnings * self._measured.seen), COLDEST)
+        seen = min(self.seen_ns / (self.warnings * self.measured.seen), COLDEST)
         weight = 1 - (1 - MEMORY) ** self.warnings
-        self._times = max(1.0, self._times + weight * (seen - self._times))
-        self.prices = self._measured.times(self._times)
+        self.coldness = max(1.0, self.coldness + weight * (seen - self.coldness))
+        self.prices = self.measured.times(self.coldness)
 
     def settle(self, elapsed_ns: int) -> float:
         """Close the books after ``elapsed_ns`` more. Returns what counting cost in it."""
-        if self.warnings and self._measured.seen:
+        if self.warnings and self.measured.seen:
             self._correct_prices()
         self.seen_ns = 0
         prices = self.prices
