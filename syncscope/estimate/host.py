@@ -7,6 +7,7 @@ host."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from syncscope.estimate.items import HostPart
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints
+from syncscope.timeline.tables import Steps
 
 LONG_CALL = 20_000
 """A call of at least this many nanoseconds shows whether another thread worked at the same time."""
@@ -29,6 +31,17 @@ LEAST_LOADING = 0.02
 """Share of the step below which waiting for a batch is ignored."""
 
 
+def recorded_steps(timeline: Timeline) -> Steps:
+    """The steps to replay. A trace without steps counts as one, from its first call or activity to its last."""
+    tables = [table for table in (timeline.calls, timeline.activities) if len(table)]
+    if len(timeline.steps) or not tables:
+        return timeline.steps
+    begin, end = min(int(table.ts.min()) for table in tables), max(int(table.end.max()) for table in tables)
+    thread = Counter(timeline.calls.tid.tolist()).most_common(1)
+    columns = (0, begin, end + 1, 0, thread[0][0] if thread else -1)
+    return Steps(*(np.array([value], dtype=np.int64) for value in columns))
+
+
 def find_roles(timeline: Timeline, host: HostPart) -> npt.NDArray[np.object_]:
     """The role of each item's call (n,), ``""`` for none."""
     role = np.append(timeline.calls.role, "")
@@ -38,7 +51,7 @@ def find_roles(timeline: Timeline, host: HostPart) -> npt.NDArray[np.object_]:
 
 def find_host_part(timeline: Timeline) -> HostPart:
     """Calls inside the steps, the steps' ends and activities without a launch, in order of time."""
-    steps, calls, device = timeline.steps, timeline.calls, timeline.activities
+    steps, calls, device = recorded_steps(timeline), timeline.calls, timeline.activities
     base, last = int(steps.ts.min()), int(steps.end.max())
     inside = np.flatnonzero((calls.ts >= base) & (calls.ts < last))
     orphans = np.flatnonzero((device.launch < 0) & (device.ts >= base) & (device.ts < last))
@@ -62,7 +75,7 @@ def find_host_part(timeline: Timeline) -> HostPart:
 
 def leading_thread(timeline: Timeline) -> int:
     """The thread of the steps, else the one with the most calls."""
-    tids, stepping = timeline.calls.tid, int(timeline.steps.tid[0])
+    tids, stepping = timeline.calls.tid, int(recorded_steps(timeline).tid[0])
     if (tids == stepping).any():
         return stepping
     threads, counts = np.unique(tids, return_counts=True)
@@ -125,7 +138,7 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
     """The batches that chain 0 got inside the steps."""
     begin, end, names = _batches(timeline)
     length, period = np.zeros(len(host)), np.zeros(len(host))
-    step = float(timeline.steps.dur.mean())
+    step = float(recorded_steps(timeline).dur.mean())
     rows = np.flatnonzero(host.chain == 0)
     called, pre = host.begin[rows], host.pre[rows]
     order = np.argsort(end, kind="stable")
@@ -145,7 +158,7 @@ def _batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
 
     The collector's own record counts before the annotations, where there is one.
     """
-    steps, loads = timeline.steps, timeline.loads
+    steps, loads = recorded_steps(timeline), timeline.loads
     base, last = int(steps.ts.min()), int(steps.end.max())
     recorded = loads.name == RECORDED_LOAD
     noted = np.array([WITH_WORKERS in str(n) or WITHOUT_WORKERS in str(n) for n in loads.name], dtype=bool)
