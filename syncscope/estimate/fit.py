@@ -15,6 +15,23 @@ from syncscope.timeline.intervals import Floats
 MISFIT = 0.03
 """The share of the step by which a replay may miss it."""
 
+HOPELESS = 0.5
+"""The share of the step by which it may miss it for bounds to say anything."""
+
+UNEXPLAINED = (
+    "replayed, the recorded steps take {:.1%} of the time that they took, so they waited for something that the trace "
+    "lacks (events that it lost, another process on the device)"
+)
+TOO_LONG = (
+    "the recorded steps are {:.1%} longer than the bare ones even without what a profiler adds, so they did more: "
+    "record steps like the others, or give --bare-ms of such steps"
+)
+TOO_SHORT = (
+    "the bare steps are {:.1%} longer than the recorded ones, so they did more (an epoch's end, a loader that was "
+    "slower then): record more of them, or give --bare-ms of steps like the recorded ones"
+)
+"""Why a program does not fit, with the share by which it misses."""
+
 LEAST, MOST = 0.6, 1.05
 """Factors between which the host's work may be scaled."""
 
@@ -56,7 +73,9 @@ class Fit:
     scenarios: tuple[Scenario, ...] = ()
     """The likely one, then pairs of alternatives. Empty when the model does not fit."""
     why: str | None = None
-    """Why it does not."""
+    """Why it does not, in words for a user."""
+    doubt: float = 0.0
+    """Share of the step by which it misses steps that it should meet: its scenarios are then those of a usual host."""
     ranged: bool = False
     """No bare step is known: the likely scenario is a guess."""
 
@@ -77,10 +96,10 @@ def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)
     if abs(misfit) > MISFIT:
-        return Fit(misfit, why=f"the model does not fit this trace: its replay misses the traced step by {misfit:+.1%}")
+        return _doubted(bare or program, misfit, misfit, UNEXPLAINED.format(1 + misfit))
     bare = bare or program
     if bare_ms is None and not bare_ns:
-        return Fit(misfit, _around(bare, Scenario(USUAL, worker_paced=_worker_paced(bare)), LEAST, 1.0), ranged=True)
+        return Fit(misfit, _usual(bare), ranged=True)
     if bare_ms is not None:
         wanted, (order, skipped) = bare_ms * 1e6, steady_steps(bare)
     else:
@@ -126,11 +145,23 @@ def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
     at_copy, at_host = np.unravel_index(np.argmin(doubt), doubt.shape)
     missed = float(off[at_copy, at_host])
     if abs(missed) > MISFIT:
-        why = f"with the host's work scaled by {LEAST} to {MOST}, it misses the bare step by {missed:+.1%} or more"
-        return Fit(misfit, why=f"the model does not fit this trace: {why}")
+        return _doubted(program, misfit, missed, (TOO_LONG if missed > 0 else TOO_SHORT).format(abs(missed)))
     likely = fine[doubt[at_copy] <= doubt[at_copy, at_host] + 4]
     best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), worker_paced)
     return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max())))
+
+
+def _usual(program: Program) -> tuple[Scenario, ...]:
+    """What the profiler usually does to a host."""
+    return _around(program, Scenario(USUAL, worker_paced=_worker_paced(program)), LEAST, 1.0)
+
+
+def _doubted(program: Program, misfit: float, missed: float, why: str) -> Fit:
+    """A program that does not fit: its replay gives bounds, unless it misses by more than ``HOPELESS``."""
+    doubt = abs(missed)
+    if doubt > HOPELESS:
+        return Fit(misfit, why=why, doubt=doubt)
+    return Fit(misfit, _usual(program), f"only bounds are known: {why}", ranged=True, doubt=doubt)
 
 
 def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:

@@ -114,8 +114,7 @@ def _leave_out(study: Study, begin: Ints, end: Ints, share: Floats, chain: int =
     left_out[::2] -= (end - begin) * share
 
     def within(first: Floats, last: Floats) -> Floats:
-        cut: Floats = np.interp(last, times, left_out, left=0.0) - np.interp(first, times, left_out, left=0.0)
-        return cut
+        return np.interp(last, times, left_out, left=0.0) - np.interp(first, times, left_out, left=0.0)
 
     works = (items.chain == chain) & ~items.mark
     pre = _stays(items.pre, within(items.begin - items.pre, items.begin))
@@ -126,5 +125,5 @@ def _leave_out(study: Study, begin: Ints, end: Ints, share: Floats, chain: int =
 
 def _stays(work: Floats, cut: Floats) -> Floats:
     """The share of some host work that stays, to a hundredth, so that many items are changed in the same way."""
-    left: Floats = np.round(np.clip(1 - cut / np.maximum(work, 1.0), 0.0, 1.0), 2)
-    return left
+    left: Floats = np.clip(1 - cut / np.maximum(work, 1.0), 0.0, 1.0)
+    return np.round(left, 2)

@@ -70,7 +70,11 @@ class DeviceStarved(RankRule):
             "launching",
             "Launch fewer and larger kernels (see LCH501): torch.compile, CUDA graphs, larger batches.",
         ),
-        Advice("host work", "Move it out of the thread that launches, or to where the device still has work queued."),
+        Advice(
+            "host work",
+            "Move the work that the host does between launches out of the thread that launches, or to where the device "
+            "still has work queued.",
+        ),
         Advice("launch latency", "Launch fewer, larger kernels: torch.compile, CUDA graphs, larger batches."),
         Advice(
             "shared queued on device",

@@ -57,6 +57,8 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """The factor on the host's work, without the profiler's cost, at which the replay meets the bare step."""
     null_why: str | None = None
     """Why no saving of the trace could be estimated."""
+    bounds_why: str | None = None
+    """Why the savings of the trace are only known by their bounds, where its replay does not meet its steps."""
     assumptions: tuple[str, ...] = ()
     """What was assumed because the trace does not show it, one sentence each."""
     before: Sketch | None = None

@@ -10,8 +10,8 @@ from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
 from syncscope.estimate.questions import QUESTIONS, STACKED, question
-from syncscope.estimate.study import PEERS, Study
 from syncscope.estimate.replay import SLOWDOWN, Scenario, replay
+from syncscope.estimate.study import PEERS, Study
 from syncscope.rules import Hit
 from syncscope.rules.base.question import Intervention
 from syncscope.timeline import Timeline

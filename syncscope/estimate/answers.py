@@ -1,0 +1,105 @@
+"""From savings to findings: what each saves, or why that is not known, and its severity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import msgspec
+
+from syncscope.estimate.fit import Fit
+from syncscope.estimate.idle import AT_MOST, WHY_AT_MOST, WHY_NONE
+from syncscope.rules import BY_CODE
+from syncscope.rules.base.question import NoQuestion
+from syncscope.schema.findings import Finding, Sketch
+
+LITTLE = 0.01
+"""A finding that saves a smaller share of the step is no error."""
+
+UNLIKE = (
+    "no stretch of the launches is known to be the same in every step, so no CUDA graph can be tried: it is worth at "
+    "most what launching takes while the device waits"
+)
+SUMS_UP = "it sums up what others cause: their savings are its own"
+OUTSIDE = "it happens only outside the recorded steps"
+UNKNOWN = "the recorded steps hold no calls that its fix would change"
+RANGE = "no bare step time is known (record it, or give --bare-ms): how far the profiler slows the host is a guess"
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Milliseconds a step."""
+
+    ms: float | None = None
+    """``None`` where only the bounds are known."""
+    low: float | None = None
+    high: float | None = None
+    likely: float | None = None
+    """What it is if the profiler slowed the host as it usually does."""
+    below_drift: bool = False
+    """Whether all doubts but ``DRIFT`` leave it below ``DRIFT`` of the step."""
+
+    @property
+    def at_most(self) -> Saving:
+        """What is known of a saving of which this is the most there can be."""
+        likely = None if self.likely is None else round(self.likely / 2, 6)
+        return replace(self, ms=None, low=0.0, likely=likely)
+
+
+def deny_saving(finding: Finding, why: str | None = None) -> Finding:
+    """A finding of which there is nothing to replay. ``why`` is said where nothing of the trace was replayed."""
+    question, known = BY_CODE[finding.rule].question, why
+    if isinstance(question, NoQuestion):
+        why = question.why
+    elif finding.sums_up:
+        why = SUMS_UP
+    elif why is None or not finding.count:
+        why = UNKNOWN if finding.count else OUTSIDE
+    causes = tuple(msgspec.structs.replace(cause, saving_null_why=known) for cause in finding.causes)
+    return msgspec.structs.replace(finding, causes=causes, saving_null_why=why)
+
+
+def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, fit: Fit, step_ms: float) -> Finding:
+    """A finding with its saving. One that is ``at_most`` is the most there is; ``after`` is the step with it fixed, and
+    ``step_ms`` the length of the step as it is."""
+    why = _why_bounds(fit)
+    if at_most:
+        saving, why = saving.at_most, WHY_AT_MOST if finding.causes else UNLIKE
+    little = saving.likely is not None and saving.likely < LITTLE * step_ms
+    return msgspec.structs.replace(
+        finding,
+        severity="warning" if little and finding.severity == "error" else finding.severity,
+        saving_ms_per_step=saving.ms,
+        saving_low_ms_per_step=saving.low,
+        saving_high_ms_per_step=saving.high,
+        likely_saving_ms_per_step=saving.likely,
+        saving_below_drift=saving.below_drift,
+        saving_null_why=why,
+        after=None if little else after,
+    )
+
+
+def _why_bounds(fit: Fit) -> str | None:
+    """Why only bounds are known, ``None`` where a likely saving is."""
+    return fit.why or (RANGE if fit.ranged else None)
+
+
+def give_causes(finding: Finding, savings: Iterator[Saving | None], fit: Fit) -> Finding:
+    """A finding whose causes have their savings, the next of ``savings``; ``None`` for one that cannot be tried."""
+    causes = []
+    for cause, saving in zip(finding.causes, islice(savings, len(finding.causes)), strict=True):
+        at_most = saving is not None and cause.cause in AT_MOST
+        why = WHY_AT_MOST if at_most else _why_bounds(fit)
+        known = (saving.at_most if at_most else saving) if saving else Saving()
+        causes.append(
+            msgspec.structs.replace(
+                cause,
+                saving_ms_per_step=known.ms,
+                saving_low_ms_per_step=known.low,
+                saving_high_ms_per_step=known.high,
+                likely_saving_ms_per_step=known.likely,
+                saving_null_why=why if saving else WHY_NONE.get(cause.cause, UNKNOWN),
+            )
+        )
+    return msgspec.structs.replace(finding, causes=tuple(causes)) if causes else finding
