@@ -158,6 +158,7 @@ def estimate_report(report: Report, prepared: Prepared, peers: Sequence[Peer] = 
         saving_all_ms_per_step=estimate.together.ms,
         saving_all_low_ms_per_step=estimate.together.low,
         saving_all_high_ms_per_step=estimate.together.high,
+        likely_saving_all_ms_per_step=estimate.together.likely,
     )
 
 

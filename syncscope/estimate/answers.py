@@ -43,8 +43,7 @@ class Saving:
     @property
     def at_most(self) -> Saving:
         """What is known of a saving of which this is the most there can be."""
-        likely = None if self.likely is None else round(self.likely / 2, 6)
-        return replace(self, ms=None, low=0.0, likely=likely)
+        return replace(self, ms=None, low=0.0, likely=None)
 
 
 def deny_saving(finding: Finding, why: str | None = None) -> Finding:

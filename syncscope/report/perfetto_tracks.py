@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from syncscope.report.finding_phrases import describe_saving, format_location
+from syncscope.report.finding_phrases import format_location
 from syncscope.report.picture.rows import find_awaited
+from syncscope.report.worth_phrases import describe_saving
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline

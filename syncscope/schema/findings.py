@@ -134,7 +134,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no saving, or only its bounds."""
     likely_saving_ms_per_step: float | None = None
     """What the severity and the order of findings go by: the saving; where only its bounds are known, the saving if the
-    profiler slowed the host as it usually does. ``None`` where nothing was replayed."""
+    profiler slowed the host as it usually does. ``None`` where nothing was replayed, or only what there is to save at
+    most."""
     saving_below_drift: bool = False
     """Whether the saving is less than can be told: under 1 % of the step, by which the same program differs from one
     time it is measured to the next."""
@@ -209,13 +210,13 @@ def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Find
 
 
 def gain(finding: Finding) -> float | None:
-    """Milliseconds a step that fixing a finding likely gains, over the run where that is known; the upper bound where
-    nothing else is; ``None`` unknown."""
-    known = (
-        finding.run_saving_ms_per_step, finding.saving_ms_per_step, finding.likely_saving_ms_per_step,
-        finding.saving_high_ms_per_step,
-    )  # fmt: skip
-    return next((ms for ms in known if ms is not None), None)
+    """Milliseconds a step that fixing a finding likely gains: over the run where that is known, else in the recorded
+    steps; half of what it gains at most where only that is known; ``None`` unknown."""
+    known = (finding.run_saving_ms_per_step, finding.saving_ms_per_step, finding.likely_saving_ms_per_step)
+    if (likely := next((ms for ms in known if ms is not None), None)) is not None:
+        return likely
+    most = finding.saving_high_ms_per_step
+    return None if most is None else most / 2
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

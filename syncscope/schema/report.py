@@ -209,6 +209,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The saving of all findings of the report's one trace together. Savings of single findings do not add up."""
     saving_all_low_ms_per_step: float | None = None
     saving_all_high_ms_per_step: float | None = None
+    likely_saving_all_ms_per_step: float | None = None
+    """As ``Finding.likely_saving_ms_per_step``."""
     not_checked: tuple[NotChecked, ...] = ()
     stale: tuple[Stale, ...] = ()
     between_ranks: BetweenRanks | None = None
