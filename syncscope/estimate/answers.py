@@ -53,6 +53,8 @@ def deny_saving(finding: Finding, why: str | None = None) -> Finding:
         why = question.why
     elif finding.sums_up:
         why = SUMS_UP
+    elif why is None and finding.causes:
+        why = WHY_NONE.get(finding.causes[0].cause, UNKNOWN)
     elif why is None or not finding.count:
         why = UNKNOWN if finding.count else OUTSIDE
     causes = tuple(msgspec.structs.replace(cause, saving_null_why=known) for cause in finding.causes)

@@ -116,7 +116,7 @@ def _leave_out(study: Study, begin: Ints, end: Ints, share: Floats, chain: int =
     def within(first: Floats, last: Floats) -> Floats:
         return np.interp(last, times, left_out, left=0.0) - np.interp(first, times, left_out, left=0.0)
 
-    works = (items.chain == chain) & ~items.mark
+    works = items.chain == chain
     pre = _stays(items.pre, within(items.begin - items.pre, items.begin))
     own = np.where(items.wait | items.blocks, 1.0, _stays(items.own, within(items.end - items.own, items.end)))
     changed = np.flatnonzero(works & ((pre < 1) | (own < 1)))

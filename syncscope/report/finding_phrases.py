@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency, describe_source
-from syncscope.report.worth_phrases import describe_saving
+from syncscope.report.worth_phrases import describe_saving, find_step_of_run
 from syncscope.schema.findings import Finding, Frame
 from syncscope.schema.report import TraceInfo
 
@@ -65,12 +65,6 @@ def _cost_of_run(finding: Finding, info: TraceInfo) -> list[str]:
     following = [*(unit for unit, _ in facts), ""][1:]
     pairs = zip(facts, following, strict=True)
     return [text if unit in (after, "") else f"{text} {unit}" for (unit, text), after in pairs]
-
-
-def find_step_of_run(finding: Finding, info: TraceInfo) -> float | None:
-    """The median step of a finding's phase over the run, in ms; ``None`` where it was not measured."""
-    phases = info.run.phases if info.run else ()
-    return next((one.step_ms.median for one in phases if one.name == finding.phase and one.step_ms), None)
 
 
 def format_location(frame: Frame | None) -> str:

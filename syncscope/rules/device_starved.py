@@ -4,7 +4,7 @@ import msgspec
 
 from syncscope.advice import Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
-from syncscope.rules.base.idle_causes import find_idle_causes, own_cause
+from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, own_cause
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
@@ -135,7 +135,7 @@ class DeviceStarved(RankRule):
         )
         own = own_cause(found)
         first = own.cause if own else next(iter(causes), "unknown")
-        return msgspec.structs.replace(found, sums_up=own is None, fix=self.advise(*shared, *first.split()))
+        return msgspec.structs.replace(found, sums_up=is_summed_up(found), fix=self.advise(*shared, *first.split()))
 
 
 def _profiler_ms(timeline: Timeline) -> float:
