@@ -78,6 +78,7 @@ def test_each_cause_of_idle_time_has_its_worth_or_names_the_findings_about_it() 
     idle = msgspec.structs.replace(idle, causes=(loading, wait, gone, queued))
     told = describe_causes(idle, sample.report(found=[READ, idle]))
     assert told == [
-        "data loading: worth 1.53 ms (30 %); wait: 0.5 ms, see SYN102; launching: 0.4 ms, which another finding is about"
+        "data loading: worth 1.53 ms (30 %); wait: 0.5 ms, see SYN102; "
+        "launching: 0.4 ms, which another finding is about"
     ]
     assert describe_causes(READ, sample.report()) == []
