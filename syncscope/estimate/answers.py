@@ -11,6 +11,7 @@ import msgspec
 from syncscope.estimate.fit import Fit
 from syncscope.estimate.idle import AT_MOST, WHY_AT_MOST, WHY_NONE
 from syncscope.rules import BY_CODE
+from syncscope.rules.base.idle_causes import main_cause
 from syncscope.rules.base.question import NoQuestion
 from syncscope.schema.findings import Finding, Sketch
 
@@ -53,8 +54,8 @@ def deny_saving(finding: Finding, why: str | None = None) -> Finding:
         why = question.why
     elif finding.sums_up:
         why = SUMS_UP
-    elif why is None and finding.causes:
-        why = WHY_NONE.get(finding.causes[0].cause, UNKNOWN)
+    elif why is None and (main := main_cause(finding)) is not None:
+        why = WHY_NONE.get(main.cause, UNKNOWN)
     elif why is None or not finding.count:
         why = UNKNOWN if finding.count else OUTSIDE
     causes = tuple(msgspec.structs.replace(cause, saving_null_why=known) for cause in finding.causes)

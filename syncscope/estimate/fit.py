@@ -32,6 +32,10 @@ TOO_SHORT = (
 )
 """Why a program does not fit, with the share by which it misses."""
 
+UNLIKE_STEPS = 0.12
+"""Share of the step by which savings are in doubt where steps differ for an unknown reason, besides what they differ
+by: bare steps of one host-bound program differ by 10 to 15 % from one process to the next (measured on an H200)."""
+
 LEAST, MOST = 0.6, 1.05
 """Factors between which the host's work may be scaled."""
 
@@ -75,7 +79,8 @@ class Fit:
     why: str | None = None
     """Why it does not, in words for a user."""
     doubt: float = 0.0
-    """Share of the step by which it misses steps that it should meet: its scenarios are then those of a usual host."""
+    """Share of the step by which savings are in doubt because it misses steps: its scenarios are then those of a usual
+    host."""
     ranged: bool = False
     """No bare step is known: the likely scenario is a guess."""
 
@@ -161,7 +166,7 @@ def _doubted(program: Program, misfit: float, missed: float, why: str) -> Fit:
     doubt = abs(missed)
     if doubt > HOPELESS:
         return Fit(misfit, why=why, doubt=doubt)
-    return Fit(misfit, _usual(program), f"only bounds are known: {why}", ranged=True, doubt=doubt)
+    return Fit(misfit, _usual(program), f"only bounds are known: {why}", ranged=True, doubt=doubt + UNLIKE_STEPS)
 
 
 def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:

@@ -4,7 +4,7 @@ import msgspec
 
 from syncscope.advice import Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
-from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, own_cause
+from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, main_cause
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
@@ -133,8 +133,8 @@ class DeviceStarved(RankRule):
             f"({idle_ms / span_ms:.0%}): {parts}{where}",
             fix="",
         )
-        own = own_cause(found)
-        first = own.cause if own else next(iter(causes), "unknown")
+        main = main_cause(found)
+        first = main.cause if main else next(iter(causes), "unknown")
         return msgspec.structs.replace(found, sums_up=is_summed_up(found), fix=self.advise(*shared, *first.split()))
 
 

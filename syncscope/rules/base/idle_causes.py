@@ -17,8 +17,8 @@ LEAST_CAUSE = 0.01
 OWN_SHARE = 0.1
 """A finding about idle time has something of its own if a cause that no other names is at least this share of it."""
 
-BESIDE_THE_HOST = frozenset({"queued on device", "unknown"})
-"""Causes that nothing the host leaves out would change."""
+BESIDE_THE_HOST = frozenset({"collective", "launch latency", "queued on device", "unknown"})
+"""Causes that nothing this host leaves out would change."""
 
 
 def find_idle_causes(inspection: Inspection, culprits: list[Culprit], about: dict[str, Rule]) -> tuple[IdleCause, ...]:
@@ -37,23 +37,22 @@ def find_idle_causes(inspection: Inspection, culprits: list[Culprit], about: dic
     return tuple(causes)
 
 
-def own_cause(finding: Finding) -> IdleCause | None:
+def main_cause(finding: Finding) -> IdleCause | None:
     """The longest cause that no other finding is about; ``None`` where the others are about all that counts."""
     least = OWN_SHARE * (finding.idle_ms_per_step or 0.0)
-    return next(
-        (
-            cause
-            for cause in finding.causes
-            if not cause.covered_by and cause.cause not in BESIDE_THE_HOST and cause.ms_per_step >= least
-        ),
-        None,
-    )
+    return next((one for one in finding.causes if not one.covered_by and one.ms_per_step >= least), None)
+
+
+def own_cause(finding: Finding) -> IdleCause | None:
+    """``main_cause``, where the host could leave it out."""
+    main = main_cause(finding)
+    return None if main is None or main.cause in BESIDE_THE_HOST else main
 
 
 def is_summed_up(finding: Finding) -> bool:
     """Whether a finding about idle time only sums up what others are about."""
     covered_ms = sum(cause.ms_per_step for cause in finding.causes if cause.covered_by)
-    return own_cause(finding) is None and covered_ms >= 0.5 * (finding.idle_ms_per_step or 0.0)
+    return main_cause(finding) is None and covered_ms >= 0.5 * (finding.idle_ms_per_step or 0.0)
 
 
 def _covering(cause: str, inspection: Inspection, culprits: list[Culprit], about: dict[str, Rule]) -> list[Finding]:
