@@ -13,7 +13,7 @@ from syncscope.estimate.idle import AT_MOST, WHY_AT_MOST, WHY_NONE
 from syncscope.rules import BY_CODE
 from syncscope.rules.base.idle_causes import main_cause
 from syncscope.rules.base.question import NoQuestion
-from syncscope.schema.findings import Finding, Sketch
+from syncscope.schema.findings import Finding, Severity, Sketch
 
 LITTLE = 0.01
 """A finding that saves a smaller share of the step is no error."""
@@ -62,6 +62,12 @@ def deny_saving(finding: Finding, why: str | None = None) -> Finding:
     return msgspec.structs.replace(finding, causes=causes, saving_null_why=why)
 
 
+def lower_severity(severity: Severity, saving_ms: float | None, step_ms: float | None) -> Severity:
+    """The severity of a finding that likely saves so much of a step: an error that saves little is a warning."""
+    little = saving_ms is not None and step_ms is not None and saving_ms < LITTLE * step_ms
+    return "warning" if little and severity == "error" else severity
+
+
 def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, fit: Fit, step_ms: float) -> Finding:
     """A finding with its saving. One that is ``at_most`` is the most there is; ``after`` is the step with it fixed, and
     ``step_ms`` the length of the step as it is."""
@@ -71,7 +77,7 @@ def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, 
     little = saving.likely is not None and saving.likely < LITTLE * step_ms
     return msgspec.structs.replace(
         finding,
-        severity="warning" if little and finding.severity == "error" else finding.severity,
+        severity=lower_severity(finding.severity, saving.likely, step_ms),
         saving_ms_per_step=saving.ms,
         saving_low_ms_per_step=saving.low,
         saving_high_ms_per_step=saving.high,

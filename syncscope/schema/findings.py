@@ -212,11 +212,14 @@ def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Find
 def gain(finding: Finding) -> float | None:
     """Milliseconds a step that fixing a finding likely gains: over the run where that is known, else in the recorded
     steps; half of what it gains at most where only that is known; ``None`` unknown."""
-    known = (finding.run_saving_ms_per_step, finding.saving_ms_per_step, finding.likely_saving_ms_per_step)
-    if (likely := next((ms for ms in known if ms is not None), None)) is not None:
-        return likely
+    if finding.run_saving_ms_per_step is not None:
+        return finding.run_saving_ms_per_step
     most = finding.saving_high_ms_per_step
-    return None if most is None else most / 2
+    known = (finding.saving_ms_per_step, finding.likely_saving_ms_per_step, None if most is None else most / 2)
+    likely = next((ms for ms in known if ms is not None), None)
+    if likely is None or finding.run_per_step is None or not finding.per_step:
+        return likely
+    return likely / finding.per_step * finding.run_per_step
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -39,5 +39,10 @@ def test_the_gain_is_that_of_the_run_where_its_frequency_is_known() -> None:
     assert ordered([rare, READ]) == (READ, rare)
 
 
+def test_what_is_rare_over_the_run_gains_as_much_less_also_where_no_bare_step_is_known() -> None:
+    assert gain(one("SYN102", likely_saving_ms_per_step=5.0, per_step=1.0, run_per_step=0.1)) == 0.5
+    assert gain(one("SYN102", likely_saving_ms_per_step=5.0, per_step=None, run_per_step=0.1)) == 5.0
+
+
 def test_the_gain_of_what_is_known_at_most_is_half_of_it() -> None:
     assert (gain(LAUNCHES), gain(LOADER), gain(COUNTED)) == (5.0, 40.0, None)
