@@ -41,10 +41,11 @@ class Saving:
     below_drift: bool = False
     """Whether all doubts but ``DRIFT`` leave it below ``DRIFT`` of the step."""
 
-    @property
-    def at_most(self) -> Saving:
-        """What is known of a saving of which this is the most there can be."""
-        return replace(self, ms=None, low=0.0, likely=None)
+    def at_most(self, idle_ms: float | None = None) -> Saving:
+        """What is known of a saving of which this is the most there can be; no more than the idle time, where that is
+        known."""
+        high = self.high if self.high is None or idle_ms is None else min(self.high, idle_ms)
+        return replace(self, ms=None, low=0.0, high=high, likely=None)
 
 
 def deny_saving(finding: Finding, why: str | None = None) -> Finding:
@@ -73,7 +74,7 @@ def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, 
     ``step_ms`` the length of the step as it is."""
     why = _why_bounds(fit)
     if at_most:
-        saving, why = saving.at_most, WHY_AT_MOST if finding.causes else UNLIKE
+        saving, why = saving.at_most(finding.idle_ms_per_step), WHY_AT_MOST if finding.causes else UNLIKE
     little = saving.likely is not None and saving.likely < LITTLE * step_ms
     return msgspec.structs.replace(
         finding,
@@ -99,7 +100,7 @@ def give_causes(finding: Finding, savings: Iterator[Saving | None], fit: Fit) ->
     for cause, saving in zip(finding.causes, islice(savings, len(finding.causes)), strict=True):
         at_most = saving is not None and cause.cause in AT_MOST
         why = WHY_AT_MOST if at_most else _why_bounds(fit)
-        known = (saving.at_most if at_most else saving) if saving else Saving()
+        known = (saving.at_most() if at_most else saving) if saving else Saving()
         causes.append(
             msgspec.structs.replace(
                 cause,

@@ -18,8 +18,12 @@ MISFIT = 0.03
 HOPELESS = 0.5
 """The share of the step by which it may miss it for bounds to say anything."""
 
-UNEXPLAINED = (
-    "replayed, the recorded steps take {:.1%} of the time that they took, so they waited for something that the trace "
+SLOWER = (
+    "replayed, the recorded steps take {:.1%} longer than they did, so the trace lacks what let their work run side by "
+    "side (launches or streams that it lost)"
+)
+FASTER = (
+    "replayed, the recorded steps take {:.1%} less time than they did, so they waited for something that the trace "
     "lacks (events that it lost, another process on the device)"
 )
 TOO_LONG = (
@@ -101,7 +105,7 @@ def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)
     if abs(misfit) > MISFIT:
-        return _doubted(bare or program, misfit, misfit, UNEXPLAINED.format(1 + misfit))
+        return _doubted(bare or program, misfit, misfit, (SLOWER if misfit > 0 else FASTER).format(abs(misfit)))
     bare = bare or program
     if bare_ms is None and not bare_ns:
         return Fit(misfit, _usual(bare), ranged=True)
@@ -150,7 +154,9 @@ def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
     at_copy, at_host = np.unravel_index(np.argmin(doubt), doubt.shape)
     missed = float(off[at_copy, at_host])
     if abs(missed) > MISFIT:
-        return _doubted(program, misfit, missed, (TOO_LONG if missed > 0 else TOO_SHORT).format(abs(missed)))
+        return _doubted(
+            program, misfit, missed, TOO_LONG.format(missed) if missed > 0 else TOO_SHORT.format(1 / (1 + missed) - 1)
+        )
     likely = fine[doubt[at_copy] <= doubt[at_copy, at_host] + 4]
     best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), worker_paced)
     return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max())))

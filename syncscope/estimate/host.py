@@ -32,12 +32,16 @@ LEAST_LOADING = 0.02
 
 
 def recorded_steps(timeline: Timeline) -> Steps:
-    """The steps to replay. A trace without steps counts as one, from its first call or activity to its last."""
-    tables = [table for table in (timeline.calls, timeline.activities) if len(table)]
-    if len(timeline.steps) or not tables:
+    """The steps to replay. A trace without steps counts as one, from the launch of its first activity to the end of the
+    last one and of the calls meanwhile."""
+    calls, activities, span = timeline.calls, timeline.activities, timeline.span
+    if len(timeline.steps) or span is None:
         return timeline.steps
-    begin, end = min(int(table.ts.min()) for table in tables), max(int(table.end.max()) for table in tables)
-    thread = Counter(timeline.calls.tid.tolist()).most_common(1)
+    first = int(activities.launch[np.argmin(activities.ts)])
+    begin = min(span[0], int(calls.ts[first])) if first >= 0 else span[0]
+    meanwhile = calls.take((calls.ts >= begin) & (calls.ts < span[1]))
+    end = max(span[1], int(meanwhile.end.max(initial=0)))
+    thread = Counter(meanwhile.tid.tolist()).most_common(1)
     columns = (0, begin, end + 1, 0, thread[0][0] if thread else -1)
     return Steps(*(np.array([value], dtype=np.int64) for value in columns))
 

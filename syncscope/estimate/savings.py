@@ -100,7 +100,7 @@ def _all(savings: Savings, tried: int, firm: bool) -> Saving:
         return Saving()
     high = max(savings.all.high or 0.0, *(one.high or 0.0 for one in savings.each[:tried]))
     together = replace(savings.all, high=high)
-    return together if firm else together.at_most
+    return together if firm else together.at_most()
 
 
 def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:

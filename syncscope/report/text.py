@@ -188,10 +188,9 @@ def _savings(info: TraceInfo) -> list[str]:
     bare = f", host work × {replay.host_scale:.3g} to meet the bare step" if known else "; no bare step: only ranges"
     bare = f"; {terminal(replay.bounds_why)}" if replay.bounds_why else bare
     assumed = [f"assumed: {terminal(text)}" for text in replay.assumptions]
-    return [
-        f"savings: of a recorded step, from a replay that meets it within {abs(replay.misfit or 0.0):.1%}{bare}",
-        *assumed,
-    ]
+    of, meets = ("of a recorded step", "it") if info.steps.count else ("in all", "the trace")
+    within = f"{abs(replay.misfit or 0.0):.1%}"
+    return [f"savings: {of}, from a replay that meets {meets} within {within}{bare}", *assumed]
 
 
 def _findings(findings: Iterable[Finding], report: Report, console: Console) -> None:

@@ -10,8 +10,9 @@ from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.schema.findings import Finding, IdleCause
 from syncscope.schema.report import Report, TraceInfo
 
-UNTOLD = "less than can be told (under 1 % of the step)"
-"""A saving that is smaller than what the same program differs by from one time it is measured to the next."""
+UNTOLD = "less than can be told (under 1 %)"
+"""A saving that is a smaller share of the step than that by which the same program differs from one time it is measured
+to the next."""
 
 NOTHING = 5e-7
 """Milliseconds that are shown as 0."""
@@ -50,8 +51,8 @@ def abbreviate_saving(finding: Finding, info: TraceInfo) -> Worth | None:
         return _worth("", finding.saving_ms_per_step, step_ms)
     if low is None or high is None:
         return None
-    if finding.likely_saving_ms_per_step is not None:
-        return _worth("about ", finding.likely_saving_ms_per_step, step_ms)
+    if (likely := finding.likely_saving_ms_per_step) is not None and not _is_nothing(likely):
+        return _worth("about ", likely, step_ms)
     return _worth("at most ", high, step_ms) if _is_nothing(low) else Worth(amount=between(low, high))
 
 
@@ -105,7 +106,7 @@ def _format(
         return [f"{milliseconds(ms)}{_of_step(ms, step_ms)}"]
     if low is None or high is None:
         return []
-    if likely is not None:
+    if likely is not None and not _is_nothing(likely):
         return [f"about {milliseconds(likely)} ({_share(likely, step_ms)}{between(low, high)})"]
     most = f"at most {milliseconds(high)}{_of_step(high, step_ms)}"
     return [most if _is_nothing(low) else f"{between(low, high)}{_of_step(high, step_ms, 'up to ')}"]
