@@ -24,6 +24,7 @@ UNLIKE = (
 )
 SUMS_UP = "it sums up what others cause: their savings are its own"
 OUTSIDE = "it happens only outside the recorded steps"
+IDLE_DEVICE = "it happens only before the device's first work or after its last, so the device waits for nothing there"
 UNKNOWN = "the recorded steps hold no calls that its fix would change"
 RANGE = "no bare step time is known (record it, or give --bare-ms): how far the profiler slows the host is a guess"
 
@@ -58,7 +59,8 @@ def deny_saving(finding: Finding, why: str | None = None) -> Finding:
     elif why is None and (main := main_cause(finding)) is not None:
         why = WHY_NONE.get(main.cause, UNKNOWN)
     elif why is None or not finding.count:
-        why = UNKNOWN if finding.count else OUTSIDE
+        stepless = IDLE_DEVICE if finding.per_step is None else UNKNOWN
+        why = stepless if finding.count else OUTSIDE
     causes = tuple(msgspec.structs.replace(cause, saving_null_why=known) for cause in finding.causes)
     return msgspec.structs.replace(finding, causes=causes, saving_null_why=why)
 
