@@ -15,7 +15,7 @@ import msgspec
 
 from syncscope import __version__, rules
 from syncscope.analysis.merge import merge
-from syncscope.estimate import MOST_PEERS, Peer, Prepared, estimate_savings, prepare
+from syncscope.estimate import MOST_PEERS, Peer, Prepared, estimate_savings, lower_severity, prepare
 from syncscope.report.picture.lanes import Lanes, draw_lanes
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
@@ -154,25 +154,33 @@ def estimate_report(report: Report, prepared: Prepared, peers: Sequence[Peer] = 
     return msgspec.structs.replace(
         report,
         traces=(msgspec.structs.replace(info, replay=estimate.replay),),
-        findings=(*map(_with_run_saving, estimate.findings), *report.findings[len(prepared.findings) :]),
+        findings=(
+            *(_with_run_saving(finding, info.steps.bare_ms) for finding in estimate.findings),
+            *report.findings[len(prepared.findings) :],
+        ),
         saving_all_ms_per_step=estimate.together.ms,
         saving_all_low_ms_per_step=estimate.together.low,
         saving_all_high_ms_per_step=estimate.together.high,
+        likely_saving_all_ms_per_step=estimate.together.likely,
     )
 
 
-def _with_run_saving(finding: Finding) -> Finding:
-    """The finding with what it saves over the run: as much an occurrence as in the recorded steps."""
+def _with_run_saving(finding: Finding, step_ms: float | None) -> Finding:
+    """The finding with what it saves over the run: as much an occurrence as in the recorded steps. An error that saves
+    little of a step of ``step_ms`` there is a warning."""
     saving, recorded, run = finding.saving_ms_per_step, finding.per_step, finding.run_per_step
     if saving is None or run is None or not recorded:
         return finding
-    return msgspec.structs.replace(finding, run_saving_ms_per_step=round(saving / recorded * run, 6))
+    of_run = round(saving / recorded * run, 6)
+    return msgspec.structs.replace(
+        finding, run_saving_ms_per_step=of_run, severity=lower_severity(finding.severity, of_run, step_ms)
+    )
 
 
 def find_peer(report: Report, prepared: Prepared) -> tuple[Peer, ...]:
     """What the other ranks need to know of this one; nothing where it meets no other. ``report`` has its savings."""
     replay, peer = report.traces[0].replay, prepared.peer
-    fits = replay is None or replay.null_why is None
+    fits = replay is None or (replay.null_why is None and replay.bounds_why is None)
     return (msgspec.structs.replace(peer, fits=fits),) if peer else ()
 
 

@@ -5,8 +5,18 @@
 
 from __future__ import annotations
 
+from syncscope.estimate.answers import lower_severity
 from syncscope.estimate.peers import MOST_PEERS, Peer, peers_to_compare
 from syncscope.estimate.prepare import Prepared, prepare
 from syncscope.estimate.savings import Estimate, estimate_savings
 
-__all__ = ["MOST_PEERS", "Estimate", "Peer", "Prepared", "estimate_savings", "peers_to_compare", "prepare"]
+__all__ = [
+    "MOST_PEERS",
+    "Estimate",
+    "Peer",
+    "Prepared",
+    "estimate_savings",
+    "lower_severity",
+    "peers_to_compare",
+    "prepare",
+]

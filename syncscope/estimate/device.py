@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncscope.estimate.host import find_roles
+from syncscope.estimate.host import find_roles, recorded_steps
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, DevicePart, HostPart, Timing
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints, Union
@@ -47,7 +47,7 @@ def number_streams(device: Activities) -> tuple[Ints, dict[tuple[int, int], int]
 def find_device_part(timeline: Timeline, host: HostPart) -> DevicePart:
     """The activities that the items of ``host`` launched."""
     device = timeline.activities
-    base = int(timeline.steps.ts.min())
+    base = int(recorded_steps(timeline).ts.min())
     collective = device.collective != ""
     engines = [device.direction == "HtoD", device.direction == "DtoH", collective]
     kinds = [device.kind == kind for kind in KINDS]

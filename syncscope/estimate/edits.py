@@ -16,7 +16,7 @@ class Edit:
     """What a fix changes about one item. Nothing makes a step longer."""
 
     pre: float = 1.0
-    """Share of the host's work before the call that stays."""
+    """Share of the host's work before the call that stays; getting a batch is not part of it."""
     own: float = 1.0
     """Share of the host's work inside the call that stays."""
     free: bool = False
@@ -34,6 +34,8 @@ class Edit:
     from it, and a collective, it runs beside what follows."""
     beside: bool = False
     """The copy has a stream of its own, beside what its stream did before; what follows waits for both."""
+    load: float = 1.0
+    """Share that stays of the time in which the next batch is made."""
     pieces: tuple[Target, ...] = ()
     """The collective runs in as many equal pieces, beside its stream, each when its target is done."""
 
@@ -47,7 +49,7 @@ class Edit:
         return Edit(
             min(self.pre, other.pre), min(self.own, other.own), self.free or other.free, self.joins and other.joins,
             self.gone or other.gone, min(self.dur, other.dur), min(self.gap, other.gap), self.early or other.early,
-            self.beside or other.beside, self.pieces or other.pieces,
+            self.beside or other.beside, min(self.load, other.load), self.pieces or other.pieces,
         )  # fmt: skip
 
 
@@ -79,6 +81,8 @@ class Change:
         self.pre: Floats = across["pre"] * scale
         self.own: Floats = across["own"] * scale
         """What the host's work before and inside the call is multiplied with."""
+        self.load: Floats = across["load"]
+        """What the time in which a batch is made is multiplied with; without the scale of the host's work."""
         self.free: Bools = across["free"]
         self.gone: Bools = across["gone"]
         self.dur: Floats = across["dur"]

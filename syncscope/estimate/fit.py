@@ -15,6 +15,31 @@ from syncscope.timeline.intervals import Floats
 MISFIT = 0.03
 """The share of the step by which a replay may miss it."""
 
+HOPELESS = 0.5
+"""The share of the step by which it may miss it for bounds to say anything."""
+
+SLOWER = (
+    "replayed, the recorded steps take {:.1%} longer than they did, so the trace lacks what let their work run side by "
+    "side (launches or streams that it lost)"
+)
+FASTER = (
+    "replayed, the recorded steps take {:.1%} less time than they did, so they waited for something that the trace "
+    "lacks (events that it lost, another process on the device)"
+)
+TOO_LONG = (
+    "the recorded steps are {:.1%} longer than the bare ones even without what a profiler adds, so they did more: "
+    "record steps like the others, or give --bare-ms of such steps"
+)
+TOO_SHORT = (
+    "the bare steps are {:.1%} longer than the recorded ones, so they did more (an epoch's end, a loader that was "
+    "slower then): record more of them, or give --bare-ms of steps like the recorded ones"
+)
+"""Why a program does not fit, with the share by which it misses."""
+
+UNLIKE_STEPS = 0.12
+"""Share of the step by which savings are in doubt where steps differ for an unknown reason, besides what they differ
+by: bare steps of one host-bound program differ by 10 to 15 % from one process to the next (measured on an H200)."""
+
 LEAST, MOST = 0.6, 1.05
 """Factors between which the host's work may be scaled."""
 
@@ -56,7 +81,10 @@ class Fit:
     scenarios: tuple[Scenario, ...] = ()
     """The likely one, then pairs of alternatives. Empty when the model does not fit."""
     why: str | None = None
-    """Why it does not."""
+    """Why it does not, in words for a user."""
+    doubt: float = 0.0
+    """Share of the step by which savings are in doubt because it misses steps: its scenarios are then those of a usual
+    host."""
     ranged: bool = False
     """No bare step is known: the likely scenario is a guess."""
 
@@ -77,10 +105,10 @@ def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)
     if abs(misfit) > MISFIT:
-        return Fit(misfit, why=f"the model does not fit this trace: its replay misses the traced step by {misfit:+.1%}")
+        return _doubted(bare or program, misfit, misfit, (SLOWER if misfit > 0 else FASTER).format(abs(misfit)))
     bare = bare or program
     if bare_ms is None and not bare_ns:
-        return Fit(misfit, _around(bare, Scenario(USUAL, worker_paced=_worker_paced(bare)), LEAST, 1.0), ranged=True)
+        return Fit(misfit, _usual(bare), ranged=True)
     if bare_ms is not None:
         wanted, (order, skipped) = bare_ms * 1e6, steady_steps(bare)
     else:
@@ -126,11 +154,25 @@ def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
     at_copy, at_host = np.unravel_index(np.argmin(doubt), doubt.shape)
     missed = float(off[at_copy, at_host])
     if abs(missed) > MISFIT:
-        why = f"with the host's work scaled by {LEAST} to {MOST}, it misses the bare step by {missed:+.1%} or more"
-        return Fit(misfit, why=f"the model does not fit this trace: {why}")
+        return _doubted(
+            program, misfit, missed, TOO_LONG.format(missed) if missed > 0 else TOO_SHORT.format(1 / (1 + missed) - 1)
+        )
     likely = fine[doubt[at_copy] <= doubt[at_copy, at_host] + 4]
     best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), worker_paced)
     return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max())))
+
+
+def _usual(program: Program) -> tuple[Scenario, ...]:
+    """What the profiler usually does to a host."""
+    return _around(program, Scenario(USUAL, worker_paced=_worker_paced(program)), LEAST, 1.0)
+
+
+def _doubted(program: Program, misfit: float, missed: float, why: str) -> Fit:
+    """A program that does not fit: its replay gives bounds, unless it misses by more than ``HOPELESS``."""
+    doubt = abs(missed)
+    if doubt > HOPELESS:
+        return Fit(misfit, why=why, doubt=doubt)
+    return Fit(misfit, _usual(program), f"only bounds are known: {why}", ranged=True, doubt=doubt + UNLIKE_STEPS)
 
 
 def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:

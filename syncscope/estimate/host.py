@@ -7,6 +7,7 @@ host."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from syncscope.estimate.items import HostPart
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints
+from syncscope.timeline.tables import Steps
 
 LONG_CALL = 20_000
 """A call of at least this many nanoseconds shows whether another thread worked at the same time."""
@@ -29,6 +31,21 @@ LEAST_LOADING = 0.02
 """Share of the step below which waiting for a batch is ignored."""
 
 
+def recorded_steps(timeline: Timeline) -> Steps:
+    """The steps to replay. A trace without steps counts as one, from the launch of its first activity to the end of the
+    last one and of the calls meanwhile."""
+    calls, activities, span = timeline.calls, timeline.activities, timeline.span
+    if len(timeline.steps) or span is None:
+        return timeline.steps
+    first = int(activities.launch[np.argmin(activities.ts)])
+    begin = min(span[0], int(calls.ts[first])) if first >= 0 else span[0]
+    meanwhile = calls.take((calls.ts >= begin) & (calls.ts < span[1]))
+    end = max(span[1], int(meanwhile.end.max(initial=0)))
+    thread = Counter(meanwhile.tid.tolist()).most_common(1)
+    columns = (0, begin, end + 1, 0, thread[0][0] if thread else -1)
+    return Steps(*(np.array([value], dtype=np.int64) for value in columns))
+
+
 def find_roles(timeline: Timeline, host: HostPart) -> npt.NDArray[np.object_]:
     """The role of each item's call (n,), ``""`` for none."""
     role = np.append(timeline.calls.role, "")
@@ -38,7 +55,7 @@ def find_roles(timeline: Timeline, host: HostPart) -> npt.NDArray[np.object_]:
 
 def find_host_part(timeline: Timeline) -> HostPart:
     """Calls inside the steps, the steps' ends and activities without a launch, in order of time."""
-    steps, calls, device = timeline.steps, timeline.calls, timeline.activities
+    steps, calls, device = recorded_steps(timeline), timeline.calls, timeline.activities
     base, last = int(steps.ts.min()), int(steps.end.max())
     inside = np.flatnonzero((calls.ts >= base) & (calls.ts < last))
     orphans = np.flatnonzero((device.launch < 0) & (device.ts >= base) & (device.ts < last))
@@ -62,7 +79,7 @@ def find_host_part(timeline: Timeline) -> HostPart:
 
 def leading_thread(timeline: Timeline) -> int:
     """The thread of the steps, else the one with the most calls."""
-    tids, stepping = timeline.calls.tid, int(timeline.steps.tid[0])
+    tids, stepping = timeline.calls.tid, int(recorded_steps(timeline).tid[0])
     if (tids == stepping).any():
         return stepping
     threads, counts = np.unique(tids, return_counts=True)
@@ -125,7 +142,7 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
     """The batches that chain 0 got inside the steps."""
     begin, end, names = _batches(timeline)
     length, period = np.zeros(len(host)), np.zeros(len(host))
-    step = float(timeline.steps.dur.mean())
+    step = float(recorded_steps(timeline).dur.mean())
     rows = np.flatnonzero(host.chain == 0)
     called, pre = host.begin[rows], host.pre[rows]
     order = np.argsort(end, kind="stable")
@@ -145,7 +162,7 @@ def _batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
 
     The collector's own record counts before the annotations, where there is one.
     """
-    steps, loads = timeline.steps, timeline.loads
+    steps, loads = recorded_steps(timeline), timeline.loads
     base, last = int(steps.ts.min()), int(steps.end.max())
     recorded = loads.name == RECORDED_LOAD
     noted = np.array([WITH_WORKERS in str(n) or WITHOUT_WORKERS in str(n) for n in loads.name], dtype=bool)

@@ -17,19 +17,22 @@ import numpy.typing as npt
 from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.idle import cause_question
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
 from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
-from syncscope.estimate.questions import Study, question
+from syncscope.estimate.questions import is_at_most, question
+from syncscope.estimate.study import Study
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Replay
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
 
-NO_STEPS = "the trace has no steps to replay"
-NO_CALLS = "the trace holds no runtime calls to replay"
-NO_DEVICE = "the trace holds no device activity to replay"
+NO_STEPS = "the trace has no steps, and is too long to count as one: call prof.step() at the end of each step"
+NO_CALLS = "the trace holds no runtime calls to replay: record with ProfilerActivity.CPU too"
+NO_DEVICE = "the trace holds no device activity to replay: record with ProfilerActivity.CUDA too"
+WHOLE = "the trace has no steps, so all of it counts as one: savings are in all, not a step"
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,10 @@ class Prepared:
     collectives: SharedCollectives
     questions: tuple[Question, ...] = ()
     """One for each finding; empty where there is nothing to try."""
+    at_most: tuple[bool, ...] = ()
+    """For each finding, whether its question says only what there is to gain at most."""
+    causes: tuple[Question, ...] = ()
+    """One for each of the findings' ``causes``, finding by finding."""
     program: Program | None = None
     bare_ns: tuple[int, ...] = ()
     """Lengths of the recorded bare steps."""
@@ -62,8 +69,8 @@ class Prepared:
 
     def to_bytes(self) -> bytes:
         """The form in which it travels between processes."""
-        questions = tuple(_pack_question(question) for question in self.questions)
-        fields = {**vars(self), "questions": questions}
+        questions, causes = (tuple(map(_pack_question, some)) for some in (self.questions, self.causes))
+        fields = {**vars(self), "questions": questions, "causes": causes}
         data = msgspec.msgpack.encode(_Packed(**fields), enc_hook=_pack_array)
         return isal_zlib.compress(data, 1)
 
@@ -72,7 +79,8 @@ class Prepared:
         """The same again. Raises ``zlib.error`` or ``msgspec.DecodeError`` for anything else."""
         packed = msgspec.msgpack.decode(zlib.decompress(data), type=_Packed, dec_hook=_unpack_array)
         fields = {name: getattr(packed, name) for name in packed.__struct_fields__}
-        return Prepared(**{**fields, "questions": tuple(_unpack_question(one) for one in packed.questions)})
+        questions, causes = (tuple(map(_unpack_question, some)) for some in (packed.questions, packed.causes))
+        return Prepared(**{**fields, "questions": questions, "causes": causes})
 
 
 def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = None) -> Prepared:
@@ -92,13 +100,16 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
     bare = recording.bare if recording else None
     study = Study(timeline, program)
     questions = tuple(question(study, hit) for hit in hits)
+    causes = tuple(cause_question(study, cause.cause) for finding in findings for cause in finding.causes)
     return replace(
         prepared,
         questions=questions,
+        at_most=tuple(is_at_most(study, hit) for hit in hits),
+        causes=causes,
         program=program,
         bare_ns=tuple(bare.steps_ns) if bare else (),
         bare_ms=bare_ms,
-        replay=Replay(assumptions=study.assumptions),
+        replay=Replay(assumptions=study.assumptions if len(timeline.steps) else (WHOLE, *study.assumptions)),
     )
 
 
@@ -123,6 +134,8 @@ class _Packed(msgspec.Struct, frozen=True):
     rank: int | None
     collectives: SharedCollectives
     questions: tuple[_PackedQuestion, ...]
+    at_most: tuple[bool, ...]
+    causes: tuple[_PackedQuestion, ...]
     program: Program | None
     bare_ns: tuple[int, ...]
     bare_ms: float | None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from syncscope.estimate.host import recorded_steps
 from syncscope.estimate.items import DevicePart, HostPart
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats, Ints
@@ -40,7 +41,7 @@ MEASURED = Costs()
 def profiler_cost(timeline: Timeline, host: HostPart, device: DevicePart, costs: Costs) -> Floats:
     """The profiler's share of each item's host work (n,), ns."""
     cost = np.where(host.call >= 0, np.where(device.stream >= 0, costs.launch, costs.call), 0.0)
-    base = int(timeline.steps.ts.min())
+    base = int(recorded_steps(timeline).ts.min())
     threads, chains = _chain_of_threads(timeline, host)
     for time, tid, each in _recorded_events(timeline, costs):
         if len(time) and each:

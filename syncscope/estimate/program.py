@@ -13,7 +13,7 @@ import numpy as np
 
 from syncscope.estimate.dependencies import Targets, carry_over, find_host_waits, find_stream_waits, held_until
 from syncscope.estimate.device import find_device_part, find_timing, number_streams
-from syncscope.estimate.host import find_host_part, find_loading
+from syncscope.estimate.host import find_host_part, find_loading, recorded_steps
 from syncscope.estimate.items import DevicePart, HostPart, Items
 from syncscope.estimate.profiler_cost import Costs, profiler_cost
 from syncscope.timeline import Timeline
@@ -21,6 +21,9 @@ from syncscope.timeline.intervals import Floats, Ints
 
 QUEUE = 1022
 """Launches that a stream can queue, measured with CUDA on an H200. A launch beyond that waits for the oldest to end."""
+
+MOST_CALLS = 300_000
+"""Calls of a trace without steps up to which it is replayed as one step."""
 
 FULL = 0.85
 """A launch that takes long counts as blocked by the queue if at least this share of ``QUEUE`` is outstanding."""
@@ -63,9 +66,12 @@ class Program:
 
 
 def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
-    """The program of the recorded steps; ``None`` for a trace without steps, calls or device activity."""
-    tables = timeline
-    if not len(tables.steps) or not len(tables.calls) or timeline.device is None:
+    """The program of the recorded steps; ``None`` for a trace without calls or device activity, and for one without
+    steps that is too long to count as one."""
+    tables, steps = timeline, recorded_steps(timeline)
+    if not len(tables.calls) or timeline.device is None:
+        return None
+    if not len(tables.steps) and len(tables.calls) > MOST_CALLS:
         return None
     host = find_host_part(timeline)
     device = find_device_part(timeline, host)
@@ -90,7 +96,7 @@ def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
     return Program(
         items=items,
         targets=targets,
-        steps=len(tables.steps),
+        steps=len(steps),
         workers=loading.workers,
         host_ns=host_ns,
         device_ns=device_ns,

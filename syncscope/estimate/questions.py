@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.gradients import spread_over_backward
-from syncscope.estimate.program import Program
+from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
+from syncscope.estimate.study import Study
 from syncscope.rules import BY_CODE, Hit
+from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention, NoQuestion
-from syncscope.timeline import Timeline
 from syncscope.timeline.copies import HOST_COPIES
-from syncscope.timeline.intervals import Floats, Ints
-from syncscope.timeline.tables import Copies
+from syncscope.timeline.intervals import Floats
 
 FORMATTER_LAUNCHES = 7
 """Kernels that the printing of a tensor launches before its first wait, at most."""
@@ -32,88 +31,6 @@ GRAPH_NODE = 150.0
 
 GRAPH_GAP = 250.0
 """Nanoseconds between two nodes of a graph on the device, its beginning and end shared out among them."""
-
-MEASURED_RATES = {"H200": 55.0}
-"""GB/s between pinned memory and a device, either way, by a part of its name."""
-
-USUAL_RATE = 25.0
-"""GB/s where nothing was measured: what PCIe 4.0 carries."""
-
-COPY_START = 1_500.0
-"""Nanoseconds that a copy takes however small it is."""
-
-LARGE_COPY = 1_000_000
-"""The rate of a link is measured on copies of at least this many bytes."""
-
-PEERS = "the other ranks gain what this one does, so a collective lasts as long as it did"
-
-
-@dataclass(frozen=True)
-class Rate:
-    """How fast copies from or to pinned memory are."""
-
-    bytes_per_ns: float
-    assumed: str | None
-    """What was assumed because the trace shows no such copy; ``None`` where it shows one."""
-
-    def ns(self, size: int) -> float:
-        """How long a copy of ``size`` bytes takes, to a tenth of a microsecond."""
-        return round(COPY_START + size / self.bytes_per_ns, -2)
-
-
-def pinned_rate(timeline: Timeline, direction: str) -> Rate:
-    """The rate of a direction (``HtoD``, ``DtoH``): from the trace where it holds such copies, else as measured."""
-    copies = timeline.copies
-    shown = (copies.direction == direction) & (copies.memory == "pinned") & (copies.bytes >= LARGE_COPY)
-    if shown.any():
-        rates = copies.bytes[shown] / np.maximum(copies.dur[shown] - COPY_START, 1.0)
-        return Rate(float(np.median(rates)), None)
-    name = timeline.info().device or ""
-    known = next((rate for part, rate in MEASURED_RATES.items() if part in name), None)
-    what = f"pinned copies are taken to run at {known or USUAL_RATE:.0f} GB/s"
-    return Rate(known or USUAL_RATE, f"{what}, as measured on {name}" if known else f"{what}: the trace has none")
-
-
-@dataclass(frozen=True)
-class Study:
-    """One trace with its program, and what the interventions in it share."""
-
-    timeline: Timeline
-    program: Program
-    _rates: dict[str, Rate] = field(default_factory=dict)
-
-    def rate(self, direction: str) -> Rate:
-        """The rate of pinned copies in a direction (``HtoD``, ``DtoH``)."""
-        if direction not in self._rates:
-            self._rates[direction] = pinned_rate(self.timeline, direction)
-        return self._rates[direction]
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the interventions tried so far assume."""
-        peers = (PEERS,) if len(self.timeline.collectives) else ()
-        return tuple(dict.fromkeys(rate.assumed for rate in self._rates.values() if rate.assumed)) + peers
-
-    def items(self, calls: Ints) -> list[int]:
-        """The items of rows of ``Timeline.calls``, those inside the steps, ascending."""
-        items = self.program.items_of(calls)
-        return sorted(items[items >= 0].tolist())
-
-    def waits(self, hit: Hit) -> list[int]:
-        """The items of the waits that a finding speaks of."""
-        return self.items(self.timeline.waits.call[sorted(hit.waits)])
-
-    def copies(self, hit: Hit) -> tuple[Copies, Ints]:
-        """The copies that a finding speaks of, those of its waits too, and the item that launched each; only those
-        launched inside the steps."""
-        waits = self.timeline.waits.copy[sorted(hit.waits)]
-        copies = self.timeline.copies.take(sorted({*hit.copies, *waits[waits >= 0].tolist()}))
-        item = self.program.items_of(copies.launch)
-        return copies.take(item >= 0), item[item >= 0]
-
-    def completing(self, copies: Copies) -> list[int]:
-        """The items of the waits that complete some copies."""
-        return self.items(self.timeline.waits.call[copies.wait[copies.wait >= 0]])
 
 
 def question(study: Study, hit: Hit) -> Question:
@@ -138,14 +55,7 @@ def remove_read(study: Study, hit: Hit) -> Question:
 
 def copy_asynchronously(study: Study, hit: Hit) -> Question:
     """Copies from and to pinned memory that the host does not wait for."""
-    copies, items = study.copies(hit)
-    edits = {item: Edit(free=True) for item in (*study.waits(hit), *study.completing(copies))}
-    for item, direction, memory, size in zip(
-        items.tolist(), copies.direction, copies.memory, copies.bytes.tolist(), strict=True
-    ):
-        faster = study.rate(direction).ns(size) if memory == "pageable" and direction in HOST_COPIES else np.inf
-        edits[item] = Edit(free=True, dur=faster)
-    return edits
+    return {item: Edit(free=True) for item in study.waits(hit)} | study.copy_freely(study.copies(hit)[0])
 
 
 def prefetch(study: Study, hit: Hit) -> Question:
@@ -174,7 +84,7 @@ def remove_host_work(study: Study, hit: Hit) -> Question:
 
 def _remove_spans(study: Study, begin: Floats, end: Floats) -> Question:
     """No host work, call or activity inside some spans of time (ns since the trace's base)."""
-    base = int(study.timeline.steps.ts.min())
+    base = study.base
     items = study.program.items
     starts = items.begin - items.pre
     edits: Question = {}
@@ -247,7 +157,8 @@ def remove_allocation(study: Study, hit: Hit) -> Question:
 
 
 def replay_graphs(study: Study, hit: Hit) -> Question:
-    """Each stretch of launches that all steps repeat is launched as one graph."""
+    """Each stretch of launches that all steps repeat is launched as one graph. Where none does, launches that take no
+    time say what there is to gain at most."""
     launching, items = study.timeline.launching, study.program.items
     work, chain = items.pre + items.own, items.chain
     edits: Question = {}
@@ -260,7 +171,16 @@ def replay_graphs(study: Study, hit: Hit) -> Question:
                 if share not in shares:
                     shares[share] = Edit(pre=share, own=share, gap=GRAPH_GAP)
                 edits[item] = shares[share]
-    return edits
+    return edits or launch_in_time(study)
+
+
+def is_at_most(study: Study, hit: Hit) -> bool:
+    """Whether a finding's question says only what there is to gain at most."""
+    intervention, own = BY_CODE[hit.finding.rule].question, own_cause(hit.finding)
+    if intervention is Intervention.FILL_IDLE:
+        return own is not None and own.cause in AT_MOST
+    graphs = study.timeline.launching.graphs if study.timeline.launching else None
+    return intervention is Intervention.REPLAY_GRAPHS and not graphs
 
 
 def overlap_collectives(study: Study, hit: Hit) -> Question:
@@ -276,6 +196,12 @@ def overlap_collectives(study: Study, hit: Hit) -> Question:
         return gradients
     marks = np.flatnonzero(study.program.items.mark).tolist()
     return {number: Edit(early=True) for number in size} | {number: Edit(joins=True) for number in marks}
+
+
+def fill_idle(study: Study, hit: Hit) -> Question:
+    """The device never waits for the longest cause that no other finding is about."""
+    own = own_cause(hit.finding)
+    return {} if own is None else cause_question(study, own.cause)
 
 
 def launch_asynchronously(study: Study, hit: Hit) -> Question:
@@ -298,6 +224,7 @@ QUESTIONS: dict[Intervention, Intervene] = {
     Intervention.KEEP_ON_DEVICE: keep_on_device,
     Intervention.OVERLAP_COLLECTIVES: overlap_collectives,
     Intervention.LAUNCH_ASYNCHRONOUSLY: launch_asynchronously,
+    Intervention.FILL_IDLE: fill_idle,
     Intervention.REPLAY_GRAPHS: replay_graphs,
 }
 """What each intervention changes."""

@@ -252,9 +252,10 @@ class _Machine:
 
     def _loaded(self, item: _Item, change: Change, host: Floats) -> Floats:
         """When the host has its next batch and has done what else lies before an item's call."""
-        loaded = host + item.loading * change.pre
+        loaded = host + item.loading * change.load * self._scale
         if self._batch is not None:
-            loaded = np.where(self._worker_paced, np.maximum(host, self._batch + item.period), loaded)
+            paced = np.maximum(host, self._batch + item.period * change.load)
+            loaded = np.where(self._worker_paced, paced, loaded)
         self._batch = loaded
         return loaded + max(item.pre - item.loading, 0.0) * change.pre
 

@@ -7,25 +7,21 @@ known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 
+from syncscope.estimate.answers import Saving, deny_saving, give_causes, give_saving
 from syncscope.estimate.edits import Question, combine
 from syncscope.estimate.fit import MISFIT, Fit, fit, steady_steps
 from syncscope.estimate.peers import Peer, with_peers, without_late_peers
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import HOST, Interval, Replayed, replay
-from syncscope.rules import BY_CODE
-from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Sketch, SketchLane
 from syncscope.schema.report import Replay
 from syncscope.timeline.intervals import Floats
-
-LITTLE = 0.01
-"""A finding that saves a smaller share of the step is no error."""
 
 BINS = 60
 """Bins of the step before; the step after has bins of the same length, fewer of them."""
@@ -35,21 +31,6 @@ MOST_STREAMS = 3
 
 DRIFT = 0.01
 """Share of the step by which the same program differs from one time it is measured to the next."""
-
-UNLIKE = "no stretch of the launches is the same in every step, so nothing can be replayed as a graph"
-OUTSIDE = "it happens only outside the recorded steps"
-UNKNOWN = "the recorded steps hold no calls that its fix would change"
-RANGE = "no bare step time is known (record it, or give --bare-ms): how far the profiler slows the host is a guess"
-
-
-@dataclass(frozen=True)
-class Saving:
-    """Milliseconds a step."""
-
-    ms: float | None = None
-    """``None`` where only the bounds are known."""
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,71 +51,73 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     cannot be estimated is ``None``, and the finding says why.
     """
     if prepared.program is None or prepared.replay is None:
-        return _without_savings(prepared, prepared.replay)
+        return _deny_all(prepared, prepared.replay)
     together = [peer for peer in peers if peer.phase == prepared.phase] if prepared.rank is not None else []
     others = [peer for peer in together if peer.rank != prepared.rank]
     program, known = with_peers(prepared.program, prepared.collectives, others)
     program, fitted = _fit(prepared, program, known)
     misfit = round(fitted.misfit, 6)
-    if fitted.why:
-        return _without_savings(prepared, Replay(misfit=misfit, null_why=fitted.why))
+    if not fitted.scenarios:
+        return _deny_all(prepared, Replay(misfit=misfit, null_why=fitted.why))
     pairs = list(zip(prepared.findings, prepared.questions, strict=True))
     tried = [(finding, question) for finding, question in pairs if question]
     on_one_rank = [known and not all(finding.fingerprint in other.findings for other in others) for finding, _ in tried]
-    savings = replay_savings(program, [question for _, question in tried], fitted, on_one_rank)
+    firm = [most is False for (_, question), most in zip(pairs, prepared.at_most, strict=True) if question]
+    questions = [question for _, question in tried]
+    besides = [cause for cause in prepared.causes if cause and cause not in questions]
+    every = [*questions, *besides]
+    one_rank = [*on_one_rank, *[any(on_one_rank)] * len(besides)]
+    savings = replay_savings(
+        program, every, fitted, one_rank, together=np.flatnonzero(firm).tolist(), limit_ms=_bare_ms(prepared)
+    )
     before, *after = draw_steps(savings.replayed, program.streams)
     answers = iter(zip(savings.each, after, strict=False))
-    findings = tuple(
-        _with_saving(finding, *next(answers), fitted, savings) if question else _without(finding, _why_untried(finding))
-        for finding, question in pairs
-    )
+    causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
+    findings = []
+    for (finding, question), at_most in zip(pairs, prepared.at_most, strict=True):
+        found = (
+            give_saving(finding, *next(answers), at_most, fitted, savings.step_ms) if question else deny_saving(finding)
+        )
+        findings.append(give_causes(found, causes, fitted))
     scale = None if fitted.ranged else fitted.scenarios[0].host
-    replayed = msgspec.structs.replace(prepared.replay, misfit=misfit, host_scale=scale, before=before)
-    return Estimate(findings, savings.all if tried else Saving(), replayed)
+    replayed = msgspec.structs.replace(
+        prepared.replay, misfit=misfit, host_scale=scale, bounds_why=fitted.why, before=before
+    )
+    return Estimate(tuple(findings), _all(savings, len(tried), any(firm)), replayed)
+
+
+def _bare_ms(prepared: Prepared) -> float:
+    """The mean length of a bare step, infinite where none is known."""
+    if prepared.bare_ms is not None or not prepared.bare_ns:
+        return np.inf if prepared.bare_ms is None else prepared.bare_ms
+    return sum(prepared.bare_ns) / len(prepared.bare_ns) * 1e-6
+
+
+def _all(savings: Savings, tried: int, firm: bool) -> Saving:
+    """What all findings together save: at least as much as each of them. ``firm`` is whether any of the first ``tried``
+    savings is more than the most there is."""
+    if not tried:
+        return Saving()
+    high = max(savings.all.high or 0.0, *(one.high or 0.0 for one in savings.each[:tried]))
+    together = replace(savings.all, high=high)
+    return together if firm else together.at_most()
 
 
 def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:
     """The program as it runs without a profiler, and how it fits. If it does not fit, and the other ranks' traces show
     how long this one waited for them, it is fitted again without those waits: their profilers may have caused them."""
     fitted = fit(program, prepared.bare_ns, prepared.bare_ms)
-    if fitted.scenarios or not known or abs(fitted.misfit) > MISFIT:
+    if not fitted.why or not known or abs(fitted.misfit) > MISFIT:
         return program, fitted
     prompt = without_late_peers(program)
     again = fit(program, prepared.bare_ns, prepared.bare_ms, prompt)
-    return (prompt, again) if again.scenarios else (program, fitted)
+    return (program, fitted) if again.why else (prompt, again)
 
 
-def _why_untried(finding: Finding) -> str:
-    """Why there is nothing to replay."""
-    question = BY_CODE[finding.rule].question
-    if isinstance(question, NoQuestion):
-        return question.why
-    if question is Intervention.REPLAY_GRAPHS:
-        return UNLIKE
-    return UNKNOWN if finding.count else OUTSIDE
-
-
-def _without_savings(prepared: Prepared, replay: Replay | None) -> Estimate:
+def _deny_all(prepared: Prepared, replay: Replay | None) -> Estimate:
+    """The findings where nothing could be replayed."""
     why = replay.null_why if replay else None
-    return Estimate(tuple(_without(finding, why) for finding in prepared.findings), Saving(), replay)
-
-
-def _without(finding: Finding, why: str | None) -> Finding:
-    return msgspec.structs.replace(finding, saving_null_why=why)
-
-
-def _with_saving(finding: Finding, saving: Saving, after: Sketch, fitted: Fit, savings: Savings) -> Finding:
-    likely = saving.high if saving.ms is None else saving.ms
-    little = likely is not None and likely < LITTLE * savings.step_ms
-    return msgspec.structs.replace(
-        finding,
-        severity="warning" if little and finding.severity == "error" else finding.severity,
-        saving_ms_per_step=saving.ms,
-        saving_low_ms_per_step=saving.low,
-        saving_high_ms_per_step=saving.high,
-        saving_null_why=RANGE if fitted.ranged else None,
-        after=None if little else after,
-    )
+    return Estimate(tuple(deny_saving(finding, why) for finding in prepared.findings), Saving(), replay)
 
 
 @dataclass(frozen=True)
@@ -151,32 +134,48 @@ class Savings:
 
 
 def replay_savings(
-    program: Program, questions: Sequence[Question], fit: Fit, on_one_rank: Sequence[bool] = ()
+    program: Program,
+    questions: Sequence[Question],
+    fit: Fit,
+    on_one_rank: Sequence[bool] = (),
+    *,
+    together: Sequence[int] | None = None,
+    limit_ms: float = np.inf,
 ) -> Savings:
-    """Replay in steady state: nothing changed, each question, and all of them.
+    """Replay in steady state: nothing changed, each question, and all of them, or those whose numbers are in
+    ``together``.
 
-    A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
+    A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is. No saving
+    is more than the step, or than ``limit_ms``.
     """
-    every = [{}, *questions, combine(questions)]
+    whole = list(range(len(questions)) if together is None else together)
+    every = [{}, *questions, combine(questions[number] for number in whole)]
     order, warm = steady_steps(program)
     replayed = replay(program, every, fit.scenarios, order, on_one_rank=(False, *on_one_rank, any(on_one_rank)))
     lengths = np.diff(replayed.ends[warm - 1 :], axis=0) * 1e-6
     # By recorded step: each is replayed as often as the others.
     by_step = lengths.reshape(-1, program.steps, *lengths.shape[1:]).mean(axis=0)
     saved = by_step[:, :1] - by_step
-    step = float(by_step[:, 0, 0].mean())
-    bounds = np.array([_saving(saved[:, number], step) for number in range(1, len(every))])
+    step, drift = float(by_step[:, 0, 0].mean()), max(DRIFT, fit.doubt)
+    bounds = np.array([_saving(saved[:, number], step, drift) for number in range(1, len(every))])
     # To fix all findings saves at least as much as to fix one of them.
-    bounds[-1] = bounds.max(axis=0)
-    savings = [
-        Saving(None if fit.ranged else round(float(ms), 6), round(float(low), 6), round(float(high), 6))
-        for ms, low, high in np.clip(bounds, 0.0, step)
-    ]
+    bounds[-1] = bounds[[*whole, -1]].max(axis=0)
+    savings = [_as_saving(row, step, drift, min(step, limit_ms), fit.ranged) for row in bounds]
     return Savings(tuple(savings[:-1]), savings[-1], step, replayed)
 
 
-def _saving(saved: Floats, step: float) -> tuple[float, float, float]:
+def _as_saving(bounds: Floats, step: float, drift: float, limit: float, ranged: bool) -> Saving:
+    """A saving from its likely value and its bounds: never more than ``limit``."""
+    most = bounds[0] + max((bounds[2] - bounds[0]) ** 2 - (drift * step) ** 2, 0.0) ** 0.5
+    likely, low, high = (round(float(ms), 6) for ms in np.clip(bounds, 0.0, limit))
+    return Saving(
+        None if ranged else likely, low, high, likely, below_drift=bool(drift == DRIFT and most < DRIFT * step)
+    )
+
+
+def _saving(saved: Floats, step: float, drift: float) -> tuple[float, float, float]:
     """Likely, least and greatest, from savings by step and scenario (steps, scenarios); the first is the likely one.
+    ``drift`` is the share of the step by which they may be off in any case.
 
     The doubts are independent of each other: the steps, each pair of scenarios, and the two windows of steps.
     """
@@ -185,7 +184,7 @@ def _saving(saved: Floats, step: float) -> tuple[float, float, float]:
     spread = 2 * float(saved[:, 0].std(ddof=1)) / steps**0.5 if steps > 1 else 0.0
     pairs = means[1:].reshape(-1, 2) - likely
     below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)
-    always = spread**2 + (DRIFT * step) ** 2
+    always = spread**2 + (drift * step) ** 2
     return likely, likely - (always + (below**2).sum()) ** 0.5, likely + (always + (above**2).sum()) ** 0.5
 
 

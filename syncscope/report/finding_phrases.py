@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from syncscope.report.numbers import between, milliseconds
+from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency, describe_source
+from syncscope.report.worth_phrases import describe_saving, find_step_of_run
 from syncscope.schema.findings import Finding, Frame
 from syncscope.schema.report import TraceInfo
 
@@ -26,23 +27,23 @@ def group_alike(findings: Iterable[Finding]) -> list[list[Finding]]:
 def describe_cost(finding: Finding, traces: Sequence[TraceInfo]) -> str:
     """How often it occurs, how long it is blocked or exposed, and its saving: over the run where that is known, else
     in the recorded steps. Unknown figures are left out."""
-    often = describe_frequency(finding, traces)
+    often, info = describe_frequency(finding, traces), traces[finding.trace]
     if often is not None:
-        return " · ".join([often, *_cost_of_run(finding)])
+        return " · ".join([often, *_cost_of_run(finding, info)])
     if finding.per_step == 0:
         return "outside the steps"
     if finding.per_step is None:
         prefix, number, stall = "in all: ", float(finding.count), finding.stall_ms
     else:
         prefix, number, stall = "a step: ", finding.per_step, finding.stall_ms_per_step
-    facts = [f"{number:.4g} ×"]
-    for label, ms in (("blocked", stall), ("exposed", finding.exposed_ms_per_step)):
+    facts = [] if finding.idle_ms_per_step is not None else [f"{number:.4g} ×"]  # bubbles and launches are no events
+    for label, ms in (("blocked", stall), ("exposed", finding.exposed_ms_per_step), ("idle", finding.idle_ms_per_step)):
         if ms is not None:
             facts.append(f"{label} {milliseconds(ms)}")
-    return prefix + " · ".join([*facts, *describe_saving(finding)])
+    return prefix + " · ".join([*facts, *describe_saving(finding, info)])
 
 
-def _cost_of_run(finding: Finding) -> list[str]:
+def _cost_of_run(finding: Finding, info: TraceInfo) -> list[str]:
     """Amounts a step of the run, and those of the recorded steps that are not known over the run. What they are per is
     said after the last of each."""
     facts = []
@@ -51,28 +52,19 @@ def _cost_of_run(finding: Finding) -> list[str]:
     if stall is not None:
         facts.append((turn, f"blocked {milliseconds(stall)}"))
     if saving is not None:
-        facts.append((turn, f"worth {milliseconds(saving)}"))
+        step_ms = find_step_of_run(finding, info)
+        of = f" ({percent(saving, step_ms)})" if step_ms else ""
+        facts.append((turn, f"worth {milliseconds(saving)}{of}"))
     if stall is None and finding.stall_ms_per_step is not None:
         facts.append(("a recorded step", f"blocked {milliseconds(finding.stall_ms_per_step)}"))
-    if finding.exposed_ms_per_step is not None:
-        facts.append(("a recorded step", f"exposed {milliseconds(finding.exposed_ms_per_step)}"))
+    for label, ms in (("exposed", finding.exposed_ms_per_step), ("idle", finding.idle_ms_per_step)):
+        if ms is not None:
+            facts.append(("a recorded step", f"{label} {milliseconds(ms)}"))
     if saving is None:
-        facts += [("a recorded step", text) for text in describe_saving(finding)]
+        facts += [("a recorded step", text) for text in describe_saving(finding, info)]
     following = [*(unit for unit, _ in facts), ""][1:]
     pairs = zip(facts, following, strict=True)
     return [text if unit in (after, "") else f"{text} {unit}" for (unit, text), after in pairs]
-
-
-def describe_saving(finding: Finding) -> list[str]:
-    """``worth 0.3 ms``, or its bounds where only they are known; nothing where neither is."""
-    return format_saving(finding.saving_ms_per_step, finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)
-
-
-def format_saving(ms: float | None, low: float | None, high: float | None) -> list[str]:
-    """``describe_saving`` of what is not one finding's."""
-    if ms is not None:
-        return [f"worth {milliseconds(ms)}"]
-    return [] if low is None or high is None else [f"worth {between(low, high)}"]
 
 
 def format_location(frame: Frame | None) -> str:

@@ -23,6 +23,7 @@ from syncscope.report.html_page import RuleDoc, View, document_rules, make_views
 from syncscope.report.html_run import Runs, make_runs
 from syncscope.report.notable import reduced
 from syncscope.report.picture.lanes import Lanes
+from syncscope.report.worth_phrases import Worth, abbreviate_saving, describe_causes
 from syncscope.rules import BY_CODE
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
@@ -44,6 +45,10 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[RuleDoc, ...]
     examples: tuple[Example | None, ...]
     """What to write instead, of each finding."""
+    worths: tuple[Worth | None, ...]
+    """What each finding is worth."""
+    causes: tuple[str | None, ...]
+    """What each cause of idle time is worth, of each finding that is about idle time."""
     runs: Runs
 
 
@@ -68,6 +73,8 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         views=make_views(report, lanes),
         rules=document_rules(report),
         examples=tuple(_example(finding) for finding in report.findings),
+        worths=tuple(abbreviate_saving(finding, report.traces[finding.trace]) for finding in report.findings),
+        causes=tuple(next(iter(describe_causes(finding, report)), None) for finding in report.findings),
         runs=make_runs(report),
     )
     plotly, script = _asset("vendor/plotly-basic.min.js"), "\n".join(_asset(f"js/{name}") for name in SCRIPTS)

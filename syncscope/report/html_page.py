@@ -11,6 +11,7 @@ from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
 from syncscope.report.runs import is_counted_only
 from syncscope.report.trace_phrases import QUEUED, label_by_file, label_cause, was_shared
+from syncscope.report.worth_phrases import describe_all
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
@@ -161,10 +162,9 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
         unseen = len({entry.rule for entry in report.not_checked if entry.trace == trace and not entry.partial})
         some = "" if not unseen else f" {unseen} rule{'s' if unseen > 1 else ''} could not be checked."
         out.append("No unexpected findings." + some)
-    elif report.saving_all_ms_per_step is not None:
-        bare = info.steps.bare_ms
-        of = f" ({percent(report.saving_all_ms_per_step, bare)} of the step)" if bare else ""
-        out.append(f"Fixing everything below is worth {milliseconds(report.saving_all_ms_per_step)} a step{of}.")
+    else:
+        per = "a recorded step" if info.steps.count else "in all"
+        out += [f"Fixing everything below is {saving} {per}." for saving in describe_all(report)]
     return tuple(out)
 
 

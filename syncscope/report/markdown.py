@@ -29,6 +29,7 @@ from syncscope.report.verdict_phrases import (
     summarize_report,
     summarize_verdict,
 )
+from syncscope.report.worth_phrases import describe_causes
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import Unread
 from syncscope.schema.report import NotChecked, Report, Stale
@@ -93,7 +94,8 @@ def _cells(group: list[Finding], report: Report) -> list[str]:
     if len(group) > 1:
         often += f"<br>on {len(group)} of {len(report.traces)} traces"
     rule = f"{finding.severity}<br>**{markdown(finding.rule)}** {markdown(finding.name)}"
-    what = "<br>".join([*map(markdown, describe_finding(finding)), f"**Fix:** {markdown(finding.fix)}"])
+    told = [*describe_finding(finding), *describe_causes(finding, report)]
+    what = "<br>".join([*map(markdown, told), f"**Fix:** {markdown(finding.fix)}"])
     return [rule, place, often, what]
 
 

@@ -6,7 +6,9 @@ from syncscope.schema.numbers import milliseconds as milliseconds
 
 
 def between(low: float, high: float) -> str:
-    """``0.1 to 0.4 ms``: the unit once where it is the same."""
+    """``0.1 to 0.4 ms``, ``0 to 3 ms``: the unit once where it is the same."""
+    if low == 0:
+        return f"0 to {milliseconds(high)}"
     (start, unit), end = milliseconds(low).split(" "), milliseconds(high)
     return f"{start} to {end}" if end.endswith(f" {unit}") else f"{milliseconds(low)} to {end}"
 

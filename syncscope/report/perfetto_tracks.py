@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from syncscope.report.finding_phrases import describe_saving, format_location
+from syncscope.report.finding_phrases import format_location
 from syncscope.report.picture.rows import find_awaited
+from syncscope.report.worth_phrases import describe_saving
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
@@ -61,7 +62,11 @@ def make_tracks(timeline: Timeline, findings: Sequence[Finding], hits: Sequence[
 def _label(finding: Finding) -> str:
     place = [format_location(finding.site)] if finding.site else []
     return " · ".join(
-        [f"{finding.rule} {finding.name}", *place, *(f"{saving} a step" for saving in describe_saving(finding))]
+        [
+            f"{finding.rule} {finding.name}",
+            *place,
+            *(f"{saving} a recorded step" for saving in describe_saving(finding)),
+        ]
     )
 
 
@@ -83,6 +88,7 @@ def _args(finding: Finding) -> Args:
         "saving ms a step": finding.saving_ms_per_step,
         "saving at least": finding.saving_low_ms_per_step,
         "saving at most": finding.saving_high_ms_per_step,
+        "saving ms a step of the run": finding.run_saving_ms_per_step,
         "no saving because": finding.saving_null_why,
         "severity": finding.severity,
         "status": finding.status,

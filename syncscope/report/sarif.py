@@ -37,6 +37,7 @@ NOTIFICATIONS = {
 FIGURES = (
     "status", "op", "thread", "count", "per_step", "bytes", "stall_ms_per_step", "exposed_ms_per_step",
     "saving_ms_per_step", "saving_low_ms_per_step", "saving_high_ms_per_step", "saving_null_why",
+    "likely_saving_ms_per_step", "saving_below_drift", "idle_ms_per_step",
     "phase", "run_per_step", "run_per_step_low", "run_per_step_high", "occurrences", "run_steps",
     "run_stall_ms_per_step", "run_saving_ms_per_step",
 )  # fmt: skip

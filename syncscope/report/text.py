@@ -36,6 +36,7 @@ from syncscope.report.verdict_phrases import (
     summarize_report,
     summarize_verdict,
 )
+from syncscope.report.worth_phrases import describe_causes
 from syncscope.schema.findings import Finding, Frame, Severity
 from syncscope.schema.report import NotChecked, Report, Stale, TraceInfo
 from syncscope.schema.verdict import Budget, BudgetOutcome, Verdict
@@ -185,8 +186,11 @@ def _savings(info: TraceInfo) -> list[str]:
         return [f"no savings: {terminal(replay.null_why)}"]
     known = replay.host_scale is not None
     bare = f", host work × {replay.host_scale:.3g} to meet the bare step" if known else "; no bare step: only ranges"
+    bare = f"; {terminal(replay.bounds_why)}" if replay.bounds_why else bare
     assumed = [f"assumed: {terminal(text)}" for text in replay.assumptions]
-    return [f"savings: from a replay that meets the traced step within {abs(replay.misfit or 0.0):.1%}{bare}", *assumed]
+    of, meets = ("of a recorded step", "it") if info.steps.count else ("in all", "the trace")
+    within = f"{abs(replay.misfit or 0.0):.1%}"
+    return [f"savings: {of}, from a replay that meets {meets} within {within}{bare}", *assumed]
 
 
 def _findings(findings: Iterable[Finding], report: Report, console: Console) -> None:
@@ -223,6 +227,8 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
     if detail:
         _line(console, Text(" · ".join(detail), style="dim"), INDENT, hang=INDENT)
     _line(console, Text(terminal(finding.message)), INDENT)
+    for causes in describe_causes(finding, report):
+        _line(console, Text(terminal(causes)), INDENT, hang=INDENT)
     _line(console, Text.assemble(("fix: ", "green"), terminal(finding.fix)), INDENT, hang=5)
     console.print()
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from syncscope.report.finding_phrases import format_saving, group_alike
+from syncscope.report.finding_phrases import group_alike
 from syncscope.report.numbers import count
+from syncscope.report.worth_phrases import describe_all
 from syncscope.schema.findings import SEVERITIES
 from syncscope.schema.report import NotChecked, Report, Stale
 from syncscope.schema.verdict import Verdict
@@ -22,8 +23,8 @@ def summarize_report(report: Report) -> str:
     for status, ending in (("expected", "expected"), ("baseline", "in the baseline")):
         if number := _with_status(report, status):
             facts.append(f"{number} {ending}")
-    every = (report.saving_all_ms_per_step, report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step)
-    facts += [f"all fixed together: {saving} a step" for saving in format_saving(*every)]
+    step = "a recorded step" if all(info.steps.count for info in report.traces) else "in all"
+    facts += [f"all fixed together: {saving} {step}" for saving in describe_all(report)]
     if report.unread:
         facts.append(f"{count(len(report.unread), 'trace')} not read")
     return " · ".join(facts)

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import msgspec
+
 from syncscope.advice import Advice
-from syncscope.rules.base.culprits import find_culprits, find_slowest_loader
-from syncscope.rules.base.question import NoQuestion
-from syncscope.rules.base.rule import Hit, Inspection, RankRule
+from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
+from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, main_cause
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
+from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import LaunchBound
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import Finding, IdleCause
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.places import NOWHERE
@@ -51,7 +55,7 @@ class DeviceStarved(RankRule):
     severity = "warning"
     needs = ("runtime", "device")
     gated = False
-    question = NoQuestion("it sums up what others cause: their savings are its own")
+    question = Intervention.FILL_IDLE
     needs_async_launches = True
     advice = (
         Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
@@ -66,7 +70,11 @@ class DeviceStarved(RankRule):
             "launching",
             "Launch fewer and larger kernels (see LCH501): torch.compile, CUDA graphs, larger batches.",
         ),
-        Advice("host work", "Move it out of the thread that launches, or to where the device still has work queued."),
+        Advice(
+            "host work",
+            "Move the work that the host does between launches out of the thread that launches, or to where the device "
+            "still has work queued.",
+        ),
         Advice("launch latency", "Launch fewer, larger kernels: torch.compile, CUDA graphs, larger batches."),
         Advice(
             "shared queued on device",
@@ -90,12 +98,19 @@ class DeviceStarved(RankRule):
             return []
         return [Hit(self._finding(inspection, span_ms))]
 
+    def _causes(self, inspection: Inspection, culprits: list[Culprit]) -> tuple[IdleCause, ...]:
+        """The causes of the idle time, the longest first."""
+        launches, collectives = LaunchBound(), CommNotOverlapped()
+        about: dict[str, Rule] = {"launching": launches, "launch latency": launches, "collective": collectives}
+        return find_idle_causes(inspection, culprits, about)
+
     def _finding(self, inspection: Inspection, span_ms: float) -> Finding:
         timeline = inspection.timeline
         overlap, steps, bubbles = timeline.overlap, len(timeline.steps), timeline.bubbles
         assert overlap is not None
         idle_ms, causes = overlap.idle_ms, overlap.idle_by_cause
-        culprits = [culprit for culprit in find_culprits(inspection) if culprit.caused_ms >= MAIN_SHARE * idle_ms]
+        every = find_culprits(inspection)
+        culprits = [culprit for culprit in every if culprit.caused_ms >= MAIN_SHARE * idle_ms]
         loading = causes.get("data loading", 0.0) >= SITE_SHARE * idle_ms
         place = culprits[0].place(SITE_SHARE * idle_ms) if culprits else NOWHERE
         others = [culprit.finding for culprit in culprits]
@@ -105,17 +120,22 @@ class DeviceStarved(RankRule):
         shared = ("shared",) if timeline.processes_on_device else ()
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
         where += "; other processes used the device too" if shared else ""
-        return self.finding(
+        found = self.finding(
             find_slowest_loader(timeline) if loading else place,
             related=tuple(dict.fromkeys(finding.fingerprint for finding in others)),
             rank=timeline.trace.rank,
             count=len(bubbles),
             per_step=len(bubbles) / steps if steps else None,
             first_ns=int(bubbles.ts.min()),
+            idle_ms_per_step=idle_ms,
+            causes=self._causes(inspection, every),
             message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
             f"({idle_ms / span_ms:.0%}): {parts}{where}",
-            fix=self.advise(*shared, *next(iter(causes), "unknown").split()),
+            fix="",
         )
+        main = main_cause(found)
+        first = main.cause if main else next(iter(causes), "unknown")
+        return msgspec.structs.replace(found, sums_up=is_summed_up(found), fix=self.advise(*shared, *first.split()))
 
 
 def _profiler_ms(timeline: Timeline) -> float:

@@ -95,6 +95,7 @@ class LaunchBound(RankRule):
             count=launching.launches,
             per_step=launching.launches / steps if steps else None,
             first_ns=int(bubbles.ts[bubbles.by_cause[:, LAUNCHING] > 0].min()),
+            idle_ms_per_step=round(idle_ms, 6),
             message=f"{behind}; {queue}; {_graphs(launching, many)}{'' if timeline.step_figures.bare_ms else assumed}",
             fix=self.advise("repeated") if repeated else self.advise(),
         )

@@ -24,6 +24,8 @@ UNEXPLAINED: Final = "SYN100"
 waits at the same expression."""
 TRAINING: Final[PhaseKind] = "train"
 """The kind of phase that a run is judged by, where it has one; the names of such phases begin with it."""
+RACES: Final = "HAZ"
+"""How the codes of the rules about races begin. A race makes results wrong, whatever it costs."""
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 
@@ -59,6 +61,27 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True):
 
     step_ms: float
     lanes: tuple[SketchLane, ...]
+
+
+class IdleCause(msgspec.Struct, frozen=True, kw_only=True):
+    """One cause of a device's idle time, and what it would save if nothing waited for it."""
+
+    cause: str
+    """As in ``Overlap.idle_by_cause``."""
+    ms_per_step: float
+    """Idle milliseconds that are due to it (over the whole trace where it has no steps)."""
+    saving_ms_per_step: float | None = None
+    saving_low_ms_per_step: float | None = None
+    saving_high_ms_per_step: float | None = None
+    likely_saving_ms_per_step: float | None = None
+    """As in ``Finding``."""
+    saving_null_why: str | None = None
+    """Why there is no saving, or only its bounds."""
+    covered_by: tuple[str, ...] = ()
+    """Fingerprints of the findings that are about the same idle time: its saving is theirs. Empty where no other
+    finding names it."""
+    site: Site | None = None
+    at: Frame | None = None
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,11 +120,25 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes copied by all occurrences together."""
     stall_ms_per_step: float | None = None
     exposed_ms_per_step: float | None = None
+    idle_ms_per_step: float | None = None
+    """Milliseconds for which the device is idle, of a finding that is about idle time."""
+    causes: tuple[IdleCause, ...] = ()
+    """Of a finding about idle time: what it is due to, the longest first."""
+    sums_up: bool = False
+    """Whether other findings name all that it is about: it only sums them up."""
     saving_ms_per_step: float | None = None
+    """Of the recorded steps, as are its bounds (of the whole trace where it has no steps)."""
     saving_low_ms_per_step: float | None = None
     saving_high_ms_per_step: float | None = None
     saving_null_why: str | None = None
     """Why there is no saving, or only its bounds."""
+    likely_saving_ms_per_step: float | None = None
+    """What the severity and the order of findings go by: the saving; where only its bounds are known, the saving if the
+    profiler slowed the host as it usually does. ``None`` where nothing was replayed, or only what there is to save at
+    most."""
+    saving_below_drift: bool = False
+    """Whether the saving is less than can be told: under 1 % of the step, by which the same program differs from one
+    time it is measured to the next."""
     after: Sketch | None = None
     """The step with this fixed; before it is that of the trace's ``Replay``."""
     stall_ms: float | None = None
@@ -172,20 +209,36 @@ def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Find
     return renumbered
 
 
+def gain(finding: Finding) -> float | None:
+    """Milliseconds a step that fixing a finding likely gains: over the run where that is known, else in the recorded
+    steps; half of what it gains at most where only that is known; ``None`` unknown."""
+    if finding.run_saving_ms_per_step is not None:
+        return finding.run_saving_ms_per_step
+    most = finding.saving_high_ms_per_step
+    known = (finding.saving_ms_per_step, finding.likely_saving_ms_per_step, None if most is None else most / 2)
+    likely = next((ms for ms in known if ms is not None), None)
+    if likely is None or finding.run_per_step is None or not finding.per_step:
+        return likely
+    return likely / finding.per_step * finding.run_per_step
+
+
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings in order: unexpected first, notes last, then by saving. Where the saving is unknown, by severity and
-    blocked time. Among equals, those of training come first."""
+    """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
+    what can be gained; notes and what only sums up others last. Where the gain is unknown, by severity and blocked
+    time. Among equals, those of training come first."""
     return tuple(sorted(findings, key=_place))
 
 
 def _place(finding: Finding) -> tuple[object, ...]:
-    blocked = (finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.stall_ms)
-    saving = finding.saving_ms_per_step if finding.saving_ms_per_step is not None else finding.saving_high_ms_per_step
+    blocked = (finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.idle_ms_per_step, finding.stall_ms)
+    gained = gain(finding)
     return (
         STATUSES.index(finding.status),
+        not finding.rule.startswith(RACES),
+        finding.sums_up,
         finding.severity == "note",
-        saving is None,
-        -(saving or 0.0),
+        gained is None,
+        -(gained or 0.0),
         SEVERITIES.index(finding.severity),
         -next((ms for ms in blocked if ms is not None), 0.0),
         finding.phase is not None and not finding.phase.startswith(TRAINING),

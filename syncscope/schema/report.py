@@ -57,6 +57,8 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """The factor on the host's work, without the profiler's cost, at which the replay meets the bare step."""
     null_why: str | None = None
     """Why no saving of the trace could be estimated."""
+    bounds_why: str | None = None
+    """Why the savings of the trace are only known by their bounds, where its replay does not meet its steps."""
     assumptions: tuple[str, ...] = ()
     """What was assumed because the trace does not show it, one sentence each."""
     before: Sketch | None = None
@@ -207,6 +209,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The saving of all findings of the report's one trace together. Savings of single findings do not add up."""
     saving_all_low_ms_per_step: float | None = None
     saving_all_high_ms_per_step: float | None = None
+    likely_saving_all_ms_per_step: float | None = None
+    """As ``Finding.likely_saving_ms_per_step``."""
     not_checked: tuple[NotChecked, ...] = ()
     stale: tuple[Stale, ...] = ()
     between_ranks: BetweenRanks | None = None

@@ -226,7 +226,7 @@ class Scored:
         here = {(row.pair.name, row.mode) for row in every}
         assert set(unanswered) == (SILENT | MISFITS) & here
         for recording, why in unanswered.items():
-            assert (why == "no finding") if recording in SILENT else why.startswith("the model does not fit this trace")
+            assert (why == "no finding") if recording in SILENT else why.startswith("only bounds are known: ")
 
     def test_the_ranges_of_fixes_that_change_what_is_done_hold_the_rest(self, every):
         changing = [row for row in every if row.pair.kind == "transform" and row.measured.scored]

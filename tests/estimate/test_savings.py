@@ -10,9 +10,9 @@ import syncscope
 from syncscope import rules
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.estimate import Estimate, estimate_savings, prepare
-from syncscope.estimate.prepare import NO_CALLS, NO_DEVICE, NO_STEPS
-from syncscope.estimate.savings import OUTSIDE, RANGE, UNLIKE
-from syncscope.rules.device_starved import DeviceStarved
+from syncscope.estimate.answers import OUTSIDE, RANGE, SUMS_UP, UNLIKE
+from syncscope.estimate.idle import WHY_AT_MOST
+from syncscope.estimate.prepare import NO_CALLS, NO_DEVICE, WHOLE
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
@@ -80,18 +80,48 @@ def test_a_bare_step_can_be_given() -> None:
     assert found.replay is not None and found.replay.host_scale == pytest.approx(1.0, abs=0.07)
 
 
-def test_a_bare_step_out_of_reach_leaves_no_saving_and_says_by_how_much() -> None:
-    found = one(estimated(waiting(), bare_ms=0.5), "SYN105")
+def test_a_bare_step_out_of_reach_leaves_wide_bounds_and_says_what_differs() -> None:
+    made = estimated(waiting(), bare_ms=1.1)
+    found, near = one(made, "SYN105"), one(estimated(waiting()), "SYN105")
+    assert found.saving_ms_per_step is None and found.likely_saving_ms_per_step is not None
+    assert found.saving_null_why is not None and "longer than the bare ones even without" in found.saving_null_why
+    assert made.replay is not None and made.replay.bounds_why == found.saving_null_why
+    assert _width(found) > 2 * _width(near)
+
+
+def _width(finding: Finding) -> float:
+    assert finding.saving_low_ms_per_step is not None and finding.saving_high_ms_per_step is not None
+    return finding.saving_high_ms_per_step - finding.saving_low_ms_per_step
+
+
+def test_a_bare_step_that_has_nothing_to_do_with_the_trace_leaves_no_saving() -> None:
+    made = estimated(waiting(), bare_ms=0.5)
+    found = one(made, "SYN105")
     assert found.saving_ms_per_step is found.saving_low_ms_per_step is found.saving_high_ms_per_step is None
-    assert found.saving_null_why is not None and "it misses the bare step by +" in found.saving_null_why
+    assert made.replay is not None and made.replay.null_why == found.saving_null_why
+    assert "longer than the bare ones" in str(found.saving_null_why)
 
 
-def test_a_trace_without_steps_calls_or_device_has_no_savings() -> None:
-    stepless = TraceBuilder().launch("gemm", call=(0, 5), runs=(10, 90)).op("aten::item", 5, 99)
-    stepless.copy("DtoH", call=(6, 3), runs=(101, 2), bytes=4).stream_sync(10, 96)
+def test_no_saving_is_more_than_the_bare_step() -> None:
+    for finding in estimated(waiting(), bare_ms=1.3).findings:
+        assert (finding.saving_high_ms_per_step or 0.0) <= 1.3
+
+
+def test_a_trace_without_steps_is_replayed_as_one() -> None:
+    builder = TraceBuilder()
+    for begin in (0, 1000, 2000):
+        builder.launch("gemm", call=(begin, 5), runs=(begin + 10, 390)).stream_sync(begin + 20, 400)
+    made = estimated(builder)
+    found = one(made, "SYN105")
+    assert made.replay is not None and WHOLE in made.replay.assumptions
+    assert found.per_step is None and found.saving_high_ms_per_step is not None
+    assert found.saving_high_ms_per_step > 0.5  # of all three waits
+
+
+def test_a_trace_without_calls_or_device_has_no_savings() -> None:
     deviceless = TraceBuilder().stream_sync(10, 96).steps(0, 200)
     callless = TraceBuilder().kernel("gemm", 10, 20).kernel("gemm", 180, 20).steps(0, 200)
-    for builder, why in ((stepless, NO_STEPS), (deviceless, NO_DEVICE), (callless, NO_CALLS)):
+    for builder, why in ((deviceless, NO_DEVICE), (callless, NO_CALLS)):
         found = estimated(builder)
         assert found.findings and {finding.saving_null_why for finding in found.findings} == {why}
         assert found.replay is not None and found.replay.null_why == why
@@ -104,8 +134,60 @@ def test_what_only_happens_outside_the_steps_has_no_saving() -> None:
     assert outside.saving_null_why == OUTSIDE
 
 
-def test_findings_that_no_change_stands_for_say_why() -> None:
-    assert one(estimated(waiting()), "OVL303").saving_null_why == DeviceStarved.question.why
+def test_idle_time_that_other_findings_are_about_is_summed_up_and_comes_last() -> None:
+    made = report(starving_read())
+    summary = one_of(made, "OVL303")
+    assert made.findings[-1] is summary and summary.sums_up
+    assert summary.saving_null_why == SUMS_UP and summary.saving_high_ms_per_step is None
+    (cause,) = summary.causes
+    assert (cause.cause, cause.covered_by) == ("wait", (one_of(made, "SYN102").fingerprint,))
+    assert cause.saving_high_ms_per_step is not None
+
+
+def starving_read() -> TraceBuilder:
+    """Four steps of 100 µs, 40 of them idle behind a read."""
+    builder = TraceBuilder().recording(*(100 * i for i in range(5)))
+    for start in range(0, 400, 100):
+        builder.launch("k", call=(start, 1), runs=(start + 1, 59))
+        builder.op("aten::item", start + 2, 96).copy("DtoH", call=(start + 3, 2), runs=(start + 60, 1))
+        builder.stream_sync(start + 6, 56).warning(start + 99.5, line(12, "loss.item()"))
+    return builder
+
+
+def test_the_loader_that_starves_the_device_is_priced_and_comes_first() -> None:
+    made = report(loading(bare=True))
+    first = made.findings[0]
+    assert (first.rule, first.site and first.site.line, first.sums_up) == ("OVL303", 8, False)
+    assert "DataLoader workers" in first.fix
+    loader, cause = first.saving_ms_per_step, first.causes[0]
+    assert loader == pytest.approx(0.6, abs=0.05)  # of a step of 1000 µs
+    assert (cause.cause, cause.saving_ms_per_step, cause.covered_by) == ("data loading", loader, ())
+    assert cause.site == first.site
+    assert loader is not None and made.saving_all_ms_per_step is not None and made.saving_all_ms_per_step >= loader
+
+
+def loading(bare: bool = False) -> TraceBuilder:
+    """Four steps of 1000 µs, of which loading the next batch takes 600 and the device runs for 300."""
+    builder = TraceBuilder().recording(*range(0, 5000, 1000), drained=4000, bare_us=[995] * 4 if bare else None)
+    for start in range(0, 4000, 1000):
+        builder.entry("DataLoader", start + 10, start + 610, line(8, "DataLoader(data)"))
+        builder.launch("k", call=(start + 620, 5), runs=(start + 630, 300))
+        builder.stream_sync(start + 640, 300).warning(start + 942, line(9, "loss.item()"))
+    return builder
+
+
+def test_host_work_that_seldom_goes_as_a_whole_is_priced_at_most() -> None:
+    found = one(estimated(trace([[Work(900), Launch(100), Wait()]] * 4, [1010] * 4)), "OVL303")
+    work = next(cause for cause in found.causes if cause.cause == "host work")
+    assert work.saving_ms_per_step is work.likely_saving_ms_per_step is None
+    assert work.saving_low_ms_per_step == 0 and work.saving_high_ms_per_step == pytest.approx(0.9, abs=0.1)
+    assert work.saving_null_why == WHY_AT_MOST
+
+
+def test_what_a_finding_saves_at_most_is_no_part_of_all_together() -> None:
+    made = report(trace([[Work(900), Launch(100), Wait()]] * 4, [1010] * 4))
+    assert one_of(made, "OVL303").saving_high_ms_per_step is not None
+    assert made.saving_all_ms_per_step is not None and made.saving_all_ms_per_step < 0.2
 
 
 def test_launches_that_differ_from_step_to_step_say_that_no_graph_can_be_made() -> None:
@@ -127,6 +209,19 @@ def test_a_wait_that_costs_next_to_nothing_is_no_error() -> None:
     assert found.stall_ms_per_step is not None and found.stall_ms_per_step > 9
     assert found.severity == "warning"
     assert one(estimated(waiting()), "SYN105").severity == "error"
+
+
+def test_without_a_bare_step_too_what_costs_next_to_nothing_is_no_error() -> None:
+    loop: list[Op] = [Work(20), Launch(5000), Launch(5000), Work(20), Wait()]
+    builder = trace([loop] * 4)
+    for mark in simulate([loop] * 4).marks[1:]:
+        builder.entry("torch.cuda.synchronize", mark - 9_000, mark + 1, line(7, "torch.cuda.synchronize()"))
+    found = one(estimated(builder), "SYN105")
+    assert found.severity == "warning" and found.saving_null_why == RANGE
+    assert found.saving_below_drift and found.saving_high_ms_per_step is not None
+    assert found.saving_high_ms_per_step > 0.01 * 10  # the doubt alone is 1 % of the step
+    dear = one(estimated(waiting(bare=False)), "SYN105")
+    assert dear.severity == "error" and not dear.saving_below_drift
 
 
 def test_nothing_is_replayed_where_nothing_was_found() -> None:

@@ -36,7 +36,8 @@ def alone(finding: Finding, **how: Any) -> str:
 def test_an_unexpected_wait_is_an_error_at_its_line() -> None:
     assert alone(scalar_read()) == (
         "::error file=train.py,line=42,title=SYN102 scalar-read::The host waits for everything queued before it. "
-        "(a step: 1 × · blocked 1.63 ms · worth 0.19 ms)%0AFix: Keep the value on the device and read it once an epoch."
+        "(a step: 1 × · blocked 1.63 ms · worth 0.19 ms (4 %25))"
+        "%0AFix: Keep the value on the device and read it once an epoch."
     )
 
 
@@ -86,7 +87,7 @@ def test_without_a_verdict_the_level_is_that_of_the_finding() -> None:
     assert [line.split(" ")[0] for line in said[:-1]] == ["::error", "::warning", "::notice", "::warning"]
     assert said[-1] == (
         "syncscope: 3 findings: 1 error, 1 warning, 1 note · 1 expected · 1 in the baseline · "
-        "all fixed together: worth 0.4 ms a step"
+        "all fixed together: worth 0.4 ms (8 %) a recorded step"
     )
 
 

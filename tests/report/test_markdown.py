@@ -30,7 +30,7 @@ def test_a_finding_is_a_row_with_its_line_weight_and_fix() -> None:
     page = html(render(report, Verdict(gate=("SYN102",), unexpected=report.findings[:1])))
     assert "<td>error<br><strong>SYN102</strong> scalar-read</td>" in page
     assert "<td><code>train.py:42</code><br><code>loss.item()</code><br>in <code>train_step</code></td>" in page
-    assert "<td>a step: 1 × · blocked 1.63 ms · worth 0.19 ms</td>" in page
+    assert "<td>a step: 1 × · blocked 1.63 ms · worth 0.19 ms (4 %)</td>" in page
     assert "<br><strong>Fix:</strong> Keep the value on the device and read it once an epoch.</td>" in page
     assert "CPY201" not in page
 

@@ -90,7 +90,12 @@ def test_cards_say_how_often_and_what_only_the_count_knows(show: Show) -> None:
         "every 10 steps (41 in 412)", "every step", "in evaluate: 3 a step", "once an epoch", "once, in step 0"
     ]  # fmt: skip
     first = page.locator("#finding-1")
-    assert first.locator(".cost").inner_text().split("\n") == ["0.163 ms", "blocked a step", "19 µs", "worth a step"]
+    assert first.locator(".cost").inner_text().split("\n") == [
+        "0.163 ms",
+        "blocked a step",
+        "19 µs",
+        "worth a step, under 1 %",
+    ]
     facts = " ".join(first.locator(".aside").inner_text().split())
     assert "Phase train In the run 41, in steps 0 to 410" in facts
     assert "Recorded 3 in 3 steps, 1 a step" in facts
@@ -102,7 +107,7 @@ def test_cards_say_how_often_and_what_only_the_count_knows(show: Show) -> None:
 def test_amounts_of_recorded_steps_are_called_that_beside_the_run(show: Show) -> None:
     one = rate(sample.findings()[0], 1.0, 412)
     page = show(page_of(report(findings=[one]))).page
-    said = ["1.63 ms", "blocked a recorded step", "0.19 ms", "worth a recorded step"]
+    said = ["1.63 ms", "blocked a recorded step", "0.19 ms", "worth a recorded step, 4 %"]
     assert page.locator(".finding .cost").inner_text().split("\n") == said
 
 

@@ -45,7 +45,7 @@ def hostile_report() -> Report:
 
 def test_a_finding_shows_rule_place_weight_op_and_fix() -> None:
     text = shown(sample.report())
-    assert "error SYN102 scalar-read · a step: 1 × · blocked 1.63 ms · worth 0.19 ms\n" in text
+    assert "error SYN102 scalar-read · a step: 1 × · blocked 1.63 ms · worth 0.19 ms (4 %)\n" in text
     assert "  train.py:42  loss.item()  in train_step\n" in text
     assert "  at <site-packages>/lib/metrics.py:88  in Meter.update\n" in text
     assert "  aten::item · 12 B in all\n" in text
@@ -64,7 +64,7 @@ def test_the_header_shows_device_steps_coverage_and_device_time() -> None:
 def test_the_end_counts_what_was_expected_and_names_what_is_stale_or_unseen() -> None:
     text = " ".join(shown(sample.report()).split())
     assert "3 findings: 1 error, 1 warning, 1 note · 1 expected · 1 in the baseline" in text
-    assert "all fixed together: worth 0.4 ms a step" in text
+    assert "all fixed together: worth 0.4 ms (8 %) a recorded step" in text
     assert 'pyproject.toml:41: SYN103 matches nothing; delete it (it says "mask in the data loader")' in text
     assert "not checked HAZ401: needs a recording with --hazards" in text
 
@@ -115,10 +115,10 @@ def test_without_steps_the_weight_is_that_of_the_whole_trace() -> None:
 
 
 def test_without_a_bare_step_the_worth_is_a_range() -> None:
-    text = shown(one(saving_ms_per_step=None, saving_low_ms_per_step=0.21, saving_high_ms_per_step=1.5))
-    assert "a step: 1 × · blocked 1.63 ms · worth 0.21 to 1.5 ms\n" in text
+    text = shown(one(saving_ms_per_step=None, saving_low_ms_per_step=0.21, saving_high_ms_per_step=1.5), width=120)
+    assert "a step: 1 × · blocked 1.63 ms · worth 0.21 to 1.5 ms (up to 29 %)\n" in text
     text = shown(one(saving_ms_per_step=None, saving_low_ms_per_step=0.0124, saving_high_ms_per_step=0.15), width=120)
-    assert "worth 12.4 µs to 0.15 ms\n" in text
+    assert "worth 12.4 µs to 0.15 ms (up to 3 %)\n" in text
 
 
 def replayed(**fields: Any) -> str:
@@ -128,7 +128,10 @@ def replayed(**fields: Any) -> str:
 
 def test_what_stands_behind_the_savings_is_told() -> None:
     text = replayed(misfit=-0.0012, host_scale=0.93, assumptions=("copies are fast",))
-    assert "savings: from a replay that meets the traced step within 0.1%, host work × 0.93 to meet the bare" in text
+    assert (
+        "savings: of a recorded step, from a replay that meets it within 0.1%, host work × 0.93 to meet the bare"
+        in text
+    )
     assert "assumed: copies are fast" in text
     assert "no bare step: only ranges" in replayed(misfit=0.0)
 

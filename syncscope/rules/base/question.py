@@ -21,6 +21,7 @@ class Intervention(Enum):
     KEEP_ON_DEVICE = "neither the copies nor the waits for them"
     OVERLAP_COLLECTIVES = "the collectives run beside the backward that makes their input, or beside what follows them"
     LAUNCH_ASYNCHRONOUSLY = "every launch returns at once"
+    FILL_IDLE = "none of the host's work that the device waits for, of the longest cause that no other finding is about"
     REPLAY_GRAPHS = "each stretch of launches that all steps repeat is launched as one CUDA graph"
 
 

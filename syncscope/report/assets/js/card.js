@@ -64,17 +64,17 @@ function cost(finding) {
   const step = recordedStep(finding);
   if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `blocked ${step}`];
   if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `exposed ${step}`];
+  if (finding.idle_ms_per_step !== null) return [finding.idle_ms_per_step, `idle ${step}`];
   return [finding.stall_ms, finding.stall_ms === null ? "blocked" : "blocked in all"];
 }
 
-function costs(finding, info) {
+function costs(finding, info, worth) {
   const [time, what] = cost(finding);
   const inRun = finding.run_stall_ms_per_step === null ? null : stepOfPhase(finding, info);
   const step = inRun || info.steps.profiled_ms;
   const overRun = finding.run_saving_ms_per_step !== null;
   const saving = overRun ? finding.run_saving_ms_per_step : finding.saving_ms_per_step;
-  const [low, high] = [finding.saving_low_ms_per_step, finding.saving_high_ms_per_step];
-  const range = saving === null && low !== null && high !== null ? between(low, high) : null;
+  const of = overRun ? "a step" : recordedStep(finding);
   const width = (value, whole) => `width: ${Math.min(100, (100 * value) / whole).toFixed(2)}%`;
   const meter =
     step && time !== null && what.endsWith(" step")
@@ -91,9 +91,9 @@ function costs(finding, info) {
     el("span", {}, el("b", {}, ms(time)), what),
     el(
       "span",
-      { class: saving === null && range === null ? "worth none" : "worth" },
-      el("b", {}, range || ms(saving)),
-      saving === null && range === null ? "worth" : `worth ${overRun ? "a step" : recordedStep(finding)}`,
+      { class: worth ? "worth" : "worth none" },
+      el("b", {}, worth ? worth.amount : ms(null)),
+      worth ? `worth ${of}${worth.share ? `, ${worth.share}` : ""}` : "worth",
     ),
     meter,
   );
@@ -130,6 +130,7 @@ function mainFacts(finding, data) {
     ["Exposed", finding.exposed_ms_per_step === null ? null : `${ms(finding.exposed_ms_per_step)} ${recordedStep(finding)}`],
     ["Worth", range],
     [range ? "Only a range" : "Worth unknown", finding.saving_null_why],
+    ["Idle time", data.page.causes[data.report.findings.indexOf(finding)]],
     [
       "Waits at",
       finding.at && (!finding.site || place(finding.at) !== place(finding.site))
@@ -266,7 +267,7 @@ function summary(finding, n, data) {
       site ? null : el("span", { class: "message" }, finding.message),
       often ? el("span", { class: "often" }, often) : null,
     ),
-    costs(finding, data.report.traces[finding.trace]),
+    costs(finding, data.report.traces[finding.trace], data.page.worths[n - 1]),
   );
 }
 

@@ -37,7 +37,9 @@ function drawLimits(data, current) {
       ? [`No savings: ${replay.null_why}.`]
       : [
           `Savings come from a replay that misses the traced step by ${(100 * Math.abs(replay.misfit)).toFixed(1)} %` +
-            (replay.host_scale === null
+            (replay.bounds_why
+              ? `; ${replay.bounds_why}.`
+              : replay.host_scale === null
               ? "; how much the profiler slows the host is unknown, so they are ranges."
               : `; the host's work, less the profiler's cost, is scaled by ${digits(replay.host_scale)} to match the step without the profiler.`),
           ...replay.assumptions.map((text) => `Assumed: ${text}.`),

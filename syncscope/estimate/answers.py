@@ -1,0 +1,116 @@
+"""From savings to findings: what each saves, or why that is not known, and its severity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import msgspec
+
+from syncscope.estimate.fit import Fit
+from syncscope.estimate.idle import AT_MOST, WHY_AT_MOST, WHY_NONE
+from syncscope.rules import BY_CODE
+from syncscope.rules.base.idle_causes import main_cause
+from syncscope.rules.base.question import NoQuestion
+from syncscope.schema.findings import Finding, Severity, Sketch
+
+LITTLE = 0.01
+"""A finding that saves a smaller share of the step is no error."""
+
+UNLIKE = (
+    "no stretch of the launches is known to be the same in every step, so no CUDA graph can be tried: it is worth at "
+    "most what launching takes while the device waits"
+)
+SUMS_UP = "it sums up what others cause: their savings are its own"
+OUTSIDE = "it happens only outside the recorded steps"
+IDLE_DEVICE = "it happens only before the device's first work or after its last, so the device waits for nothing there"
+UNKNOWN = "the recorded steps hold no calls that its fix would change"
+RANGE = "no bare step time is known (record it, or give --bare-ms): how far the profiler slows the host is a guess"
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Milliseconds a step."""
+
+    ms: float | None = None
+    """``None`` where only the bounds are known."""
+    low: float | None = None
+    high: float | None = None
+    likely: float | None = None
+    """What it is if the profiler slowed the host as it usually does."""
+    below_drift: bool = False
+    """Whether all doubts but ``DRIFT`` leave it below ``DRIFT`` of the step."""
+
+    def at_most(self, idle_ms: float | None = None) -> Saving:
+        """What is known of a saving of which this is the most there can be; no more than the idle time, where that is
+        known."""
+        high = self.high if self.high is None or idle_ms is None else min(self.high, idle_ms)
+        return replace(self, ms=None, low=0.0, high=high, likely=None)
+
+
+def deny_saving(finding: Finding, why: str | None = None) -> Finding:
+    """A finding of which there is nothing to replay. ``why`` is said where nothing of the trace was replayed."""
+    question, known = BY_CODE[finding.rule].question, why
+    if isinstance(question, NoQuestion):
+        why = question.why
+    elif finding.sums_up:
+        why = SUMS_UP
+    elif why is None and (main := main_cause(finding)) is not None:
+        why = WHY_NONE.get(main.cause, UNKNOWN)
+    elif why is None or not finding.count:
+        stepless = IDLE_DEVICE if finding.per_step is None else UNKNOWN
+        why = stepless if finding.count else OUTSIDE
+    causes = tuple(msgspec.structs.replace(cause, saving_null_why=known) for cause in finding.causes)
+    return msgspec.structs.replace(finding, causes=causes, saving_null_why=why)
+
+
+def lower_severity(severity: Severity, saving_ms: float | None, step_ms: float | None) -> Severity:
+    """The severity of a finding that likely saves so much of a step: an error that saves little is a warning."""
+    little = saving_ms is not None and step_ms is not None and saving_ms < LITTLE * step_ms
+    return "warning" if little and severity == "error" else severity
+
+
+def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, fit: Fit, step_ms: float) -> Finding:
+    """A finding with its saving. One that is ``at_most`` is the most there is; ``after`` is the step with it fixed, and
+    ``step_ms`` the length of the step as it is."""
+    why = _why_bounds(fit)
+    if at_most:
+        saving, why = saving.at_most(finding.idle_ms_per_step), WHY_AT_MOST if finding.causes else UNLIKE
+    little = saving.likely is not None and saving.likely < LITTLE * step_ms
+    return msgspec.structs.replace(
+        finding,
+        severity=lower_severity(finding.severity, saving.likely, step_ms),
+        saving_ms_per_step=saving.ms,
+        saving_low_ms_per_step=saving.low,
+        saving_high_ms_per_step=saving.high,
+        likely_saving_ms_per_step=saving.likely,
+        saving_below_drift=saving.below_drift,
+        saving_null_why=why,
+        after=None if little else after,
+    )
+
+
+def _why_bounds(fit: Fit) -> str | None:
+    """Why only bounds are known, ``None`` where a likely saving is."""
+    return fit.why or (RANGE if fit.ranged else None)
+
+
+def give_causes(finding: Finding, savings: Iterator[Saving | None], fit: Fit) -> Finding:
+    """A finding whose causes have their savings, the next of ``savings``; ``None`` for one that cannot be tried."""
+    causes = []
+    for cause, saving in zip(finding.causes, islice(savings, len(finding.causes)), strict=True):
+        at_most = saving is not None and cause.cause in AT_MOST
+        why = WHY_AT_MOST if at_most else _why_bounds(fit)
+        known = (saving.at_most() if at_most else saving) if saving else Saving()
+        causes.append(
+            msgspec.structs.replace(
+                cause,
+                saving_ms_per_step=known.ms,
+                saving_low_ms_per_step=known.low,
+                saving_high_ms_per_step=known.high,
+                likely_saving_ms_per_step=known.likely,
+                saving_null_why=why if saving else WHY_NONE.get(cause.cause, UNKNOWN),
+            )
+        )
+    return msgspec.structs.replace(finding, causes=tuple(causes)) if causes else finding

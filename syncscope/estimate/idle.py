@@ -1,0 +1,129 @@
+"""What the program would be like if the device never waited for one of the causes of its idle time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.study import Study
+from syncscope.timeline.intervals import Floats, Ints
+from syncscope.timeline.tables import CAUSES
+from syncscope.timeline.waits import is_wait
+
+OF_HOST = ("data loading", "allocation", "pageable copy", "launching", "host work")
+"""Causes that take up the part of a bubble between what a wait caused and the launch."""
+
+AT_MOST = frozenset({"launching", "host work"})
+"""Causes that seldom go as a whole, so that their saving is the most there is."""
+
+WHY_AT_MOST = "it is the most there is: that much if none of this time were left, and seldom can all of it go"
+
+WHY_NONE = {
+    "collective": "how long a collective takes depends on the other ranks: compare their traces",
+    "launch latency": "it is what the device takes to begin what was launched: only fewer launches make it less",
+    "queued on device": "the work was launched in time, and the device held it back: no change on the host helps",
+    "unknown": "the trace does not show what the host did: record its runtime calls too",
+}
+"""Why there is nothing to try, by cause."""
+
+
+def cause_question(study: Study, cause: str) -> Question:
+    """The edits that leave a cause of idle time out; none where there is nothing to try."""
+    ask = QUESTIONS.get(cause)
+    return {} if ask is None else ask(study)
+
+
+def load_ahead(study: Study) -> Question:
+    """Every batch is there when it is asked for."""
+    timeline, items = study.timeline, study.program.items
+    loads = timeline.loads.take(np.isin(timeline.loads.tid, timeline.calls.tid))
+    edits = _leave_out(study, loads.ts, loads.end, np.ones(len(loads)))
+    ready = {item: Edit(load=0.0) for item in np.flatnonzero(items.loading > 0).tolist()}
+    return {item: edit for item, edit in edits.items() if item not in ready} | ready
+
+
+def launch_in_time(study: Study) -> Question:
+    """The host takes no time for launches that the device waits for."""
+    return _shorten(study, "launching")
+
+
+def skip_host_work(study: Study) -> Question:
+    """The host does no work of its own that the device waits for."""
+    return _shorten(study, "host work")
+
+
+def empty_no_queue(study: Study) -> Question:
+    """The host does not wait where that emptied the queue; what is launched next waits on the device instead."""
+    waits, rows = study.timeline.waits, study.timeline.bubbles.emptied_by
+    waits = waits.take(np.unique(rows[rows >= 0]))
+    read = {item: Edit(free=True) for item in study.items(waits.call[waits.copy >= 0])}
+    return read | {item: Edit(free=True, joins=True) for item in study.items(waits.call[waits.copy < 0])}
+
+
+def allocate_ahead(study: Study) -> Question:
+    """No calls that get memory from the driver or give it back."""
+    waits = study.timeline.waits
+    return {item: Edit(own=0.0, free=True) for item in study.items(waits.call[~is_wait(waits.kind)])}
+
+
+def pin_copies(study: Study) -> Question:
+    """Copies from and to pageable memory are from and to pinned memory, and the host does not wait for them."""
+    copies = study.timeline.copies
+    return study.copy_freely(copies.take((copies.memory == "pageable") & (copies.launch >= 0)))
+
+
+QUESTIONS: dict[str, Callable[[Study], Question]] = {
+    "wait": empty_no_queue,
+    "data loading": load_ahead,
+    "allocation": allocate_ahead,
+    "pageable copy": pin_copies,
+    "launching": launch_in_time,
+    "host work": skip_host_work,
+}
+"""What leaves each cause out."""
+
+
+def _shorten(study: Study, cause: str) -> Question:
+    """Less host work in the bubbles that a cause explains in part, by that part."""
+    bubbles, items = study.timeline.bubbles, study.program.items
+    of_host = bubbles.by_cause[:, [CAUSES.index(name) for name in OF_HOST]].sum(axis=1)
+    due = bubbles.due_to(cause)
+    item = study.program.items_of(bubbles.launch)
+    edits: Question = {}
+    for chain in np.unique(items.chain[item[item >= 0]]).tolist():
+        mine = (item >= 0) & (items.chain[item] == chain) & (due > 0)
+        begin = bubbles.ts[mine] + bubbles.due_to("wait")[mine]
+        edits |= _leave_out(study, begin, begin + of_host[mine], due[mine] / of_host[mine], chain)
+    return edits
+
+
+def _leave_out(study: Study, begin: Ints, end: Ints, share: Floats, chain: int = 0) -> Question:
+    """Less host work of a chain within spans of time (ns since the trace's base), by a share of each."""
+    if not len(begin):
+        return {}
+    items = study.program.items
+    order = np.argsort(begin, kind="stable")
+    share, begin = share[order], np.maximum.accumulate(begin[order])
+    end = np.maximum(np.maximum.accumulate(end[order]), begin)
+    begin[1:] = np.maximum(begin[1:], end[:-1])  # spans that overlap count once
+    end = np.maximum(end, begin)
+    times = np.stack([begin, end], axis=1).ravel() - study.base
+    left_out = np.repeat(np.cumsum((end - begin) * share), 2)
+    left_out[::2] -= (end - begin) * share
+
+    def within(first: Floats, last: Floats) -> Floats:
+        return np.interp(last, times, left_out, left=0.0) - np.interp(first, times, left_out, left=0.0)
+
+    works = items.chain == chain
+    pre = _stays(items.pre, within(items.begin - items.pre, items.begin))
+    own = np.where(items.wait | items.blocks, 1.0, _stays(items.own, within(items.end - items.own, items.end)))
+    changed = np.flatnonzero(works & ((pre < 1) | (own < 1)))
+    return {item: Edit(pre=float(pre[item]), own=float(own[item])) for item in changed.tolist()}
+
+
+def _stays(work: Floats, cut: Floats) -> Floats:
+    """The share of some host work that stays, to a hundredth, so that many items are changed in the same way."""
+    left: Floats = np.clip(1 - cut / np.maximum(work, 1.0), 0.0, 1.0)
+    return np.round(left, 2)

@@ -1,0 +1,143 @@
+"""What several outputs say of savings: of a finding, of a cause of idle time, of all findings together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from syncscope.report.numbers import between, milliseconds, percent
+from syncscope.schema.findings import Finding, IdleCause
+from syncscope.schema.report import Report, TraceInfo
+
+UNTOLD = "less than can be told (under 1 %)"
+"""A saving that is a smaller share of the step than that by which the same program differs from one time it is measured
+to the next."""
+
+NOTHING = 5e-7
+"""Milliseconds that are shown as 0."""
+
+
+def describe_saving(finding: Finding, info: TraceInfo | None = None) -> list[str]:
+    """``worth 0.3 ms (2 %)`` of a recorded step, ``worth at most 3 ms``, or that it is less than can be told; nothing
+    where it is unknown. The share of the step is left out without the finding's trace."""
+    return [f"worth {amount}" for amount in _amounts(finding, info)]
+
+
+def describe_amount(finding: Finding, info: TraceInfo) -> str | None:
+    """``describe_saving`` without its verb; ``None`` where it is unknown."""
+    return next(iter(_amounts(finding, info)), None)
+
+
+class Worth(msgspec.Struct, frozen=True, kw_only=True):
+    """A saving in few words, for a card."""
+
+    amount: str
+    """``0.19 ms``, ``about 44 ms``, ``at most 3 ms``, ``under 1 %``, ``nothing``."""
+    share: str | None = None
+    """Its share of the step: ``4 %``."""
+
+
+def abbreviate_saving(finding: Finding, info: TraceInfo) -> Worth | None:
+    """What fixing a finding saves, over the run where that is known; ``None`` unknown."""
+    low, high, step_ms = finding.saving_low_ms_per_step, finding.saving_high_ms_per_step, find_step_ms(info)
+    if (of_run := finding.run_saving_ms_per_step) is not None:
+        return _worth("", of_run, find_step_of_run(finding, info))
+    if _is_nothing(high):
+        return Worth(amount="nothing")
+    if finding.saving_below_drift:
+        return Worth(amount="under 1 %")
+    if finding.saving_ms_per_step is not None:
+        return _worth("", finding.saving_ms_per_step, step_ms)
+    if low is None or high is None:
+        return None
+    if (likely := finding.likely_saving_ms_per_step) is not None and not _is_nothing(likely):
+        return _worth("about ", likely, step_ms)
+    return _worth("at most ", high, step_ms) if _is_nothing(low) else Worth(amount=between(low, high))
+
+
+def _worth(before: str, ms: float, step_ms: float | None) -> Worth:
+    return Worth(amount=f"{before}{milliseconds(ms)}", share=percent(ms, step_ms) if step_ms and ms else None)
+
+
+def find_step_of_run(finding: Finding, info: TraceInfo) -> float | None:
+    """The median step of a finding's phase over the run, in ms; ``None`` where it was not measured."""
+    phases = info.run.phases if info.run else ()
+    return next((one.step_ms.median for one in phases if one.name == finding.phase and one.step_ms), None)
+
+
+def describe_all(report: Report) -> list[str]:
+    """What all findings of the report's one trace are worth together."""
+    step_ms = find_step_ms(report.traces[0]) if len(report.traces) == 1 else None
+    ms, low, high = report.saving_all_ms_per_step, report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
+    return [f"worth {amount}" for amount in _format(ms, low, high, report.likely_saving_all_ms_per_step, step_ms)]
+
+
+def describe_causes(finding: Finding, report: Report) -> list[str]:
+    """What each cause of a finding about idle time is worth, in one sentence: ``data loading: worth about 44 ms (28 %);
+    wait: 3 ms, see SYN102 (train.py:21)``."""
+    said = [_describe_cause(cause, finding, report) for cause in finding.causes]
+    return ["; ".join(one for one in said if one)] if any(said) else []
+
+
+def find_step_ms(info: TraceInfo) -> float | None:
+    """The length of the step that savings are shares of: the bare one where it is known, else as it was replayed."""
+    if info.steps.bare_ms is not None:
+        return info.steps.bare_ms
+    before = info.replay.before if info.replay else None
+    return before.step_ms if before else info.steps.profiled_ms
+
+
+def _amounts(finding: Finding, info: TraceInfo | None) -> list[str]:
+    if finding.saving_below_drift and not _is_nothing(finding.saving_high_ms_per_step):
+        return [UNTOLD]
+    return _format(
+        finding.saving_ms_per_step, finding.saving_low_ms_per_step, finding.saving_high_ms_per_step,
+        finding.likely_saving_ms_per_step, find_step_ms(info) if info else None,
+    )  # fmt: skip
+
+
+def _format(
+    ms: float | None, low: float | None, high: float | None, likely: float | None, step_ms: float | None
+) -> list[str]:
+    if _is_nothing(high):
+        return ["nothing: the step gets no shorter"]
+    if ms is not None:
+        return [f"{milliseconds(ms)}{_of_step(ms, step_ms)}"]
+    if low is None or high is None:
+        return []
+    if likely is not None and not _is_nothing(likely):
+        return [f"about {milliseconds(likely)} ({_share(likely, step_ms)}{between(low, high)})"]
+    most = f"at most {milliseconds(high)}{_of_step(high, step_ms)}"
+    return [most if _is_nothing(low) else f"{between(low, high)}{_of_step(high, step_ms, 'up to ')}"]
+
+
+def _is_nothing(ms: float | None) -> bool:
+    return ms is not None and ms < NOTHING
+
+
+def _of_step(ms: float, step_ms: float | None, before: str = "") -> str:
+    return f" ({before}{percent(ms, step_ms)})" if step_ms else ""
+
+
+def _share(ms: float, step_ms: float | None) -> str:
+    return f"{percent(ms, step_ms)}; " if step_ms else ""
+
+
+def _describe_cause(cause: IdleCause, finding: Finding, report: Report) -> str | None:
+    """One cause; ``None`` where its saving is not known and no other finding is about it."""
+    if cause.covered_by:
+        names = _name_findings(cause.covered_by, finding, report.findings)
+        return f"{cause.cause}: {milliseconds(cause.ms_per_step)}, {names}"
+    step_ms = find_step_ms(report.traces[finding.trace])
+    amounts = _format(
+        cause.saving_ms_per_step, cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
+        cause.likely_saving_ms_per_step, step_ms,
+    )  # fmt: skip
+    return f"{cause.cause}: worth {amounts[0]}" if amounts else None
+
+
+def _name_findings(fingerprints: Sequence[str], finding: Finding, findings: Sequence[Finding]) -> str:
+    """``see SYN102, CPY201``: findings of the same trace."""
+    rules = [one.rule for one in findings if one.trace == finding.trace and one.fingerprint in fingerprints]
+    return f"see {', '.join(dict.fromkeys(rules))}" if rules else "which another finding is about"

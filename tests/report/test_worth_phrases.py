@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from syncscope.report.finding_phrases import describe_cost
+from syncscope.report.worth_phrases import UNTOLD, abbreviate_saving, describe_causes, describe_saving
+from syncscope.schema.findings import Finding, IdleCause
+from tests.report import sample
+
+READ = sample.findings()[0]
+INFO = sample.trace_info()
+UNKNOWN = {"saving_ms_per_step": None, "saving_low_ms_per_step": None, "saving_high_ms_per_step": None}
+
+
+def saved(**fields: Any) -> Finding:
+    return msgspec.structs.replace(READ, **{**UNKNOWN, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "says", "briefly"),
+    [
+        ({"saving_ms_per_step": 0.51, "saving_high_ms_per_step": 0.6}, "0.51 ms (10 %)", ("0.51 ms", "10 %")),
+        (
+            {"likely_saving_ms_per_step": 0.51, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.5},
+            "about 0.51 ms (10 %; 0 to 1.5 ms)",
+            ("about 0.51 ms", "10 %"),
+        ),
+        (
+            {"saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53},
+            "at most 1.53 ms (30 %)",
+            ("at most 1.53 ms", "30 %"),
+        ),
+        (
+            {"saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 0.0},
+            "nothing: the step gets no shorter",
+            ("nothing", None),
+        ),
+        (
+            {"saving_ms_per_step": 0.001, "saving_high_ms_per_step": 0.05, "saving_below_drift": True},
+            UNTOLD,
+            ("under 1 %", None),
+        ),
+    ],
+)
+def test_a_saving_is_told_as_far_as_it_is_known(
+    fields: dict[str, object], says: str, briefly: tuple[str, str | None]
+) -> None:
+    finding = saved(**fields)
+    assert describe_saving(finding, INFO) == [f"worth {says}"]
+    short = abbreviate_saving(finding, INFO)
+    assert short is not None and (short.amount, short.share) == briefly
+
+
+def test_an_unknown_saving_is_left_out() -> None:
+    assert describe_saving(saved(), INFO) == []
+    assert abbreviate_saving(saved(), INFO) is None
+
+
+def test_a_card_shows_the_saving_of_the_run_where_it_is_known() -> None:
+    short = abbreviate_saving(saved(saving_ms_per_step=0.51, run_saving_ms_per_step=0.05), INFO)
+    assert short is not None and short.amount == "50 µs"
+
+
+def test_idle_time_is_told_by_its_length_and_not_by_the_number_of_bubbles() -> None:
+    idle = saved(rule="OVL303", per_step=1290.0, stall_ms_per_step=None, idle_ms_per_step=2.5)
+    assert describe_cost(idle, [INFO]) == "a step: idle 2.5 ms"
+
+
+def test_each_cause_of_idle_time_has_its_worth_or_names_the_findings_about_it() -> None:
+    loading = IdleCause(cause="data loading", ms_per_step=2.0, saving_ms_per_step=1.53, saving_high_ms_per_step=1.6)
+    wait = IdleCause(cause="wait", ms_per_step=0.5, covered_by=(READ.fingerprint,))
+    gone = IdleCause(cause="launching", ms_per_step=0.4, covered_by=("not in the report",))
+    queued = IdleCause(cause="queued on device", ms_per_step=0.3)
+    idle = sample.finding("OVL303", "device-starved", None, None)
+    idle = msgspec.structs.replace(idle, causes=(loading, wait, gone, queued))
+    told = describe_causes(idle, sample.report(found=[READ, idle]))
+    assert told == [
+        "data loading: worth 1.53 ms (30 %); wait: 0.5 ms, see SYN102; "
+        "launching: 0.4 ms, which another finding is about"
+    ]
+    assert describe_causes(READ, sample.report()) == []

@@ -1,0 +1,48 @@
+"""The order of findings, which is the same in every output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from syncscope.schema.findings import Finding, gain, ordered
+from tests.report import sample
+
+
+def one(rule: str, **fields: Any) -> Finding:
+    return msgspec.structs.replace(sample.finding(rule, "name", 1, rule), **fields)
+
+
+READ = one("SYN102", severity="error", saving_ms_per_step=0.1)
+LOADER = one("OVL303", likely_saving_ms_per_step=40.0, saving_high_ms_per_step=50.0)
+LAUNCHES = one("LCH501", saving_low_ms_per_step=0.0, saving_high_ms_per_step=10.0)
+COUNTED = one("SYN100", site_source="count", stall_ms_per_step=90.0)
+RACE = one("HAZ401", severity="error")
+NOTE = one("SYN105", severity="note", saving_ms_per_step=70.0)
+SUMMARY = one("OVL303", sums_up=True, idle_ms_per_step=99.0)
+
+
+def test_races_come_first_then_what_gains_most_then_what_is_unknown_notes_and_summaries() -> None:
+    wanted = (RACE, LOADER, LAUNCHES, READ, COUNTED, NOTE, SUMMARY)
+    assert ordered(reversed(wanted)) == wanted
+
+
+def test_what_is_expected_comes_last_even_a_race() -> None:
+    known = msgspec.structs.replace(RACE, status="expected")
+    assert ordered([known, SUMMARY]) == (SUMMARY, known)
+
+
+def test_the_gain_is_that_of_the_run_where_its_frequency_is_known() -> None:
+    rare = one("SYN102", saving_ms_per_step=5.0, likely_saving_ms_per_step=5.0, run_saving_ms_per_step=0.01)
+    assert gain(rare) == 0.01
+    assert ordered([rare, READ]) == (READ, rare)
+
+
+def test_what_is_rare_over_the_run_gains_as_much_less_also_where_no_bare_step_is_known() -> None:
+    assert gain(one("SYN102", likely_saving_ms_per_step=5.0, per_step=1.0, run_per_step=0.1)) == 0.5
+    assert gain(one("SYN102", likely_saving_ms_per_step=5.0, per_step=None, run_per_step=0.1)) == 5.0
+
+
+def test_the_gain_of_what_is_known_at_most_is_half_of_it() -> None:
+    assert (gain(LAUNCHES), gain(LOADER), gain(COUNTED)) == (5.0, 40.0, None)
