@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,10 +35,11 @@ BaselineFile = Annotated[
     typer.Option(
         "--baseline",
         metavar="FILE",
-        help="File of findings that may stay: each passes unless it occurs more often. The first run writes the file.",
+        help="File of findings that may stay: each passes unless it occurs more often.",
         show_default=False,
     ),
 ]
+WriteBaseline = Annotated[bool, typer.Option("--write-baseline", help="Write the baseline, which must not be there.")]
 Update = Annotated[bool, typer.Option("--update", help="Remove fixed findings from the baseline. It never adds any.")]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 instead of 1.")]
 
@@ -54,6 +56,7 @@ def check(
     ignore: Ignore = None,
     config: Config = None,
     baseline: BaselineFile = None,
+    write_baseline: WriteBaseline = False,
     update: Update = False,
     exit_zero: ExitZero = False,
     allow_partial: AllowPartial = False,
@@ -70,14 +73,15 @@ def check(
     program can expect the findings on its line. --select replaces the gated rules, and --ignore removes some. Name all
     traces of a run at once: an expectation that matches nothing in them is stale, and a stale expectation fails.
 
-    A project with many waits starts with --baseline. The first run writes the findings to the file. Later runs fail on
-    findings that are new or occur more often.
+    A project with many waits starts with --baseline FILE --write-baseline, once: the findings go to the file. Runs with
+    --baseline FILE fail on findings that are new or occur more often.
 
     [bold]Examples[/bold]
 
       syncscope check trace.json.gz
       syncscope check run/ --select SYN101,SYN102 -o report.html
       syncscope check trace.json.gz --format github -o waits.sarif -o junit.xml
+      syncscope check trace.json.gz --baseline syncscope-baseline.json --write-baseline
       syncscope check trace.json.gz --baseline syncscope-baseline.json
       syncscope check trace.json.gz --baseline syncscope-baseline.json --update
 
@@ -96,7 +100,7 @@ def check(
     policy = _select_gate(load_policy(Path.cwd(), config), codes(select), codes(ignore))
     if allow_partial:
         policy = replace(policy, allow_partial=True)
-    saved = _read_baseline(baseline, update)
+    saved = _read_baseline(baseline, write_baseline, update)
     report, pictures, wanted = analyze_traces(
         traces,
         with_stdout(output, format),
@@ -125,16 +129,24 @@ def _select_gate(policy: Policy, select: list[str], ignore: list[str]) -> Policy
     return narrowed
 
 
-def _read_baseline(path: Path | None, update: bool) -> Baseline | None:
+def _read_baseline(path: Path | None, write: bool, update: bool) -> Baseline | None:
+    """The baseline to hold the report against, ``None`` where there is none or it is yet to be written."""
     from syncscope.policy import read_baseline
 
     if path is None:
-        if update:
-            raise CommandError("--update needs --baseline", USAGE)
+        if write or update:
+            raise CommandError(f"{'--write-baseline' if write else '--update'} needs --baseline", USAGE)
         return None
+    if write and update:
+        raise CommandError("--write-baseline and --update exclude each other", USAGE)
     if not path.parent.is_dir():
         raise CommandError(f"{path}: its folder does not exist", USAGE)
-    return read_baseline(path)
+    saved = read_baseline(path)
+    if saved is None and not write:
+        raise CommandError(f"{path}: there is no such baseline; --write-baseline writes it", USAGE)
+    if saved is not None and write:
+        raise CommandError(f"{path}: exists; --update removes what is fixed, and nothing adds to it", USAGE)
+    return saved
 
 
 def _with_baseline(
@@ -142,14 +154,28 @@ def _with_baseline(
 ) -> Verdict:
     """Write the baseline where it is new or to be updated, and add the result to the verdict. The file stays unchanged
     when something is worse or could not be checked."""
-    from syncscope.cli.output import write
     from syncscope.schema.verdict import Ratchet
 
     outcome: RatchetOutcome = "held"
+    removed: tuple[str, ...] = ()
     if saved is None or (update and compared.tightened != saved):
         outcome = "not written"
         if not verdict.unexpected and not verdict.not_checked and not verdict.unread:
+            _write_baseline(path, compared.tightened, saved)
             outcome = "written" if saved is None else "tightened"
-            write(path, [compared.tightened.to_json().encode()])
-    ratchet = Ratchet(path=str(path), outcome=outcome, covered=compared.covered, fixed=compared.fixed)
+            removed = compared.removed if saved is not None else ()
+    ratchet = Ratchet(path=str(path), outcome=outcome, covered=compared.covered, fixed=compared.fixed, removed=removed)
     return msgspec.structs.replace(verdict, baseline=ratchet)
+
+
+def _write_baseline(path: Path, tightened: Baseline, saved: Baseline | None) -> None:
+    """Put ``tightened`` in the place of ``saved``. Raises ``CommandError`` where another run has changed the file since
+    it was read, so that neither undoes what the other did."""
+    from syncscope.cli.output import write
+    from syncscope.policy import read_baseline
+
+    if path.exists() and not os.access(path, os.W_OK):
+        raise CommandError(f"{path}: may not be written", USAGE)
+    if read_baseline(path) != saved:
+        raise CommandError(f"{path}: was changed by another run meanwhile; run this one again", USAGE)
+    write(path, [tightened.to_json().encode()])

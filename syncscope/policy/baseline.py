@@ -7,6 +7,7 @@ for readers. The file names no line, machine or time, so moving code changes not
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from syncscope.schema.report import Report
 
 FORMAT = 1
 MOST_BYTES = 16 << 20
+MERGE_MARK = re.compile(rb"^(<{7}|={7}|>{7})", re.MULTILINE)
 
 
 class BaselineError(ValueError):
@@ -91,6 +93,8 @@ class BaselineCheck:
     """Number of entries that occur less often now, or not at all."""
     tightened: Baseline
     """The baseline without what is fixed."""
+    removed: tuple[str, ...] = ()
+    """What ``tightened`` lacks or counts less often, one phrase each."""
 
 
 def read_baseline(path: Path) -> Baseline | None:
@@ -111,6 +115,8 @@ def read_baseline(path: Path) -> Baseline | None:
             raise BaselineError(f"{path}: was written by a newer syncscope ({known})")
         return msgspec.json.decode(data, type=Baseline)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if MERGE_MARK.search(data):
+            raise BaselineError(f"{path}: has the marks of a merge that is not resolved") from None
         raise BaselineError(f"{path}: not a baseline: {error}") from None
 
 
@@ -136,11 +142,13 @@ def check_baseline(report: Report, policy: Policy, baseline: Baseline | None) ->
     expressions = {expression_key_of(finding) for finding in unexpected}
     fixed = [key for key in checked - unsure if _is_fixed(key, saved[key], now.get(key), expressions)]
     rest = {key: entry for key, entry in saved.items() if key not in checked or key in unsure}
+    tightened = Baseline(findings={**rest, **_entries(covered)})
     return BaselineCheck(
         report=_mark_findings(report, unexpected, exceeding),
         covered=len(count_by_fingerprint(covered)),
         fixed=len(fixed),
-        tightened=Baseline(findings={**rest, **_entries(covered)}),
+        tightened=tightened,
+        removed=tuple(_describe_removed(saved[key], tightened.findings.get(key)) for key in sorted(fixed)),
     )
 
 
@@ -187,6 +195,16 @@ def _is_fixed(key: str, entry: Entry, now: FingerprintCount | None, expressions:
 def _describe_increase(before: float, now: float, lines: int) -> str:
     counts = f"baseline {format_count(before)}, now {format_count(now)} a step"
     return counts if lines == 1 else f"{counts}: any of {lines} equal lines may be the new one"
+
+
+def _describe_removed(before: Entry, now: Entry | None) -> str:
+    """``SYN102 train.py loss.item() in train_step, 1 a step``."""
+    place = " ".join(part for part in (before.file, before.expression or before.op) if part)
+    where = f" in {before.function}" if before.function else ""
+    counts = [f"{format_count(before.per_step)} a step"]
+    if now is not None:
+        counts.append(f"now {format_count(now.per_step)}")
+    return f"{before.rule} {place}{where}, {', '.join(counts)}"
 
 
 def _entries(findings: Iterable[Finding]) -> dict[str, Entry]:

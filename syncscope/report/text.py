@@ -32,6 +32,7 @@ from syncscope.report.trace_phrases import (
 )
 from syncscope.report.verdict_phrases import (
     describe_baseline,
+    describe_removed,
     explain_how_to_allow,
     summarize_report,
     summarize_verdict,
@@ -84,6 +85,8 @@ def render_verdict(verdict: Verdict, report: Report, console: Console) -> None:
     _not_checked(verdict.not_checked, report.traces, console)
     if baseline := describe_baseline(verdict):
         _line(console, Text(terminal(baseline)), hang=INDENT)
+    for removed in describe_removed(verdict):
+        _line(console, Text(terminal(removed)), hang=INDENT)
     if verdict.unexpected:
         _line(console, Text(terminal(explain_how_to_allow(verdict)), style="dim"), hang=INDENT)
     style = "bold red" if verdict.exit_code else "bold green"

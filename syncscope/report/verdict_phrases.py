@@ -71,7 +71,7 @@ def describe_stale(entry: Stale) -> str:
 def explain_how_to_allow(verdict: Verdict) -> str:
     """What to write where a wait is intended, with the rule of the first finding as the example. Not escaped."""
     one = f"to let one pass: # syncscope: expect {verdict.unexpected[0].rule} -- reason, on its line"
-    return one if verdict.baseline else f"{one}; to begin with all of them: --baseline FILE"
+    return one if verdict.baseline else f"{one}; to begin with all of them: --baseline FILE --write-baseline"
 
 
 def describe_baseline(verdict: Verdict) -> str:
@@ -89,6 +89,11 @@ def describe_baseline(verdict: Verdict) -> str:
         else "",
     }[baseline.outcome]
     return outcome and f"baseline {baseline.path}{outcome}"
+
+
+def describe_removed(verdict: Verdict) -> list[str]:
+    """What was taken out of the baseline or lowered in it. Not escaped."""
+    return [f"no longer in the baseline: {entry}" for entry in verdict.baseline.removed] if verdict.baseline else []
 
 
 def group_by_reason(entries: Iterable[NotChecked]) -> dict[tuple[str, bool], list[str]]:

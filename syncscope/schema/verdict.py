@@ -42,6 +42,8 @@ class Ratchet(msgspec.Struct, frozen=True, kw_only=True):
     """Number of findings that it covers."""
     fixed: int
     """Number of its entries that occur less often now, or not at all."""
+    removed: tuple[str, ...] = ()
+    """What was taken out or lowered when it was tightened, one phrase each."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

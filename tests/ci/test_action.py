@@ -128,7 +128,8 @@ def test_a_baseline_must_be_there(check: Check, tmp_path: Path) -> None:
     assert (done.returncode, (tmp_path / "base.json").exists()) == (2, False)
     assert "baseline base.json is missing: write it once and commit it" in done.stdout
     subprocess.run(
-        [sys.executable, "-m", "syncscope", "check", "waiting trace.json.gz", "--baseline", "base.json"],
+        [sys.executable, "-m", "syncscope", "check", "waiting trace.json.gz", "--baseline", "base.json",
+         "--write-baseline"],
         cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert check(traces="waiting trace.json.gz", baseline="base.json").returncode == 0

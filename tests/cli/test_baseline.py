@@ -1,7 +1,9 @@
 """``syncscope check --baseline``: written once, tightened when asked, never loosened, never half."""
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,18 +12,19 @@ from tests.cli.conftest import Run
 
 FILE = "syncscope-baseline.json"
 NEW = ("train.py", 40, "evaluate", "accuracy.item()")
+WRITE = "--write-baseline"
 ARGUMENTS = ("check", "waiting.json.gz", "--baseline", FILE)
 
 
 @pytest.fixture
 def adopted(run: Run, folder: Path) -> bytes:
     """The baseline of the trace that waits."""
-    assert run(*ARGUMENTS).code == 0
+    assert run(*ARGUMENTS, WRITE).code == 0
     return (folder / FILE).read_bytes()
 
 
-def test_the_first_run_writes_the_baseline_and_says_so(run: Run, folder: Path) -> None:
-    done = run(*ARGUMENTS)
+def test_the_baseline_is_written_when_asked_and_the_check_says_so(run: Run, folder: Path) -> None:
+    done = run(*ARGUMENTS, WRITE)
     assert done.code == 0
     assert f"baseline {FILE} written: 1 finding may stay, what is new fails; commit it" in done.out
     (entry,) = json.loads((folder / FILE).read_text())["findings"].values()
@@ -68,6 +71,7 @@ def test_better_passes_and_is_tightened_only_with_update(run: Run, folder: Path,
     done = run("check", "clean.json", "--baseline", FILE, "--update")
     assert done.code == 0
     assert f"baseline {FILE} tightened: 1 entry fixed, 0 left" in done.out
+    assert "no longer in the baseline: SYN102 train.py loss.item() in train_step, 1 a step" in done.out
     assert json.loads((folder / FILE).read_text()) == {"format": 1, "findings": {}}
     assert run(*ARGUMENTS).code == 1
 
@@ -77,6 +81,53 @@ def test_with_nothing_to_tighten_the_file_is_not_written_again(run: Run, folder:
     (folder / FILE).write_bytes(spaced)
     assert run(*ARGUMENTS, "--update").code == 0
     assert (folder / FILE).read_bytes() == spaced
+
+
+def test_a_baseline_that_is_there_is_not_written_again(run: Run, folder: Path, adopted: bytes) -> None:
+    traces.waiting(frame=NEW).write(folder / "waiting.json.gz")
+    done = run(*ARGUMENTS, WRITE)
+    assert (done.code, done.err) == (
+        2,
+        f"error: {FILE}: exists; --update removes what is fixed, and nothing adds to it\n",
+    )
+    assert (folder / FILE).read_bytes() == adopted
+
+
+def test_a_merge_that_is_not_resolved_is_3_and_says_so(run: Run, folder: Path, adopted: bytes) -> None:
+    text = adopted.decode().splitlines(keepends=True)
+    conflict = ["<<<<<<< ours\n", *text[2:3], "=======\n", *text[2:3], ">>>>>>> theirs\n"]
+    (folder / FILE).write_text("".join([*text[:2], *conflict, *text[3:]]))
+    done = run(*ARGUMENTS)
+    assert done.code == 3
+    assert done.err == f"error: {FILE}: has the marks of a merge that is not resolved\n"
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everything")
+def test_a_file_that_may_not_be_written_is_2_and_stays(run: Run, folder: Path, adopted: bytes) -> None:
+    (folder / FILE).chmod(0o444)
+    done = run("check", "clean.json", "--baseline", FILE, "--update")
+    assert done.code == 2
+    assert (folder / FILE).read_bytes() == adopted
+
+
+def test_what_another_run_tightened_meanwhile_is_not_undone(
+    run: Run, folder: Path, adopted: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two checks at once: the other one writes between this one's reading and its writing."""
+    import syncscope.policy as policy
+
+    check = policy.check_baseline
+    other = b'{"format": 1, "findings": {}}'
+
+    def while_another_runs(*arguments: Any) -> Any:
+        (folder / FILE).write_bytes(other)
+        return check(*arguments)
+
+    monkeypatch.setattr(policy, "check_baseline", while_another_runs)
+    done = run("check", "clean.json", "--baseline", FILE, "--update")
+    assert done.code == 2
+    assert "was changed by another run meanwhile" in done.err
+    assert (folder / FILE).read_bytes() == other
 
 
 @pytest.mark.parametrize("data", ["", "{", '{"format": 99, "findings": {}}', '{"format": 1, "findings": 3}'])
@@ -90,7 +141,7 @@ def test_a_corrupt_or_newer_file_is_3_and_stays(data: str, run: Run, folder: Pat
 
 def test_nothing_is_written_where_a_gated_rule_could_not_be_checked(run: Run, folder: Path) -> None:
     traces.blind().write(folder / "blind.json")
-    done = run("check", "blind.json", "--baseline", FILE)
+    done = run("check", "blind.json", "--baseline", FILE, WRITE)
     assert done.code == 3
     assert "not written: not every gated rule could be checked" in done.out
     assert not (folder / FILE).exists()
@@ -107,8 +158,12 @@ def test_what_the_baseline_covers_has_its_status_in_every_output(run: Run, folde
     ("arguments", "said"),
     [
         (("--update",), "--update needs --baseline"),
+        ((WRITE,), "--write-baseline needs --baseline"),
+        (("--baseline", FILE, WRITE, "--update"), "exclude each other"),
+        (("--baseline", FILE), "there is no such baseline; --write-baseline writes it"),
+        (("--baseline", FILE, "--update"), "there is no such baseline"),
         (("--baseline", "missing/baseline.json"), "its folder does not exist"),
-        (("--baseline", FILE, "-o", FILE), "would overwrite its input"),
+        (("--baseline", FILE, WRITE, "-o", FILE), "would overwrite its input"),
     ],
 )
 def test_wrong_usage_is_2(arguments: tuple[str, ...], said: str, run: Run, folder: Path) -> None:

@@ -54,7 +54,6 @@ def test_a_comment_expects_its_own_line(tmp_path: Path) -> None:
         ("# noqa: E501  # syncscope: expect SYN102 -- see issue #12, logs", ["SYN102"], "see issue #12, logs"),
         ("# syncscope: expect SYN102 -- logs  # noqa: E501", ["SYN102"], "logs"),
         ("# syncscope: expect SYN102 -- logs -- twice", ["SYN102"], "logs -- twice"),
-        ("# syncscope: expected waits are elsewhere", [], ""),
         ("# syncscope finds this wait", [], ""),
         ("# expect SYN102 -- logs", [], ""),
     ],
@@ -158,3 +157,26 @@ def test_no_file_is_too_strange(tmp_path_factory: pytest.TempPathFactory, data: 
     folder = tmp_path_factory.mktemp("strange", numbered=True)
     (folder / "train.py").write_bytes(b"# syncscope: expect SYN102 -- logs\n" + data)
     assert len(find_comments(report(), [folder])) <= 1
+
+
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        ("# syncscope: ignore SYN102 -- fine", "# syncscope: ignore"),
+        ("# syncscope: expected SYN102 -- fine", "# syncscope: expected"),
+        ("# syncscope: Expect SYN102 -- fine", "# syncscope: Expect"),
+        ("# SyncScope: expect SYN102 -- fine", "# SyncScope: expect"),
+        ("# syncscope expect SYN102 -- fine", "# syncscope expect"),
+        ("# syncscope: SYN102 -- fine", "# syncscope: SYN102"),
+    ],
+)
+def test_a_comment_that_nobody_would_read_is_an_error(comment: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        judged(f"{READ}  {comment}\n", report(at(1)), tmp_path)
+    assert str(caught.value) == f"train.py:1: {said}: did you mean # syncscope: expect SYN102 -- why it is fine?"
+
+
+@pytest.mark.parametrize("comment", ["# syncscope records this loop", "# see syncscope's docs", "# import syncscope"])
+def test_a_comment_that_only_names_syncscope_is_none(comment: str, tmp_path: Path) -> None:
+    (finding,) = judged(f"{READ}  {comment}\n", report(at(1)), tmp_path).findings
+    assert finding.status == "unexpected"

@@ -257,9 +257,8 @@ def test_a_passed_gate_names_the_rules_it_held() -> None:
 def test_a_failed_gate_says_how_to_allow_a_wait_before_the_last_line() -> None:
     found = sample.findings()[:1]
     text = " ".join(verdict_text(Verdict(gate=("SYN102",), unexpected=found), found).split())
-    assert (
-        "# syncscope: expect SYN102 -- reason, on its line; to begin with all of them: --baseline FILE failed" in text
-    )
+    one = "# syncscope: expect SYN102 -- reason, on its line"
+    assert f"{one}; to begin with all of them: --baseline FILE --write-baseline failed" in text
     held = Ratchet(path="b.json", outcome="held", covered=2, fixed=0)
     assert "--baseline" not in verdict_text(Verdict(gate=("SYN102",), unexpected=found, baseline=held))
     assert "syncscope: expect" not in verdict_text(Verdict(gate=("SYN102",)))
