@@ -57,6 +57,9 @@ SPECTRAL = "|".join(
 )
 WRITE = "aten::index_put|aten::index_put_|aten::_index_put_impl_"
 
+SCALER_STEP = "torch.amp::GradScaler.step"
+"""What a read of a gradient scaler is called where only ops are known."""
+
 PYTORCH_CODE: Section = (
     Advice(
         "torch/amp/grad_scaler.py get_scale",
@@ -68,7 +71,7 @@ PYTORCH_CODE: Section = (
         """,
     ),
     Advice(
-        "torch/amp/grad_scaler.py",
+        f"torch/amp/grad_scaler.py|{SCALER_STEP}",
         "Use the optimiser's fused=True, which checks for inf on the device, or bfloat16 without a scaler.",
         before="""
         optimizer = AdamW(params)
@@ -285,12 +288,21 @@ READS: Section = (
 )
 """Ops that read a value."""
 
+MAKES_TENSOR = "tensor()|as_tensor()|asarray()|new_tensor()|aten::lift_fresh"
+
 NEW_TENSORS: Section = (
     Advice(
-        "tensor()|as_tensor()|asarray()|new_tensor()|aten::lift_fresh",
+        f"{MAKES_TENSOR} one-value",
         "Make it on the device (torch.full, torch.arange with device=), or once outside the loop.",
         before="scale = torch.tensor(0.5, device='cuda')",
         after="scale = torch.full((), 0.5, device='cuda')",
+    ),
+    Advice(
+        MAKES_TENSOR,
+        "Make it once outside the loop, or on the device where it follows a rule (torch.arange with device=); values "
+        "that change go through pinned memory: torch.tensor(values, pin_memory=True).to(device, non_blocking=True).",
+        before="lengths = torch.tensor(lengths, device='cuda')",
+        after="lengths = torch.tensor(lengths, pin_memory=True).to('cuda', non_blocking=True)",
     ),
 )
 """Tensors made on the host and copied to the device."""

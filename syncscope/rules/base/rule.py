@@ -107,10 +107,11 @@ class Rule(ABC):
         return entry.sentence
 
     def example(self, fix: str) -> Example | None:
-        """The change of code that goes with a finding's fix; else what the documentation calls bad and good."""
-        own = next((entry.example for entry in self.advice if entry.sentence == fix), None)
-        if own is not None:
-            return own
+        """The change of code that goes with a finding's fix. For a fix that is general, and has none of its own, that
+        is what the documentation calls bad and good; for one of a single cause that would be about another."""
+        entry = next((entry for entry in self.advice if entry.sentence == fix), None)
+        if entry is not None and (entry.example or entry.when):
+            return entry.example
         bad, good = _section(self.doc, "Bad:"), _section(self.doc, "Good:")
         return Example(bad, good) if bad and good else None
 
@@ -191,7 +192,7 @@ class RankRule(Rule):
     def names(self, group: Group) -> Iterator[str]:
         """What is known of a group, from the outside in: library files and functions below the user's line, the
         function called there (``tensor()``, or ``[]``), ops, what the wait waits for, direction and memory of the
-        copy, and ``many`` for many small copies."""
+        copy, ``one-value`` where each copies no more than one, and ``many`` for many small copies."""
         tables = group.timeline
         yield from name_place(group.place)
         yield from self.ops_for_advice(group)
@@ -201,6 +202,8 @@ class RankRule(Rule):
         if copy >= 0:
             yield str(tables.copies.direction[copy])
             yield str(tables.copies.memory[copy])
+            if group.copies_one_value:
+                yield "one-value"
         if group.many_small:
             yield "many"
 
