@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import permutations
+from math import inf
 
 from syncscope.ranks.clocks import Meeting, compare_clocks, compare_pairs, differences
 from syncscope.schema.ranks import BetweenRanks, RankBetween, WaitsFor
@@ -19,7 +21,9 @@ class LateRank:
     """A rank where it was the last to come to a collective. Times are sums over the steps that were compared, in ms."""
 
     held: float = 0.0
-    """How long the rank that waited longest in each collective waited with nothing to compute."""
+    """How long the rank that waited longest in each collective waited with nothing to compute, without ``before``."""
+    before: float = 0.0
+    """How long another waited in its first collective because this one began the first recorded step later."""
     idle: float = 0.0
     """How much longer its device was idle before those collectives than that of the rank that waited longest."""
     times: int = 0
@@ -38,7 +42,9 @@ class RankWaits:
 
     collectives: int = 0
     waits: Counter[int] = field(default_factory=Counter)
-    """How long it waited, in ns, for each of the others while that one was the last to come."""
+    """How long it waited, in ns, for each of the others while that one was the last to come, without ``before``."""
+    before: float = 0.0
+    """How long it waited in its first collective for a rank that began the first recorded step later, in ms."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +65,11 @@ def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
     # Profilers do not start at the same time, and the first ranks to record wait for the last in the first step.
     counted = set(steps[1:] if len(steps) > 2 else steps)
     meetings = [meeting for meeting in every if _step_of(meeting) in counted]
+    first = _first_ends(meetings) if counted and steps[0] in counted else {}
     late: defaultdict[int, LateRank] = defaultdict(LateRank)
     waits: defaultdict[int, RankWaits] = defaultdict(RankWaits)
     for meeting in meetings:
-        _add(meeting, ranks, late, waits)
+        _add(meeting, ranks, first, late, waits)
     between = _between(ranks, len(counted), meetings, every, late, waits) if meetings else None
     return Lateness(len(counted), dict(late), between)
 
@@ -71,16 +78,45 @@ def _step_of(meeting: Meeting) -> int:
     return next(iter(meeting.values())).step
 
 
+def _first_ends(meetings: list[Meeting]) -> dict[tuple[int, int], float]:
+    """When the first collective of a rank with another ends, in ms since the base of the rank's own file."""
+    ends: dict[tuple[int, int], float] = {}
+    for meeting in meetings:
+        for trace, other in permutations(meeting, 2):
+            ends[trace, other] = min(meeting[trace].end_ms, ends.get((trace, other), inf))
+    return ends
+
+
+def _later_begin(meeting: Meeting, last: int, other: int, ranks: dict[int, TraceInfo]) -> float:
+    """By how many ms ``last`` began the first recorded step later than ``other``, who ended the collective with it; 0
+    where that is unknown."""
+
+    def since_begin(trace: int) -> float | None:
+        meetings = ranks[trace].meetings
+        return None if meetings is None or meetings.begin_ms is None else meeting[trace].end_ms - meetings.begin_ms
+
+    own, others = since_begin(last), since_begin(other)
+    return 0.0 if own is None or others is None else max(others - own, 0.0)
+
+
 def _add(
     meeting: Meeting,
     ranks: dict[int, TraceInfo],
+    first: dict[tuple[int, int], float],
     late: defaultdict[int, LateRank],
     waits: defaultdict[int, RankWaits],
 ) -> None:
-    """Count one collective: all end it together, so the rank that ran it for the shortest time came last."""
+    """Count one collective: all end it together, so the rank that ran it for the shortest time came last. Until two
+    ranks have met for the first time, they may be apart for what was before the recorded steps."""
     last = min(meeting, key=lambda trace: meeting[trace].ms)
     own = meeting[last]
     waited = {trace: min(one.ms - own.ms, one.exposed_ms) for trace, one in meeting.items() if trace != last}
+    for trace, one in meeting.items():
+        if trace != last and one.end_ms - one.ms < first.get((trace, last), -inf):
+            before = min(_later_begin(meeting, last, trace, ranks), waited[trace])
+            waited[trace] -= before
+            late[last].before = max(late[last].before, before)
+            waits[trace].before = max(waits[trace].before, before)
     longest = max(waited, key=lambda trace: waited[trace])
     lost = _idle(own, ranks[last]) - _idle(meeting[longest], ranks[longest])
     rank = late[last]
@@ -118,6 +154,8 @@ def _between(
             last=held.times,
             waits_ms_per_step=round(mine.waits.total() / 1e6 / steps, 6),
             holds_ms_per_step=round(held.held / steps, 6),
+            waits_before_ms=round(mine.before, 6),
+            holds_before_ms=round(held.before, 6),
             waits_for=tuple(
                 WaitsFor(trace=other, rank=ranks[other].rank, ms_per_step=round(ns / 1e6 / steps, 6))
                 for other, ns in longest

@@ -8,6 +8,7 @@ import numpy as np
 
 from syncscope.advice import Advice
 from syncscope.rules.base.groups import Group
+from syncscope.rules.base.lateness import ALONE
 from syncscope.rules.base.occurrences import Occurrences, places_of
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
@@ -236,7 +237,7 @@ class CommNotOverlapped(RankRule):
         subject = "the program" if group.subject in COLLECTIVES else group.subject
         return (
             f"{subject} starts {what} {per}{moved}, with no compute beside them for {time}: "
-            f"{REASONS[group.longest('cause', BESIDE)]}; one rank alone does not show whether another rank comes late"
+            f"{REASONS[group.longest('cause', BESIDE)]}{ALONE}"
         )
 
     def names(self, group: Group) -> Iterator[str]:

@@ -21,6 +21,7 @@ from syncscope.timeline.tables import (
     Marks,
     Objects,
     Ops,
+    Steps,
     Waits,
     objects,
 )
@@ -136,7 +137,7 @@ def find_meetings(
     collectives: Collectives,
     bubbles: Bubbles,
     behind: Ints,
-    step_numbers: Ints,
+    steps: Steps,
     places: tuple[Place, ...],
     base_ns: int | None = None,
 ) -> Meetings | None:
@@ -145,11 +146,11 @@ def find_meetings(
 
     ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``.
     """
-    counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(step_numbers) else collectives.row >= 0
+    counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(steps) else collectives.row >= 0
     met = collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
     if not len(met):
         return None
-    number = np.append(step_numbers, 0)[met.step]
+    number = np.append(steps.number, 0)[met.step]
     what = objects(
         [f"{name} of group {group}" if group else name for name, group in zip(met.name, met.group, strict=True)]
     )
@@ -172,7 +173,8 @@ def find_meetings(
                 idle_ms=tuple(ns / 1e6 for ns in idle.values()), delays=tuple(idle),
             )
         )  # fmt: skip
-    return Meetings(collectives=tuple(kept), delays=tuple(delays), base_ns=base_ns)
+    begin = int(steps.ts.min()) / 1e6 if len(steps) else None
+    return Meetings(collectives=tuple(kept), delays=tuple(delays), base_ns=base_ns, begin_ms=begin)
 
 
 def _ms(lengths: Ints) -> float:

@@ -240,6 +240,10 @@ class RunRule(Rule):
     def can_compare(self, info: TraceInfo) -> bool:
         """Whether a trace holds what the rule compares. If not, ``why_unchecked`` has said why."""
 
+    def explain(self, findings: Sequence[Finding], between: BetweenRanks | None) -> list[Finding]:
+        """The other rules' ``findings``, saying what the comparison shows of them."""
+        return list(findings)
+
     @abstractmethod
     def leave_out(self, report: Report) -> Report:
         """The report without the parts that only explain this rule's findings."""
