@@ -12,7 +12,6 @@ from syncscope.rules.base.rule import RunFindings, RunRule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
-from syncscope.schema.ranks import BetweenRanks
 from syncscope.schema.report import NotChecked, Report, TraceInfo
 from syncscope.timeline import Place
 
@@ -104,8 +103,9 @@ class StragglingSync(RunRule):
             next((table for table, _ in between if table is not None), None),
         )
 
-    def explain(self, findings: Sequence[Finding], between: BetweenRanks | None) -> list[Finding]:
-        return tell_of_ranks(findings, CommNotOverlapped.code, between)
+    def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
+        apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
+        return tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart)
 
     def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:
         """What is between the ranks in one phase."""

@@ -155,6 +155,7 @@ def test_exposed_collectives_say_how_long_they_wait_for_late_ranks_once_several_
     assert exposed(alone).endswith("one rank alone does not show whether another rank comes late")
     assert exposed(together).endswith("this rank waits 0.5 ms a step for others that come late, mostly for rank 1")
     assert exposed(merge([together])) == exposed(together)
+    assert "do not have the same collectives" in exposed(joined(EARLY, rank(1, 500, 500, 500, group="7")))
 
 
 def test_several_ranks_can_hold_each_other_in_turn():

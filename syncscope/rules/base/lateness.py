@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import msgspec
 
@@ -11,31 +11,35 @@ from syncscope.schema.numbers import milliseconds
 from syncscope.schema.ranks import BetweenRanks, RankBetween
 
 ALONE = "; one rank alone does not show whether another rank comes late"
+APART = "; the ranks given do not have the same collectives, which does not show whether another rank comes late"
 TOGETHER = "; in all its collectives this rank waits "
 
 LEAST_MS = 0.05
 """Less than this many milliseconds a step count as none."""
 
 
-def tell_of_ranks(findings: Sequence[Finding], code: str, between: BetweenRanks | None) -> list[Finding]:
+def tell_of_ranks(
+    findings: Sequence[Finding], code: str, between: BetweenRanks | None, apart: Set[int]
+) -> list[Finding]:
     """The findings, where those of the rule ``code`` say how long their rank waits for others, if it was compared with
-    them. What an earlier comparison said is replaced."""
-    rows = {row.trace: row for row in between.ranks} if between is not None else {}
+    them, or that the traces ``apart`` could not be. What an earlier comparison said is replaced."""
+    clauses = {row.trace: _clause(row) for row in between.ranks} if between is not None else {}
+    clauses |= dict.fromkeys(apart, APART)
     return [
-        msgspec.structs.replace(finding, message=_message(finding.message, rows[finding.trace]))
-        if finding.rule == code and finding.trace in rows
+        msgspec.structs.replace(finding, message=_message(finding.message, clauses[finding.trace]))
+        if finding.rule == code and finding.trace in clauses
         else finding
         for finding in findings
     ]
 
 
-def _message(message: str, row: RankBetween) -> str:
-    for known in (ALONE, TOGETHER):
+def _message(message: str, clause: str) -> str:
+    for known in (ALONE, APART, TOGETHER):
         head, found, tail = message.rpartition(known)
         if found:
             # What follows the clause is in brackets.
             more = tail[tail.index(" (") :] if " (" in tail else ""
-            return f"{head}{_clause(row)}{more}"
+            return f"{head}{clause}{more}"
     return message
 
 

@@ -240,7 +240,7 @@ class RunRule(Rule):
     def can_compare(self, info: TraceInfo) -> bool:
         """Whether a trace holds what the rule compares. If not, ``why_unchecked`` has said why."""
 
-    def explain(self, findings: Sequence[Finding], between: BetweenRanks | None) -> list[Finding]:
+    def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
         """The other rules' ``findings``, saying what the comparison shows of them."""
         return list(findings)
 
