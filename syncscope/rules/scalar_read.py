@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from syncscope.advice import PYTORCH_CODE, READ, READS, SCALER_STEP, SHAPES
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import Occurrences, to_objects
@@ -57,7 +59,8 @@ class ScalarRead(WaitRule):
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         occurrences = super().occurrences(waits, timeline)
-        scaler = reads_scaler(waits, timeline.ops)
+        unseen = np.array([not place.chain for place in occurrences.place], dtype=bool)
+        scaler = reads_scaler(waits, timeline.ops) & unseen
         chains = zip(occurrences.ops, scaler.tolist(), strict=True)
         return replace(occurrences, ops=to_objects((SCALER_STEP, *ops) if of else ops for ops, of in chains))
 

@@ -10,7 +10,7 @@ import pytest
 from syncscope import advice
 from syncscope.advice import Advice
 from syncscope.analysis.analyze import analyze
-from syncscope.rules import RULES, Rule
+from syncscope.rules import BY_CODE, RULES, Rule
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.timeline.copy_overlap import REQUIREMENTS
 from tests.builders import FrameSpec, TraceBuilder
@@ -64,6 +64,37 @@ def test_its_example_is_python_and_is_the_one_of_its_sentence(rule: Rule, entry:
     assert found == entry.example
     assert not found.before.startswith(" ")
     assert ast.dump(ast.parse(found.before)) != ast.dump(ast.parse(found.after))
+
+
+@pytest.mark.parametrize(
+    ("rule", "expression", "after"),
+    [
+        ("SYN103", "torch.repeat_interleave(row, counts)", "torch.repeat_interleave(row, counts, output_size=total)"),
+        ("SYN102", "one_hot(classes[0], )", "one_hot(classes[0], num_classes=n)"),
+        ("SYN101", "pinned.to(device)", "pinned.to(device, non_blocking=True)"),
+        ("SYN101", "pinned.to(device, non_blocking=False)", "x = pinned.to('cuda', non_blocking=True)"),
+        ("SYN101", "(pinned.to(device))", "x = pinned.to('cuda', non_blocking=True)"),
+        ("SYN101", "stage(pinned)", "x = pinned.to('cuda', non_blocking=True)"),
+        ("SYN101", None, "x = pinned.to('cuda', non_blocking=True)"),
+    ],
+)
+def test_where_an_argument_is_all_the_change_is_shown_in_the_readers_own_call(
+    rule: str, expression: str | None, after: str
+):
+    words = {"SYN103": "aten::repeat_interleave", "SYN102": "aten::one_hot", "SYN101": "pinned"}[rule]
+    example = BY_CODE[rule].example(BY_CODE[rule].advise(words), expression)
+    assert example is not None
+    assert example.after == after
+    assert (example.before == expression) == (expression is not None and not after.startswith("x ="))
+
+
+def test_a_fix_that_names_an_op_has_the_example_of_its_sentence():
+    builder = chain("fbgemm::permute_sparse_features", copy=None)
+    (found,) = findings(builder, "SYN109")
+    assert "fbgemm" in found.fix
+    example = BY_CODE["SYN109"].example(found.fix)
+    assert example is not None
+    assert "nms" not in example.before + example.after
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)

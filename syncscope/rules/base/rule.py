@@ -14,7 +14,7 @@ from syncscope.advice import Advice, Example, choose
 from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
 from syncscope.rules.base.occurrences import Occurrences
 from syncscope.rules.base.question import Intervention, NoQuestion
-from syncscope.schema.expressions import called_name
+from syncscope.schema.expressions import add_argument, called_name
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.schema.ranks import BetweenRanks
 from syncscope.schema.report import NotChecked, Report, TraceInfo
@@ -106,12 +106,15 @@ class Rule(ABC):
             raise LookupError(f"{self.code} has no advice for {', '.join(names)}")
         return entry.sentence
 
-    def example(self, fix: str) -> Example | None:
-        """The change of code that goes with a finding's fix. For a fix that is general, and has none of its own, that
-        is what the documentation calls bad and good; for one of a single cause that would be about another."""
-        entry = next((entry for entry in self.advice if entry.sentence == fix), None)
+    def example(self, fix: str, expression: str | None = None) -> Example | None:
+        """The change of code that goes with a finding's fix, in the finding's ``expression`` where that is enough.
+
+        For a fix that is general, and has no example of its own, it is what the documentation calls bad and good; for
+        one of a single cause that would be about another.
+        """
+        entry = next((entry for entry in self.advice if entry.gave(fix)), None)
         if entry is not None and (entry.example or entry.when):
-            return entry.example
+            return _example_in(expression, entry)
         bad, good = _section(self.doc, "Bad:"), _section(self.doc, "Good:")
         return Example(bad, good) if bad and good else None
 
@@ -247,6 +250,14 @@ class RunRule(Rule):
     @abstractmethod
     def leave_out(self, report: Report) -> Report:
         """The report without the parts that only explain this rule's findings."""
+
+
+def _example_in(expression: str | None, entry: Advice) -> Example | None:
+    """The example of the advice, in the reader's expression where that is a call to which it adds an argument."""
+    if expression and entry.argument and f"{called_name(expression)}(" in entry.after:
+        after = add_argument(expression, entry.argument)
+        return Example(expression, after) if after else entry.example
+    return entry.example
 
 
 def _known(rows: Ints) -> frozenset[int]:
