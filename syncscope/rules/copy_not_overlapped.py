@@ -138,14 +138,56 @@ class CopyNotOverlapped(RankRule):
             following.record_stream(torch.cuda.current_stream())
             """,
         ),
-        Advice(ENGINE, "Copy in one direction from one stream at a time, or gather the copies into one."),
-        Advice(WAIT, "Launch the compute before the host waits, or leave the wait to the device (stream.wait_event)."),
+        Advice(
+            ENGINE,
+            "Copy in one direction from one stream at a time, or gather the copies into one.",
+            before="""
+            for part, stream in zip(parts, streams):
+                with torch.cuda.stream(stream):
+                    on_device.append(part.to('cuda', non_blocking=True))
+            """,
+            after="""
+            with torch.cuda.stream(copy_stream):
+                on_device = pinned.to('cuda', non_blocking=True).unbind()   # the parts, stacked
+            """,
+        ),
+        Advice(
+            WAIT,
+            "Launch the compute before the host waits, or leave the wait to the device (stream.wait_event).",
+            before="following = pinned.to('cuda', non_blocking=True)\nprint(loss.item())\ny = model(x)",
+            after="following = pinned.to('cuda', non_blocking=True)\ny = model(x)\nprint(loss.item())",
+        ),
         Advice(
             f"{NOTHING} DtoH",
             "Give it work to hide behind: launch the next batch's work before the host reads the values.",
+            before="""
+            kept = y.to('cpu', non_blocking=True)
+            ready.record()
+            ready.synchronize()
+            y = model(following)
+            """,
+            after="""
+            kept = y.to('cpu', non_blocking=True)
+            ready.record()
+            y = model(following)        # meanwhile
+            ready.synchronize()
+            """,
         ),
         Advice(
-            NOTHING, "Start the copy earlier, while the previous step still computes, or give it work to hide behind."
+            NOTHING,
+            "Start the copy earlier, while the previous step still computes, or give it work to hide behind.",
+            before="""
+            with torch.cuda.stream(copy_stream):
+                x = pinned.to('cuda', non_blocking=True)
+            torch.cuda.current_stream().wait_stream(copy_stream)
+            y = model(x)
+            """,
+            after="""
+            with torch.cuda.stream(copy_stream):
+                following = pinned.to('cuda', non_blocking=True)
+            y = model(x)                # the batch before, meanwhile
+            torch.cuda.current_stream().wait_stream(copy_stream)
+            """,
         ),
     )
 

@@ -70,9 +70,9 @@ class ScalarRead(WaitRule):
     def message(self, group: Group) -> str:
         if not group.ops and group.place.source != "hook":
             return (
-                f"{group.subject} waits for a copy of {group.total('bytes') or 0:,} bytes to pinned memory, as .item() "
+                f"{group.subject} waits for a copy of {group.rows.bytes.max()} bytes to pinned memory, as .item() "
                 "makes to read one value, and so for all work queued before it; the trace has no ops of this thread"
             )
         outer = ops_of(group.ops)[:1]
-        inside = f" inside {outer[0]}" if outer and not reads_scalar(outer) else ""
+        inside = f" inside {outer[0]}" if outer and outer[0] != group.subject and not reads_scalar(outer) else ""
         return f"{group.subject} reads one value from the device{inside} and waits for all work queued before it"

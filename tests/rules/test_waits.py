@@ -70,6 +70,7 @@ class TestScalarRead:
         builder.op("aten::_fused_adam_", 400, 20)
         waiting(builder, 500, "aten::item", "aten::_local_scalar_dense")
         found = {one.count * (1 if "GradScaler" in one.message else -1): one.fix for one in findings(builder, "SYN102")}
+        assert not any("inside torch.amp" in one.message for one in findings(builder, "SYN102"))
         assert "fused=True" in found[2]
         assert "loss.detach()" in found[-2]
 
