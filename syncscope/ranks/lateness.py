@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import permutations
 from math import inf
 
 from syncscope.ranks.clocks import Meeting, compare_clocks, compare_pairs, differences
@@ -65,11 +64,11 @@ def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
     # Profilers do not start at the same time, and the first ranks to record wait for the last in the first step.
     counted = set(steps[1:] if len(steps) > 2 else steps)
     meetings = [meeting for meeting in every if _step_of(meeting) in counted]
-    first = _first_ends(meetings) if counted and steps[0] in counted else {}
     late: defaultdict[int, LateRank] = defaultdict(LateRank)
     waits: defaultdict[int, RankWaits] = defaultdict(RankWaits)
-    for meeting in meetings:
-        _add(meeting, ranks, first, late, waits)
+    whole = len(meetings) == len(every)
+    for meeting, first in zip(meetings, _first_ends(meetings), strict=True):
+        _add(meeting, ranks, first if whole else {}, late, waits)
     between = _between(ranks, len(counted), meetings, every, late, waits) if meetings else None
     return Lateness(len(counted), dict(late), between)
 
@@ -78,41 +77,45 @@ def _step_of(meeting: Meeting) -> int:
     return next(iter(meeting.values())).step
 
 
-def _first_ends(meetings: list[Meeting]) -> dict[tuple[int, int], float]:
-    """When the first collective of a rank with another ends, in ms since the base of the rank's own file."""
-    ends: dict[tuple[int, int], float] = {}
+def _first_ends(meetings: list[Meeting]) -> Iterator[dict[int, float]]:
+    """For each collective, when the first of the same ranks ends on each of them, in ms since the base of the rank's
+    own file."""
+    ends: dict[tuple[int, ...], dict[int, float]] = {}
     for meeting in meetings:
-        for trace, other in permutations(meeting, 2):
-            ends[trace, other] = min(meeting[trace].end_ms, ends.get((trace, other), inf))
-    return ends
+        first = ends.setdefault(tuple(meeting), {})
+        for trace, one in meeting.items():
+            first[trace] = min(one.end_ms, first.get(trace, inf))
+    return (ends[tuple(meeting)] for meeting in meetings)
 
 
 def _later_begin(meeting: Meeting, last: int, other: int, ranks: dict[int, TraceInfo]) -> float:
     """By how many ms ``last`` began the first recorded step later than ``other``, who ended the collective with it; 0
     where that is unknown."""
+    begin, others = _begin(ranks[last]), _begin(ranks[other])
+    if begin is None or others is None:
+        return 0.0
+    return max((meeting[other].end_ms - others) - (meeting[last].end_ms - begin), 0.0)
 
-    def since_begin(trace: int) -> float | None:
-        meetings = ranks[trace].meetings
-        return None if meetings is None or meetings.begin_ms is None else meeting[trace].end_ms - meetings.begin_ms
 
-    own, others = since_begin(last), since_begin(other)
-    return 0.0 if own is None or others is None else max(others - own, 0.0)
+def _begin(info: TraceInfo) -> float | None:
+    """When the first recorded step of a rank begins, in ms since the base of its file; ``None`` where unknown."""
+    return None if info.meetings is None else info.meetings.begin_ms
 
 
 def _add(
     meeting: Meeting,
     ranks: dict[int, TraceInfo],
-    first: dict[tuple[int, int], float],
+    first: dict[int, float],
     late: defaultdict[int, LateRank],
     waits: defaultdict[int, RankWaits],
 ) -> None:
-    """Count one collective: all end it together, so the rank that ran it for the shortest time came last. Until two
-    ranks have met for the first time, they may be apart for what was before the recorded steps."""
+    """Count one collective: all end it together, so the rank that ran it for the shortest time came last. Until the
+    ``first`` of the same ranks has ended, they may be apart for what was before the recorded steps."""
     last = min(meeting, key=lambda trace: meeting[trace].ms)
     own = meeting[last]
     waited = {trace: min(one.ms - own.ms, one.exposed_ms) for trace, one in meeting.items() if trace != last}
     for trace, one in meeting.items():
-        if trace != last and one.end_ms - one.ms < first.get((trace, last), -inf):
+        if trace != last and one.end_ms - one.ms < first.get(trace, -inf):
             before = min(_later_begin(meeting, last, trace, ranks), waited[trace])
             waited[trace] -= before
             late[last].before = max(late[last].before, before)
@@ -141,11 +144,13 @@ def _between(
     waits: dict[int, RankWaits],
 ) -> BetweenRanks:
     """What the report says of the ranks together. Clocks are compared in ``every`` collective, of all steps."""
+    whole = len(meetings) == len(every)
     reference = min(waits, key=lambda trace: (ranks[trace].rank or 0, trace))
     clocks = compare_clocks(every, ranks, reference)
 
     def row(trace: int) -> RankBetween:
         mine, clock, held = waits[trace], clocks.get(trace), late.get(trace, LateRank())
+        told = whole and _begin(ranks[trace]) is not None
         longest = sorted(mine.waits.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WAITED_FOR]
         return RankBetween(
             trace=trace,
@@ -154,8 +159,8 @@ def _between(
             last=held.times,
             waits_ms_per_step=round(mine.waits.total() / 1e6 / steps, 6),
             holds_ms_per_step=round(held.held / steps, 6),
-            waits_before_ms=round(mine.before, 6),
-            holds_before_ms=round(held.before, 6),
+            waits_before_ms=round(mine.before, 6) if told else None,
+            holds_before_ms=round(held.before, 6) if told else None,
             waits_for=tuple(
                 WaitsFor(trace=other, rank=ranks[other].rank, ms_per_step=round(ns / 1e6 / steps, 6))
                 for other, ns in longest

@@ -86,6 +86,7 @@ def test_the_report_says_who_waits_for_whom():
     assert (waits.last, waits.waits_ms_per_step, waits.holds_ms_per_step) == (0, pytest.approx(0.5), 0)
     assert (holds.last, holds.waits_ms_per_step, holds.holds_ms_per_step) == (2, 0, pytest.approx(0.5))
     assert holds.waits_for == ()
+    assert (waits.waits_before_ms, holds.holds_before_ms) == (None, None)  # the first step is not compared
     assert (holds.clock_offset_ms, holds.clock_spread_ms) == (pytest.approx(31.415), pytest.approx(0))
 
 

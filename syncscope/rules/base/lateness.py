@@ -51,6 +51,6 @@ def _clause(row: RankBetween) -> str:
         most = row.waits_for[0].rank if row.waits_for else None
         whom = "" if most is None else f", mostly for rank {most}"
         waits += f"{milliseconds(row.waits_ms_per_step)} a step for others that come late{whom}"
-    if row.waits_before_ms >= LEAST_MS:
+    if row.waits_before_ms is not None and row.waits_before_ms >= LEAST_MS:
         waits += f", and {milliseconds(row.waits_before_ms)} once for one that began the first recorded step later"
     return waits
