@@ -56,7 +56,7 @@ ROWS = (
     # Five buckets of 20 MB on average, all behind the backward.
     Row(f"{HTA}nccl_parser", "OVL302", "allreduce", 15, "warning", "Reduce sooner and in smaller pieces", "Join"),
     # The all-reduces of tensor parallelism, by kernels of symmetric memory.
-    Row("TraceLens__b200__", "OVL302", "allreduce", 73, "warning", "split the model over fewer", "DistributedData"),
+    Row("TraceLens__b200__", "OVL302", "allreduce", 73, "warning", "split the model over fewer", "one-shot"),
     # Events that had happened: 3.3 µs each of 24, and 2.2 µs.
     Row(f"{HTA}nccl_parser", "SYN105", "it had happened", 24, "note", "Wait for the event just before"),
     Row("TraceLens__vllm", "SYN105", "it had happened", 1, "note", "Wait for", at="synchronize_input_prep"),

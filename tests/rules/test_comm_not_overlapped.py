@@ -124,6 +124,7 @@ ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_Se
         (started(ALL_TO_ALL), "async_op=True as soon"),
         (started("ncclDevKernel_Broadcast_RING_LL(x)", "DistributedDataParallel.forward"), "broadcast_buffers=False"),
         (started(ALL_REDUCE, op="vllm::all_reduce", times=10), "split the model over fewer ranks"),
+        (started(ALL_REDUCE, op="symm_mem::multimem_all_reduce_", times=10), "a fast one already"),
         (started(ALL_REDUCE, times=10), "Join them"),
         (started(ALL_REDUCE, times=5, runs=120), "async_op=True as soon"),
     ],
