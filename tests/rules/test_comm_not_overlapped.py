@@ -117,6 +117,7 @@ ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_Se
         (started(ALL_GATHER, "Optimizer.step#Shampoo.step"), "optimiser shares out"),
         (started(ALL_GATHER, "Optimizer.zero_grad#SGD.zero_grad"), "Fetch ahead: start the next layer's"),
         (started(ALL_GATHER, "FullyShardedDataParallel.forward"), "FSDP's forward_prefetch"),
+        (started(ALL_GATHER, "FSDP::all_gather (layers.0)"), "FSDP's forward_prefetch"),
         (started("ncclDevKernel_ReduceScatter_Sum_f32(x)", "FullyShardedDataParallel._post_backward_hook"), "smaller"),
         (started(ALL_TO_ALL, "## forward ##", "nccl:all_to_all"), "shared experts"),
         (started(ALL_TO_ALL, "## sparse_data_dist ##", "nccl:all_to_all"), "embeddings' all-to-all"),

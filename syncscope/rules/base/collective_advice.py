@@ -12,7 +12,7 @@ from syncscope.rules.base.groups import Group
 
 CONTEXTS = {
     "optimiser": r"^Optimizer\.step#|\boptimi[sz]er\b(?!\.zero)|shampoo|torch/optim/",
-    "fsdp": r"fsdp|FullySharded|fully_shard",
+    "fsdp": r"(?i:fsdp)|FullySharded|fully_shard",
     "embeddings": r"KJT|All2All_Pooled|sparse_data_dist|all2all_|alltoall_(?:fwd|bwd)_|torchrec|embedding",
     "tensor-parallel": r"^(?:vllm|sgl_kernel|symm_mem|_C_custom_ar)::|vllm/distributed|sglang/srt|tensor_parallel"
     r"|torch/distributed/tensor/",
