@@ -32,11 +32,18 @@ class Advice:
     before: str = ""
     """Code that waits; ``""`` where the rule's own Bad and Good say it."""
     after: str = ""
+    argument: str = ""
+    """What the change adds to a call, where that is all of it: then the reader's own call can show it."""
 
     @property
     def example(self) -> Example | None:
         """The change of code, ``None`` without one."""
         return Example(inspect.cleandoc(self.before), inspect.cleandoc(self.after)) if self.before else None
+
+    def gave(self, sentence: str) -> bool:
+        """Whether a finding's fix is this entry's sentence, of whatever op."""
+        head, op, tail = self.sentence.partition("{op}")
+        return sentence.startswith(head) and sentence.endswith(tail) if op else sentence == head
 
     def fits(self, names: Sequence[str]) -> bool:
         """Whether every word occurs among ``names``, each after the one before it."""
@@ -57,6 +64,9 @@ SPECTRAL = "|".join(
 )
 WRITE = "aten::index_put|aten::index_put_|aten::_index_put_impl_"
 
+SCALER_STEP = "torch.amp::GradScaler.step"
+"""What a read of a gradient scaler is called where only ops are known."""
+
 PYTORCH_CODE: Section = (
     Advice(
         "torch/amp/grad_scaler.py get_scale",
@@ -68,7 +78,7 @@ PYTORCH_CODE: Section = (
         """,
     ),
     Advice(
-        "torch/amp/grad_scaler.py",
+        f"torch/amp/grad_scaler.py|{SCALER_STEP}",
         "Use the optimiser's fused=True, which checks for inf on the device, or bfloat16 without a scaler.",
         before="""
         optimizer = AdamW(params)
@@ -93,8 +103,9 @@ PYTORCH_CODE: Section = (
         "torch/distributions/distribution.py",
         "Pass validate_args=False (or, once the model works, "
         "torch.distributions.Distribution.set_default_validate_args(False)): every check reads its answer back.",
-        before="Normal(mean, std).rsample()",
-        after="Normal(mean, std, validate_args=False).rsample()",
+        before="Normal(mean, std)",
+        after="Normal(mean, std, validate_args=False)",
+        argument="validate_args=False",
     ),
     Advice(
         "torch/optim/optimizer.py _get_value",
@@ -115,6 +126,7 @@ SHAPES: Section = (
         "Pass output_size=, the sum of the repeats, from the host.",
         before="torch.repeat_interleave(x, repeats)",
         after="torch.repeat_interleave(x, repeats, output_size=total)",
+        argument="output_size=total",
     ),
     Advice(
         "aten::bincount",
@@ -174,12 +186,14 @@ READS: Section = (
         "Pass num_classes=.",
         before="one_hot(classes)",
         after="one_hot(classes, num_classes=10)",
+        argument="num_classes=n",
     ),
     Advice(
         "aten::histc",
         "Pass min= and max=: without them both are read back.",
         before="torch.histc(x, bins=10)",
         after="torch.histc(x, bins=10, min=0, max=1)",
+        argument="min=low, max=high",
     ),
     Advice(
         "aten::normal",
@@ -285,12 +299,21 @@ READS: Section = (
 )
 """Ops that read a value."""
 
+MAKES_TENSOR = "tensor()|as_tensor()|asarray()|new_tensor()|aten::lift_fresh"
+
 NEW_TENSORS: Section = (
     Advice(
-        "tensor()|as_tensor()|asarray()|new_tensor()|aten::lift_fresh",
+        f"{MAKES_TENSOR} one-value",
         "Make it on the device (torch.full, torch.arange with device=), or once outside the loop.",
         before="scale = torch.tensor(0.5, device='cuda')",
         after="scale = torch.full((), 0.5, device='cuda')",
+    ),
+    Advice(
+        MAKES_TENSOR,
+        "Make it once outside the loop, or on the device where it follows a rule (torch.arange with device=); values "
+        "that change go through pinned memory: torch.tensor(values, pin_memory=True).to(device, non_blocking=True).",
+        before="lengths = torch.tensor(lengths, device='cuda')",
+        after="lengths = torch.tensor(lengths, pin_memory=True).to('cuda', non_blocking=True)",
     ),
 )
 """Tensors made on the host and copied to the device."""

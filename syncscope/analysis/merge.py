@@ -43,6 +43,8 @@ def merge(reports: Iterable[Report]) -> Report:
         if entry.rule not in of_run or not of_run[entry.rule].can_compare(traces[entry.trace])
     ]
     compared = [rule.compare(traces, findings) for rule in RUN_RULES]
+    for rule, one in zip(RUN_RULES, compared, strict=True):
+        findings = rule.explain(findings, one)
     for finding in (finding for one in compared for finding in one.findings):
         known = earlier.get((finding.rule, finding.trace, finding.fingerprint), finding)
         findings.append(msgspec.structs.replace(finding, status=known.status, reason=known.reason))

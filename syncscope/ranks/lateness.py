@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 
 from syncscope.ranks.clocks import Meeting, compare_clocks, compare_pairs, differences
 from syncscope.schema.ranks import BetweenRanks, RankBetween, WaitsFor
@@ -19,7 +20,9 @@ class LateRank:
     """A rank where it was the last to come to a collective. Times are sums over the steps that were compared, in ms."""
 
     held: float = 0.0
-    """How long the rank that waited longest in each collective waited with nothing to compute."""
+    """How long the rank that waited longest in each collective waited with nothing to compute, without ``before``."""
+    before: float = 0.0
+    """How long another waited in its first collective because this one began the first recorded step later."""
     idle: float = 0.0
     """How much longer its device was idle before those collectives than that of the rank that waited longest."""
     times: int = 0
@@ -38,7 +41,9 @@ class RankWaits:
 
     collectives: int = 0
     waits: Counter[int] = field(default_factory=Counter)
-    """How long it waited, in ns, for each of the others while that one was the last to come."""
+    """How long it waited, in ns, for each of the others while that one was the last to come, without ``before``."""
+    before: float = 0.0
+    """How long it waited in its first collective for a rank that began the first recorded step later, in ms."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,9 @@ def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
     meetings = [meeting for meeting in every if _step_of(meeting) in counted]
     late: defaultdict[int, LateRank] = defaultdict(LateRank)
     waits: defaultdict[int, RankWaits] = defaultdict(RankWaits)
-    for meeting in meetings:
-        _add(meeting, ranks, late, waits)
+    whole = len(meetings) == len(every)
+    for meeting, first in zip(meetings, _first_ends(meetings), strict=True):
+        _add(meeting, ranks, first if whole else {}, late, waits)
     between = _between(ranks, len(counted), meetings, every, late, waits) if meetings else None
     return Lateness(len(counted), dict(late), between)
 
@@ -71,16 +77,49 @@ def _step_of(meeting: Meeting) -> int:
     return next(iter(meeting.values())).step
 
 
+def _first_ends(meetings: list[Meeting]) -> Iterator[dict[int, float]]:
+    """For each collective, when the first of the same ranks ends on each of them, in ms since the base of the rank's
+    own file."""
+    ends: dict[tuple[int, ...], dict[int, float]] = {}
+    for meeting in meetings:
+        first = ends.setdefault(tuple(meeting), {})
+        for trace, one in meeting.items():
+            first[trace] = min(one.end_ms, first.get(trace, inf))
+    return (ends[tuple(meeting)] for meeting in meetings)
+
+
+def _later_begin(meeting: Meeting, last: int, other: int, ranks: dict[int, TraceInfo]) -> float:
+    """By how many ms ``last`` began the first recorded step later than ``other``, who ended the collective with it; 0
+    where that is unknown."""
+    begin, others = _begin(ranks[last]), _begin(ranks[other])
+    if begin is None or others is None:
+        return 0.0
+    return max((meeting[other].end_ms - others) - (meeting[last].end_ms - begin), 0.0)
+
+
+def _begin(info: TraceInfo) -> float | None:
+    """When the first recorded step of a rank begins, in ms since the base of its file; ``None`` where unknown."""
+    return None if info.meetings is None else info.meetings.begin_ms
+
+
 def _add(
     meeting: Meeting,
     ranks: dict[int, TraceInfo],
+    first: dict[int, float],
     late: defaultdict[int, LateRank],
     waits: defaultdict[int, RankWaits],
 ) -> None:
-    """Count one collective: all end it together, so the rank that ran it for the shortest time came last."""
+    """Count one collective: all end it together, so the rank that ran it for the shortest time came last. Until the
+    ``first`` of the same ranks has ended, they may be apart for what was before the recorded steps."""
     last = min(meeting, key=lambda trace: meeting[trace].ms)
     own = meeting[last]
     waited = {trace: min(one.ms - own.ms, one.exposed_ms) for trace, one in meeting.items() if trace != last}
+    for trace, one in meeting.items():
+        if trace != last and one.end_ms - one.ms < first.get(trace, -inf):
+            before = min(_later_begin(meeting, last, trace, ranks), waited[trace])
+            waited[trace] -= before
+            late[last].before = max(late[last].before, before)
+            waits[trace].before = max(waits[trace].before, before)
     longest = max(waited, key=lambda trace: waited[trace])
     lost = _idle(own, ranks[last]) - _idle(meeting[longest], ranks[longest])
     rank = late[last]
@@ -105,11 +144,13 @@ def _between(
     waits: dict[int, RankWaits],
 ) -> BetweenRanks:
     """What the report says of the ranks together. Clocks are compared in ``every`` collective, of all steps."""
+    whole = len(meetings) == len(every)
     reference = min(waits, key=lambda trace: (ranks[trace].rank or 0, trace))
     clocks = compare_clocks(every, ranks, reference)
 
     def row(trace: int) -> RankBetween:
         mine, clock, held = waits[trace], clocks.get(trace), late.get(trace, LateRank())
+        told = whole and _begin(ranks[trace]) is not None
         longest = sorted(mine.waits.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_WAITED_FOR]
         return RankBetween(
             trace=trace,
@@ -118,6 +159,8 @@ def _between(
             last=held.times,
             waits_ms_per_step=round(mine.waits.total() / 1e6 / steps, 6),
             holds_ms_per_step=round(held.held / steps, 6),
+            waits_before_ms=round(mine.before, 6) if told else None,
+            holds_before_ms=round(held.before, 6) if told else None,
             waits_for=tuple(
                 WaitsFor(trace=other, rank=ranks[other].rank, ms_per_step=round(ns / 1e6 / steps, 6))
                 for other, ns in longest

@@ -96,7 +96,8 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
 
 def _example(finding: Finding) -> Example | None:
     rule = BY_CODE.get(finding.rule)
-    return rule.example(finding.fix) if rule is not None else None
+    expression = finding.site.expression if finding.site is not None else None
+    return rule.example(finding.fix, expression) if rule is not None else None
 
 
 def _shown(report: Report) -> Report:

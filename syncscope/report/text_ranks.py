@@ -109,6 +109,11 @@ def _between(between: BetweenRanks, names: Sequence[str], shown: set[int], conso
     if len(rows) < len(between.ranks):
         cells += [["…"], _median(between)]
     _table(console, [*head, *(["clock"] if apart else [])], cells)
+    later = max(between.ranks, key=lambda row: row.holds_before_ms or 0)
+    if later.holds_before_ms is not None and later.holds_before_ms >= NO_OFFSET_MS:
+        began = f"{names[later.trace]} began the first recorded step later: the others waited"
+        waited = f"{began} {milliseconds(later.holds_before_ms)} once for it, which is not in the table"
+        line(console, Text(waited, style="dim"), 2, hang=2)
     known = [row for row in between.ranks if row.clock_offset_ms is not None]
     if known and not apart and len(known) > 1:
         most = max(abs(row.clock_offset_ms or 0.0) for row in known)

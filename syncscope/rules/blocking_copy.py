@@ -52,6 +52,7 @@ class BlockingCopy(WaitRule):
             "Pass non_blocking=True: the source is pinned already.",
             before="x = pinned.to('cuda')",
             after="x = pinned.to('cuda', non_blocking=True)",
+            argument="non_blocking=True",
         ),
         COPY_TO_DEVICE,
     )

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 
-from syncscope.advice import Advice
+from syncscope.rules.base.collective_advice import FOR_COLLECTIVES, name_surroundings
 from syncscope.rules.base.groups import Group
+from syncscope.rules.base.lateness import ALONE
 from syncscope.rules.base.occurrences import Occurrences, places_of
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Severity
 from syncscope.timeline import Timeline
 from syncscope.timeline.collectives import BESIDE, HELD, SAME_STREAM, UNQUEUED, trim_first_step
+from syncscope.trace.names import COLLECTIVES
 
 LEAST_EXPOSED = 0.1
 """Exposed share of the collectives' own time below which they count as hidden."""
@@ -24,8 +27,6 @@ REASONS = {
     HELD: "what computes next waits for them, and nothing else is left to compute",
     UNQUEUED: "the host launched nothing else to compute until they were over",
 }
-SHARDED = {"allgather", "reduce_scatter"}
-"""The collectives of parameters that ranks share out among them."""
 
 
 class CommNotOverlapped(RankRule):
@@ -62,28 +63,13 @@ class CommNotOverlapped(RankRule):
     gated = False
     question = Intervention.OVERLAP_COLLECTIVES
     needs_async_launches = True
-    advice = (
-        Advice(
-            "sharded",
-            "Fetch ahead: FSDP's forward_prefetch and backward_prefetch, or set_modules_to_forward_prefetch of "
-            "fully_shard; larger units hide more.",
-        ),
-        Advice(
-            "backward",
-            "Reduce sooner and in smaller pieces: DistributedDataParallel's bucket_cap_mb (25 by default), with "
-            "gradient_as_bucket_view=True; when gradients are accumulated, no_sync() for all but the last part.",
-        ),
-        Advice(
-            "",
-            "Start it with async_op=True as soon as its input is there, compute what does not need it, and call wait() "
-            "on the result just before it is used; for gradients let DistributedDataParallel do that.",
-        ),
-    )
+    advice = FOR_COLLECTIVES
 
     def find(self, inspection: Inspection) -> list[Hit]:
-        timeline, tables = inspection.timeline, inspection.timeline
-        collectives = tables.collectives.take(tables.collectives.device == tables.device)
-        dur, exposed = trim_first_step(collectives, len(tables.steps))
+        timeline, once = inspection.timeline, inspection.timeline.collectives_once
+        collectives = timeline.collectives.take(once.row)
+        dur, exposed = trim_first_step(collectives, len(timeline.steps))
+        dur, exposed = np.minimum(dur, once.dur), np.minimum(exposed, once.exposed)
         occurrences = Occurrences.at(
             places_of(timeline, collectives.place),
             ts=np.where(collectives.launch >= 0, collectives.launch_ts, collectives.ts), tid=collectives.tid,
@@ -111,13 +97,13 @@ class CommNotOverlapped(RankRule):
         what = ", ".join(f"{name} × {count / many:.3g}" for name, count in names)
         size, time = group.total("bytes"), group.in_words("exposed")
         moved = "" if size is None else f" ({size / many / 1e6:.3g} MB)"
+        if (group.timeline.collectives.launch[group.rows.unit] < 0).all():
+            moved += ", launched before the trace begins"
+        subject = "the program" if group.subject in COLLECTIVES else group.subject
         return (
-            f"{group.subject} starts {what} {per}{moved}, with no compute beside them for {time}: "
-            f"{REASONS[group.longest('cause', BESIDE)]}; one rank alone does not show whether another rank comes late"
+            f"{subject} starts {what} {per}{moved}, with no compute beside them for {time}: "
+            f"{REASONS[group.longest('cause', BESIDE)]}{ALONE}"
         )
 
-    def fix(self, group: Group) -> str:
-        if set(group.rows.call) <= SHARDED:
-            return self.advise("sharded")
-        backward = group.place.entry == "backward" or any(op.startswith("autograd::engine") for op in group.ops)
-        return self.advise("backward") if backward else self.advise()
+    def names(self, group: Group) -> Iterator[str]:
+        return name_surroundings(group)

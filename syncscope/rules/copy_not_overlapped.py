@@ -71,20 +71,123 @@ class CopyNotOverlapped(RankRule):
     needs_async_launches = True
     advice = (
         Advice(
+            f"{PAGEABLE} DtoH",
+            "Copy into pinned memory (.to('cpu', non_blocking=True), or a buffer pinned once) on a stream of its own, "
+            "and wait on an event just before the values are read.",
+            before="kept = y.cpu()",
+            after="""
+            copy_stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(copy_stream):
+                kept = y.to('cpu', non_blocking=True)   # pinned
+            y.record_stream(copy_stream)
+            """,
+        ),
+        Advice(
             PAGEABLE,
             "Pin the host memory (DataLoader(pin_memory=True), or a buffer pinned once); then copy with "
             "non_blocking=True on a stream of its own.",
+            before="loader = DataLoader(data)\nx = batch.to('cuda')",
+            after="""
+            loader = DataLoader(data, pin_memory=True)
+            with torch.cuda.stream(copy_stream):
+                x = batch.to('cuda', non_blocking=True)
+            """,
         ),
-        Advice(HOST, "Pass non_blocking=True, and put the copy on a stream of its own."),
+        Advice(
+            f"{HOST} DtoH",
+            "Pass non_blocking=True, put the copy on a stream of its own, and wait on an event just before the values "
+            "are read.",
+            before="pinned.copy_(y)",
+            after="""
+            copy_stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(copy_stream):
+                pinned.copy_(y, non_blocking=True)
+            """,
+        ),
+        Advice(
+            HOST,
+            "Pass non_blocking=True, and put the copy on a stream of its own.",
+            before="x = pinned.to('cuda')",
+            after="""
+            with torch.cuda.stream(copy_stream):
+                x = pinned.to('cuda', non_blocking=True)
+            """,
+        ),
+        Advice(
+            f"{STREAM} DtoH",
+            "Copy on a stream of its own (with torch.cuda.stream(copy_stream)) that waits for the result, while the "
+            "next batch computes.",
+            before="kept = y.to('cpu', non_blocking=True)",
+            after="""
+            copy_stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(copy_stream):
+                kept = y.to('cpu', non_blocking=True)
+            y.record_stream(copy_stream)
+            """,
+        ),
         Advice(
             STREAM,
             "Copy the next batch on a stream of its own (with torch.cuda.stream(copy_stream)) while this one computes, "
             "and let the compute stream wait for it (wait_stream).",
+            before="x = pinned.to('cuda', non_blocking=True)\ny = model(x)",
+            after="""
+            with torch.cuda.stream(copy_stream):
+                following = pinned.to('cuda', non_blocking=True)
+            y = model(x)                                             # meanwhile
+            torch.cuda.current_stream().wait_stream(copy_stream)
+            following.record_stream(torch.cuda.current_stream())
+            """,
         ),
-        Advice(ENGINE, "Copy in one direction from one stream at a time, or gather the copies into one."),
-        Advice(WAIT, "Launch the compute before the host waits, or leave the wait to the device (stream.wait_event)."),
         Advice(
-            NOTHING, "Start the copy earlier, while the previous step still computes, or give it work to hide behind."
+            ENGINE,
+            "Copy in one direction from one stream at a time, or gather the copies into one.",
+            before="""
+            for part, stream in zip(parts, streams):
+                with torch.cuda.stream(stream):
+                    on_device.append(part.to('cuda', non_blocking=True))
+            """,
+            after="""
+            with torch.cuda.stream(copy_stream):
+                on_device = pinned.to('cuda', non_blocking=True).unbind()   # the parts, stacked
+            """,
+        ),
+        Advice(
+            WAIT,
+            "Launch the compute before the host waits, or leave the wait to the device (stream.wait_event).",
+            before="following = pinned.to('cuda', non_blocking=True)\nprint(loss.item())\ny = model(x)",
+            after="following = pinned.to('cuda', non_blocking=True)\ny = model(x)\nprint(loss.item())",
+        ),
+        Advice(
+            f"{NOTHING} DtoH",
+            "Give it work to hide behind: launch the next batch's work before the host reads the values.",
+            before="""
+            kept = y.to('cpu', non_blocking=True)
+            ready.record()
+            ready.synchronize()
+            y = model(following)
+            """,
+            after="""
+            kept = y.to('cpu', non_blocking=True)
+            ready.record()
+            y = model(following)        # meanwhile
+            ready.synchronize()
+            """,
+        ),
+        Advice(
+            NOTHING,
+            "Start the copy earlier, while the previous step still computes, or give it work to hide behind.",
+            before="""
+            with torch.cuda.stream(copy_stream):
+                x = pinned.to('cuda', non_blocking=True)
+            torch.cuda.current_stream().wait_stream(copy_stream)
+            y = model(x)
+            """,
+            after="""
+            with torch.cuda.stream(copy_stream):
+                following = pinned.to('cuda', non_blocking=True)
+            y = model(x)                # the batch before, meanwhile
+            torch.cuda.current_stream().wait_stream(copy_stream)
+            """,
         ),
     )
 
@@ -112,7 +215,8 @@ class CopyNotOverlapped(RankRule):
         return f"{group.subject} copies for {group.in_words('exposed')} with no compute beside it: {why}"
 
     def fix(self, group: Group) -> str:
-        return self.advise(*group.longest("cause", REQUIREMENTS).split())
+        directions = set(group.timeline.copies.direction[group.rows.copy])
+        return self.advise(*group.longest("cause", REQUIREMENTS).split(), *directions)
 
 
 def _blocking_wait(group: Group) -> str:

@@ -89,7 +89,8 @@ class ExplicitSync(WaitRule):
 
     def message(self, group: Group) -> str:
         kind = group.timeline.waits.kind[group.rows.wait[0]]
-        nothing = ", but nothing was queued: it costs no more than its call" if waited_for_nothing(group) else ""
+        why = "it had happened" if kind == "event" else "nothing was queued"
+        nothing = f", but {why}: it costs no more than its call" if waited_for_nothing(group) else ""
         return f"{group.subject} makes the host wait for {TARGETS.get(kind, 'the device')}{nothing}"
 
 

@@ -48,6 +48,11 @@ class LibrarySync(WaitRule):
             "",
             "Call {op} less often (batched, or outside the loop), or look for a form of it that does not wait; if it "
             "must wait, expect it with a reason.",
+            before="""
+            for part in parts:
+                found.append(op(part))
+            """,
+            after="found = op(torch.cat(parts))   # once for all",
         ),
     )
 

@@ -1,15 +1,33 @@
 from __future__ import annotations
 
-from syncscope.advice import BY_OP, COPIES, Advice
+from collections.abc import Iterator
+from dataclasses import replace
+
+from syncscope.advice import BY_OP, COPIES, READ, Advice
 from syncscope.rules.base.groups import Group
-from syncscope.rules.base.occurrences import between_host_and_device, of_copies
+from syncscope.rules.base.occurrences import between_host_and_device, of_copies, to_objects
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
+from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.timeline import Timeline
+from syncscope.timeline.op_chains import reads_scalar
 from syncscope.timeline.run import PlacedWait
+from syncscope.timeline.tables import Copies
 
 HELD = ": it looks asynchronous, but the host sits in the call until the copy is staged"
+READ_AT_ONCE = ": the value is read at once, so the host waits for it and for all work queued before it"
+PARTLY = "; of {calls} calls {held} hold the host until the copy is staged, the others return before it begins"
 AT_ONCE = "; the driver took the bytes at once, so the host was not held here, as it would be by a larger copy"
+
+
+ROUNDED_NS = 1000
+"""Older traces have whole µs, so a call that ends this long after its copy began may have ended before."""
+
+READS_VALUE = "aten::_local_scalar_dense|aten::item"
+"""Ops that copy a value to read it. Where the trace holds no wait for it, only the copy shows it."""
+
+WAITED = "waited"
+"""Stands for a copy that a blocking copy's finding is about too."""
 
 
 class PageableCopy(RankRule):
@@ -46,7 +64,9 @@ class PageableCopy(RankRule):
     goes_with_others = True
     question = Intervention.COPY_ASYNCHRONOUSLY
     advice = (
+        Advice(WAITED, f"Make the change that {BlockingCopy.code} asks for here: it is about the same copies."),
         *BY_OP,
+        replace(READ, when=READS_VALUE),
         *COPIES,
         Advice(
             "HtoD",
@@ -69,7 +89,15 @@ class PageableCopy(RankRule):
     def find(self, inspection: Inspection) -> list[Hit]:
         timeline, copies = inspection.timeline, inspection.timeline.copies
         pageable = between_host_and_device(copies) & (copies.memory == "pageable")
-        return self.hits(timeline, of_copies(copies.take(pageable & ~inspection.part_of_read(copies.wait)), timeline))
+        occurrences = of_copies(copies.take(pageable & ~inspection.part_of_read(copies.wait)), timeline)
+        rules = [inspection.rule_of_wait.get(wait) for wait in copies.wait[occurrences.copy].tolist()]
+        waited = [WAITED if isinstance(rule, BlockingCopy) else "" for rule in rules]
+        return self.hits(timeline, replace(occurrences, cause=to_objects(waited)))
+
+    def names(self, group: Group) -> Iterator[str]:
+        if all(cause == WAITED for cause in group.rows.cause):
+            yield WAITED
+        yield from super().names(group)
 
     def claims_counted(self, counted: PlacedWait) -> bool:
         return counted.wait.pageable and counted.wait.direction is not None
@@ -85,7 +113,15 @@ class PageableCopy(RankRule):
         copies = group.timeline.copies.take(group.rows.copy)
         to_device = copies.direction[0] == "HtoD"
         route = "from pageable memory to the device" if to_device else "from the device into pageable memory"
-        # Whether no wait completes the copies, and the call of each returned before the device began it.
-        at_once = ((copies.wait < 0) & (copies.launch >= 0) & (copies.launch_end <= copies.ts)).all()
-        blocks = "" if copies.wait[0] >= 0 else AT_ONCE if at_once else HELD
+        blocks = READ_AT_ONCE if reads_scalar(group.ops) and copies.wait[0] < 0 else _blocks(copies)
         return f"{group.subject} copies {route}{blocks}"
+
+
+def _blocks(copies: Copies) -> str:
+    """Whether the calls of copies that no wait completes hold the host."""
+    if copies.wait[0] >= 0:
+        return ""
+    held = (copies.launch < 0) | (copies.launch_end > copies.ts + ROUNDED_NS)
+    if held.all():
+        return HELD
+    return PARTLY.format(calls=len(held), held=int(held.sum())) if held.any() else AT_ONCE

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
-from syncscope.advice import PYTORCH_CODE, READ, READS, SHAPES
+from dataclasses import replace
+
+import numpy as np
+
+from syncscope.advice import PYTORCH_CODE, READ, READS, SCALER_STEP, SHAPES
 from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import Occurrences, to_objects
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.op_chains import in_library, matching, ops_of, reads_scalar
 from syncscope.timeline.run import PlacedWait
+from syncscope.timeline.scalar_reads import brings_value, reads_scaler
 from syncscope.timeline.tables import Waits
 
 
@@ -47,12 +53,26 @@ class ScalarRead(WaitRule):
     advice = (*PYTORCH_CODE, *SHAPES, *READS, READ)
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
-        return matching(waits, reads_scalar) & ~in_library(waits, timeline.places)
+        named = matching(waits, reads_scalar) & ~in_library(waits, timeline.places)
+        claimed: Bools = named | brings_value(waits, timeline.copies, timeline.places)
+        return claimed
+
+    def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
+        occurrences = super().occurrences(waits, timeline)
+        unseen = np.array([not place.chain for place in occurrences.place], dtype=bool)
+        scaler = reads_scaler(waits, timeline.ops) & unseen
+        chains = zip(occurrences.ops, scaler.tolist(), strict=True)
+        return replace(occurrences, ops=to_objects((SCALER_STEP, *ops) if of else ops for ops, of in chains))
 
     def claims_counted(self, counted: PlacedWait) -> bool:
         return reads_scalar(counted.ops)
 
     def message(self, group: Group) -> str:
+        if not group.ops and group.place.source != "hook":
+            return (
+                f"{group.subject} waits for a copy of {group.rows.bytes.max()} bytes to pinned memory, as .item() "
+                "makes to read one value, and so for all work queued before it; the trace has no ops of this thread"
+            )
         outer = ops_of(group.ops)[:1]
-        inside = f" inside {outer[0]}" if outer and not reads_scalar(outer) else ""
+        inside = f" inside {outer[0]}" if outer and outer[0] != group.subject and not reads_scalar(outer) else ""
         return f"{group.subject} reads one value from the device{inside} and waits for all work queued before it"

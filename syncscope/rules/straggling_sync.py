@@ -6,6 +6,7 @@ import msgspec
 
 from syncscope.advice import Advice
 from syncscope.ranks.lateness import LateRank, compare_ranks
+from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
@@ -63,7 +64,7 @@ class StragglingSync(RunRule):
     of each kind and process group. All ranks end a collective together, so the one that ran it for the shortest time
     came last, and no common clock is needed. The finding names what its device was idle for before that, more than the
     others'. A rank whose device simply had more to compute is no finding. Profilers do not start at the same time, so
-    of three steps or more the first is left out.
+    of three steps or more the first is left out; of fewer, that a rank began the first later is told apart.
     """
 
     code = "DST601"
@@ -101,6 +102,10 @@ class StragglingSync(RunRule):
             tuple(entry for one in compared for entry in one.not_checked),
             next((table for table, _ in between if table is not None), None),
         )
+
+    def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
+        apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
+        return tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart)
 
     def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:
         """What is between the ranks in one phase."""
@@ -141,11 +146,17 @@ class StragglingSync(RunRule):
             exposed_ms_per_step=round(late.held / steps, 6),
             message=f"rank {info.rank} comes last to {names} and holds the others for {held} a step: "
             f"its device is idle for {idle} before, "
-            f"{BECAUSE.get(delay.cause, delay.cause)}{where}",
+            f"{BECAUSE.get(delay.cause, delay.cause)}{where}{_began_later(late.before)}",
             fix=self.advise(),
             phase=info.phase,
             saving_null_why=self.question.why,
         )
+
+
+def _began_later(before_ms: float) -> str:
+    if before_ms < LEAST_MS:
+        return ""
+    return f"; it also began the first recorded step later, for which they waited {milliseconds(before_ms)} more"
 
 
 def _holds_others(late: LateRank, steps: int, step_ms: float) -> bool:

@@ -18,6 +18,17 @@ def parse_expression(text: str | None) -> ast.expr | None:
         return None
 
 
+def add_argument(expression: str | None, argument: str) -> str | None:
+    """The expression with an argument added to the call that it is, ``None`` where it is none or has it already."""
+    tree, text = parse_expression(expression), (expression or "").rstrip()
+    if not isinstance(tree, ast.Call) or tree.end_col_offset != len(text.encode()) or tree.end_lineno != 1:
+        return None
+    if any(keyword.arg == argument.partition("=")[0] for keyword in tree.keywords):
+        return None
+    inside = text[:-1].rstrip().rstrip(",")
+    return f"{inside}, {argument})" if tree.args or tree.keywords else f"{inside}{argument})"
+
+
 def called_name(expression: str | None) -> str:
     """The name of the function or method that an expression calls, ``[]`` where it takes a part, else ``""``."""
     tree = parse_expression(expression)

@@ -34,6 +34,12 @@ class RankBetween(msgspec.Struct, frozen=True, kw_only=True):
     """How long it waits in collectives for the last to come, without what its own compute hides."""
     holds_ms_per_step: float
     """How long the rank that waits longest waits for this one."""
+    waits_before_ms: float | None = None
+    """How long, in all, it waits in its first collective for a rank that began the first recorded step later: what held
+    that one is not recorded. It is no part of ``waits_ms_per_step``. ``None`` where the first step is not compared, or
+    nothing says when it begins."""
+    holds_before_ms: float | None = None
+    """How long, in all, another waits for this one in that way. It is no part of ``holds_ms_per_step``."""
     waits_for: tuple[WaitsFor, ...] = ()
     """The ranks that it waits for longest, in that order; at most a few."""
     clock_offset_ms: float | None = None

@@ -102,6 +102,8 @@ class Meetings(msgspec.Struct, frozen=True, kw_only=True):
     delays: tuple[Delay, ...]
     base_ns: int | None = None
     """The trace's base, ns since the epoch by the clock of the rank's host; ``None`` where the file does not say."""
+    begin_ms: float | None = None
+    """When the first step begins, since the trace's base; ``None`` in a trace without steps."""
 
 
 class EachStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,8 +18,10 @@ from syncscope.timeline.tables import (
     Calls,
     Collectives,
     Loads,
+    Marks,
     Objects,
     Ops,
+    Steps,
     Waits,
     objects,
 )
@@ -44,30 +46,34 @@ POINT_TO_POINT = ("send", "recv", "send_recv")
 """Collectives in which not all ranks take part. They are no meetings."""
 
 
-def find_collectives(activities: Activities, calls: Calls, ops: Ops, compute: dict[int, Union]) -> Collectives:
+def find_collectives(
+    activities: Activities, calls: Calls, ops: Ops, annotations: Marks, compute: dict[int, Union]
+) -> Collectives:
     """The collectives, named as their kernels say; step and place are unknown yet.
 
     ``compute`` is when each device computes (``overlap.compute_unions``).
     """
     ran = activities.take(activities.collective != "")
     launch_ts, launch_end, tid = (np.append(column, -1)[ran.launch] for column in (calls.ts, calls.end, calls.tid))
-    op = np.where(ran.launch >= 0, ops.nesting.innermost(tid, launch_ts, launch_end), -1)
+    around = (table.nesting.innermost(tid, launch_ts, launch_end) for table in (ops, annotations))
+    op, mark = (np.where(ran.launch >= 0, innermost, -1) for innermost in around)
     return Collectives(
         row=np.arange(len(ran), dtype=np.int64), ts=ran.ts, end=ran.end, device_row=ran.row, launch=ran.launch,
         launch_ts=launch_ts, launch_end=launch_end, tid=tid, name=ran.collective, group=ran.group, bytes=ran.bytes,
         device=ran.device, stream=ran.stream, step=np.full(len(ran), -1, dtype=np.int64), ops=ops.chains(op),
-        exposed=exposed_ns(ran.ts, ran.end, ran.device, compute), beside=_beside(ran, activities, calls),
-        place=np.zeros(len(ran), dtype=np.int64),
+        marks=annotations.chains(mark), exposed=exposed_ns(ran.ts, ran.end, ran.device, compute),
+        beside=_beside(ran, activities, calls), place=np.zeros(len(ran), dtype=np.int64),
     )  # fmt: skip
 
 
 def name_collectives(collectives: Collectives, places: tuple[Place, ...]) -> Collectives:
     """Name the collectives after what the program called. The kernel names most of them; a kernel that serves several
-    collectives (NCCL's all-to-all is sends and receives) is named after the op or recorded call that started it."""
+    collectives (NCCL's all-to-all is sends and receives) is named after the op, recorded call or annotation that
+    started it."""
     names = []
-    columns = zip(collectives.name, collectives.ops, collectives.place.tolist(), strict=True)
-    for name, chain, place in columns:
-        started = (places[place].entry, *chain) if name in SERVING_SEVERAL else ()
+    columns = zip(collectives.name, collectives.ops, collectives.marks, collectives.place.tolist(), strict=True)
+    for name, chain, marks, place in columns:
+        started = (places[place].entry, *chain, *marks) if name in SERVING_SEVERAL else ()
         names.append(next(filter(None, map(collective_of_call, started)), name))
     return replace(collectives, name=objects(names))
 
@@ -84,6 +90,16 @@ def _beside(ran: Activities, activities: Activities, calls: Calls) -> Objects:
         beside[rows[following < ran.end[rows]]] = HELD
     beside[on_compute_stream(ran, activities)] = SAME_STREAM
     return beside
+
+
+def count_once(collectives: Collectives, compute: dict[int, Union], span: tuple[int, int]) -> Collectives:
+    """The collectives of one device as far as they run inside ``span`` (ns), each without the exposed time of those
+    that began before it: so their exposed times add up to no more than the span."""
+    ts, end = np.clip(collectives.ts, *span), np.clip(collectives.end, *span)
+    # What is under way when one begins ends where the latest of all before it ends.
+    reach = np.maximum.accumulate(np.append(span[0], end))[:-1]
+    alone = np.minimum(np.maximum(ts, reach), end)
+    return replace(collectives, ts=ts, end=end, exposed=exposed_ns(alone, end, collectives.device, compute))
 
 
 def trim_first_step(collectives: Collectives, steps: int) -> tuple[Ints, Ints]:
@@ -121,7 +137,7 @@ def find_meetings(
     collectives: Collectives,
     bubbles: Bubbles,
     behind: Ints,
-    step_numbers: Ints,
+    steps: Steps,
     places: tuple[Place, ...],
     base_ns: int | None = None,
 ) -> Meetings | None:
@@ -130,11 +146,11 @@ def find_meetings(
 
     ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``.
     """
-    counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(step_numbers) else collectives.row >= 0
+    counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(steps) else collectives.row >= 0
     met = collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
     if not len(met):
         return None
-    number = np.append(step_numbers, 0)[met.step]
+    number = np.append(steps.number, 0)[met.step]
     what = objects(
         [f"{name} of group {group}" if group else name for name, group in zip(met.name, met.group, strict=True)]
     )
@@ -157,7 +173,8 @@ def find_meetings(
                 idle_ms=tuple(ns / 1e6 for ns in idle.values()), delays=tuple(idle),
             )
         )  # fmt: skip
-    return Meetings(collectives=tuple(kept), delays=tuple(delays), base_ns=base_ns)
+    begin = int(steps.ts.min()) / 1e6 if len(steps) else None
+    return Meetings(collectives=tuple(kept), delays=tuple(delays), base_ns=base_ns, begin_ms=begin)
 
 
 def _ms(lengths: Ints) -> float:

@@ -118,7 +118,7 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
     tables, collectives = timeline, timeline.collectives
     met = collectives.take(np.flatnonzero(collectives.device == tables.device))
     behind = places_behind(tables.bubbles, tables.waits, tables.loads)
-    return find_meetings(met, tables.bubbles, behind, tables.steps.number, tables.places, timeline.trace.base_ns)
+    return find_meetings(met, tables.bubbles, behind, tables.steps, tables.places, timeline.trace.base_ns)
 
 
 def _tell_sharing(timeline: Timeline) -> tuple[str, ...]:

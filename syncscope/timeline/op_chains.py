@@ -39,6 +39,9 @@ COPIES = frozenset({
 })  # fmt: skip
 """Ops that move or make a tensor and do nothing else."""
 
+RECORDER = "record_param_comms"
+"""What PyTorch runs around a collective only to record its arguments."""
+
 INDEXING = frozenset({
     "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index",
     "aten::_unsafe_index_put", "aten::index_select", "aten::index_fill_", "aten::index_add_", "aten::index_copy_",
@@ -55,6 +58,7 @@ def ops_of(chain: Chain) -> Chain:
 def known_op(chain: Chain, call: str) -> str:
     """The innermost op that a user knows: ``aten::item``, not the private ``aten::_local_scalar_dense`` inside it.
     Without any op, the runtime ``call``."""
+    chain = tuple(op for op in chain if op != RECORDER)
     public = [op for op in chain if not op.split("::")[-1].startswith("_")]
     return (public or chain or (call,))[-1]
 

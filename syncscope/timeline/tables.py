@@ -134,18 +134,13 @@ class Marks(TimedTable):
     tid: Ints
     name: Objects
 
-
-@dataclass(frozen=True)
-class Ops(Marks):
-    """PyTorch's ops, in order of ``ts``. ``row`` is a row of ``Trace.ops``."""
-
     @cached_property
     def nesting(self) -> Nesting:
-        """Which op encloses which."""
+        """Which of them encloses which."""
         return Nesting(self.ts, self.end, self.tid)
 
     def chain(self, row: int) -> tuple[str, ...]:
-        """Names of an op and of those around it, outermost first, without the profiler's step markers; ``()`` for
+        """Names of one and of those around it, outermost first, without the profiler's step markers; ``()`` for
         row −1."""
         names = [self.name[i] for i in self.nesting.chain(row)]
         return tuple(name for name in reversed(names) if not name.startswith("ProfilerStep#"))
@@ -154,6 +149,11 @@ class Ops(Marks):
         """``chain`` of each of ``rows`` (n,)."""
         known = {int(row): self.chain(int(row)) for row in np.unique(rows)}
         return objects([known[row] for row in rows.tolist()])
+
+
+@dataclass(frozen=True)
+class Ops(Marks):
+    """PyTorch's ops, in order of ``ts``. ``row`` is a row of ``Trace.ops``."""
 
 
 @dataclass(frozen=True)
@@ -279,6 +279,8 @@ class Collectives(TimedTable):
     """Row in ``steps`` of the launch (of the collective where the launch is missing), −1 outside."""
     ops: Objects
     """Names of the ops around the launch, outermost first; ``()`` none or unknown."""
+    marks: Objects
+    """Names of the annotations (``record_function``) around the launch, outermost first; ``()`` none or unknown."""
     exposed: Ints
     """Nanoseconds with no compute kernel on its device."""
     beside: Objects

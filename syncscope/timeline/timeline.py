@@ -13,7 +13,7 @@ from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline.attribution import fill_ops, find_stacked, tabulate_ops
 from syncscope.timeline.bubbles import NO_BUBBLES, find_bubbles, sum_causes, when_busy
 from syncscope.timeline.calls import find_activities, find_calls
-from syncscope.timeline.collectives import find_collectives, name_collectives
+from syncscope.timeline.collectives import count_once, find_collectives, name_collectives
 from syncscope.timeline.copies import HOST_COPIES, find_copies
 from syncscope.timeline.info import describe, measure_steps
 from syncscope.timeline.intervals import Ints, Union
@@ -92,7 +92,7 @@ class Tables:
 
     @cached_property
     def collectives(self) -> Collectives:
-        table = find_collectives(self.activities, self.calls, self.ops, self._compute)
+        table = find_collectives(self.activities, self.calls, self.ops, self.annotations, self._compute)
         launched = table.launch >= 0
         around = self._places.around(table.launch_ts, table.launch_end, table.tid)
         backward = self._places.of_backward(table.launch_ts, table.launch_end)
@@ -102,6 +102,13 @@ class Tables:
         place = np.where(by_user | (backward == 0), around, backward)
         step = step_of(self.steps, np.where(launched, table.launch_ts, table.ts))
         return name_collectives(replace(table, step=step, place=np.where(launched, place, 0)), self._places.all)
+
+    @cached_property
+    def collectives_once(self) -> Collectives:
+        """The collectives of ``device`` inside the steps, with exposed time that counts once
+        (``collectives.count_once``)."""
+        mine = self.collectives.take(self.collectives.device == (-1 if self.device is None else self.device))
+        return mine if self.span is None else count_once(mine, self._compute, self.span)
 
     @cached_property
     def pins(self) -> Pins:

@@ -115,7 +115,8 @@ def waited_streams(waits: Waits, copies: Copies, records: SyncRecords) -> Ints:
 
 
 def pending_work(waits: Waits, calls: Calls, activities: Activities, streams: Ints) -> Ints:
-    """Nanoseconds of device work still ahead when each wait (n,) began to block, −1 where that is unknown.
+    """Nanoseconds of device work still ahead when each wait (n,) began to block, −1 where that is unknown. A wait for
+    an unknown stream has nothing ahead where no stream has.
 
     ``streams`` (n,) are those of ``waited_streams``.
     """
@@ -127,7 +128,7 @@ def pending_work(waits: Waits, calls: Calls, activities: Activities, streams: In
     order = np.argsort(launched, kind="stable")
     for wanted in np.unique(streams):
         of_stream = np.flatnonzero(streams == wanted)
-        rows = order if wanted == ALL_STREAMS else order[activities.stream[order] == wanted]
+        rows = order if wanted in (ALL_STREAMS, NO_STREAM) else order[activities.stream[order] == wanted]
         if not len(rows):
             continue
         # What was launched before the wait is done when the latest of it ends.
@@ -135,4 +136,4 @@ def pending_work(waits: Waits, calls: Calls, activities: Activities, streams: In
         begin = waits.begin[of_stream]
         slot = np.searchsorted(launched[rows], begin, side="right") - 1
         pending[of_stream] = np.where(slot >= 0, np.maximum(done[np.maximum(slot, 0)] - begin, 0), 0)
-    return np.where(streams == NO_STREAM, -1, pending)
+    return np.where((streams == NO_STREAM) & (pending > 0), -1, pending)

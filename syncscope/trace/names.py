@@ -282,6 +282,8 @@ _COLLECTIVES = {
     "recv": "recv",
     "barrier": "barrier",
 }
+COLLECTIVES = frozenset((*_COLLECTIVES.values(), "collective"))
+"""The names of collectives; ``collective`` is one whose kernel does not say which."""
 
 
 @lru_cache(maxsize=65536)
@@ -302,10 +304,16 @@ def collective_of(kernel: str, argument: str = "") -> str:
     return ""
 
 
+# Ops of PyTorch's process groups, traced collectives, the collector's names for methods, and what NCCL's process group
+# records around each collective (``nccl:all_to_all``, ``nccl:send 0->1``), which older versions have without the op.
+_STARTS_COLLECTIVE = re.compile(r"(?:c10d::|_?c10d_functional::|ProcessGroup\.|nccl:)(\w+)")
+
+
 def collective_of_call(call: str) -> str:
-    """The collective that an op or a process group's method starts (``c10d::alltoall_base_``,
-    ``ProcessGroup.allreduce``), ``""`` for any other call."""
-    return _plain(re.split(r"::|\.", call)[-1]) if call.startswith(("c10d::", "ProcessGroup.")) else ""
+    """The collective that an op, a process group's method or an annotation of NCCL's stands for
+    (``c10d::alltoall_base_``, ``ProcessGroup.allreduce``, ``nccl:all_to_all``), ``""`` for any other."""
+    match = _STARTS_COLLECTIVE.match(call)
+    return _plain(match[1]) if match else ""
 
 
 # c10::ScalarType, as the arguments of collectives spell it.

@@ -62,6 +62,16 @@ def test_eight_ranks_are_all_shown_with_whom_they_wait_for() -> None:
     assert "their clocks agree within 0 µs" in text
 
 
+def test_waits_from_before_the_recorded_steps_are_told_beside_the_table() -> None:
+    report = of_ranks(2, 1)
+    assert report.between_ranks is not None
+    assert "began the first recorded step later" not in to_text(report)
+    rows = tuple(msgspec.structs.replace(row, holds_before_ms=7.0 * row.last) for row in report.between_ranks.ranks)
+    later = msgspec.structs.replace(report, between_ranks=msgspec.structs.replace(report.between_ranks, ranks=rows))
+    said = " ".join(to_text(later).split())
+    assert "rank 1 began the first recorded step later: the others waited 70 ms once for it" in said
+
+
 def test_a_clock_is_shown_only_where_one_is_another() -> None:
     text = to_text(of_ranks(4, 1, clock_ms=-31.7))
     shown = [line.rstrip().rpartition("  ")[2].strip() for line in text.splitlines() if line.startswith("  rank ")]

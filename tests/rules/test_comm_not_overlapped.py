@@ -95,3 +95,62 @@ def test_sizes_that_the_trace_does_not_tell_are_said_to_be_missing():
     assert partly(told) == []
     assert exposed(told)[0].bytes == 80
     assert partly(TraceBuilder().launch("k", call=(0, 1), runs=(2, 5))) == []
+
+
+def started(kernel: str, *marks: str, op: str = "c10d::x_", times: int = 1, runs: float = 40) -> TraceBuilder:
+    """A step of 1000 µs with a collective that nothing computes beside, or several, launched inside annotations."""
+    builder = TraceBuilder().step(0, 1000).launch("gemm", call=(1, 5), runs=(10, 300))
+    for mark in marks:
+        builder.annotation(mark, 15, 80)
+    for number in range(times):
+        at = 20 + number
+        builder.op(op, at, 0.9).launch(kernel, call=(at, 0.5), runs=(320 + (runs + 1) * number, runs), stream=13)
+    return builder
+
+
+ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_SendRecv(x)"
+
+
+@pytest.mark.parametrize(
+    ("builder", "part"),
+    [
+        (started(ALL_GATHER, "Optimizer.step#Shampoo.step"), "optimiser shares out"),
+        (started(ALL_GATHER, "Optimizer.zero_grad#SGD.zero_grad"), "Fetch ahead: start the next layer's"),
+        (started(ALL_GATHER, "FullyShardedDataParallel.forward"), "FSDP's forward_prefetch"),
+        (started(ALL_GATHER, "FSDP::all_gather (layers.0)"), "FSDP's forward_prefetch"),
+        (started("ncclDevKernel_ReduceScatter_Sum_f32(x)", "FullyShardedDataParallel._post_backward_hook"), "smaller"),
+        (started(ALL_TO_ALL, "## forward ##", "nccl:all_to_all"), "shared experts"),
+        (started(ALL_TO_ALL, "## sparse_data_dist ##", "nccl:all_to_all"), "embeddings' all-to-all"),
+        (started(ALL_TO_ALL, "nccl:recv 0<-1"), "micro-batch"),
+        (started(ALL_TO_ALL), "async_op=True as soon"),
+        (started("ncclDevKernel_Broadcast_RING_LL(x)", "DistributedDataParallel.forward"), "broadcast_buffers=False"),
+        (started(ALL_REDUCE, op="vllm::all_reduce", times=10), "split the model over fewer ranks"),
+        (started(ALL_REDUCE, op="symm_mem::multimem_all_reduce_", times=10), "a fast one already"),
+        (started(ALL_REDUCE, times=10), "Join them"),
+        (started(ALL_REDUCE, times=5, runs=120), "async_op=True as soon"),
+    ],
+)
+def test_the_fix_follows_the_collective_its_number_and_what_is_around_it(builder: TraceBuilder, part: str):
+    (found,) = exposed(builder)
+    assert part in found.fix
+
+
+def test_what_records_arguments_is_not_what_the_program_called():
+    (found,) = exposed(started(ALL_TO_ALL, "nccl:all_to_all", op="record_param_comms"))
+    assert found.op == "all_to_all"
+    assert found.message.startswith("the program starts all_to_all × 1 a step")
+
+
+def test_collectives_side_by_side_are_exposed_once():
+    builder = started(ALL_GATHER).launch(ALL_REDUCE, call=(30, 1), runs=(330, 90), stream=17)
+    assert sorted(found.exposed_ms_per_step or 0 for found in exposed(builder)) == [0.04, 0.06]
+
+
+def test_a_collective_counts_no_further_than_the_steps():
+    builder = TraceBuilder().step(0, 1000).launch("gemm", call=(1, 5), runs=(10, 300))
+    builder.kernel(ALL_REDUCE, 400, 100, stream=13)
+    builder.op("c10d::allreduce_", 899, 8).launch(ALL_REDUCE, call=(900, 5), runs=(950, 800), stream=13)
+    before, launched = sorted(exposed(builder), key=lambda found: found.exposed_ms_per_step or 0)[::-1]
+    assert (before.exposed_ms_per_step, launched.exposed_ms_per_step) == (0.1, 0.05)
+    assert "launched before the trace begins" in before.message
+    assert "launched before the trace begins" not in launched.message

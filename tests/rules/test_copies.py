@@ -22,6 +22,30 @@ class TestPageableCopy:
         assert (found[0].bytes, found[0].stall_ms_per_step) == (1 << 20, pytest.approx(0.090))
         assert "looks asynchronous" in found[0].message
 
+    @pytest.mark.parametrize(
+        ("runs", "part"),
+        [
+            ((110, 120), "the driver took the bytes at once"),
+            ((19.4, 119.4), "the driver took the bytes at once"),  # whole µs round to this
+            ((15, 120), "of 2 calls 1 hold the host"),
+            ((15, 115), "the host sits in the call"),
+        ],
+    )
+    def test_a_call_that_returns_before_its_copy_begins_held_nobody(self, runs: tuple[float, float], part: str):
+        builder = TraceBuilder().recording(0, 1000)
+        for at, begins in zip((10, 110), runs, strict=True):
+            builder.entry("Tensor.to", at - 1, at + 11, COPY)
+            builder.copy("HtoD", call=(at, 10), runs=(begins, 5), memory="pageable", bytes=1024)
+        (found,) = findings(builder, "CPY201")
+        assert part in found.message
+
+    def test_a_value_that_is_read_where_the_wait_was_not_recorded_is_not_to_be_pinned(self):
+        builder = TraceBuilder().step(0, 1000).op("aten::item", 5, 60).op("aten::_local_scalar_dense", 6, 50)
+        builder.copy("DtoH", call=(10, 15), runs=(16, 2), memory="pageable", bytes=1)
+        (found,) = findings(builder, "CPY201")
+        assert "read at once" in found.message
+        assert "loss.detach()" in found.fix
+
     def test_pinned_memory_is_clean(self):
         assert findings(chain("aten::to", "aten::copy_", copy="HtoD", memory="pinned"), "CPY201") == []
 
@@ -189,6 +213,13 @@ class TestCopyNotOverlapped:
         found = quadrant(pinned=False, side=side)
         assert "pageable memory" in found[0].message
         assert found[0].exposed_ms_per_step == pytest.approx(0.1)
+
+    def test_no_loader_pins_what_goes_to_the_host(self):
+        builder = TraceBuilder().recording(0, 500).op("aten::copy_", 5, 140)
+        builder.copy("DtoH", call=(10, 110), runs=(20, 100), memory="pageable").stream_sync(125, 15)
+        (found,) = findings(builder, "OVL301")
+        assert "DataLoader" not in found.fix
+        assert ".to('cpu', non_blocking=True)" in found.fix
 
     def test_a_host_that_waits(self):
         assert "the host waits" in quadrant(pinned=True, side=False, blocking=True)[0].message

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
+from syncscope.analysis.merge import merge
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
@@ -85,6 +86,7 @@ def test_the_report_says_who_waits_for_whom():
     assert (waits.last, waits.waits_ms_per_step, waits.holds_ms_per_step) == (0, pytest.approx(0.5), 0)
     assert (holds.last, holds.waits_ms_per_step, holds.holds_ms_per_step) == (2, 0, pytest.approx(0.5))
     assert holds.waits_for == ()
+    assert (waits.waits_before_ms, holds.holds_before_ms) == (None, None)  # the first step is not compared
     assert (holds.clock_offset_ms, holds.clock_spread_ms) == (pytest.approx(31.415), pytest.approx(0))
 
 
@@ -121,6 +123,44 @@ def test_no_common_clock_is_needed():
 def test_of_three_steps_the_first_is_left_out():
     assert stragglers(EARLY, rank(1, 500, 0, 0)) == []
     assert stragglers(rank(0, 0, 0), rank(1, 500, 0)) != []
+
+
+def test_that_a_rank_began_later_hides_nothing_of_what_it_does_in_the_step():
+    # Rank 1 begins 300 µs later by the common clock, and then waits 500 µs more.
+    late = rank(1, 500, clock=300, ends=(1300 - 300,))
+    early = rank(0, 0, ends=(1300,))
+    report = joined(early, late)
+    (found,) = [one for one in report.findings if one.rule == "DST601"]
+    assert found.exposed_ms_per_step == pytest.approx(0.5)
+    assert "holds the others for 0.5 ms a step" in found.message
+    assert "began the first recorded step later, for which they waited 0.3 ms more" in found.message
+    between = report.between_ranks
+    assert between is not None
+    waits, holds = between.ranks
+    assert (waits.waits_ms_per_step, waits.waits_before_ms) == (pytest.approx(0.5), pytest.approx(0.3))
+    assert (holds.holds_ms_per_step, holds.holds_before_ms) == (pytest.approx(0.5), pytest.approx(0.3))
+
+
+def test_a_rank_that_only_began_later_is_no_straggler():
+    late = rank(1, 0, clock=800, ends=(1300 - 800,))
+    assert stragglers(rank(0, 0, ends=(1300,)), late) == []
+
+
+def test_exposed_collectives_say_how_long_they_wait_for_late_ranks_once_several_are_given():
+    alone = joined(EARLY)
+    together = joined(EARLY, rank(1, 500, 500, 500))
+
+    def exposed(report: Report) -> str:
+        return next(one.message for one in report.findings if one.rule == "OVL302" and one.rank == 0)
+
+    assert exposed(alone).endswith("one rank alone does not show whether another rank comes late")
+    waits = "this rank waits 0.5 ms a step for others that come late, mostly for rank 1"
+    assert exposed(together).endswith(f"{waits}: most of what is exposed, so see to the late rank first")
+    assert exposed(joined(EARLY, rank(1, 120, 120, 120))).endswith(
+        "0.12 ms a step for others that come late, mostly for rank 1"
+    )
+    assert exposed(merge([together])) == exposed(together)
+    assert "do not have the same collectives" in exposed(joined(EARLY, rank(1, 500, 500, 500, group="7")))
 
 
 def test_several_ranks_can_hold_each_other_in_turn():

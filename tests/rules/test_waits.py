@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import FrameSpec, TraceBuilder
+from tests.builders import TID, FrameSpec, TraceBuilder
 from tests.rules.scenes import blind, chain, codes, findings, line, lines_of, waiting
 
 
@@ -47,6 +47,32 @@ class TestScalarRead:
             100, line(9, "scaler.step(o)"), at
         )
         assert "fused=True" in findings(builder, "SYN102")[0].fix
+
+    def test_in_a_thread_without_ops_a_few_bytes_to_pinned_memory_are_a_read(self):
+        builder = waiting(TraceBuilder().step(0, 900).op("aten::mm", 1, 2).on(TID + 1, "logger"), 100, size=4)
+        (found,) = findings(builder, "SYN101", "SYN102")
+        assert (found.rule, found.thread, found.bytes) == ("SYN102", "logger", 4)
+        assert "4 bytes to pinned memory, as .item() makes" in found.message
+
+    @pytest.mark.parametrize(("memory", "size"), [("pageable", 4), ("pinned", 400)])
+    def test_a_copy_of_another_kind_there_is_a_copy(self, memory: str, size: int):
+        builder = TraceBuilder().step(0, 900).op("aten::mm", 1, 2).on(TID + 1)
+        assert [one.rule for one in findings(waiting(builder, 100, memory=memory, size=size), "SYN101", "SYN102")] == [
+            "SYN101"
+        ]
+
+    def test_what_comes_right_behind_the_check_of_gradients_is_the_scalers_read(self):
+        builder = TraceBuilder().step(0, 900)
+        waiting(builder, 10, "aten::item", "aten::_local_scalar_dense")
+        builder.op("aten::_amp_foreach_non_finite_check_and_unscale_", 100, 20)
+        for at in (200, 300):  # one for each device
+            waiting(builder, at, "aten::item", "aten::_local_scalar_dense")
+        builder.op("aten::_fused_adam_", 400, 20)
+        waiting(builder, 500, "aten::item", "aten::_local_scalar_dense")
+        found = {one.count * (1 if "GradScaler" in one.message else -1): one.fix for one in findings(builder, "SYN102")}
+        assert not any("inside torch.amp" in one.message for one in findings(builder, "SYN102"))
+        assert "fused=True" in found[2]
+        assert "loss.detach()" in found[-2]
 
 
 class TestDynamicShape:
@@ -175,6 +201,14 @@ class TestExplicitSync:
         assert {number: finding.severity for number, finding in found.items()} == {10: "error", 60: "note"}
         assert "nothing was queued" in found[60].message
         assert found[60].per_step == 1  # a note by what it costs, and still one more wait
+
+    @pytest.mark.parametrize(("runs", "takes", "severity"), [(30, 10, "note"), (300, 10, "note"), (300, 90, "error")])
+    def test_an_event_that_has_happened_is_a_note_also_where_its_stream_is_unknown(
+        self, runs: float, takes: float, severity: str
+    ):
+        builder = TraceBuilder().recording(0, 900).launch("k", call=(1, 2), runs=(4, runs))
+        (found,) = findings(builder.event_sync(100, takes), "SYN105")
+        assert (found.severity, "had happened" in found.message) == (severity, severity == "note")
 
     def test_a_long_wait_for_nothing_that_is_known_stays_an_error(self):
         builder = TraceBuilder().recording(0, 900).launch("k", call=(1, 2), runs=(4, 5))

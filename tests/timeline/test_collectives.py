@@ -71,6 +71,23 @@ def test_the_frames_of_a_foreign_trace_give_the_function_that_called_backward():
 
 
 @pytest.mark.parametrize(
+    ("annotation", "name"),
+    [
+        ("nccl:all_to_all", "all_to_all"),
+        ("nccl:_reduce_scatter_base", "reduce_scatter"),
+        ("nccl:send 0->1", "send"),
+        ("nccl:recv 0<-1", "recv"),
+        ("nccl:coalesced", "send_recv"),
+        ("## forward ##", "send_recv"),
+    ],
+)
+def test_without_the_op_such_a_kernel_is_named_after_what_nccl_annotates(annotation: str, name: str):
+    builder = TraceBuilder().annotation(annotation, 0, 50).op("record_param_comms", 1, 40)
+    found = only(builder.launch(SEND_RECV, call=(20, 5), runs=(40, 40), stream=13))
+    assert (found["name"], found["marks"]) == (name, (annotation,))
+
+
+@pytest.mark.parametrize(
     ("op", "name"), [("c10d::alltoall_base_", "all_to_all"), ("c10d::send", "send"), ("aten::gather", "send_recv")]
 )
 def test_a_kernel_that_serves_several_collectives_is_named_after_the_op(op: str, name: str):

@@ -14,6 +14,7 @@ from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.op_chains import known_op, ops_of
+from syncscope.timeline.scalar_reads import VALUE_BYTES
 
 SAVING_NULL_WHY = "only the rules were run: no saving was estimated"
 
@@ -91,6 +92,13 @@ class Group:
         size = self.timeline.copies.bytes[copy[copy >= 0]]
         known = len(size) and (size >= 0).all()
         return bool(self.steps and known and len(size) >= MANY * self.steps and size.mean() <= SMALL)
+
+    @property
+    def copies_one_value(self) -> bool:
+        """Whether each copy is no longer than one value."""
+        copy = self.rows.copy
+        size = self.timeline.copies.bytes[copy[copy >= 0]]
+        return bool(len(size) and ((size >= 0) & (size <= VALUE_BYTES)).all())
 
     def total(self, column: str) -> int | None:
         """The sum of what is known of a column inside the steps, ``None`` when nothing is."""

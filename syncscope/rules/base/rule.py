@@ -14,7 +14,7 @@ from syncscope.advice import Advice, Example, choose
 from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
 from syncscope.rules.base.occurrences import Occurrences
 from syncscope.rules.base.question import Intervention, NoQuestion
-from syncscope.schema.expressions import called_name
+from syncscope.schema.expressions import add_argument, called_name
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.schema.ranks import BetweenRanks
 from syncscope.schema.report import NotChecked, Report, TraceInfo
@@ -106,11 +106,15 @@ class Rule(ABC):
             raise LookupError(f"{self.code} has no advice for {', '.join(names)}")
         return entry.sentence
 
-    def example(self, fix: str) -> Example | None:
-        """The change of code that goes with a finding's fix; else what the documentation calls bad and good."""
-        own = next((entry.example for entry in self.advice if entry.sentence == fix), None)
-        if own is not None:
-            return own
+    def example(self, fix: str, expression: str | None = None) -> Example | None:
+        """The change of code that goes with a finding's fix, in the finding's ``expression`` where that is enough.
+
+        For a fix that is general, and has no example of its own, it is what the documentation calls bad and good; for
+        one of a single cause that would be about another.
+        """
+        entry = next((entry for entry in self.advice if entry.gave(fix)), None)
+        if entry is not None and (entry.example or entry.when):
+            return _example_in(expression, entry)
         bad, good = _section(self.doc, "Bad:"), _section(self.doc, "Good:")
         return Example(bad, good) if bad and good else None
 
@@ -191,7 +195,7 @@ class RankRule(Rule):
     def names(self, group: Group) -> Iterator[str]:
         """What is known of a group, from the outside in: library files and functions below the user's line, the
         function called there (``tensor()``, or ``[]``), ops, what the wait waits for, direction and memory of the
-        copy, and ``many`` for many small copies."""
+        copy, ``one-value`` where each copies no more than one, and ``many`` for many small copies."""
         tables = group.timeline
         yield from name_place(group.place)
         yield from self.ops_for_advice(group)
@@ -201,6 +205,8 @@ class RankRule(Rule):
         if copy >= 0:
             yield str(tables.copies.direction[copy])
             yield str(tables.copies.memory[copy])
+            if group.copies_one_value:
+                yield "one-value"
         if group.many_small:
             yield "many"
 
@@ -237,9 +243,21 @@ class RunRule(Rule):
     def can_compare(self, info: TraceInfo) -> bool:
         """Whether a trace holds what the rule compares. If not, ``why_unchecked`` has said why."""
 
+    def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
+        """The other rules' ``findings``, saying what the comparison shows of them."""
+        return list(findings)
+
     @abstractmethod
     def leave_out(self, report: Report) -> Report:
         """The report without the parts that only explain this rule's findings."""
+
+
+def _example_in(expression: str | None, entry: Advice) -> Example | None:
+    """The example of the advice, in the reader's expression where that is a call to which it adds an argument."""
+    if expression and entry.argument and f"{called_name(expression)}(" in entry.after:
+        after = add_argument(expression, entry.argument)
+        return Example(expression, after) if after else entry.example
+    return entry.example
 
 
 def _known(rows: Ints) -> frozenset[int]:

@@ -1,0 +1,196 @@
+"""What to do about collectives that nothing hides, by what they are part of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from syncscope.advice import Advice, Section
+from syncscope.rules.base.groups import Group
+
+CONTEXTS = {
+    "optimiser": r"^Optimizer\.step#|\boptimi[sz]er\b(?!\.zero)|shampoo|torch/optim/",
+    "fsdp": r"(?i:fsdp)|FullySharded|fully_shard",
+    "embeddings": r"KJT|All2All_Pooled|sparse_data_dist|all2all_|alltoall_(?:fwd|bwd)_|torchrec|embedding",
+    "tensor-parallel": r"^(?:vllm|sgl_kernel|symm_mem|_C_custom_ar)::|vllm/distributed|sglang/srt|tensor_parallel"
+    r"|torch/distributed/tensor/",
+    "one-shot": r"^(?:symm_mem|_C_custom_ar)::",
+    "ddp-forward": r"^DistributedDataParallel\.forward$",
+}
+"""What a collective is part of, by the names around it: annotations, ops, and files of the stack."""
+
+SHARDED = {"allgather", "reduce_scatter"}
+"""The collectives of parameters that ranks share out among them."""
+
+MANY, SMALL_BYTES, SHORT_NS = 8, 1 << 20, 100_000
+"""Collectives are many small ones if there are at least this many a step, half of them of no more than this size (where
+it is unknown, of no more than this time): then what each costs is mostly the start."""
+
+FOR_COLLECTIVES: Section = (
+    Advice(
+        "optimiser allgather|reduce_scatter|sharded|broadcast",
+        "The optimiser shares out its work and collects the results: collect them in fewer, larger pieces, and "
+        "beside work that does not need them (ZeroRedundancyOptimizer's overlap_with_ddp=True), or share them out "
+        "among fewer ranks (DistributedShampoo's num_trainers_per_group).",
+        before="""
+        for p, own in zip(params, parts):
+            dist.all_gather_into_tensor(p, own)
+        """,
+        after="dist.all_gather_into_tensor(flat_params, flat_parts)   # one buffer, of which params are views",
+    ),
+    Advice(
+        "fsdp reduce_scatter",
+        "Wrap smaller units (one a layer), so that one is reduced while the backward computes the next; what the "
+        "last unit reduces has nothing left to hide behind.",
+        before="model = FSDP(model)",
+        after="model = FSDP(model, auto_wrap_policy=ModuleWrapPolicy({Block}))",
+    ),
+    Advice(
+        "fsdp allgather|sharded",
+        "Fetch ahead: FSDP's forward_prefetch and backward_prefetch, or set_modules_to_forward_prefetch of "
+        "fully_shard; larger units hide more.",
+        before="model = FSDP(model, auto_wrap_policy=policy)",
+        after="model = FSDP(model, auto_wrap_policy=policy, forward_prefetch=True, limit_all_gathers=True)",
+    ),
+    Advice(
+        "embeddings all_to_all",
+        "Compute the dense part between the start of the embeddings' all-to-all and its wait(), send the next "
+        "batch's indices while this one computes (TorchRec's TrainPipelineSparseDist, where it is not there yet), "
+        "and send the embeddings in half precision (get_qcomm_codecs_registry).",
+        before="rows = embeddings(ids).wait()\ny = dense(x)",
+        after="""
+        coming = embeddings(ids)
+        y = dense(x)                 # meanwhile
+        rows = coming.wait()
+        """,
+    ),
+    Advice(
+        "all_to_all",
+        "Start it with async_op=True, compute what needs none of it (shared experts, the other half of the batch), "
+        "and call wait() just before it is used; fewer and larger messages cost less.",
+        before="dist.all_to_all_single(out, x)\ny = shared(x) + experts(out)",
+        after="""
+        work = dist.all_to_all_single(out, x, async_op=True)
+        y = shared(x)                # meanwhile
+        work.wait()
+        y = y + experts(out)
+        """,
+    ),
+    Advice(
+        "send|recv|point-to-point",
+        "Post it early (batch_isend_irecv), so that it runs beside another micro-batch; a pipeline hides more "
+        "with more micro-batches or an interleaved schedule (ScheduleInterleaved1F1B).",
+        before="dist.recv(x)\ny = stage(x)",
+        after="""
+        coming = dist.irecv(following)   # of the next micro-batch
+        y = stage(x)                     # meanwhile
+        coming.wait()
+        """,
+    ),
+    Advice(
+        "tensor-parallel one-shot",
+        "Each layer needs it before it goes on, and its kernel is a fast one already: fuse it with the norm that "
+        "follows, run it in pieces beside the matrix products around it (asynchronous tensor parallelism), or "
+        "split the model over fewer ranks.",
+        before="y = x @ weight\ndist.all_reduce(y)",
+        after="""
+        for part in x.chunk(4):
+            parts.append(part @ weight)
+            works.append(dist.all_reduce(parts[-1], async_op=True))   # beside the next product
+        """,
+    ),
+    Advice(
+        "tensor-parallel",
+        "Each layer needs it before it goes on, so make it cheaper: one-shot or symmetric-memory kernels, fused "
+        "with the norm that follows or run in pieces beside the matrix products around it (asynchronous tensor "
+        "parallelism); or split the model over fewer ranks.",
+        before="dist.all_reduce(y)",
+        after="y = torch.ops.symm_mem.one_shot_all_reduce(y, 'sum', group)   # y is in symmetric memory",
+    ),
+    Advice(
+        "ddp-forward broadcast",
+        "Pass broadcast_buffers=False where the buffers need not be those of rank 0 in every step (SyncBatchNorm "
+        "keeps its own in step).",
+        before="model = DistributedDataParallel(model)",
+        after="model = DistributedDataParallel(model, broadcast_buffers=False)",
+    ),
+    Advice(
+        "many-small",
+        "Join them: each costs mostly its start. Reduce one flat buffer instead of one tensor at a time; "
+        "DistributedDataParallel does it for gradients, in buckets of bucket_cap_mb (25 by default).",
+        before="""
+        for p in params:
+            dist.all_reduce(p.grad)
+        """,
+        after="""
+        flat = torch.cat([p.grad.flatten() for p in params])
+        dist.all_reduce(flat)
+        """,
+    ),
+    Advice(
+        "allgather|reduce_scatter|sharded",
+        "Fetch ahead: start the next layer's with async_op=True while this one computes. FSDP can do it "
+        "(forward_prefetch, backward_prefetch, set_modules_to_forward_prefetch).",
+        before="dist.all_gather_into_tensor(weight, own)\ny = layer(x, weight)",
+        after="""
+        coming = dist.all_gather_into_tensor(following, own, async_op=True)
+        y = layer(x, weight)         # meanwhile
+        coming.wait()
+        """,
+    ),
+    Advice(
+        "backward",
+        "Reduce sooner and in smaller pieces: DistributedDataParallel's bucket_cap_mb (25 by default), with "
+        "gradient_as_bucket_view=True; when gradients are accumulated, no_sync() for all but the last part.",
+        before="model = DistributedDataParallel(model, bucket_cap_mb=500)",
+        after="model = DistributedDataParallel(model, bucket_cap_mb=25, gradient_as_bucket_view=True)",
+    ),
+    Advice(
+        "",
+        "Start it with async_op=True as soon as its input is there, compute what does not need it, and call wait() "
+        "on the result just before it is used; for gradients let DistributedDataParallel do that.",
+        before="dist.all_reduce(x)\ny = model(z)",
+        after="""
+        work = dist.all_reduce(x, async_op=True)
+        y = model(z)                 # meanwhile
+        work.wait()
+        """,
+    ),
+)
+"""By what ``name_surroundings`` says of them."""
+
+
+def name_surroundings(group: Group) -> Iterator[str]:
+    """What the collectives are part of, whether they are many small ones, whether backward starts them, and which they
+    are."""
+    yield from _contexts(group)
+    if _many_small(group):
+        yield "many-small"
+    if group.place.entry == "backward" or any(op.startswith("autograd::engine") for op in group.ops):
+        yield "backward"
+    kinds = set(group.rows.call)
+    if len(kinds) == 1:
+        yield from kinds
+    elif kinds <= SHARDED:
+        yield "sharded"
+    elif kinds <= {"send", "recv"}:
+        yield "point-to-point"
+
+
+def _contexts(group: Group) -> list[str]:
+    """Which of ``CONTEXTS`` the names around the collectives show."""
+    around = {mark for marks in group.timeline.collectives.marks[group.rows.unit] for mark in marks}
+    around |= {op for ops in group.rows.ops for op in ops} | {frame.file for frame in group.place.chain}
+    return [name for name, pattern in CONTEXTS.items() if any(re.search(pattern, one) for one in around)]
+
+
+def _many_small(group: Group) -> bool:
+    """Whether there are many collectives a step, and half of them are small."""
+    rows = group.inside
+    if len(rows) < MANY * max(group.steps, 1):
+        return False
+    known = bool((rows.bytes >= 0).all())
+    middle = np.median(rows.bytes if known else rows.ran)
+    return bool(middle <= (SMALL_BYTES if known else SHORT_NS))

@@ -1,0 +1,69 @@
+"""What a finding about collectives says of ranks that come late: nothing from one rank, a figure from several."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence, Set
+
+import msgspec
+
+from syncscope.schema.findings import Finding
+from syncscope.schema.numbers import milliseconds
+from syncscope.schema.ranks import BetweenRanks, RankBetween
+
+ALONE = "; one rank alone does not show whether another rank comes late"
+APART = "; the ranks given do not have the same collectives, which does not show whether another rank comes late"
+TOGETHER = "; in all its collectives this rank waits "
+
+LEAST_MS = 0.05
+"""Less than this many milliseconds a step count as none."""
+
+MOST = 0.5
+"""A rank that waits for this share of the exposed time waits for most of it."""
+
+
+def tell_of_ranks(
+    findings: Sequence[Finding], code: str, between: BetweenRanks | None, apart: Set[int]
+) -> list[Finding]:
+    """The findings, where those of the rule ``code`` say how long their rank waits for others, if it was compared with
+    them, or that the traces ``apart`` could not be. What an earlier comparison said is replaced."""
+    exposed: Counter[int] = Counter()
+    for finding in findings:
+        if finding.rule == code:
+            exposed[finding.trace] += round((finding.exposed_ms_per_step or 0.0) * 1e6)
+    clauses = {}
+    if between is not None:
+        clauses = {row.trace: _clause(row, between.steps, exposed[row.trace] / 1e6) for row in between.ranks}
+    clauses |= dict.fromkeys(apart, APART)
+    return [
+        msgspec.structs.replace(finding, message=_message(finding.message, clauses[finding.trace]))
+        if finding.rule == code and finding.trace in clauses
+        else finding
+        for finding in findings
+    ]
+
+
+def _message(message: str, clause: str) -> str:
+    for known in (ALONE, APART, TOGETHER):
+        head, found, tail = message.rpartition(known)
+        if found:
+            # What follows the clause is in brackets.
+            more = tail[tail.index(" (") :] if " (" in tail else ""
+            return f"{head}{clause}{more}"
+    return message
+
+
+def _clause(row: RankBetween, steps: int, exposed_ms: float) -> str:
+    """How long a rank waits for others, beside what its collectives are exposed for, in ms a step."""
+    clause, before = TOGETHER, row.waits_before_ms or 0.0
+    if row.waits_ms_per_step < LEAST_MS:
+        clause += "for no other"
+    else:
+        most = row.waits_for[0].rank if row.waits_for else None
+        whom = "" if most is None else f", mostly for rank {most}"
+        clause += f"{milliseconds(row.waits_ms_per_step)} a step for others that come late{whom}"
+    if before >= LEAST_MS:
+        clause += f", and {milliseconds(before)} once for one that began the first recorded step later"
+    waits = row.waits_ms_per_step + before / max(steps, 1)
+    most_of_it = waits >= max(LEAST_MS, MOST * exposed_ms)
+    return clause + (": most of what is exposed, so see to the late rank first" if most_of_it else "")
