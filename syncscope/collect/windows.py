@@ -55,6 +55,9 @@ SAMPLED_S = 1.0
 CALM_STEPS = 20
 """Steps that may pass before the first bare step."""
 
+RANKS_STEPS = 8
+"""Steps that pass instead where several ranks run: all of them must record the same steps."""
+
 
 Steps = Generator[None, None, None]
 
@@ -255,7 +258,8 @@ class Windows:
         window = BareWindow(self._sync, self._host, self._came_between)
         # Before these windows, files may have been written: a loader has filled its queue, the device has cooled down.
         clock_s = CLOCK_S if self._clocks is not None and self._clocks.limited else 0.0
-        yield from window.calm(steps=min(CALM_STEPS, self.plan.settle), seconds=1.0, least_s=clock_s)
+        if not self._several_ranks:
+            yield from window.calm(steps=min(CALM_STEPS, self.plan.settle), seconds=1.0, least_s=clock_s)
         began = time.time_ns()
         self.recorded.bare = yield from window.time(self.plan.bare)
         self._spans["bare"] = began, time.time_ns()
@@ -272,6 +276,11 @@ class Windows:
             yield
         if window.clean >= self.plan.bare:
             self.recorded.bare, self._spans["bare"] = bare, (began, time.time_ns())
+
+    @property
+    def _several_ranks(self) -> bool:
+        distributed = getattr(self._torch, "distributed", None)
+        return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
 
     def _came_between(self) -> str | None:
         """What came into the step that has just ended."""
@@ -333,6 +342,11 @@ class Windows:
         Appends the end of each but the last to ``warming``."""
         bare = self.recorded.bare
         if bare is None or not bare.steps_ns:
+            return
+        if self._several_ranks:
+            for _ in range(min(self.plan.settle, RANKS_STEPS)):
+                warming.append(time.time_ns())
+                yield
             return
         steps = settle(bare, steps=self.plan.settle, seconds=SETTLE_S)
         try:

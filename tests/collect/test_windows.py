@@ -342,6 +342,20 @@ def test_steps_that_pass_before_the_window_are_counted_each(
     assert "add 6 steps" in LOG
 
 
+def test_several_ranks_let_the_same_number_of_steps_pass(
+    drive_at: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True)
+    monkeypatch.setattr(Torch, "distributed", ranks, raising=False)
+    starts = []
+    for first in (3.6, 10.0):
+        LOG.clear()
+        one = drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0), first)
+        assert one.recorded.timed is not None
+        starts.append(one.recorded.timed.first_step)
+    assert starts[0] == starts[1]
+
+
 def test_bare_steps_alone_are_timed_after_the_windows(drive_at: Callable[..., Windows]) -> None:
     one = drive_at(Plan(warmup=0, bare=6, bare_seconds=3.0).again())
     assert one.recorded.timed is None and one.recorded.bare is not None
