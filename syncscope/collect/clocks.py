@@ -21,7 +21,7 @@ from syncscope.collect.nvml import PATIENCE_S, ask_in_time, current_device, find
 from syncscope.schema.recording import GpuWindow, RecordedGpu
 
 PERIOD_S = 0.03
-MOST_SHARE = 0.005
+MOST_SHARE = 0.05
 """Of one processor that sampling may take."""
 
 KEPT = 4096
