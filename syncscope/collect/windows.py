@@ -46,15 +46,6 @@ SETTLE_S = 3.0
 """Seconds that may pass before a window is timed, until the program is as it was: Kineto keeps what it sees meanwhile,
 some 20 MB a second of a program that launches all the time, until it starts."""
 
-CLOCK_S = 0.3
-"""Seconds that the clock of a GPU at its power limit needs after a pause."""
-
-SAMPLED_S = 1.0
-"""Seconds of bare steps in which power and clock are sampled."""
-
-CALM_STEPS = 20
-"""Steps that may pass before the first bare step."""
-
 RANKS_STEPS = 8
 """Steps that pass instead where several ranks run: all of them must record the same steps."""
 
@@ -255,36 +246,28 @@ class Windows:
 
     def _bare(self) -> Steps:
         """Time steps with no profiler."""
-        window = BareWindow(self._sync, self._host, self._came_between)
-        # Before these windows, files may have been written: a loader has filled its queue, the device has cooled down.
-        clock_s = CLOCK_S if self._clocks is not None and self._clocks.limited else 0.0
-        if not self._several_ranks:
-            yield from window.calm(steps=min(CALM_STEPS, self.plan.settle), seconds=1.0, least_s=clock_s)
-        began = time.time_ns()
-        self.recorded.bare = yield from window.time(self.plan.bare)
-        self._spans["bare"] = began, time.time_ns()
+        window = self._bare_window()
+        settle = 0 if self._several_ranks else self.plan.settle
+        self.recorded.bare = yield from window.before(self.plan.bare, settle=settle)
+        self._spans["bare"] = window.span_ns
 
     def _bare_again(self) -> Steps:
         """Time steps until their median is known, after the windows, where nobody needs the steps for anything else."""
-        clocks = self._clocks if self._clocks is not None and self._clocks.sampling else None
-        window = BareWindow(self._sync, self._host, self._came_between)
-        calm_s = CLOCK_S if clocks is not None else 0.0
-        yield from window.calm(steps=self.plan.settle, seconds=SETTLE_S, least_s=calm_s)
-        began = time.time_ns()
-        bare = yield from window.time(self.plan.bare, self.plan.bare_seconds)
-        while clocks is not None and time.time_ns() - began < SAMPLED_S * 1e9:
-            yield
-        if window.clean >= self.plan.bare:
-            self.recorded.bare, self._spans["bare"] = bare, (began, time.time_ns())
+        window, plan = self._bare_window(), self.plan
+        self.recorded.bare = yield from window.after(plan.bare, seconds=plan.bare_seconds, settle=plan.settle)
+        self._spans["bare"] = window.span_ns
+
+    def _bare_window(self) -> BareWindow:
+        return BareWindow(self._sync, self._host, self._came_between, self._clocks)
+
+    def _came_between(self) -> str | None:
+        """What came into the step that has just ended."""
+        return PROFILED if self._torch._C._autograd._profiler_enabled() else self._intruder
 
     @property
     def _several_ranks(self) -> bool:
         distributed = getattr(self._torch, "distributed", None)
         return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
-
-    def _came_between(self) -> str | None:
-        """What came into the step that has just ended."""
-        return PROFILED if self._torch._C._autograd._profiler_enabled() else self._intruder
 
     def _wait_for_cupti(self) -> Steps:
         """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing."""

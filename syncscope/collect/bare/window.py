@@ -14,6 +14,7 @@ from msgspec import structs
 from syncscope.collect.bare.loader import interval_ns, median_ready
 from syncscope.collect.bare.moments import HostMoments
 from syncscope.collect.bare.steps import Median, Step, set_aside, stamps
+from syncscope.collect.clocks import ClockWatch
 from syncscope.schema.recording import Bare
 
 LONGEST = 4
@@ -21,6 +22,18 @@ LONGEST = 4
 
 MOST_STEPS = 200
 """Steps kept where it goes on until the median is known."""
+
+CALM_STEPS, CALM_S = 20, 1.0
+"""Steps and seconds that may pass before the first bare step."""
+
+AFTER_S = 3.0
+"""Seconds that may pass before they are timed again."""
+
+CLOCK_S = 0.3
+"""Seconds that the clock of a GPU at its power limit needs after a pause."""
+
+SAMPLED_S = 1.0
+"""Seconds of bare steps in which power and clock are sampled."""
 
 SHORT = 0.9
 """Of the median bare step: what is shorter is worth a note."""
@@ -31,12 +44,43 @@ Steps = Generator[None, None, None]
 class BareWindow:
     """``intruder()`` is the kind of the phase that came into the step that has just ended, ``None`` if none did."""
 
-    def __init__(self, sync: Callable[[], None], host: HostMoments, intruder: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        sync: Callable[[], None],
+        host: HostMoments,
+        intruder: Callable[[], str | None],
+        clocks: ClockWatch | None = None,
+    ) -> None:
         self._sync = sync
         self._host = host
         self._intruder = intruder
+        self._clocks = clocks
+        self.span_ns = 0, 0
+        """Begin and end of the steps in which the GPU was watched, Unix time."""
         self.clean = 0
         """Steps that nothing intruded in."""
+
+    def before(self, least: int, *, settle: int) -> Generator[None, None, Bare]:
+        """Time ``least`` steps before the windows. At most ``settle`` others pass first: files may have been written
+        just now, so that a loader has filled its queue and the device has cooled down."""
+        limited = self._clocks is not None and self._clocks.limited
+        yield from self.calm(steps=min(CALM_STEPS, settle), seconds=CALM_S, least_s=CLOCK_S if limited else 0.0)
+        began = time.time_ns()
+        bare = yield from self.time(least)
+        self.span_ns = began, time.time_ns()
+        return bare
+
+    def after(self, least: int, *, seconds: float, settle: int) -> Generator[None, None, Bare | None]:
+        """Time steps after the windows, until their median is known and the GPU was watched long enough; ``None`` where
+        there were fewer than ``least``."""
+        sampling = self._clocks is not None and self._clocks.sampling
+        yield from self.calm(steps=settle, seconds=AFTER_S, least_s=CLOCK_S if sampling else 0.0)
+        began = time.time_ns()
+        bare = yield from self.time(least, seconds)
+        while sampling and time.time_ns() - began < SAMPLED_S * 1e9:
+            yield
+        self.span_ns = began, time.time_ns()
+        return bare if self.clean >= least else None
 
     def time(self, least: int, seconds: float | None = None) -> Generator[None, None, Bare]:
         """Time steps between two device syncs: ``least`` of them that nothing intruded in, unless there are too few.
