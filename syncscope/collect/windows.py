@@ -238,10 +238,14 @@ class Windows:
         """Let steps pass, and more until CUDA is in use and no other profiler runs."""
         if self._clocks is not None and self._torch.cuda.is_initialized():
             self._clocks.open(self._torch)
-        for _ in range(self.plan.warmup):
-            yield
-        while not self._torch.cuda.is_initialized() or self._torch._C._autograd._profiler_enabled():
-            yield
+        self._host.open(stamps=False)  # to know the loader when the first bare step comes
+        try:
+            for _ in range(self.plan.warmup):
+                yield
+            while not self._torch.cuda.is_initialized() or self._torch._C._autograd._profiler_enabled():
+                yield
+        finally:
+            self._host.close()
         self.recorded.tid = self._threads.current()
 
     def _bare(self) -> Steps:

@@ -63,8 +63,6 @@ class HostMoments:
         """Follow this thread; without ``stamps`` only the batches that it takes."""
         self._thread = threading.get_ident()
         self.take()
-        if self._signals is not None:
-            self._signals.moments = self
         if stamps:
             self._stamping = True
             if sync_debug_mode.listening:
@@ -79,11 +77,16 @@ class HostMoments:
         self._stop_stamping()
 
     def take(self) -> tuple[tuple[Moment, ...], tuple[Batch, ...]]:
-        """What happened since the last time."""
+        """What happened since the last time. Takes over from the windows of another phase."""
+        self._follow()
         moments, batches = tuple(self._moments), tuple(self._batches)
         self._moments.clear()
         self._batches.clear()
         return moments, batches
+
+    def _follow(self) -> None:
+        if self._signals is not None:
+            self._signals.moments = self
 
     def afford(self, moments: tuple[Moment, ...], length_ns: int) -> None:
         """Stop to stamp what takes more than its share of a step of ``length_ns`` that has these ``moments``."""

@@ -74,7 +74,8 @@ class BareWindow:
         """Time steps after the windows, until their median is known and the GPU was watched long enough; ``None`` where
         there were fewer than ``least``."""
         sampling = self._clocks is not None and self._clocks.sampling
-        yield from self.calm(steps=settle, seconds=AFTER_S, least_s=CLOCK_S if sampling else 0.0)
+        clock_s = CLOCK_S if sampling else 0.0
+        yield from self.calm(steps=settle, seconds=AFTER_S, least_s=clock_s, least=min(settle, 2))
         began = time.time_ns()
         bare = yield from self.time(least, seconds)
         while sampling and time.time_ns() - began < SAMPLED_S * 1e9:
@@ -132,16 +133,17 @@ class BareWindow:
             drain_ns=drain_ns,
         )
 
-    def calm(self, *, steps: int, seconds: float, least_s: float = 0.0) -> Steps:
-        """Let steps pass after a pause of ours, in which a loader filled its queue: until that shrinks no more, and for
-        ``least_s`` seconds. At most so many ``steps`` and ``seconds``."""
+    def calm(self, *, steps: int, seconds: float, least_s: float = 0.0, least: int = 0) -> Steps:
+        """Let steps pass after a pause of ours, in which a loader filled its queue: until that shrinks no more, but
+        ``least`` steps and ``least_s`` seconds at least, and ``steps`` and ``seconds`` at most."""
         host, began = self._host, time.monotonic()
         ready: list[int] = []
         host.open(stamps=False)
         try:
-            for _ in range(steps):
+            for number in range(steps):
                 passed = time.monotonic() - began
-                if passed > seconds or (passed >= least_s and is_calm(ready, self._capacity())):
+                enough = number >= least and passed >= least_s and is_calm(ready, self._capacity())
+                if passed > seconds or enough:
                     return
                 yield
                 ready += [batch.ready for batch in host.take()[1] if batch.ready is not None]

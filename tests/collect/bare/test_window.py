@@ -130,6 +130,9 @@ def test_steps_pass_until_the_loader_has_nothing_left_from_a_pause(clock: Clock)
     host.loader = RecordedLoader(workers=2, prefetch=2)
     _, passed = run(bare_window(clock, host).calm(steps=20, seconds=9.0), clock, lambda number: 10)
     assert passed == 7
+    unknown = Host([4, 3, 2, 1, 0, 0, 0])  # until it gives a batch
+    _, passed = run(bare_window(clock, unknown).calm(steps=20, seconds=9.0, least=2), clock, lambda number: 10)
+    assert passed == 6
     slow = Host(list(range(1000, 0, -1)))
     slow.loader = host.loader
     _, passed = run(bare_window(clock, slow).calm(steps=20, seconds=9.0), clock, lambda number: 10)
