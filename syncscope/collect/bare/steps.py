@@ -138,7 +138,7 @@ def stamps(steps: Sequence[Step]) -> tuple[BareStamp, ...]:
         begins: tuple[int, ...] = ()
         if first.begin_ns is not None:
             pairs = zip(moments, steps, strict=True)
-            begins = tuple((moment.begin_ns or moment.end_ns) - step.begin_ns for moment, step in pairs)
+            begins = tuple(max((moment.begin_ns or moment.end_ns) - step.begin_ns, 0) for moment, step in pairs)
         found.append(
             BareStamp(event=event, name=name, stack=stack, ordinal=ordinal, begins_ns=begins, ends_ns=tuple(ends))
         )

@@ -94,6 +94,11 @@ def test_a_stamp_is_a_moment_that_all_steps_have_and_counts_from_their_begin() -
     assert (wait.event, wait.ordinal, wait.begins_ns, wait.ends_ns) == ("wait", 0, (), (40, 50))
 
 
+def test_a_call_around_the_boundary_begins_with_the_step() -> None:
+    (stamp,) = stamps([Step(1000, 100, moments=moments(1000, ("Trainer", -30, 40)))])
+    assert (stamp.begins_ns, stamp.ends_ns) == ((0,), (40,))
+
+
 def test_equal_moments_of_a_step_are_told_apart_by_their_order() -> None:
     both = [Step(0, 100, moments=moments(0, ("", None, 10), ("", None, 30)))] * 2
     assert [(stamp.ordinal, stamp.ends_ns) for stamp in stamps(both)] == [(0, (10, 10)), (1, (30, 30))]
