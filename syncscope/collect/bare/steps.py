@@ -25,8 +25,8 @@ RARE = 0.1
 
 PROFILED = "under a profiler of the program's"
 
-NAMES = {"evaluate": "evaluation", "train": "training"}
-"""What a kind of phase is called that came into a step, where its own name does not say."""
+NAMES = {"evaluate": "evaluation", "train": "first of its phase"}
+"""Why a step is something else into which this kind of phase came: of an evaluation, the first after more training."""
 
 StampKind = Literal["wait", "loader", "forward", "backward", "optimizer"]
 

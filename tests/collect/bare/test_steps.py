@@ -41,8 +41,12 @@ def test_the_median_of_few_numbers_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"), [("epoch end", "epoch end"), ("checkpoint", "checkpoint"), ("evaluate", "evaluation")]
-)
+    ("kind", "reason"),
+    [
+        ("epoch end", "epoch end"), ("checkpoint", "checkpoint"), ("evaluate", "evaluation"),
+        ("train", "first of its phase"), ("rollout", "rollout"),
+    ],
+)  # fmt: skip
 def test_a_step_with_another_phase_in_it_is_set_aside_by_its_name(kind: str, reason: str) -> None:
     kept, others = set_aside(steps(10, 10, 900, 10, intruders={2: kind}), 0)
     assert [step.length_ns for step in kept] == [10 * MS] * 3
