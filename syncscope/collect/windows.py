@@ -86,6 +86,7 @@ class Windows:
         self._host = HostMoments(torch, stacks, signals)
         self._spans: dict[str, tuple[int, int]] = {}
         """Begin and end of each window, with the steps that warm up the profiler, Unix time in ns."""
+        self._clock_s = 0.0
         self._on_finish = on_finish
         self._pid = os.getpid()
         self._count = 0
@@ -253,7 +254,7 @@ class Windows:
         window = self._bare_window()
         settle = 0 if self._several_ranks else self.plan.settle
         self.recorded.bare = yield from window.before(self.plan.bare, settle=settle)
-        self._spans["bare"] = window.span_ns
+        self._spans["bare"], self._clock_s = window.span_ns, window.clock_s
 
     def _bare_again(self) -> Steps:
         """Time steps until their median is known, after the windows, where nobody needs the steps for anything else."""
@@ -335,7 +336,7 @@ class Windows:
                 warming.append(time.time_ns())
                 yield
             return
-        steps = settle(bare, steps=self.plan.settle, seconds=SETTLE_S)
+        steps = settle(bare, steps=self.plan.settle, seconds=SETTLE_S, least_s=self._clock_s)
         try:
             while True:
                 next(steps)

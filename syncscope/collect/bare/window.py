@@ -32,6 +32,9 @@ AFTER_S = 3.0
 CLOCK_S = 0.3
 """Seconds that the clock of a GPU at its power limit needs after a pause."""
 
+NOTICED_S = 0.1
+"""Seconds of recorded steps, and those before them, that give a few samples."""
+
 SAMPLED_S = 1.0
 """Seconds of bare steps in which power and clock are sampled."""
 
@@ -57,6 +60,8 @@ class BareWindow:
         self._clocks = clocks
         self.span_ns = 0, 0
         """Begin and end of the steps in which the GPU was watched, Unix time."""
+        self.clock_s = 0.0
+        """Seconds that should pass before the recorded steps, for the GPU's clock and its sensors."""
         self.clean = 0
         """Steps that nothing intruded in."""
 
@@ -68,6 +73,8 @@ class BareWindow:
         began = time.time_ns()
         bare = yield from self.time(least)
         self.span_ns = began, time.time_ns()
+        if self._clocks is not None and self._clocks.sampling:
+            self.clock_s = CLOCK_S if self._clocks.limited else NOTICED_S
         return bare
 
     def after(self, least: int, *, seconds: float, settle: int) -> Generator[None, None, Bare | None]:
@@ -164,9 +171,10 @@ def is_calm(ready: Sequence[int], capacity: int) -> bool:
     return len(ready) > asked and ready[-1] >= ready[-1 - asked]
 
 
-def settle(bare: Bare, *, steps: int, seconds: float) -> Generator[None, None, int | None]:
+def settle(bare: Bare, *, steps: int, seconds: float, least_s: float = 0.0) -> Generator[None, None, int | None]:
     """Let steps pass until one is as long as the bare ones: after a pause they are shorter for a while, behind a loader
-    that has filled its queue or on a device that has cooled down. At most so many ``steps`` and ``seconds``.
+    that has filled its queue or on a device that has cooled down. For ``least_s`` seconds at least, and so many
+    ``steps`` and ``seconds`` at most.
 
     Returns ``None``, or the nanoseconds of the last step if they stayed too short.
     """
@@ -177,7 +185,7 @@ def settle(bare: Bare, *, steps: int, seconds: float) -> Generator[None, None, i
         yield
         now = time.perf_counter_ns()
         length, before = now - before, now
-        if length >= enough:
+        if length >= enough and now - began >= least_s * 1e9:
             return None
         if now - began > seconds * 1e9:
             break

@@ -150,8 +150,12 @@ def watched(clock: Clock, *, limited: bool) -> BareWindow:
 
 @pytest.mark.parametrize(("limited", "passed"), [(False, 5), (True, 3 + 5)])
 def test_at_its_power_limit_the_gpu_gets_time_for_its_clock(clock: Clock, limited: bool, passed: int) -> None:
-    bare, steps = run(watched(clock, limited=limited).before(5, settle=99), clock, lambda number: 100)
+    one = watched(clock, limited=limited)
+    bare, steps = run(one.before(5, settle=99), clock, lambda number: 100)
     assert (len(bare.steps_ns), steps) == (5, passed)
+    assert run(settle(bare, steps=99, seconds=3.0, least_s=one.clock_s), clock, lambda number: 100) == (
+        None, 3 if limited else 1,
+    )  # fmt: skip
 
 
 def test_after_the_windows_the_gpu_is_watched_for_a_second(clock: Clock) -> None:
