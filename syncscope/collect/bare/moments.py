@@ -1,7 +1,8 @@
 """Stamp what the host does in a bare step: waits, batches, forward, backward and the optimiser.
 
 ``Signals`` tells of batches, calls of modules and optimisers, which it follows anyway. Waits that PyTorch warns of are
-stamped only while they are counted, since then they cost little more.
+stamped only while they are counted, since then they cost little more. Where counting rests, waits and backward are not
+stamped.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class HostMoments:
             if sync_debug_mode.listening:
                 self._listening = True
                 sync_debug_mode.listen(self._torch, self._waited)
-            self._wrap()
+            if not sync_debug_mode.resting:  # else the count's wrappers may be out, and could not be put in below ours
+                self._wrap()
 
     def close(self) -> None:
         """Undo ``open``. Does nothing unless open."""
