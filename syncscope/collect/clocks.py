@@ -21,11 +21,14 @@ from syncscope.collect.nvml import PATIENCE_S, ask_in_time, current_device, find
 from syncscope.schema.recording import GpuWindow, RecordedGpu
 
 PERIOD_S = 0.03
-MOST_SHARE = 0.005
+MOST_SHARE = 0.05
 """Of one processor that sampling may take."""
 
 KEPT = 4096
 """Samples kept: two minutes."""
+
+LATELY = 8
+"""Samples: a quarter of a second."""
 
 COUNTED_S = 0.25
 """The energy counter is advanced every 20 to 100 ms: in a shorter stretch the instantaneous readings are better."""
@@ -84,7 +87,7 @@ class ClockWatch:
     @property
     def limited(self) -> bool:
         """Whether something held the clock back lately."""
-        last = list(self._samples)[-4:]
+        last = list(self._samples)[-LATELY:]
         return any(reason(sample.reasons) for sample in last)
 
     def open(self, torch: Any) -> None:

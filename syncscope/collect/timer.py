@@ -15,7 +15,7 @@ _HERE = os.path.dirname(__file__)
 
 HOOKS = (
     str(warnings.__file__),
-    *(os.path.join(_HERE, folder, "") for folder in ("count", "phases", "sites")),
+    *(os.path.join(_HERE, folder, "") for folder in ("bare", "count", "phases", "sites")),
     *(os.path.join(_HERE, f"{name}.py") for name in ("collector", "counting", "schedule", "windows", "profiler")),
 )
 """Files and folders of the code that records and counts a wait once it is over, and of other work of ours."""

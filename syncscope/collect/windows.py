@@ -46,14 +46,8 @@ SETTLE_S = 3.0
 """Seconds that may pass before a window is timed, until the program is as it was: Kineto keeps what it sees meanwhile,
 some 20 MB a second of a program that launches all the time, until it starts."""
 
-CLOCK_S = 0.3
-"""Seconds that the clock of a GPU at its power limit needs after a pause."""
-
-SAMPLED_S = 1.0
-"""Seconds of bare steps in which power and clock are sampled."""
-
-CALM_STEPS = 20
-"""Steps that may pass before the first bare step."""
+RANKS_STEPS = 8
+"""Steps that pass instead where several ranks run: all of them must record the same steps."""
 
 
 Steps = Generator[None, None, None]
@@ -92,6 +86,7 @@ class Windows:
         self._host = HostMoments(torch, stacks, signals)
         self._spans: dict[str, tuple[int, int]] = {}
         """Begin and end of each window, with the steps that warm up the profiler, Unix time in ns."""
+        self._clock_s = 0.0
         self._on_finish = on_finish
         self._pid = os.getpid()
         self._count = 0
@@ -244,38 +239,40 @@ class Windows:
         """Let steps pass, and more until CUDA is in use and no other profiler runs."""
         if self._clocks is not None and self._torch.cuda.is_initialized():
             self._clocks.open(self._torch)
-        for _ in range(self.plan.warmup):
-            yield
-        while not self._torch.cuda.is_initialized() or self._torch._C._autograd._profiler_enabled():
-            yield
+        self._host.open(stamps=False)  # to know the loader when the first bare step comes
+        try:
+            for _ in range(self.plan.warmup):
+                yield
+            while not self._torch.cuda.is_initialized() or self._torch._C._autograd._profiler_enabled():
+                yield
+        finally:
+            self._host.close()
         self.recorded.tid = self._threads.current()
 
     def _bare(self) -> Steps:
         """Time steps with no profiler."""
-        window = BareWindow(self._sync, self._host, self._came_between)
-        # Before these windows, files may have been written: a loader has filled its queue, the device has cooled down.
-        clock_s = CLOCK_S if self._clocks is not None and self._clocks.limited else 0.0
-        yield from window.calm(steps=min(CALM_STEPS, self.plan.settle), seconds=1.0, least_s=clock_s)
-        began = time.time_ns()
-        self.recorded.bare = yield from window.time(self.plan.bare)
-        self._spans["bare"] = began, time.time_ns()
+        window = self._bare_window()
+        settle = 0 if self._several_ranks else self.plan.settle
+        self.recorded.bare = yield from window.before(self.plan.bare, settle=settle)
+        self._spans["bare"], self._clock_s = window.span_ns, window.clock_s
 
     def _bare_again(self) -> Steps:
         """Time steps until their median is known, after the windows, where nobody needs the steps for anything else."""
-        clocks = self._clocks if self._clocks is not None and self._clocks.sampling else None
-        window = BareWindow(self._sync, self._host, self._came_between)
-        calm_s = CLOCK_S if clocks is not None else 0.0
-        yield from window.calm(steps=self.plan.settle, seconds=SETTLE_S, least_s=calm_s)
-        began = time.time_ns()
-        bare = yield from window.time(self.plan.bare, self.plan.bare_seconds)
-        while clocks is not None and time.time_ns() - began < SAMPLED_S * 1e9:
-            yield
-        if window.clean >= self.plan.bare:
-            self.recorded.bare, self._spans["bare"] = bare, (began, time.time_ns())
+        window, plan = self._bare_window(), self.plan
+        self.recorded.bare = yield from window.after(plan.bare, seconds=plan.bare_seconds, settle=plan.settle)
+        self._spans["bare"] = window.span_ns
+
+    def _bare_window(self) -> BareWindow:
+        return BareWindow(self._sync, self._host, self._came_between, self._clocks)
 
     def _came_between(self) -> str | None:
         """What came into the step that has just ended."""
         return PROFILED if self._torch._C._autograd._profiler_enabled() else self._intruder
+
+    @property
+    def _several_ranks(self) -> bool:
+        distributed = getattr(self._torch, "distributed", None)
+        return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
 
     def _wait_for_cupti(self) -> Steps:
         """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing."""
@@ -334,7 +331,12 @@ class Windows:
         bare = self.recorded.bare
         if bare is None or not bare.steps_ns:
             return
-        steps = settle(bare, steps=self.plan.settle, seconds=SETTLE_S)
+        if self._several_ranks:
+            for _ in range(min(self.plan.settle, RANKS_STEPS)):
+                warming.append(time.time_ns())
+                yield
+            return
+        steps = settle(bare, steps=self.plan.settle, seconds=SETTLE_S, least_s=self._clock_s)
         try:
             while True:
                 next(steps)

@@ -136,7 +136,8 @@ class Bare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GpuWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """What NVML said of the GPU while the steps of one window ran. What it cannot tell is ``None``."""
+    """What NVML said of the GPU in the stretch around the steps of one window, other programs on it included. What it
+    cannot tell is ``None``."""
 
     power_w: Number | None = None
     """Average over the window, watts: from the energy counter, or else of instantaneous readings."""
@@ -150,6 +151,7 @@ class GpuWindow(msgspec.Struct, frozen=True, kw_only=True):
     """Reason → share of the samples: ``power cap``, ``thermal``, ``hardware slowdown``, ``power brake``,
     ``sync boost``, ``clocks set by the user``."""
     length_ns: Number | None = None
+    """Of the stretch."""
     samples: Number = 0
 
 
@@ -160,7 +162,10 @@ class RecordedGpu(msgspec.Struct, frozen=True, kw_only=True):
     """Enforced, watts."""
     max_sm_clock_mhz: Number | None = None
     bare: GpuWindow | None = None
+    """Of the bare steps, and of as many more after the windows as make a second, once the clock had time to settle."""
     timed: GpuWindow | None = None
+    """Of the recorded steps and those that passed under the profiler before them: often a short stretch, see its
+    ``samples``. The clock may not have settled."""
     missing: str | None = None
     """Why nothing is known, one sentence."""
 

@@ -19,6 +19,7 @@ from syncscope.collect.plan import Plan
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.collect.windows import PATIENT, TOLERANT, Windows
+from syncscope.schema.recording import RecordedGpu
 
 LOG: list[str] = []
 
@@ -299,11 +300,12 @@ class Clock:
 def drive_at(make: Callable[[Plan], Windows], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Windows]:
     """Windows after steps of 10 ms, which are of ``after`` once the profiler is there, and then of 10 again."""
 
-    def run(plan: Plan, *after: float) -> Windows:
+    def run(plan: Plan, *after: float, clocks: Any = None) -> Windows:
         clock, left = Clock(), list(after)
         for module in ("windows", "bare.window"):
             monkeypatch.setattr(f"syncscope.collect.{module}.time", clock)
         one = make(plan)
+        one._clocks = clocks
         for _ in range(100):
             length = left.pop(0) if "prepare timed" in LOG and left else 10.0
             clock.now += int(length * 1e6)
@@ -340,6 +342,41 @@ def test_steps_that_pass_before_the_window_are_counted_each(
     monkeypatch.setattr(windows, "NoCensus", Notes)
     drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0), 3.6, 3.6, 10.0)
     assert "add 6 steps" in LOG
+
+
+class Clocks:
+    """Takes notes where the GPU's sensors would be."""
+
+    limited = sampling = False
+
+    def open(self, torch: object) -> None:
+        LOG.append("watch")
+
+    def about(self, *spans: tuple[int, int] | None) -> RecordedGpu:
+        return RecordedGpu(missing=repr(spans))
+
+
+def test_the_gpu_is_watched_from_the_warm_up_on_and_both_windows_have_their_share(
+    drive_at: Callable[..., Windows],
+) -> None:
+    one = drive_at(Plan(warmup=2, bare=6, steps=3, attribution=0), 5.0, 5.0, clocks=Clocks())
+    assert LOG[0] == "watch"
+    bare, timed = (30_000_000, 90_000_000), (95_000_000, 140_000_000)  # with the steps that pass before it
+    assert one.recorded.gpu is not None and one.recorded.gpu.missing == repr((bare, timed))
+
+
+def test_several_ranks_let_the_same_number_of_steps_pass(
+    drive_at: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True)
+    monkeypatch.setattr(Torch, "distributed", ranks, raising=False)
+    starts = []
+    for first in (3.6, 10.0):
+        LOG.clear()
+        one = drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0), first)
+        assert one.recorded.timed is not None
+        starts.append(one.recorded.timed.first_step)
+    assert starts[0] == starts[1]
 
 
 def test_bare_steps_alone_are_timed_after_the_windows(drive_at: Callable[..., Windows]) -> None:

@@ -328,6 +328,12 @@ def test_a_recording_of_a_newer_format_asks_for_an_upgrade():
         lambda key: key["sites"][0].update(tid=2**64),
         lambda key: key["steps"].update(drained_ns=-(2**62)),
         lambda key: key["frames"][0].update(line=10**30),
+        lambda key: key["bare"].update(steps_ns=[-1]),
+        lambda key: key["bare"].update(stamps=[{"event": "wait", "stack": 9, "ends_ns": [1, 1]}]),
+        lambda key: key["bare"].update(stamps=[{"event": "wait", "stack": 0, "ends_ns": [1]}]),
+        lambda key: key["bare"].update(loader={"workers": -2}),
+        lambda key: key.update(gpu={"power_limit_w": -700}),
+        lambda key: key.update(gpu={"bare": {"throttled": {"power cap": 2.0}}}),
     ],
     ids=[
         "no steps",
@@ -340,6 +346,12 @@ def test_a_recording_of_a_newer_format_asks_for_an_upgrade():
         "odd thread of a site",
         "drained before the epoch",
         "odd line",
+        "negative bare step",
+        "no such stack of a stamp",
+        "stamp of one step",
+        "negative workers",
+        "negative limit",
+        "more than all of the time",
     ],
 )
 def test_a_malformed_recording_is_ignored_with_a_warning(spoil):

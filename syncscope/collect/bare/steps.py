@@ -25,8 +25,8 @@ RARE = 0.1
 
 PROFILED = "under a profiler of the program's"
 
-NAMES = {"evaluate": "evaluation", "train": "training"}
-"""What a kind of phase is called that came into a step, where its own name does not say."""
+NAMES = {"evaluate": "evaluation", "train": "first of its phase"}
+"""Why a step is something else into which this kind of phase came: of an evaluation, the first after more training."""
 
 StampKind = Literal["wait", "loader", "forward", "backward", "optimizer"]
 
@@ -138,7 +138,7 @@ def stamps(steps: Sequence[Step]) -> tuple[BareStamp, ...]:
         begins: tuple[int, ...] = ()
         if first.begin_ns is not None:
             pairs = zip(moments, steps, strict=True)
-            begins = tuple((moment.begin_ns or moment.end_ns) - step.begin_ns for moment, step in pairs)
+            begins = tuple(max((moment.begin_ns or moment.end_ns) - step.begin_ns, 0) for moment, step in pairs)
         found.append(
             BareStamp(event=event, name=name, stack=stack, ordinal=ordinal, begins_ns=begins, ends_ns=tuple(ends))
         )

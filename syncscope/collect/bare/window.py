@@ -14,6 +14,7 @@ from msgspec import structs
 from syncscope.collect.bare.loader import interval_ns, median_ready
 from syncscope.collect.bare.moments import HostMoments
 from syncscope.collect.bare.steps import Median, Step, set_aside, stamps
+from syncscope.collect.clocks import ClockWatch
 from syncscope.schema.recording import Bare
 
 LONGEST = 4
@@ -21,6 +22,21 @@ LONGEST = 4
 
 MOST_STEPS = 200
 """Steps kept where it goes on until the median is known."""
+
+CALM_STEPS, CALM_S = 20, 1.0
+"""Steps and seconds that may pass before the first bare step."""
+
+AFTER_S = 3.0
+"""Seconds that may pass before they are timed again."""
+
+CLOCK_S = 0.3
+"""Seconds that the clock of a GPU at its power limit needs after a pause."""
+
+NOTICED_S = 0.1
+"""Seconds of recorded steps, and those before them, that give a few samples."""
+
+SAMPLED_S = 1.0
+"""Seconds of bare steps in which power and clock are sampled."""
 
 SHORT = 0.9
 """Of the median bare step: what is shorter is worth a note."""
@@ -31,12 +47,48 @@ Steps = Generator[None, None, None]
 class BareWindow:
     """``intruder()`` is the kind of the phase that came into the step that has just ended, ``None`` if none did."""
 
-    def __init__(self, sync: Callable[[], None], host: HostMoments, intruder: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        sync: Callable[[], None],
+        host: HostMoments,
+        intruder: Callable[[], str | None],
+        clocks: ClockWatch | None = None,
+    ) -> None:
         self._sync = sync
         self._host = host
         self._intruder = intruder
+        self._clocks = clocks
+        self.span_ns = 0, 0
+        """Begin and end of the steps in which the GPU was watched, Unix time."""
+        self.clock_s = 0.0
+        """Seconds that should pass before the recorded steps, for the GPU's clock and its sensors."""
         self.clean = 0
         """Steps that nothing intruded in."""
+
+    def before(self, least: int, *, settle: int) -> Generator[None, None, Bare]:
+        """Time ``least`` steps before the windows. At most ``settle`` others pass first: files may have been written
+        just now, so that a loader has filled its queue and the device has cooled down."""
+        limited = self._clocks is not None and self._clocks.limited
+        yield from self.calm(steps=min(CALM_STEPS, settle), seconds=CALM_S, least_s=CLOCK_S if limited else 0.0)
+        began = time.time_ns()
+        bare = yield from self.time(least)
+        self.span_ns = began, time.time_ns()
+        if self._clocks is not None and self._clocks.sampling:
+            self.clock_s = CLOCK_S if self._clocks.limited else NOTICED_S
+        return bare
+
+    def after(self, least: int, *, seconds: float, settle: int) -> Generator[None, None, Bare | None]:
+        """Time steps after the windows, until their median is known and the GPU was watched long enough; ``None`` where
+        there were fewer than ``least``."""
+        sampling = self._clocks is not None and self._clocks.sampling
+        clock_s = CLOCK_S if sampling else 0.0
+        yield from self.calm(steps=settle, seconds=AFTER_S, least_s=clock_s, least=min(settle, 2))
+        began = time.time_ns()
+        bare = yield from self.time(least, seconds)
+        while sampling and time.time_ns() - began < SAMPLED_S * 1e9:
+            yield
+        self.span_ns = began, time.time_ns()
+        return bare if self.clean >= least else None
 
     def time(self, least: int, seconds: float | None = None) -> Generator[None, None, Bare]:
         """Time steps between two device syncs: ``least`` of them that nothing intruded in, unless there are too few.
@@ -88,16 +140,17 @@ class BareWindow:
             drain_ns=drain_ns,
         )
 
-    def calm(self, *, steps: int, seconds: float, least_s: float = 0.0) -> Steps:
-        """Let steps pass after a pause of ours, in which a loader filled its queue: until that shrinks no more, and for
-        ``least_s`` seconds. At most so many ``steps`` and ``seconds``."""
+    def calm(self, *, steps: int, seconds: float, least_s: float = 0.0, least: int = 0) -> Steps:
+        """Let steps pass after a pause of ours, in which a loader filled its queue: until that shrinks no more, but
+        ``least`` steps and ``least_s`` seconds at least, and ``steps`` and ``seconds`` at most."""
         host, began = self._host, time.monotonic()
         ready: list[int] = []
         host.open(stamps=False)
         try:
-            for _ in range(steps):
+            for number in range(steps):
                 passed = time.monotonic() - began
-                if passed > seconds or (passed >= least_s and is_calm(ready, self._capacity())):
+                enough = number >= least and passed >= least_s and is_calm(ready, self._capacity())
+                if passed > seconds or enough:
                     return
                 yield
                 ready += [batch.ready for batch in host.take()[1] if batch.ready is not None]
@@ -118,9 +171,10 @@ def is_calm(ready: Sequence[int], capacity: int) -> bool:
     return len(ready) > asked and ready[-1] >= ready[-1 - asked]
 
 
-def settle(bare: Bare, *, steps: int, seconds: float) -> Generator[None, None, int | None]:
+def settle(bare: Bare, *, steps: int, seconds: float, least_s: float = 0.0) -> Generator[None, None, int | None]:
     """Let steps pass until one is as long as the bare ones: after a pause they are shorter for a while, behind a loader
-    that has filled its queue or on a device that has cooled down. At most so many ``steps`` and ``seconds``.
+    that has filled its queue or on a device that has cooled down. For ``least_s`` seconds at least, and so many
+    ``steps`` and ``seconds`` at most.
 
     Returns ``None``, or the nanoseconds of the last step if they stayed too short.
     """
@@ -131,7 +185,7 @@ def settle(bare: Bare, *, steps: int, seconds: float) -> Generator[None, None, i
         yield
         now = time.perf_counter_ns()
         length, before = now - before, now
-        if length >= enough:
+        if length >= enough and now - began >= least_s * 1e9:
             return None
         if now - began > seconds * 1e9:
             break

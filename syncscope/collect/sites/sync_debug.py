@@ -82,6 +82,11 @@ class SyncDebugMode:
         """Whether warnings call a listener now."""
         return bool(self._listeners)
 
+    @property
+    def resting(self) -> bool:
+        """Whether there are listeners, and all of them are muted."""
+        return bool(self._muted) and not self._listeners
+
     def mute(self, listener: Callable[[FrameType], None]) -> None:
         """Stop calling ``listener`` until ``unmute``, in microseconds: the program's filters are not touched.
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from syncscope.schema.counting import RecordedRun
-from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
+from syncscope.schema.recording import FORMAT, Bare, RecordedGpu, RecordedSteps, Recording
 from syncscope.trace import model
 from syncscope.trace.decoding.columns import integer
 from syncscope.trace.decoding.events import Document, Event
@@ -260,8 +260,32 @@ def _check(recording: Recording) -> None:
     stacks = [site.stack for site in recording.sites]
     stacks += [place.stack for place in recording.attribution or ()]
     stacks += [access.stack for race in recording.hazards or () for access in (race.access, race.earlier)]
+    if recording.bare is not None:
+        stacks += [stamp.stack for stamp in recording.bare.stamps if stamp.stack is not None]
+        _check_bare(recording.bare)
+    if recording.gpu is not None:
+        _check_gpu(recording.gpu)
     if any(not 0 <= stack < len(recording.stacks) for stack in stacks):
         raise ValueError("a site names a stack that is not there")
+
+
+def _check_bare(bare: Bare) -> None:
+    count = len(bare.steps_ns)
+    if any(len(stamp.ends_ns) != count or len(stamp.begins_ns) not in (0, count) for stamp in bare.stamps):
+        raise ValueError("a stamp is not of every bare step")
+    parts = (bare, *bare.set_aside, *((bare.loader,) if bare.loader is not None else ()))
+    numbers = [*bare.steps_ns, *(number for part in parts for number in _amounts(part))]
+    numbers += [time for stamp in bare.stamps for time in (*stamp.begins_ns, *stamp.ends_ns)]
+    if any(number < 0 for number in numbers):
+        raise ValueError("a bare step, or something in it, has a negative length")
+
+
+def _check_gpu(gpu: RecordedGpu) -> None:
+    windows = [window for window in (gpu.bare, gpu.timed) if window is not None]
+    if any(number < 0 for part in (gpu, *windows) for number in _amounts(part)):
+        raise ValueError("a number of the GPU's is negative")
+    if any(not 0 <= share <= 1 for window in windows for share in window.throttled.values()):
+        raise ValueError("a share of time is out of range")
 
 
 def _devices(properties: object, recording: Recording | None) -> tuple[Device, ...]:

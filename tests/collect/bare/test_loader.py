@@ -15,7 +15,9 @@ from syncscope.collect.bare.window import is_calm
 
 def test_a_loader_with_workers_is_described_and_its_ready_batches_are_counted() -> None:
     torch = pytest.importorskip("torch", reason="the loader is PyTorch's")
-    loader = torch.utils.data.DataLoader(list(range(64)), batch_size=4, num_workers=2, prefetch_factor=3)
+    loader = torch.utils.data.DataLoader(
+        list(range(64)), batch_size=4, num_workers=2, prefetch_factor=3, collate_fn=list
+    )
     iterator = iter(loader)
     next(iterator)
     told = describe(iterator)
@@ -24,7 +26,7 @@ def test_a_loader_with_workers_is_described_and_its_ready_batches_are_counted() 
     while (ready := ready_batches(iterator)) != 6 and time.monotonic() < until:
         time.sleep(0.01)
     assert ready == 6
-    del iterator
+    assert len(list(iterator)) == 15
 
 
 def test_a_loader_without_workers_has_nothing_ready() -> None:

@@ -14,6 +14,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
 from syncscope.collect.bare.moments import MOST, HostMoments  # noqa: E402
+from syncscope.collect.patching import Patches  # noqa: E402
 from syncscope.collect.paths import Paths  # noqa: E402
 from syncscope.collect.sites.stacks import Stacks  # noqa: E402
 from tests.collect.phases.following import X, following, learn, loader, model, sgd  # noqa: E402
@@ -141,6 +142,31 @@ def test_a_module_that_raises_is_stamped_and_raises(host: HostMoments) -> None:
     with pytest.raises(ValueError):
         Broken()(X)
     assert [one.name for one in host.take()[0]] == ["Broken"]
+
+
+def test_where_counting_rests_its_wrappers_can_be_put_in_again() -> None:
+    from syncscope.collect.sites.sync_debug import sync_debug_mode
+
+    native = SimpleNamespace(
+        _cuda_get_sync_debug_mode=lambda: 0, _cuda_set_sync_debug_mode=lambda mode: None, _cuda_synchronize=lambda: None
+    )
+    fake, counted = SimpleNamespace(_C=native, __version__="2.99"), Patches()
+    wrapper = lambda: None  # noqa: E731
+    counted.replace(native, "_cuda_synchronize", lambda original: wrapper)
+    listener = lambda frame: None  # noqa: E731
+    sync_debug_mode.listen(fake, listener)
+    try:
+        sync_debug_mode.mute(listener)
+        counted.take_out()
+        one = HostMoments(fake, STACKS, None)
+        one.open()
+        counted.put_in()
+        one.close()
+        assert native._cuda_synchronize is wrapper
+        sync_debug_mode.unmute(listener)
+    finally:
+        sync_debug_mode.unlisten(listener)
+        counted.restore()
 
 
 def test_a_wait_that_pytorch_warns_of_is_stamped_while_waits_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,8 +41,12 @@ def test_the_median_of_few_numbers_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"), [("epoch end", "epoch end"), ("checkpoint", "checkpoint"), ("evaluate", "evaluation")]
-)
+    ("kind", "reason"),
+    [
+        ("epoch end", "epoch end"), ("checkpoint", "checkpoint"), ("evaluate", "evaluation"),
+        ("train", "first of its phase"), ("rollout", "rollout"),
+    ],
+)  # fmt: skip
 def test_a_step_with_another_phase_in_it_is_set_aside_by_its_name(kind: str, reason: str) -> None:
     kept, others = set_aside(steps(10, 10, 900, 10, intruders={2: kind}), 0)
     assert [step.length_ns for step in kept] == [10 * MS] * 3
@@ -92,6 +96,11 @@ def test_a_stamp_is_a_moment_that_all_steps_have_and_counts_from_their_begin() -
         "loader", "DataLoader", 7, (5, 6), (10, 20),
     )  # fmt: skip
     assert (wait.event, wait.ordinal, wait.begins_ns, wait.ends_ns) == ("wait", 0, (), (40, 50))
+
+
+def test_a_call_around_the_boundary_begins_with_the_step() -> None:
+    (stamp,) = stamps([Step(1000, 100, moments=moments(1000, ("Trainer", -30, 40)))])
+    assert (stamp.begins_ns, stamp.ends_ns) == ((0,), (40,))
 
 
 def test_equal_moments_of_a_step_are_told_apart_by_their_order() -> None:

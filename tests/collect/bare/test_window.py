@@ -26,6 +26,8 @@ class Clock:
     def perf_counter_ns(self) -> int:
         return self.now
 
+    time_ns = perf_counter_ns
+
     def monotonic(self) -> float:
         return self.now / 1e9
 
@@ -128,12 +130,43 @@ def test_steps_pass_until_the_loader_has_nothing_left_from_a_pause(clock: Clock)
     host.loader = RecordedLoader(workers=2, prefetch=2)
     _, passed = run(bare_window(clock, host).calm(steps=20, seconds=9.0), clock, lambda number: 10)
     assert passed == 7
+    unknown = Host([4, 3, 2, 1, 0, 0, 0])  # until it gives a batch
+    _, passed = run(bare_window(clock, unknown).calm(steps=20, seconds=9.0, least=2), clock, lambda number: 10)
+    assert passed == 6
     slow = Host(list(range(1000, 0, -1)))
     slow.loader = host.loader
     _, passed = run(bare_window(clock, slow).calm(steps=20, seconds=9.0), clock, lambda number: 10)
     assert passed == 20
     _, passed = run(bare_window(clock, slow).calm(steps=20, seconds=0.1), clock, lambda number: 30)
     assert passed == 4
+
+
+def watched(clock: Clock, *, limited: bool) -> BareWindow:
+    """Beside a GPU whose sensors are sampled."""
+    one = bare_window(clock)
+    one._clocks = SimpleNamespace(sampling=True, limited=limited)  # type: ignore[assignment]
+    return one
+
+
+@pytest.mark.parametrize(("limited", "passed"), [(False, 5), (True, 3 + 5)])
+def test_at_its_power_limit_the_gpu_gets_time_for_its_clock(clock: Clock, limited: bool, passed: int) -> None:
+    one = watched(clock, limited=limited)
+    bare, steps = run(one.before(5, settle=99), clock, lambda number: 100)
+    assert (len(bare.steps_ns), steps) == (5, passed)
+    assert run(settle(bare, steps=99, seconds=3.0, least_s=one.clock_s), clock, lambda number: 100) == (
+        None, 3 if limited else 1,
+    )  # fmt: skip
+
+
+def test_after_the_windows_the_gpu_is_watched_for_a_second(clock: Clock) -> None:
+    one = watched(clock, limited=False)
+    bare, steps = run(one.after(10, seconds=3.0, settle=100), clock, lambda number: 10)
+    assert (len(bare.steps_ns), steps) == (10, 30 + 100)
+    assert one.span_ns == (300 * MS, 1300 * MS)
+
+
+def test_too_few_steps_after_the_windows_are_none(clock: Clock) -> None:
+    assert run(bare_window(clock).after(10, seconds=3.0, settle=0), clock, lambda number: 2000)[0] is None
 
 
 def test_a_clock_gets_the_time_that_it_needs(clock: Clock) -> None:
