@@ -75,10 +75,15 @@ def format_saving(ms: float | None, low: float | None, high: float | None) -> li
     return [] if low is None or high is None else [f"worth {between(low, high)}"]
 
 
-def format_location(frame: Frame | None) -> str:
+def format_place(finding: Finding) -> str:
+    """The finding's line, else the annotation that it is in, as they stand in the report: not escaped."""
+    if finding.site is not None:
+        return format_location(finding.site)
+    return f"in {finding.annotation}, line unknown" if finding.annotation else "line unknown"
+
+
+def format_location(frame: Frame) -> str:
     """``train.py:21``, as it stands in the report: not escaped."""
-    if frame is None:
-        return "line unknown"
     return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
 
 

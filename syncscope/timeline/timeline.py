@@ -174,7 +174,7 @@ class Tables:
 
     @cached_property
     def _places(self) -> Places:
-        return Places(self.stacks, self.trace.recording, self.trace.base_ns)
+        return Places(self.stacks, self.trace.recording, self.trace.base_ns, self.annotations)
 
     @cached_property
     def _compute(self) -> dict[int, Union]:

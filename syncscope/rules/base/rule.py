@@ -129,10 +129,11 @@ class Rule(ABC):
     def finding(self, place: Place, **fields: Any) -> Finding:
         """A finding at one place that is more than a group of occurrences; ``fields`` are the rest of ``Finding``."""
         site = place.site
-        key = (site.file, site.function, site.expression) if site else ("", "", None)
+        key = (site.file, site.function, site.expression) if site else ("", "", place.annotation or None)
         return Finding(
             rule=self.code, name=self.name, severity=self.severity, site=site, at=place.at, chain=place.chain,
-            site_source=place.source, fingerprint=fingerprint(self.code, *key, place.ordinal),
+            site_source=place.source, annotation=place.annotation or None,
+            fingerprint=fingerprint(self.code, *key, place.ordinal),
             **{"saving_null_why": SAVING_NULL_WHY, **fields},
         )  # fmt: skip
 
