@@ -10,6 +10,9 @@ from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.places import NOWHERE
 
+ONCE = "warm-up"
+"""The cause of idle time that later steps do not repeat."""
+
 LEAST_SHARE = 0.1
 """The device counts as starved if it is idle for at least this share of the span."""
 
@@ -41,7 +44,9 @@ class DeviceStarved(RankRule):
     Fine:
         idle time under a tenth of the step
 
-    Where the bare step time is known, what the profiler adds to the step is not counted as idle.
+    Where the bare step time is known, what the profiler adds to the step is not counted as idle. Warm-up is not either:
+    while graphs are captured, code is compiled, or kernels are loaded and chosen, an idle device is no problem of the
+    steps that follow. Where there is little else, the finding is a note.
     A bubble behind a wait is charged to the wait only for as long as the wait blocked the host. The rest is the host's
     own work, and would be there without the wait.
     """
@@ -55,6 +60,7 @@ class DeviceStarved(RankRule):
     needs_async_launches = True
     advice = (
         Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
+        Advice("warm-up", "Record later steps: what is done once says nothing of those that repeat."),
         Advice("data loading", "Load ahead: more DataLoader workers, prefetch_factor, persistent_workers."),
         Advice("allocation", "Let the caching allocator warm up; leave out empty_cache(), and fix shapes that change."),
         Advice("pageable copy", "Copy from pinned memory with non_blocking=True."),
@@ -86,15 +92,38 @@ class DeviceStarved(RankRule):
             return []
         steps = max(len(timeline.steps), 1)
         span_ms = (timeline.span[1] - timeline.span[0]) * 1e-6 / steps
-        if span_ms <= 0 or timeline.overlap.idle_ms - _profiler_ms(timeline) < LEAST_SHARE * span_ms:
+        idle_ms = timeline.overlap.idle_ms - _profiler_ms(timeline)
+        once_ms = timeline.overlap.idle_by_cause.get(ONCE, 0.0)
+        if span_ms <= 0 or idle_ms < LEAST_SHARE * span_ms:
             return []
-        return [Hit(self._finding(inspection, span_ms))]
+        left_ms = span_ms - once_ms
+        if left_ms >= LEAST_SHARE * span_ms and idle_ms - once_ms >= LEAST_SHARE * left_ms:
+            return [Hit(self._finding(inspection, left_ms, once_ms))]
+        return [Hit(self._warming_up(timeline, once_ms, span_ms))] if once_ms > 0 else []
 
-    def _finding(self, inspection: Inspection, span_ms: float) -> Finding:
+    def _warming_up(self, timeline: Timeline, once_ms: float, span_ms: float) -> Finding:
+        """The note on a trace whose device is idle because of warm-up."""
+        steps, due = len(timeline.steps), timeline.bubbles.due_to(ONCE) > 0
+        kinds = ", ".join(dict.fromkeys(timeline.warm_ups.name.tolist()))
+        return self.finding(
+            NOWHERE,
+            severity="note",
+            rank=timeline.trace.rank,
+            count=int(due.sum()),
+            per_step=float(due.sum()) / steps if steps else None,
+            first_ns=int(timeline.bubbles.ts[due].min()),
+            message=f"{milliseconds(once_ms)} of {milliseconds(span_ms)} {'a step' if steps else 'in all'} are warm-up "
+            f"({kinds}), in which the device is idle and which later steps do not repeat",
+            fix=self.advise(ONCE),
+        )
+
+    def _finding(self, inspection: Inspection, span_ms: float, once_ms: float) -> Finding:
+        """The finding of a device that is idle besides the warm-up; ``span_ms`` is without it."""
         timeline = inspection.timeline
         overlap, steps, bubbles = timeline.overlap, len(timeline.steps), timeline.bubbles
         assert overlap is not None
-        idle_ms, causes = overlap.idle_ms, overlap.idle_by_cause
+        idle_ms = overlap.idle_ms - once_ms
+        causes = {cause: ms for cause, ms in overlap.idle_by_cause.items() if cause != ONCE}
         culprits = [culprit for culprit in find_culprits(inspection) if culprit.caused_ms >= MAIN_SHARE * idle_ms]
         loading = causes.get("data loading", 0.0) >= SITE_SHARE * idle_ms
         place = culprits[0].place(SITE_SHARE * idle_ms) if culprits else NOWHERE
@@ -105,6 +134,7 @@ class DeviceStarved(RankRule):
         shared = ("shared",) if timeline.processes_on_device else ()
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
         where += "; other processes used the device too" if shared else ""
+        besides = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
         return self.finding(
             find_slowest_loader(timeline) if loading else place,
             related=tuple(dict.fromkeys(finding.fingerprint for finding in others)),
@@ -113,7 +143,7 @@ class DeviceStarved(RankRule):
             per_step=len(bubbles) / steps if steps else None,
             first_ns=int(bubbles.ts.min()),
             message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
-            f"({idle_ms / span_ms:.0%}): {parts}{where}",
+            f"({idle_ms / span_ms:.0%}){besides}: {parts}{where}",
             fix=self.advise(*shared, *next(iter(causes), "unknown").split()),
         )
 

@@ -14,7 +14,7 @@ from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.loads import find_marks
-from syncscope.timeline.tables import CAUSES, Activities, Bubbles, Calls, Copies, Loads, Marks, Waits
+from syncscope.timeline.tables import CAUSES, Activities, Bubbles, Calls, Copies, Loads, Marks, Waits, WarmUps
 from syncscope.timeline.waits import is_wait
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
 
@@ -44,8 +44,8 @@ def find_bubbles(
 ) -> Bubbles:
     """The gaps between the activities of one device inside ``span``.
 
-    ``waits`` are those that had work to wait for; ``host`` is when the host loaded data, allocated, was in the call of
-    a pageable copy or of a collective, by cause.
+    ``waits`` are those that had work to wait for; ``host`` is when the host warmed up, loaded data, allocated, was in
+    the call of a pageable copy or of a collective, by cause.
     """
     begin, end = Union(activities.ts, activities.end).gaps(*span)
     following = np.searchsorted(activities.ts, end, side="left")
@@ -83,13 +83,18 @@ def find_bubbles(
     )  # fmt: skip
 
 
-def when_busy(calls: Calls, waits: Waits, copies: Copies, loads: Loads, *marks: Marks) -> dict[str, Union]:
+def when_busy(
+    calls: Calls, waits: Waits, copies: Copies, loads: Loads, warm_ups: WarmUps, *marks: Marks
+) -> dict[str, Union]:
     """When the host does what explains idle time, by cause; ``marks`` are the annotations and the recorded calls."""
     memory = waits.take(~is_wait(waits.kind))
     staged = copies.take((copies.memory == "pageable") & (copies.launch >= 0))
-    loads = loads.take(np.isin(loads.tid, calls.tid[np.isin(calls.role, LAUNCHES)]))
+    launching = calls.tid[np.isin(calls.role, LAUNCHES)]
+    loads = loads.take(np.isin(loads.tid, launching))
+    warm_ups = warm_ups.take(np.isin(warm_ups.tid, launching))
     collectives = find_marks(COLLECTIVE, *marks)
     return {
+        "warm-up": Union(warm_ups.ts, warm_ups.end),
         "data loading": Union(loads.ts, loads.end),
         "allocation": Union(memory.ts, memory.end),
         "pageable copy": Union(staged.launch_ts, staged.launch_end),

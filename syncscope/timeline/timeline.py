@@ -35,13 +35,16 @@ from syncscope.timeline.tables import (
     Copies,
     Loads,
     Marks,
+    Objects,
     Ops,
     Pins,
     Steps,
     SyncRecords,
     Waits,
+    WarmUps,
 )
 from syncscope.timeline.waits import find_waits, in_profiler, is_wait, join_copies, pending_work, waited_streams
+from syncscope.timeline.warm_up import find_warm_ups, warming_up
 from syncscope.timeline.witnesses import Disagreement, find_disagreements
 from syncscope.trace.model import Trace
 
@@ -118,13 +121,23 @@ class Tables:
         return find_loads(self._places, self.annotations)
 
     @cached_property
+    def warm_ups(self) -> WarmUps:
+        return find_warm_ups(self.calls, self.ops, self.activities, self.stacks, self.annotations, self.steps)
+
+    def warming_up(self, ts: Ints, end: Ints, tid: Ints) -> Objects:
+        """For each interval (n,) of a thread, the kind of the warm-up that it is part of, ``""`` for none."""
+        return warming_up(self.warm_ups, ts, end, tid)
+
+    @cached_property
     def bubbles(self) -> Bubbles:
         """The bubbles of ``device``."""
         if self.device is None or self.span is None:
             return NO_BUBBLES
-        waits = self.waits.take(is_wait(self.waits.kind) & (self.waits.pending != 0))
+        waits = self.waits
+        once = self.warming_up(waits.ts, waits.end, waits.tid) != ""
+        waits = waits.take(is_wait(waits.kind) & (waits.pending != 0) & ~once)
         marks = self._places.calls, self.annotations
-        host = when_busy(self.calls, self.waits, self.copies, self.loads, *marks)
+        host = when_busy(self.calls, self.waits, self.copies, self.loads, self.warm_ups, *marks)
         return find_bubbles(self.on_device, self.calls, self.span, waits, host)
 
     @cached_property
@@ -223,16 +236,17 @@ class Timeline(Tables):
         tables = self
         if tables.device is None or tables.span is None:
             return None
-        waits, copies = tables.waits.take(is_wait(tables.waits.kind)), tables.copies
+        waits, copies, once = tables.waits.take(is_wait(tables.waits.kind)), tables.copies, tables.warm_ups
         staged = copies.take((copies.memory == "pageable") & (copies.launch >= 0))
         away = (
-            np.append(waits.begin, staged.launch_ts),
-            np.append(waits.end, staged.launch_end),
-            np.append(waits.tid, staged.tid),
+            np.concatenate([waits.begin, staged.launch_ts, once.ts]),
+            np.concatenate([waits.end, staged.launch_end, once.end]),
+            np.concatenate([waits.tid, staged.tid, once.tid]),
         )
-        steps = tables.steps
+        steps, calls = tables.steps, tables.calls
         span = (int(steps.ts.min()), int(steps.end.max())) if len(steps) else tables.span
-        return find_launching(tables.calls, tables.on_device, step_of(steps, tables.calls.ts), away, span)
+        warm = calls.take(self.warming_up(calls.ts, calls.end, calls.tid) == "")
+        return find_launching(calls, warm.row, tables.on_device, step_of(steps, calls.ts), away, span)
 
     @property
     def processes_on_device(self) -> int | None:

@@ -16,8 +16,9 @@ from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.steps import step_of
-from syncscope.timeline.tables import Activities, Calls, numbers
+from syncscope.timeline.tables import Activities, numbers
 from syncscope.timeline.waits import KINDS
+from syncscope.timeline.warm_up import in_capture
 from syncscope.trace.names import SYNC_ROLES
 
 if TYPE_CHECKING:
@@ -207,23 +208,13 @@ def _about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
     if not len(known):
         return ()
     commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
-    commands &= (calls.ts < calls.ts[known].max()) & ~_in_capture(calls)
+    commands &= (calls.ts < calls.ts[known].max()) & ~in_capture(calls)
     missing = commands & ~np.isin(calls.correlation, rows.correlation)
     return _disagree(
         "device", int(missing.sum()),
         "a launch or copy has no device row",
         "{} launches and copies have no device row",
     )  # fmt: skip
-
-
-def _in_capture(calls: Calls) -> Bools:
-    """Which calls (n,) were made while some thread captured a CUDA graph, which runs nothing."""
-    begins, ends = (
-        np.array([word in name for name in calls.name.tolist()], dtype=bool)
-        for word in ("StreamBeginCapture", "StreamEndCapture")
-    )
-    captured: Bools = np.cumsum(begins) > np.cumsum(ends)
-    return captured
 
 
 def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:

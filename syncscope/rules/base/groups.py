@@ -71,6 +71,11 @@ class Group:
         return chain
 
     @property
+    def warm_up(self) -> str:
+        """The kind of the warm-up that all occurrences are part of, ``""`` for none."""
+        return str(self.rows.warm_up[0])
+
+    @property
     def op(self) -> str | None:
         """The innermost op that a user knows (``aten::item``, not ``aten::_local_scalar_dense``), else the call."""
         return known_op(self.ops, str(self.rows.call[0])) or None
@@ -164,12 +169,14 @@ class Group:
 
 def groups(timeline: Timeline, occurrences: Occurrences) -> Iterator[Group]:
     """The occurrences by site, ``at`` and the reason they are expected for, in order of the first of each. Where the
-    exact line is unknown, the annotation, the chain of ops and the sort tell them apart too."""
+    exact line is unknown, the annotation, the chain of ops and the sort tell them apart too. What is part of a
+    warm-up is a group of its own."""
     by_key: dict[object, list[int]] = {}
-    columns = zip(occurrences.place, occurrences.ops, occurrences.sort, strict=True)
-    for row, (place, ops, sort) in enumerate(columns):
+    columns = zip(occurrences.place, occurrences.ops, occurrences.sort, occurrences.warm_up, strict=True)
+    for row, (place, ops, sort, warm_up) in enumerate(columns):
         exact = place.source == "hook"
-        key = (place.site, place.ordinal, place.at, place.annotation, place.expected, () if exact else (ops, sort))
+        inexact = () if exact else (place.annotation, ops, sort)
+        key = (place.site, place.ordinal, place.at, place.expected, warm_up, inexact)
         by_key.setdefault(key, []).append(row)
     stepped = len(timeline.steps) > 0
     for rows in by_key.values():
