@@ -206,7 +206,7 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
         if finding.site_source == "stack":
             place.append(" (the line is that of the def)", style="dim")
         _line(console, place, INDENT, hang=INDENT)
-    elif finding.op is not None:
+    elif finding.op is not None or finding.annotation is not None:
         _line(console, Text(terminal(format_place(finding)), style="dim"), INDENT, hang=INDENT)
     if finding.exceeds:
         _line(console, Text(terminal(finding.exceeds), style="yellow"), INDENT, hang=INDENT)

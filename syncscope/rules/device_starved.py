@@ -2,16 +2,20 @@ from __future__ import annotations
 
 from syncscope.advice import Advice
 from syncscope.rules.base.culprits import find_culprits, find_slowest_loader
+from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.rules.launch_bound import LaunchBound
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import Finding, Severity
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.places import NOWHERE
 
 ONCE = "warm-up"
 """The cause of idle time that later steps do not repeat."""
+
+HOSTS = ("host work", "launching", "data loading", "pageable copy")
+"""Causes of idle time that are what the host does meanwhile, so that the function is the answer."""
 
 LEAST_SHARE = 0.1
 """The device counts as starved if it is idle for at least this share of the span."""
@@ -83,6 +87,11 @@ class DeviceStarved(RankRule):
             "queued on device",
             "Look at what the streams wait for: events between them, or a collective of another rank.",
         ),
+        Advice(
+            "recorded unknown",
+            "Do not trust this part: the file does not hold what the device did then. Record again, with a warm-up "
+            "before the window (torch.profiler.schedule), and nobody else on the device.",
+        ),
         Advice("", "Record the runtime calls too (ProfilerActivity.CPU and CUDA), to see what the host did."),
     )
 
@@ -97,8 +106,10 @@ class DeviceStarved(RankRule):
         if span_ms <= 0 or idle_ms < LEAST_SHARE * span_ms:
             return []
         left_ms = span_ms - once_ms
+        unknown_ms = timeline.overlap.idle_by_cause.get("unknown", 0.0) if len(timeline.calls) else 0.0
         if left_ms >= LEAST_SHARE * span_ms and idle_ms - once_ms >= LEAST_SHARE * left_ms:
-            return [Hit(self._finding(inspection, left_ms, once_ms))]
+            sure = idle_ms - once_ms - unknown_ms >= LEAST_SHARE * (left_ms - unknown_ms)
+            return [Hit(self._finding(inspection, left_ms, once_ms, self.severity if sure else "note"))]
         return [Hit(self._warming_up(timeline, once_ms, span_ms))] if once_ms > 0 else []
 
     def _warming_up(self, timeline: Timeline, once_ms: float, span_ms: float) -> Finding:
@@ -117,7 +128,7 @@ class DeviceStarved(RankRule):
             fix=self.advise(ONCE),
         )
 
-    def _finding(self, inspection: Inspection, span_ms: float, once_ms: float) -> Finding:
+    def _finding(self, inspection: Inspection, span_ms: float, once_ms: float, severity: Severity) -> Finding:
         """The finding of a device that is idle besides the warm-up; ``span_ms`` is without it."""
         timeline = inspection.timeline
         overlap, steps, bubbles = timeline.overlap, len(timeline.steps), timeline.bubbles
@@ -125,18 +136,25 @@ class DeviceStarved(RankRule):
         idle_ms = overlap.idle_ms - once_ms
         causes = {cause: ms for cause, ms in overlap.idle_by_cause.items() if cause != ONCE}
         culprits = [culprit for culprit in find_culprits(inspection) if culprit.caused_ms >= MAIN_SHARE * idle_ms]
-        loading = causes.get("data loading", 0.0) >= SITE_SHARE * idle_ms
-        place = culprits[0].place(SITE_SHARE * idle_ms) if culprits else NOWHERE
+        half_ms = SITE_SHARE * idle_ms
+        loading = causes.get("data loading", 0.0) >= half_ms
+        place = culprits[0].place(half_ms) if culprits else NOWHERE
         others = [culprit.finding for culprit in culprits]
         others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
+        idle_place = find_idle_place(timeline, *HOSTS)
         parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
+        recorded = ("recorded",) if len(timeline.calls) else ()
         shared = ("shared",) if timeline.processes_on_device else ()
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
         where += "; other processes used the device too" if shared else ""
+        where += f"; most of the host's part in {idle_place.in_words()}" if idle_place and not culprits else ""
+        if place is NOWHERE and idle_place and idle_place.share * sum(causes.get(c, 0.0) for c in HOSTS) >= half_ms:
+            place = idle_place.place
         besides = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
         return self.finding(
             find_slowest_loader(timeline) if loading else place,
+            severity=severity,
             related=tuple(dict.fromkeys(finding.fingerprint for finding in others)),
             rank=timeline.trace.rank,
             count=len(bubbles),
@@ -144,7 +162,7 @@ class DeviceStarved(RankRule):
             first_ns=int(bubbles.ts.min()),
             message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
             f"({idle_ms / span_ms:.0%}){besides}: {parts}{where}",
-            fix=self.advise(*shared, *next(iter(causes), "unknown").split()),
+            fix=self.advise(*shared, *recorded, *next(iter(causes), "unknown").split()),
         )
 
 

@@ -157,6 +157,10 @@ class Places:
         """Places (n,) by the trace's Python frames, 0 where there is none."""
         return self._of_frames(self.stacks.nesting.innermost(tid, ts, end))
 
+    def of_busiest_frames(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
+        """Places (n,) of the innermost frames that take half of intervals on their thread, 0 where none does."""
+        return self._of_frames(self.stacks.nesting.busiest(tid, ts, end))
+
     def of_annotations(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
         """Places (n,) by the innermost annotation around intervals on their thread, 0 where there is none."""
         marks = self._annotations

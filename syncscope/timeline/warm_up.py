@@ -38,6 +38,7 @@ COMPILES = re.compile(r"\(dynamo_timed\)$")
 COMPILERS = {
     "torch/_dynamo/convert_frame.py": ("_compile", "compile_inner"),
     "torch/_inductor/compile_fx.py": ("compile_fx", "compile_fx_inner"),
+    "torch/_inductor/cudagraph_trees.py": ("record_function", "run_eager"),
     "torch/_inductor/runtime/triton_heuristics.py": (
         "benchmark_all_configs", "autotune_to_one_config", "coordinate_descent_tuning", "precompile",
     ),
@@ -48,7 +49,8 @@ COMPILERS = {
 }  # fmt: skip
 """Functions that run once, by the end of their file."""
 
-CAPTURERS = "torch/cuda/graphs.py"
+CAPTURERS = ("torch/cuda/graphs.py", "torch/_inductor/cudagraph_trees.py")
+"""Those of them that capture graphs."""
 
 BEGINS_CAPTURE = re.compile("StreamBeginCapture")
 ENDS_CAPTURE = re.compile("StreamEndCapture")
@@ -150,7 +152,7 @@ def _compilations(ops: Ops, marks: Marks) -> _Found:
 
 def _compiling_frames(stacks: PythonStacks) -> _Found:
     for file, functions in COMPILERS.items():
-        kind = CAPTURE if file == CAPTURERS else COMPILATION
+        kind = CAPTURE if file in CAPTURERS else COMPILATION
         for row in np.flatnonzero(stacks.are_in(file, functions)).tolist():
             yield int(stacks.ts[row]), int(stacks.end[row]), int(stacks.tid[row]), kind
 

@@ -16,7 +16,7 @@ from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.steps import step_of
-from syncscope.timeline.tables import Activities, numbers
+from syncscope.timeline.tables import Activities, Calls, numbers
 from syncscope.timeline.waits import KINDS
 from syncscope.timeline.warm_up import in_capture
 from syncscope.trace.names import SYNC_ROLES
@@ -203,18 +203,21 @@ def _after_first_launch(rows: Activities) -> Bools:
 
 def _about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Launches and copies without a device row, but for those at the end and those that a CUDA graph captured."""
-    calls, rows = timeline.calls, timeline.activities
-    known = rows.launch[rows.launch >= 0]
-    if not len(known):
-        return ()
-    commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
-    commands &= (calls.ts < calls.ts[known].max()) & ~in_capture(calls)
-    missing = commands & ~np.isin(calls.correlation, rows.correlation)
     return _disagree(
-        "device", int(missing.sum()),
+        "device", len(find_unmade(timeline.calls, timeline.activities)),
         "a launch or copy has no device row",
         "{} launches and copies have no device row",
     )  # fmt: skip
+
+
+def find_unmade(calls: Calls, rows: Activities) -> Ints:
+    """The rows of the launches and copies that made no device row, as ``_about_commands``."""
+    known = rows.launch[rows.launch >= 0]
+    if not len(known):
+        return np.empty(0, dtype=np.int64)
+    commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
+    commands &= (calls.ts < calls.ts[known].max()) & ~in_capture(calls)
+    return np.flatnonzero(commands & ~np.isin(calls.correlation, rows.correlation))
 
 
 def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
