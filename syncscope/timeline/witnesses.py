@@ -41,6 +41,21 @@ HOST_WAITS = ("Stream Sync", "Event Sync", "Context Sync")
 DEVICE_COMMANDS = ("launch", "graph-launch", "copy", "copy-sync")
 """Roles of calls that each make a device row. A memset of nothing makes none."""
 
+OFTEN = 20
+"""An op that occurs as often shows whether it launches something."""
+
+NEARLY_ALWAYS = 0.95
+"""Share of its occurrences in which an op that launches does so: now and then its tensors are empty, or on the host."""
+
+MOST_ON_HOST = 25
+"""Such ops without a launch between two launches, at most. Ten is the most that whole traces were seen to have."""
+
+EARLY = 50_000
+"""Nanoseconds by which the clocks of host and device may be apart."""
+
+BUSY_STEP = 10
+"""Runtime calls that every step but one has, at least, where the one has lost its own."""
+
 UNREADABLE = "\ufffd"
 """In the place of bytes that are not UTF-8."""
 
@@ -66,7 +81,11 @@ def find_disagreements(timeline: Timeline) -> tuple[Disagreement, ...]:
             *_about_sync_records(timeline),
             *_about_reads(timeline),
             *_about_launches(timeline),
+            *_about_devices(timeline),
             *_about_commands(timeline),
+            *_about_clocks(timeline),
+            *_about_launching_ops(timeline),
+            *_about_empty_steps(timeline),
             *_about_ops(timeline),
             *_about_names(timeline),
             *_about_counts(timeline),
@@ -199,6 +218,64 @@ def _after_first_launch(rows: Activities) -> Bools:
         own = np.flatnonzero((rows.device == device) & (rows.stream == stream))
         after[own] = np.logical_or.accumulate(rows.launch[own] >= 0)
     return after
+
+
+def _about_devices(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Devices that ran something while the process made calls, and of which not one launch is there."""
+    rows, calls = timeline.activities, timeline.calls
+    during = (rows.ts >= calls.ts.min()) & (rows.ts <= calls.end.max())
+    joined = (rows.launch >= 0) | np.isin(rows.correlation, _correlations(timeline))
+    missing = np.setdiff1d(rows.device[during & (rows.device >= 0)], rows.device[joined])
+    return _disagree(
+        "runtime", len(missing),
+        f"the trace holds no launch of what device {missing[0] if len(missing) else -1} ran",
+        "the trace holds no launch of what {} of its devices ran",
+    )  # fmt: skip
+
+
+def _about_clocks(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Rows that begin before they were launched: the profiler took their times from another clock, or from nowhere
+    (CUPTI 12.6 to 13.0, github.com/pytorch/pytorch/issues/192021)."""
+    rows, calls = timeline.activities, timeline.calls
+    known = rows.take(rows.launch >= 0)
+    return _disagree(
+        "device", int((known.ts < calls.ts[known.launch] - EARLY).sum()),
+        "the device began something before it was launched, so its times are wrong",
+        "the device began {} things before they were launched, so its times are wrong",
+    )  # fmt: skip
+
+
+def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Ops that launch something nearly always, many in a row without: the profiler lost its buffer of calls there."""
+    calls, ops = timeline.calls, timeline.ops
+    commands = calls.take(np.isin(calls.role, DEVICE_COMMANDS))
+    launching = np.zeros(len(ops), dtype=bool)
+    row = np.unique(ops.nesting.innermost(commands.tid, commands.ts, commands.end))
+    while len(row := row[row >= 0]):
+        launching[row] = True
+        row = np.unique(ops.nesting.parent[row])
+    names, name = np.unique(ops.name.astype(str), return_inverse=True)
+    times, launched = (np.bincount(name, weights=weight, minlength=len(names)) for weight in (None, launching))
+    surely = (times >= OFTEN) & (launched >= NEARLY_ALWAYS * times)
+    silent = surely[name] & ~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == "")
+    between = np.bincount(np.searchsorted(np.sort(commands.ts), ops.ts[silent]))
+    missing = int(between[between > MOST_ON_HOST].sum())
+    return _disagree("runtime", missing, "", "{} ops in a row launch nothing that do so everywhere else")
+
+
+def _about_empty_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Steps without a runtime call between steps that all have many; the last may be cut short."""
+    steps, calls = timeline.steps, timeline.calls
+    if len(steps) < 3:
+        return ()
+    made = np.searchsorted(calls.ts, steps.end) - np.searchsorted(calls.ts, steps.ts)
+    empty = made[:-1] == 0
+    regular = empty.any() and made[:-1][~empty].min(initial=BUSY_STEP) >= BUSY_STEP and empty.mean() < 0.5
+    return _disagree(
+        "runtime", int(empty.sum()) if regular else 0,
+        "a step has no runtime call, and all others have many",
+        "{} steps have no runtime call, and all others have many",
+    )  # fmt: skip
 
 
 def _about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:

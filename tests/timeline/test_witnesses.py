@@ -173,3 +173,56 @@ def test_the_last_step_of_the_profiler_may_be_empty() -> None:
     trace = TraceBuilder().steps(0, 100, 200)
     trace.launch("gemm", call=(5, 5), runs=(12, 50))
     assert disagreements(trace) == []
+
+
+def test_a_device_without_a_single_launch_lost_them() -> None:
+    trace = traces.clean().kernel("gemm", 120, 20, device=1, correlation=900)
+    assert disagreements(trace) == [("runtime", "the trace holds no launch of what device 1 ran")]
+    assert disagreements(traces.clean().launch("gemm", call=(110, 2), runs=(120, 20), device=1)) == []
+
+
+def test_what_begins_before_it_was_launched_has_no_true_time() -> None:
+    def begun(early: float) -> TraceBuilder:
+        return traces.clean().launch("gemm", call=(120, 2), runs=(120 - early, 5))
+
+    ((lost, text),) = disagreements(begun(90))
+    assert (lost, text) == ("device", "the device began something before it was launched, so its times are wrong")
+    assert disagreements(begun(40)) == []  # the clocks of host and device differ
+
+
+def launching(silent: int, *, at: int = 150, known: int = 600) -> TraceBuilder:
+    """Ops that all launch a kernel, but for ``silent`` of them in a row."""
+    builder = TraceBuilder()
+    for number in range(known):
+        builder.op("aten::add", 20 * number, 10)
+        if not at <= number < at + silent:
+            builder.launch("add", call=(20 * number + 2, 3), runs=(20 * number + 6, 3))
+    return builder
+
+
+def test_many_ops_in_a_row_that_launch_nothing_tell_of_calls_that_were_lost() -> None:
+    text = "27 ops in a row launch nothing that do so everywhere else"
+    assert ("runtime", text) in disagreements(launching(27))
+    assert ("runtime", text) in disagreements(launching(27, at=573))
+    assert disagreements(launching(20)) == []
+
+
+def test_ops_that_are_compiled_launch_nothing() -> None:
+    compiled = launching(27).annotation("compile_inner (dynamo_timed)", 20 * 150 - 5, 20 * 27)
+    assert disagreements(compiled) == []
+
+
+def test_ops_that_often_run_on_the_host_tell_nothing() -> None:
+    builder = launching(27)
+    for number in range(60):
+        builder.op("aten::add", 20_000 + 20 * number, 10)
+    assert disagreements(builder) == []
+
+
+def test_a_step_without_calls_between_others_that_have_many_lost_them() -> None:
+    trace = TraceBuilder().steps(0, 1000, 2000, 3000, 4000)
+    for step in (0, 2, 3):
+        for number in range(12):
+            start = 1000 * step + 20 * number
+            trace.launch("gemm", call=(start + 2, 3), runs=(start + 6, 3))
+    assert disagreements(trace) == [("runtime", "a step has no runtime call, and all others have many")]

@@ -23,10 +23,8 @@ def optimizing(*names: str, rounds: int, ops: tuple[int, ...] = (3,)) -> TraceBu
 def steps(builder: TraceBuilder) -> tuple[str, list[tuple[int, int]]]:
     """The source, and begins and ends in µs."""
     trace = builder.trace()
-    return trace.step_source, [
-        (ts // 1000, end // 1000)
-        for ts, end in zip(trace.steps["ts"].tolist(), trace.steps["end"].tolist(), strict=True)
-    ]
+    begins, ends = ((trace.steps[name] // 1000).tolist() for name in ("ts", "end"))
+    return trace.step_source, list(zip(begins, ends, strict=True))
 
 
 def test_without_marks_of_the_profiler_a_step_ends_with_the_optimizers() -> None:
