@@ -15,6 +15,7 @@ import numpy as np
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.row_groups import group_rows
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls, numbers
 from syncscope.timeline.waits import KINDS
@@ -49,6 +50,9 @@ NEARLY_ALWAYS = 0.95
 
 MOST_ON_HOST = 25
 """Such ops without a launch between two launches, at most. Ten is the most that whole traces were seen to have."""
+
+LEAST_KINDS = 5
+"""Kinds of such ops, at least: a program computes something on the host too, but not a whole step of it."""
 
 EARLY = 50_000
 """Nanoseconds by which the clocks of host and device may be apart."""
@@ -246,7 +250,8 @@ def _about_clocks(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 
 def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
-    """Ops that launch something nearly always, many in a row without: the profiler lost its buffer of calls there."""
+    """Many ops in a row, of several kinds, that launch nothing and do so nearly always elsewhere: the profiler lost its
+    buffer of calls there."""
     calls, ops = timeline.calls, timeline.ops
     commands = calls.take(np.isin(calls.role, DEVICE_COMMANDS))
     launching = np.zeros(len(ops), dtype=bool)
@@ -254,12 +259,16 @@ def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     while len(row := row[row >= 0]):
         launching[row] = True
         row = np.unique(ops.nesting.parent[row])
+    silent = np.flatnonzero(~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == ""))
     names, name = np.unique(ops.name.astype(str), return_inverse=True)
-    times, launched = (np.bincount(name, weights=weight, minlength=len(names)) for weight in (None, launching))
-    surely = (times >= OFTEN) & (launched >= NEARLY_ALWAYS * times)
-    silent = surely[name] & ~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == "")
-    between = np.bincount(np.searchsorted(np.sort(commands.ts), ops.ts[silent]))
-    missing = int(between[between > MOST_ON_HOST].sum())
+    launched, times = (np.bincount(name[rows], minlength=len(names)) for rows in (launching, slice(None)))
+    missing = 0
+    for stretch in group_rows(np.searchsorted(np.sort(commands.ts), ops.ts[silent])):
+        own = name[silent[stretch]]
+        here = np.bincount(own, minlength=len(names))
+        surely = (launched >= OFTEN) & (launched >= NEARLY_ALWAYS * (times - here))
+        kinds, many = int((surely & (here > 0)).sum()), int(here[surely].sum())
+        missing += many if many > MOST_ON_HOST and kinds >= LEAST_KINDS else 0
     return _disagree("runtime", missing, "", "{} ops in a row launch nothing that do so everywhere else")
 
 
