@@ -202,7 +202,8 @@ def _is_doubted(activities: Activities, calls: Calls, begin: Ints, end: Ints, fo
     lost = np.searchsorted(unseen.lost, next_ts) > np.searchsorted(unseen.lost, begun, side="right")
     first = calls.correlation[calls.correlation >= 0].min(initial=np.iinfo(np.int64).max)
     unlaunched = np.append((activities.launch < 0) & (activities.correlation < first), False)[following]
-    doubted: Bools = (lost | unlaunched) & (end - begin > LATENCY)
+    none = not (activities.launch >= 0).any()
+    doubted: Bools = (lost | unlaunched | none) & (end - begin > LATENCY)
     return doubted
 
 

@@ -176,7 +176,7 @@ class Trace:
     steps: pd.DataFrame
     step_source: str
     """The recording's own source, ``profiler`` for ``ProfilerStep#`` rows, ``optimizer`` for steps between those of the
-    optimisers, else ``none``."""
+    optimisers, ``kernels`` for what the device repeats, else ``none``."""
     devices: tuple[Device, ...] = ()
     rank: int | None = None
     world_size: int | None = None

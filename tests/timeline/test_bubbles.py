@@ -177,3 +177,9 @@ def test_what_follows_the_last_wait_of_a_single_step_is_the_hosts():
     builder = TraceBuilder().step(0, 400).launch("a", call=(0, 5), runs=(10, 90)).stream_sync(6, 96, record=True)
     assert gap(builder, 100) == {"wait": 2, "host work": 298, "wait row": 0}
     assert gap(builder.step(400, 100), 100)["wait"] == 98
+
+
+def test_a_device_without_a_single_launch_is_idle_for_unknown_reasons():
+    builder = TraceBuilder().kernel("a", 10, 10, device=1, correlation=2).kernel("b", 60, 10, device=1, correlation=4)
+    builder.call("cudaLaunchKernel", 0, 5, correlation=1).call("cudaLaunchKernel", 30, 5, correlation=9)
+    assert gap(builder, 20) == {"unknown": 40, "wait row": -1}

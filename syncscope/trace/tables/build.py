@@ -54,7 +54,8 @@ def build_trace(contents: Contents, path: str) -> Trace:
     frames.rename_threads(aliases)
     base_ns = _base(document, frames, warnings)
     pid = _process(frames, recording)
-    steps, step_source = find_steps(frames.annotations, frames.ops, recording, base_ns, pid)
+    steps = find_steps(frames, recording, base_ns, pid)
+    warnings += [steps.note] if steps.note else []
     distributed = document.distributed if isinstance(document.distributed, dict) else {}
     rank, world_size = _count(distributed.get("rank")), _count(distributed.get("world_size"))
     names = {aliases.get(tid, tid): name for tid, name in thread_names(contents.metadata, pid).items()}
@@ -72,8 +73,8 @@ def build_trace(contents: Contents, path: str) -> Trace:
         frames=frames.frames,
         annotations=frames.annotations,
         device_annotations=frames.device_annotations,
-        steps=steps,
-        step_source=step_source,
+        steps=steps.table,
+        step_source=steps.source,
         devices=_devices(document.devices, recording),
         rank=rank,
         world_size=world_size,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
 from syncscope.schema.recording import RecordedSteps, Recording
 from syncscope.trace import model
+from syncscope.trace.tables.repeats import find_repetition
 
 _STEP = re.compile(r"ProfilerStep#(\d{1,18})")
 _OPTIMIZER = "Optimizer.step#"
@@ -27,19 +30,46 @@ _MOST_ALIKE = 0.9
 """Share of the steps that are alike."""
 
 
-def find_steps(
-    annotations: pd.DataFrame, ops: pd.DataFrame, recording: Recording | None, base_ns: int, pid: int | None
-) -> tuple[pd.DataFrame, str]:
-    """The steps and their source: the recording's boundaries, else the profiler's own rows, else, in a trace of others,
-    from one step of the optimisers to the next."""
+class Tables(Protocol):
+    """The tables that tell of steps."""
+
+    annotations: pd.DataFrame
+    ops: pd.DataFrame
+    device: pd.DataFrame
+    runtime: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class FoundSteps:
+    """The steps of a trace."""
+
+    table: pd.DataFrame
+    source: str
+    """``Trace.step_source``."""
+    note: str | None = None
+    """What the reader must know of where they come from."""
+
+
+def find_steps(tables: Tables, recording: Recording | None, base_ns: int, pid: int | None) -> FoundSteps:
+    """The recording's boundaries, else the profiler's own rows, else, in a trace of others, from one step of the
+    optimisers to the next, or what the device repeats where that is certain."""
     if recording is not None and len(recording.steps.boundaries_ns) > 1:
-        return _recorded_steps(recording.steps, base_ns), recording.steps.source
-    table = _profiler_steps(annotations, pid)
+        return FoundSteps(_recorded_steps(recording.steps, base_ns), recording.steps.source)
+    table = _profiler_steps(tables.annotations, pid)
     if len(table):
-        return table, "profiler"
-    if recording is None:
-        table = _optimizer_steps(annotations, ops, pid)
-    return table, "optimizer" if len(table) else "none"
+        return FoundSteps(table, "profiler")
+    if recording is not None:
+        return FoundSteps(table, "none")
+    table = _optimizer_steps(tables.annotations, tables.ops, pid)
+    if len(table):
+        return FoundSteps(table, "optimizer")
+    repetition = find_repetition(tables.device, tables.runtime, pid)
+    if repetition is None:
+        return FoundSteps(table, "none")
+    bounds, rows = repetition
+    numbers = np.arange(len(bounds) - 1, dtype=np.int64)
+    note = f"no step is marked: a step is the {rows:,} device rows that the whole trace repeats without exception"
+    return FoundSteps(_step_table(bounds[:-1], bounds[1:], numbers, np.full_like(numbers, -1)), "kernels", note)
 
 
 def _recorded_steps(steps: RecordedSteps, base_ns: int) -> pd.DataFrame:
