@@ -174,7 +174,8 @@ def _loads(calls: Calls, activities: Activities) -> _Found:
     rows = np.array(list(first.values()), dtype=np.int64)
     launch = activities.launch[rows]
     at_once = activities.ts[rows] - calls.end[launch] <= AT_ONCE
-    slow = launch[at_once & (calls.role[launch] == "launch") & (calls.dur[launch] >= LONG_LOAD)]
+    besides = calls.dur[launch] - activities.dur[rows]  # a launch may wait for its kernel (CUDA_LAUNCH_BLOCKING=1)
+    slow = launch[at_once & (calls.role[launch] == "launch") & (besides >= LONG_LOAD)]
     for row in np.union1d(slow, np.flatnonzero(_named(calls, LOADERS.match))).tolist():
         yield int(calls.ts[row]), int(calls.end[row]), int(calls.tid[row]), LOADING
 

@@ -51,8 +51,13 @@ NEARLY_ALWAYS = 0.95
 MOST_ON_HOST = 25
 """Such ops without a launch between two launches, at most. Ten is the most that whole traces were seen to have."""
 
-LEAST_KINDS = 5
-"""Kinds of such ops, at least: a program computes something on the host too, but not a whole step of it."""
+LEAST_KINDS = 8
+"""Kinds of such ops, at least: a program computes something on the host too, but not a whole step of it. To print a
+tensor takes six."""
+
+LEAST_SILENT = 0.2
+"""Share of them among the ops without a launch, at least: 0.28 to 0.58 where calls were lost, 0.1 where a large tensor
+is printed."""
 
 EARLY = 50_000
 """Nanoseconds by which the clocks of host and device may be apart."""
@@ -268,7 +273,8 @@ def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
         here = np.bincount(own, minlength=len(names))
         surely = (launched >= OFTEN) & (launched >= NEARLY_ALWAYS * (times - here))
         kinds, many = int((surely & (here > 0)).sum()), int(here[surely].sum())
-        missing += many if many > MOST_ON_HOST and kinds >= LEAST_KINDS else 0
+        lost = many > MOST_ON_HOST and kinds >= LEAST_KINDS and many >= LEAST_SILENT * len(own)
+        missing += many if lost else 0
     return _disagree("runtime", missing, "", "{} ops in a row launch nothing that do so everywhere else")
 
 

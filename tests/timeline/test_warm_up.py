@@ -73,6 +73,10 @@ def test_a_first_launch_that_met_a_full_queue_does_not_load() -> None:
     assert stretches(TraceBuilder().launch("a", call=(0, 2 * MS), runs=(4 * MS, 5))) == []
 
 
+def test_a_launch_that_waits_for_its_kernel_does_not_load() -> None:
+    assert stretches(TraceBuilder().launch("a", call=(0, 2 * MS), runs=(10, 2 * MS - 20))) == []
+
+
 def test_calls_that_load_modules_load() -> None:
     assert stretches(TraceBuilder().call("cuModuleLoadData", 5, 30)) == [(LOADING, 5, 35)]
 
