@@ -141,15 +141,16 @@ class DeviceStarved(RankRule):
         place = culprits[0].place(half_ms) if culprits else NOWHERE
         others = [culprit.finding for culprit in culprits]
         others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
-        idle_place = find_idle_place(timeline, *HOSTS)
+        host_ms = sum(causes.get(cause, 0.0) for cause in HOSTS)
+        idle_place = find_idle_place(timeline, *HOSTS) if host_ms >= MAIN_SHARE * idle_ms and not culprits else None
         parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
         recorded = ("recorded",) if len(timeline.calls) else ()
         shared = ("shared",) if timeline.processes_on_device else ()
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
         where += "; other processes used the device too" if shared else ""
-        where += f"; most of the host's part in {idle_place.in_words()}" if idle_place and not culprits else ""
-        if place is NOWHERE and idle_place and idle_place.share * sum(causes.get(c, 0.0) for c in HOSTS) >= half_ms:
+        where += f"; most of the host's part in {idle_place.in_words()}" if idle_place else ""
+        if idle_place and idle_place.share * host_ms >= half_ms:
             place = idle_place.place
         besides = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
         return self.finding(
@@ -177,5 +178,5 @@ def _profiler_ms(timeline: Timeline) -> float:
 def _line(finding: Finding) -> str:
     site = finding.site
     if site is None:
-        return finding.op or "a runtime call"
+        return finding.annotation or finding.op or "a runtime call"
     return f"{site.file}:{site.line}" if finding.site_source == "hook" else f"{site.function} in {site.file}"

@@ -88,15 +88,13 @@ def find_bubbles(
     following = np.searchsorted(activities.ts, end, side="left")
     # After the last gap there may be no activity: then the end of the span ends the gap, and no launch does.
     launch = np.append(activities.launch, -1)[following]
-    known = len(calls) > 0
-    latest = end.max(initial=0)
+    known, latest = len(calls) > 0, end.max(initial=0)
     returned = np.append(_launch_returns(activities, calls, latest), latest)[following]
     launched = np.clip(returned, begin, end) if known else begin
     held = end - launched if known else np.zeros_like(end)
     just_launched = (np.append(calls.ts, 0)[launch] >= begin - LATENCY) & (launch >= 0)
     latency = np.where(just_launched, np.minimum(held, LATENCY), 0)
-    goes_on = (following < len(activities)) | unseen.repeated
-    wait, by_wait = _emptied_by(begin, launched, goes_on, waits)
+    wait, by_wait = _emptied_by(begin, launched, (following < len(activities)) | unseen.repeated, waits)
     handed_over = _is_beside_collective(activities, begin, following)
     parts = {
         "wait": by_wait,
@@ -113,13 +111,12 @@ def find_bubbles(
     parts["collective"] = parts["collective"] + np.where(handed_over, held - latency, 0)
     in_a_row = _is_launched_in_a_row(launch, calls)
     parts["launching"], parts["host work"] = np.where(in_a_row, left, 0), np.where(in_a_row, 0, left)
-    ran = np.append(calls.end, 0)[launch]
-    too_long = (launch >= 0) & (end - np.maximum(ran, begin) > LONGEST_HOLD) & ~unseen.may_hold(begin, end)
+    too_long = _is_held_too_long(calls, launch, begin, end) & ~unseen.may_hold(begin, end)
     parts["unknown"] = parts["unknown"] + np.where(too_long, parts["queued on device"], 0)
     parts["queued on device"] = np.where(too_long, 0, parts["queued on device"])
     doubted = _is_doubted(activities, calls, begin, end, following, unseen)
-    parts = {cause: np.where(doubted, end - begin if cause == "unknown" else 0, ns) for cause, ns in parts.items()}
-    by_cause = np.stack([parts[cause] for cause in CAUSES], axis=1)
+    by_cause = np.stack([np.where(doubted, 0, parts[cause]) for cause in CAUSES], axis=1)
+    by_cause[doubted, CAUSES.index("unknown")] = (end - begin)[doubted]
     return Bubbles(
         row=np.arange(len(begin), dtype=np.int64), ts=begin, end=end, launch=launch,
         emptied_by=np.where((by_wait > 0) & ~doubted, wait, -1), by_cause=by_cause,
@@ -187,6 +184,13 @@ def _pace(calls: Calls, commands: Ints) -> float:
     before, after = threads[:-1], threads[1:]
     apart = (calls.ts[after] - calls.end[before])[calls.tid[after] == calls.tid[before]]
     return float(np.clip(PACE_TIMES * np.median(apart), PACE, SLOW_PACE)) if len(apart) else PACE
+
+
+def _is_held_too_long(calls: Calls, launch: Ints, begin: Ints, end: Ints) -> Bools:
+    """Which gaps (n,) end with what had been launched, rows of ``calls`` or −1, longer ago than a device holds it."""
+    returned = np.append(calls.end, 0)[launch]
+    held: Bools = (launch >= 0) & (end - np.maximum(returned, begin) > LONGEST_HOLD)
+    return held
 
 
 def _is_doubted(activities: Activities, calls: Calls, begin: Ints, end: Ints, following: Ints, unseen: Unseen) -> Bools:

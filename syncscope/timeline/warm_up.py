@@ -12,6 +12,7 @@ from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.python_stacks import PythonStacks
+from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.tables import Activities, Calls, Marks, Objects, Ops, Steps, WarmUps, objects
 
 CAPTURE: Final = "graph capture"
@@ -168,10 +169,8 @@ def _searches(calls: Calls, ops: Ops) -> _Found:
 
 def _loads(calls: Calls, activities: Activities) -> _Found:
     """Calls that load kernels, and first launches that take as long because they do (CUDA_MODULE_LOADING=LAZY)."""
-    first: dict[str, int] = {}
-    for row in np.flatnonzero(activities.launch >= 0).tolist():
-        first.setdefault(activities.name[row], row)
-    rows = np.array(list(first.values()), dtype=np.int64)
+    known = np.flatnonzero(activities.launch >= 0)
+    rows = known[np.unique(number_groups(activities.name[known]), return_index=True)[1]]
     launch = activities.launch[rows]
     at_once = activities.ts[rows] - calls.end[launch] <= AT_ONCE
     besides = calls.dur[launch] - activities.dur[rows]  # a launch may wait for its kernel (CUDA_LAUNCH_BLOCKING=1)

@@ -15,7 +15,7 @@ import numpy as np
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.row_groups import group_rows
+from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls, numbers
 from syncscope.timeline.waits import KINDS
@@ -265,12 +265,15 @@ def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
         launching[row] = True
         row = np.unique(ops.nesting.parent[row])
     silent = np.flatnonzero(~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == ""))
-    names, name = np.unique(ops.name.astype(str), return_inverse=True)
-    launched, times = (np.bincount(name[rows], minlength=len(names)) for rows in (launching, slice(None)))
+    name = number_groups(ops.name)
+    names = int(name.max(initial=-1)) + 1
+    launched, times = (np.bincount(name[rows], minlength=names) for rows in (launching, slice(None)))
+    _, many_silent = np.unique(np.searchsorted(np.sort(commands.ts), ops.ts[silent]), return_counts=True)
+    ends = np.cumsum(many_silent)
     missing = 0
-    for stretch in group_rows(np.searchsorted(np.sort(commands.ts), ops.ts[silent])):
-        own = name[silent[stretch]]
-        here = np.bincount(own, minlength=len(names))
+    for end, size in zip(ends[many_silent > MOST_ON_HOST], many_silent[many_silent > MOST_ON_HOST], strict=True):
+        own = name[silent[end - size : end]]
+        here = np.bincount(own, minlength=names)
         surely = (launched >= OFTEN) & (launched >= NEARLY_ALWAYS * (times - here))
         kinds, many = int((surely & (here > 0)).sum()), int(here[surely].sum())
         lost = many > MOST_ON_HOST and kinds >= LEAST_KINDS and many >= LEAST_SILENT * len(own)

@@ -11,7 +11,7 @@ from syncscope.schema.findings import Frame, Site
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 
-MOST_BUBBLES = 5_000
+MOST_BUBBLES = 1_000
 """Bubbles that are looked at, the longest first."""
 
 COMMON = ("<site-packages>/torch/", "<python>/")

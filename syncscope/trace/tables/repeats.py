@@ -48,14 +48,14 @@ def find_repetition(device: pd.DataFrame, runtime: pd.DataFrame, pid: int | None
         return None
     busiest = launched["device"].value_counts().idxmax()
     launched = launched[launched["device"] == busiest].sort_values(["correlation", "ts"], kind="stable")
-    names, sequence = np.unique(launched["name"].astype(str), return_inverse=True)
-    direction = launched["direction"].astype(str).to_numpy()
-    period = _find_period(sequence)
+    names = launched["name"].astype("category").cat.remove_unused_categories()
+    period = _find_period(names.cat.codes.to_numpy(np.int64))
     if period is None:
         return None
-    ends = np.array([OPTIMIZERS.search(name) is not None for name in names], dtype=bool)[sequence[:period]]
-    inputs = np.flatnonzero(direction[:period] == "HtoD")
-    if len(inputs) and (direction[:period] == "DtoH").any():
+    ends = np.array([OPTIMIZERS.search(str(name)) is not None for name in names[:period]], dtype=bool)
+    direction = launched["direction"][:period].astype(str).to_numpy()
+    inputs = np.flatnonzero(direction == "HtoD")
+    if len(inputs) and (direction == "DtoH").any():
         first = int(inputs[0])
     elif ends.any():
         first = (int(np.flatnonzero(ends)[-1]) + 1) % period
