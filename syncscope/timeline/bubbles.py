@@ -8,6 +8,7 @@ host did instead of launching: something that has a name, one launch right after
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +29,9 @@ CLOCK_SLACK = 5_000
 
 LATENCY = 20_000
 """A launch at most this many nanoseconds before a gap counts as just made. It explains no more than this of the gap."""
+
+HOST_HOLDS = re.compile(r"LaunchHostFunc|StreamAddCallback|StreamWaitValue")
+"""In the names of calls that let a stream wait for the host."""
 
 PACE = 200_000
 """Nanoseconds between two launches of a host that does nothing but launch, at most. An op of PyTorch takes 5 to 20 µs,
@@ -58,13 +62,13 @@ class Unseen:
     """Whether the trace holds steps that follow each other, so that what ends one is followed by the next."""
     others: Union | None = None
     """When other devices of the trace are busy, which this one may wait for; ``None`` where it waits for none."""
-    shared: bool = False
-    """Whether other processes use the device, whose work it may wait for."""
+    held: bool = False
+    """Whether other processes use the device, whose work it may wait for, or streams wait for the host."""
 
     def may_hold(self, begin: Ints, end: Ints) -> Bools:
-        """Which gaps (n,) of the device may wait for another device, or another process."""
-        if self.shared or self.others is None:
-            return np.full(len(begin), self.shared)
+        """Which gaps (n,) of the device may wait for another device, another process or the host."""
+        if self.held or self.others is None:
+            return np.full(len(begin), self.held)
         waited: Bools = self.others.within(begin, end) > 0
         return waited
 

@@ -11,7 +11,7 @@ from syncscope.schema.recording import Attributed
 from syncscope.schema.report import Overlap, TraceInfo
 from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline.attribution import fill_ops, find_stacked, tabulate_ops
-from syncscope.timeline.bubbles import NO_BUBBLES, Unseen, find_bubbles, sum_causes, when_busy
+from syncscope.timeline.bubbles import HOST_HOLDS, NO_BUBBLES, Unseen, find_bubbles, sum_causes, when_busy
 from syncscope.timeline.calls import find_activities, find_calls
 from syncscope.timeline.collectives import find_collectives, name_collectives
 from syncscope.timeline.copies import HOST_COPIES, find_copies
@@ -149,7 +149,7 @@ class Tables:
             lost=self.calls.ts[find_unmade(self.calls, rows)],
             repeated=len(self.steps) > 1,
             others=Union(others.ts, others.end) if ordered else None,
-            shared=bool(self.processes_on_device),
+            held=bool(self.processes_on_device) or any(map(HOST_HOLDS.search, set(self.calls.name.tolist()))),
         )
 
     @cached_property

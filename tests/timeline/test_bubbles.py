@@ -158,6 +158,9 @@ def test_a_gap_that_work_without_rows_was_launched_for_is_unknown():
 def test_a_hold_that_nothing_in_the_trace_explains_is_unknown():
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).launch("b", call=(10, 5), runs=(2000, 5))
     assert gap(builder, 30) == {"launch latency": 20, "unknown": 1950, "wait row": -1}
+    waiting = TraceBuilder().call("cudaLaunchHostFunc", 9, 1)
+    waiting.launch("a", call=(0, 5), runs=(10, 20)).launch("b", call=(10, 5), runs=(2000, 5))
+    assert gap(waiting, 30)["queued on device"] == 1950
     beside = builder.launch("c", call=(18, 2), runs=(25, 1900), device=1)
     assert gap(beside, 30)["unknown"] == 1950
     assert gap(beside.call("cudaStreamWaitEvent", 8, 1), 30)["queued on device"] == 1950
