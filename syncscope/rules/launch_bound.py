@@ -45,8 +45,8 @@ class LaunchBound(RankRule):
         y = x @ w              # one kernel that runs for longer than the next launch takes
 
     What the host needs for a launch is what it needs in this trace: launches follow each other if they are no more than
-    five times as far apart as most, from 200 µs to 1 ms. Where the trace has stacks, the function is named in which most
-    of the waiting is. Nothing is said of launches that a graph captures.
+    five times as far apart as most, from 200 µs to 1 ms. Where the trace has stacks, the finding names the function in
+    which most of the waiting is. Launches that a graph captures do not count.
 
     CUDA graphs would take away the launches of stretches that hold no wait, no copy to or from the host and no
     allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. The
