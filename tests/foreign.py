@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 EXTRA = os.environ.get("SYNCSCOPE_EXTRA_TRACES") or None
@@ -53,7 +54,12 @@ class Plain:
             category = "runtime" if category in RUNTIME else OLD.get(category, category)
             self.events.setdefault(category, []).append(event)
         self.calls = self.events.get("runtime", [])
-        self.steps = [span(e) for e in self._all("user_annotation", "cpu_op") if e["name"].startswith("ProfilerStep#")]
+        marks = self._all("user_annotation", "cpu_op")
+        self.steps = [span(e) for e in marks if e["name"].startswith("ProfilerStep#")]
+        self.source = "profiler" if self.steps else "none"
+        ends = sorted(span(e)[1] for e in marks if e["name"].startswith("Optimizer.step#"))
+        if not self.steps and len(ends) > 2:  # of one optimiser
+            self.steps, self.source = list(pairwise(ends)), "optimizer"
 
     @cached_property
     def waits(self) -> list[dict]:

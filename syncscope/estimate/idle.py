@@ -24,7 +24,8 @@ WHY_NONE = {
     "collective": "how long a collective takes depends on the other ranks: compare their traces",
     "launch latency": "it is what the device takes to begin what was launched: only fewer launches make it less",
     "queued on device": "the work was launched in time, and the device held it back: no change on the host helps",
-    "unknown": "the trace does not show what the host did: record its runtime calls too",
+    "unknown": "the trace does not show what the device did or what the host did: record all of their work",
+    "warm-up": "it is done once: later steps do not repeat it",
 }
 """Why there is nothing to try, by cause."""
 

@@ -39,14 +39,15 @@ class Expectation:
     file: str | None = None
     """Glob on the whole path of the site's file, as the report shows it; ``*`` crosses folders."""
     function: str | None = None
-    """Glob on the site's qualified function."""
+    """Glob on the site's qualified function, or on the annotation that stands for it where there is no line."""
     line: int | None = None
     """The line of a comment. It covers only findings whose own line was recorded."""
     max_per_step: float | None = None
     """A finding that occurs more often than this is unexpected."""
 
     def covers(self, finding: Finding) -> bool:
-        """Whether it is about the finding. A finding without a line is covered only where neither glob is given."""
+        """Whether it is about the finding. A finding without a line is covered only where no glob of files is
+        given."""
         if finding.rule not in self.codes and not self._may_mean(finding):
             return False
         return self._is_at(finding)
@@ -58,7 +59,8 @@ class Expectation:
     def _is_at(self, finding: Finding) -> bool:
         site = finding.site
         if site is None:
-            return self.file is None and self.function is None
+            named = finding.annotation is not None and fnmatchcase(finding.annotation, self.function or "*")
+            return self.file is None and (self.function is None or named)
         if self.line is not None and (finding.site_source not in EXACT or site.line != self.line):
             return False
         return (self.file is None or fnmatchcase(site.file, self.file)) and (

@@ -23,7 +23,7 @@ class Expect(_Table, frozen=True, kw_only=True):
     rule: Annotated[str, Meta(description="The code of a rule or the beginning of one: SYN102, SYN.")]
     reason: Annotated[str, Meta(pattern=r"\S", description="Why they are fine.")]
     file: Annotated[str | None, Meta(description="Glob on the whole path as the report shows it.")] = None
-    function: Annotated[str | None, Meta(description="Glob on the qualified function.")] = None
+    function: Annotated[str | None, Meta(description="Glob on the qualified function, or on the annotation.")] = None
     max_per_step: Annotated[
         Annotated[float, Meta(gt=0)] | None, Meta(description="A finding that occurs more often a step is unexpected.")
     ] = None

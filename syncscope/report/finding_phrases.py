@@ -67,10 +67,15 @@ def _cost_of_run(finding: Finding, info: TraceInfo) -> list[str]:
     return [text if unit in (after, "") else f"{text} {unit}" for (unit, text), after in pairs]
 
 
-def format_location(frame: Frame | None) -> str:
+def format_place(finding: Finding) -> str:
+    """The finding's line, else the annotation that it is in, as they stand in the report: not escaped."""
+    if finding.site is not None:
+        return format_location(finding.site)
+    return f"in {finding.annotation}, line unknown" if finding.annotation else "line unknown"
+
+
+def format_location(frame: Frame) -> str:
     """``train.py:21``, as it stands in the report: not escaped."""
-    if frame is None:
-        return "line unknown"
     return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from syncscope.report.escape import command, command_property, terminal
-from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
+from syncscope.report.finding_phrases import describe_cost, describe_finding, format_place, group_alike
 from syncscope.report.repository import in_repository
 from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels
 from syncscope.report.verdict_phrases import (
@@ -83,7 +83,7 @@ def _finding(group: list[Finding], level: Level, report: Report, base: str) -> s
     lines = [f"{message} ({facts})", *more, f"Fix: {finding.fix}"]
     place = {}
     if site is None or file is None or site.line is None:
-        lines.insert(0, f"{format_location(site)}:" if site else "line unknown:")
+        lines.insert(0, f"{format_place(finding)}:")
     else:
         place = {"line": site.line, "col": site.column, "endColumn": site.end_column}
     return _command(level, f"{finding.rule} {finding.name}", *lines, file=file, **place)

@@ -13,7 +13,7 @@ from typing import TypeVar
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from syncscope.report.escape import log_line, terminal
-from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
+from syncscope.report.finding_phrases import describe_cost, describe_finding, format_place, group_alike
 from syncscope.report.numbers import count
 from syncscope.report.trace_phrases import label_by_file
 from syncscope.report.verdict_phrases import describe_stale
@@ -98,7 +98,7 @@ def _all_rules(cases: _Cases, findings: Sequence[Finding], unseen: Iterable[NotC
 def _rule(cases: _Cases, rule: str, findings: Sequence[Finding], unseen: NotChecked | None, unseen_is: str) -> None:
     name = next((f"{known.code} {known.name}" for known in RULES if known.code == rule), rule)
     if findings:
-        places = ", ".join(dict.fromkeys(format_location(finding.site) for finding in findings))
+        places = ", ".join(dict.fromkeys(map(format_place, findings)))
         found = f"{count(len(group_alike(findings)), 'unexpected finding')}: {places}"
         cases.add(name, "failure", found, _text(findings, cases.traces))
     elif unseen is not None:
@@ -113,7 +113,7 @@ def _text(findings: Iterable[Finding], traces: Sequence[TraceInfo]) -> str:
     for finding in findings:
         expression = f"  {finding.site.expression}" if finding.site and finding.site.expression else ""
         lines += [
-            f"{format_location(finding.site)}{expression}",
+            f"{format_place(finding)}{expression}",
             describe_cost(finding, traces),
             *describe_finding(finding),
             f"fix: {finding.fix}",

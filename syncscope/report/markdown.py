@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from syncscope.report.escape import code, markdown
-from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, group_alike
+from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, format_place, group_alike
 from syncscope.report.notable import notable
 from syncscope.report.numbers import count, milliseconds
 from syncscope.report.run_phrases import (
@@ -86,7 +86,7 @@ def _findings(findings: Sequence[Finding], report: Report) -> Iterator[str]:
 
 def _cells(group: list[Finding], report: Report) -> list[str]:
     finding, site = group[0], group[0].site
-    place = code(format_location(site)) if site else "line unknown"
+    place = code(format_location(site)) if site else markdown(format_place(finding))
     if site and site.expression:
         place += f"<br>{code(site.expression)}"
     if site and site.function:

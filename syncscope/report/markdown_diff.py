@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from syncscope.compare.diff import Change, Diff
 from syncscope.report.diff_phrases import describe_candidates, describe_step, format_counts, summarize_diff
 from syncscope.report.escape import code, markdown
-from syncscope.report.finding_phrases import format_location
+from syncscope.report.finding_phrases import format_location, format_place
 
 MOST_CHARACTERS = 20_000
 """The most characters of each table. GitHub takes comments of 65,536."""
@@ -43,7 +43,8 @@ def _rule(change: Change) -> str:
 def _place(change: Change) -> str:
     site = change.finding.site
     if site is None:
-        return f"line unknown, {code(_cut(change.finding.op))}" if change.finding.op else ""
+        unknown = markdown(_cut(format_place(change.finding)))
+        return f"{unknown}, {code(_cut(change.finding.op))}" if change.finding.op else ""
     parts = [code(_cut(format_location(site)))]
     if site.expression:
         parts.append(code(_cut(site.expression)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from syncscope.report.finding_phrases import format_location
+from syncscope.report.finding_phrases import format_location, format_place
 from syncscope.report.picture.rows import find_awaited
 from syncscope.report.worth_phrases import describe_saving
 from syncscope.rules import Hit
@@ -60,7 +60,7 @@ def make_tracks(timeline: Timeline, findings: Sequence[Finding], hits: Sequence[
 
 
 def _label(finding: Finding) -> str:
-    place = [format_location(finding.site)] if finding.site else []
+    place = [format_place(finding)] if finding.site or finding.annotation else []
     return " · ".join(
         [
             f"{finding.rule} {finding.name}",
@@ -75,7 +75,7 @@ def _args(finding: Finding) -> Args:
     site = finding.site
     args = {
         "rule": f"{finding.rule} {finding.name}",
-        "line": format_location(site) if site else None,
+        "line": format_place(finding) if site or finding.annotation else None,
         "expression": site.expression if site else None,
         "at": format_location(finding.at) if finding.at else None,
         "op": finding.op,

@@ -118,7 +118,10 @@ def _location(finding: Finding, report: Report, base: str) -> dict[str, Any]:
         return _frame(finding.site, base)
     trace = as_uri(terminal(PurePath(report.traces[finding.trace].path).name) or "trace")
     # GitHub wants a line of every location.
-    return {"physicalLocation": {"artifactLocation": {"uri": trace}, "region": {"startLine": 1}}}
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": trace}, "region": {"startLine": 1}}}
+    if finding.annotation:
+        location["logicalLocations"] = [{"fullyQualifiedName": terminal(finding.annotation), "kind": "function"}]
+    return location
 
 
 def _frame(frame: Frame, base: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from syncscope.report import text_ranks
 from syncscope.report.escape import terminal
-from syncscope.report.finding_phrases import describe_cost, group_alike
+from syncscope.report.finding_phrases import describe_cost, format_place, group_alike
 from syncscope.report.notable import notable
 from syncscope.report.numbers import count, milliseconds, size
 from syncscope.report.run_phrases import describe_source
@@ -213,8 +213,8 @@ def _finding(group: list[Finding], report: Report, console: Console) -> None:
         if finding.site_source == "stack":
             place.append(" (the line is that of the def)", style="dim")
         _line(console, place, INDENT, hang=INDENT)
-    elif finding.op is not None:
-        _line(console, Text("line unknown", style="dim"), INDENT)
+    elif finding.op is not None or finding.annotation is not None:
+        _line(console, Text(terminal(format_place(finding)), style="dim"), INDENT, hang=INDENT)
     if finding.exceeds:
         _line(console, Text(terminal(finding.exceeds), style="yellow"), INDENT, hang=INDENT)
     if finding.at is not None and _differs(finding.at, finding.site):

@@ -10,6 +10,7 @@ from rich.text import Text
 from syncscope.compare.diff import Change, Diff, Kind
 from syncscope.report.diff_phrases import describe_candidates, describe_step, format_counts, summarize_diff
 from syncscope.report.escape import terminal
+from syncscope.report.finding_phrases import format_place
 from syncscope.report.text_lines import line, place
 
 STYLES: dict[Kind, str] = {
@@ -51,7 +52,7 @@ def _change(change: Change, console: Console) -> None:
     if finding.site is not None:
         line(console, place(finding.site, finding.site.expression, "bold cyan"), 2, hang=2)
     elif finding.op is not None:
-        line(console, Text(f"line unknown, {terminal(finding.op)}", style="dim"), 2)
+        line(console, Text(f"{terminal(format_place(finding))}, {terminal(finding.op)}", style="dim"), 2, hang=2)
     if lines := describe_candidates(change):
         line(console, Text(lines, style="yellow"), 2)
     if finding.status == "expected":

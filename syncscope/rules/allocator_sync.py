@@ -111,4 +111,5 @@ class AllocatorSync(WaitRule):
         who = (
             f"{group.subject} gives memory back to the driver" if gives else "the allocator asks the driver for memory"
         )
-        return f"{who} in warm steps ({calls}), which may wait for the device"
+        when = "" if group.warm_up else " in warm steps"
+        return f"{who}{when} ({calls}), which may wait for the device"

@@ -5,14 +5,21 @@ import msgspec
 from syncscope.advice import Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, main_cause
+from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import LaunchBound
-from syncscope.schema.findings import Finding, IdleCause
+from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.places import NOWHERE
+
+ONCE = "warm-up"
+"""The cause of idle time that later steps do not repeat."""
+
+HOSTS = ("host work", "launching", "data loading", "pageable copy")
+"""Causes of idle time that are what the host does meanwhile, so that the function is the answer."""
 
 LEAST_SHARE = 0.1
 """The device counts as starved if it is idle for at least this share of the span."""
@@ -45,7 +52,9 @@ class DeviceStarved(RankRule):
     Fine:
         idle time under a tenth of the step
 
-    Where the bare step time is known, what the profiler adds to the step is not counted as idle.
+    Where the bare step time is known, what the profiler adds to the step is not counted as idle. Warm-up is not either:
+    while graphs are captured, code is compiled, or kernels are loaded and chosen, an idle device is no problem of the
+    steps that follow. Where there is little else, the finding is a note.
     A bubble behind a wait is charged to the wait only for as long as the wait blocked the host. The rest is the host's
     own work, and would be there without the wait.
     """
@@ -59,6 +68,7 @@ class DeviceStarved(RankRule):
     needs_async_launches = True
     advice = (
         Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
+        Advice("warm-up", "Record later steps: what is done once says nothing of those that repeat."),
         Advice("data loading", "Load ahead: more DataLoader workers, prefetch_factor, persistent_workers."),
         Advice("allocation", "Let the caching allocator warm up; leave out empty_cache(), and fix shapes that change."),
         Advice("pageable copy", "Copy from pinned memory with non_blocking=True."),
@@ -85,6 +95,11 @@ class DeviceStarved(RankRule):
             "queued on device",
             "Look at what the streams wait for: events between them, or a collective of another rank.",
         ),
+        Advice(
+            "recorded unknown",
+            "Do not trust this part: the file does not hold what the device did then. Record again, with a warm-up "
+            "before the window (torch.profiler.schedule), and nobody else on the device.",
+        ),
         Advice("", "Record the runtime calls too (ProfilerActivity.CPU and CUDA), to see what the host did."),
     )
 
@@ -94,9 +109,16 @@ class DeviceStarved(RankRule):
             return []
         steps = max(len(timeline.steps), 1)
         span_ms = (timeline.span[1] - timeline.span[0]) * 1e-6 / steps
-        if span_ms <= 0 or timeline.overlap.idle_ms - _profiler_ms(timeline) < LEAST_SHARE * span_ms:
+        idle_ms = timeline.overlap.idle_ms - _profiler_ms(timeline)
+        once_ms = timeline.overlap.idle_by_cause.get(ONCE, 0.0)
+        if span_ms <= 0 or idle_ms < LEAST_SHARE * span_ms:
             return []
-        return [Hit(self._finding(inspection, span_ms))]
+        left_ms = span_ms - once_ms
+        unknown_ms = timeline.overlap.idle_by_cause.get("unknown", 0.0) if len(timeline.calls) else 0.0
+        if left_ms >= LEAST_SHARE * span_ms and idle_ms - once_ms >= LEAST_SHARE * left_ms:
+            sure = idle_ms - once_ms - unknown_ms >= LEAST_SHARE * (left_ms - unknown_ms)
+            return [Hit(self._finding(inspection, left_ms, once_ms, self.severity if sure else "note"))]
+        return [Hit(self._warming_up(timeline, once_ms, span_ms))] if once_ms > 0 else []
 
     def _causes(self, inspection: Inspection, culprits: list[Culprit]) -> tuple[IdleCause, ...]:
         """The causes of the idle time, the longest first."""
@@ -104,24 +126,53 @@ class DeviceStarved(RankRule):
         about: dict[str, Rule] = {"launching": launches, "launch latency": launches, "collective": collectives}
         return find_idle_causes(inspection, culprits, about)
 
-    def _finding(self, inspection: Inspection, span_ms: float) -> Finding:
+    def _warming_up(self, timeline: Timeline, once_ms: float, span_ms: float) -> Finding:
+        """The note on a trace whose device is idle because of warm-up."""
+        steps, due = len(timeline.steps), timeline.bubbles.due_to(ONCE) > 0
+        kinds = ", ".join(dict.fromkeys(timeline.warm_ups.name.tolist()))
+        return self.finding(
+            NOWHERE,
+            severity="note",
+            rank=timeline.trace.rank,
+            count=int(due.sum()),
+            per_step=float(due.sum()) / steps if steps else None,
+            first_ns=int(timeline.bubbles.ts[due].min()),
+            idle_ms_per_step=once_ms,
+            sums_up=True,
+            message=f"{milliseconds(once_ms)} of {milliseconds(span_ms)} {'a step' if steps else 'in all'} are warm-up "
+            f"({kinds}), in which the device is idle and which later steps do not repeat",
+            fix=self.advise(ONCE),
+        )
+
+    def _finding(self, inspection: Inspection, span_ms: float, once_ms: float, severity: Severity) -> Finding:
+        """The finding of a device that is idle besides the warm-up; ``span_ms`` is without it."""
         timeline = inspection.timeline
         overlap, steps, bubbles = timeline.overlap, len(timeline.steps), timeline.bubbles
         assert overlap is not None
-        idle_ms, causes = overlap.idle_ms, overlap.idle_by_cause
+        idle_ms = overlap.idle_ms - once_ms
+        causes = {cause: ms for cause, ms in overlap.idle_by_cause.items() if cause != ONCE}
         every = find_culprits(inspection)
         culprits = [culprit for culprit in every if culprit.caused_ms >= MAIN_SHARE * idle_ms]
-        loading = causes.get("data loading", 0.0) >= SITE_SHARE * idle_ms
-        place = culprits[0].place(SITE_SHARE * idle_ms) if culprits else NOWHERE
+        half_ms = SITE_SHARE * idle_ms
+        loading = causes.get("data loading", 0.0) >= half_ms
+        place = culprits[0].place(half_ms) if culprits else NOWHERE
         others = [culprit.finding for culprit in culprits]
         others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
+        host_ms = sum(causes.get(cause, 0.0) for cause in HOSTS)
+        idle_place = find_idle_place(timeline, *HOSTS) if host_ms >= MAIN_SHARE * idle_ms and not culprits else None
         parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
+        recorded = ("recorded",) if len(timeline.calls) else ()
         shared = ("shared",) if timeline.processes_on_device else ()
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
         where += "; other processes used the device too" if shared else ""
+        where += f"; most of the host's part in {idle_place.in_words()}" if idle_place else ""
+        if idle_place and idle_place.share * host_ms >= half_ms:
+            place = idle_place.place
+        besides = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
         found = self.finding(
             find_slowest_loader(timeline) if loading else place,
+            severity=severity,
             related=tuple(dict.fromkeys(finding.fingerprint for finding in others)),
             rank=timeline.trace.rank,
             count=len(bubbles),
@@ -130,12 +181,13 @@ class DeviceStarved(RankRule):
             idle_ms_per_step=idle_ms,
             causes=self._causes(inspection, every),
             message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
-            f"({idle_ms / span_ms:.0%}): {parts}{where}",
+            f"({idle_ms / span_ms:.0%}){besides}: {parts}{where}",
             fix="",
         )
         main = main_cause(found)
         first = main.cause if main else next(iter(causes), "unknown")
-        return msgspec.structs.replace(found, sums_up=is_summed_up(found), fix=self.advise(*shared, *first.split()))
+        fix = self.advise(*shared, *recorded, *first.split())
+        return msgspec.structs.replace(found, sums_up=is_summed_up(found), fix=fix)
 
 
 def _profiler_ms(timeline: Timeline) -> float:
@@ -149,5 +201,5 @@ def _profiler_ms(timeline: Timeline) -> float:
 def _line(finding: Finding) -> str:
     site = finding.site
     if site is None:
-        return finding.op or "a runtime call"
+        return finding.annotation or finding.op or "a runtime call"
     return f"{site.file}:{site.line}" if finding.site_source == "hook" else f"{site.function} in {site.file}"

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from syncscope.advice import Advice
+from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
@@ -42,6 +43,10 @@ class LaunchBound(RankRule):
 
     Fine:
         y = x @ w              # one kernel that runs for longer than the next launch takes
+
+    What the host needs for a launch is what it needs in this trace: launches follow each other if they are no more than
+    five times as far apart as most, from 200 µs to 1 ms. Where the trace has stacks, the finding names the function in
+    which most of the waiting is. Launches that a graph captures do not count.
 
     CUDA graphs would take away the launches of stretches that hold no wait, no copy to or from the host and no
     allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. The
@@ -87,16 +92,20 @@ class LaunchBound(RankRule):
         launches = f"{launching.launches / many:,.0f} launches that run for {run}"
         behind = f"the host takes {host} {per} for {launches}, so the device waits {idle} for the next one"
         queue = f"half begin within {launching.delay_ns / 1000:.3g} µs of being launched"
-        assumed = "; this assumes that the profiler adds half to the host's time"
+        bare = timeline.step_figures.bare_ms
+        assumed = "" if bare else "; this assumes that the profiler adds half to the host's time"
         repeated = 2 * (launching.replayable or 0) >= launching.launches
+        most = find_idle_place(timeline, "launching")
+        where = f"; most of it in {most.in_words()}" if most else ""
         return self.finding(
-            NOWHERE,
+            most.place if most else NOWHERE,
             rank=timeline.trace.rank,
             count=launching.launches,
             per_step=launching.launches / steps if steps else None,
             first_ns=int(bubbles.ts[bubbles.by_cause[:, LAUNCHING] > 0].min()),
             idle_ms_per_step=round(idle_ms, 6),
-            message=f"{behind}; {queue}; {_graphs(launching, many)}{'' if timeline.step_figures.bare_ms else assumed}",
+            message=f"{behind}; {queue}; {_graphs(launching, many)}{where}"
+            f"{'' if timeline.step_figures.bare_ms else assumed}",
             fix=self.advise("repeated") if repeated else self.advise(),
         )
 

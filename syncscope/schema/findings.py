@@ -98,10 +98,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     site: Site | None
     """The user's line; ``None`` when the trace holds neither sites nor stacks."""
     at: Frame | None = None
-    """The innermost Python frame, where PyTorch's own warning points."""
+    """The innermost Python frame outside of PyTorch's wrappers of functions (``torch/utils/_device.py`` and
+    ``torch/overrides.py``), where PyTorch's own warning points without those."""
     chain: tuple[Frame, ...] = ()
     """The call chain, outermost first, ending at ``at``."""
     site_source: SiteSource
+    annotation: str | None = None
+    """The innermost ``record_function`` around it, where there is no frame. Numbers that end a word are ``N``."""
     earlier: tuple[Site, ...] = ()
     """The other lines of a race, the most frequent first: what may still run when this one reads or writes."""
     related: tuple[str, ...] = ()

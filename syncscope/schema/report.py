@@ -16,7 +16,7 @@ from syncscope.schema.ranks import BetweenRanks, MissingRanks, Unread
 from syncscope.schema.run import Run
 
 SCHEMA_VERSION = 1
-StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "none"]
+StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "kernels", "none"]
 
 
 class Steps(msgspec.Struct, frozen=True, kw_only=True):

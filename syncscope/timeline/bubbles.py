@@ -8,13 +8,16 @@ host did instead of launching: something that has a name, one launch right after
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.loads import find_marks
-from syncscope.timeline.tables import CAUSES, Activities, Bubbles, Calls, Copies, Loads, Marks, Waits
+from syncscope.timeline.tables import CAUSES, Activities, Bubbles, Calls, Copies, Loads, Marks, Waits, WarmUps
 from syncscope.timeline.waits import is_wait
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
 
@@ -27,9 +30,47 @@ CLOCK_SLACK = 5_000
 LATENCY = 20_000
 """A launch at most this many nanoseconds before a gap counts as just made. It explains no more than this of the gap."""
 
+HOST_HOLDS = re.compile(r"LaunchHostFunc|StreamAddCallback|StreamWaitValue")
+"""In the names of calls that let a stream wait for the host."""
+
 PACE = 200_000
-"""The most nanoseconds between two launches of a host that does nothing but launch. An op of PyTorch takes 5 to 20 µs,
+"""Nanoseconds between two launches of a host that does nothing but launch, at most. An op of PyTorch takes 5 to 20 µs,
 a module or a node of backward in Python several times that, and a profiler adds half."""
+
+SLOW_PACE = 1_000_000
+"""The same on the slowest host."""
+
+PACE_TIMES = 5
+"""A host whose launches are this many times closer in the median needs up to that long for one: a slow host, or a
+profiler that records stacks."""
+
+LEAST_COMMANDS = 50
+"""Commands that show the pace of a host."""
+
+LONGEST_HOLD = 500_000
+"""Nanoseconds that a device holds work back while it does nothing else, at most: kernels follow each other within 10
+µs, a large graph begins within some hundred. What takes longer is not in the trace."""
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """What is known of what the rows of the device do not show."""
+
+    lost: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """When something was launched that has no row on any device, ns in order."""
+    repeated: bool = False
+    """Whether the trace holds steps that follow each other, so that what ends one is followed by the next."""
+    others: Union | None = None
+    """When other devices of the trace are busy, which this one may wait for; ``None`` where it waits for none."""
+    held: bool = False
+    """Whether other processes use the device, whose work it may wait for, or streams wait for the host."""
+
+    def may_hold(self, begin: Ints, end: Ints) -> Bools:
+        """Which gaps (n,) of the device may wait for another device, another process or the host."""
+        if self.held or self.others is None:
+            return np.full(len(begin), self.held)
+        waited: Bools = self.others.within(begin, end) > 0
+        return waited
 
 
 NO_BUBBLES = Bubbles(
@@ -40,25 +81,24 @@ NO_BUBBLES = Bubbles(
 
 
 def find_bubbles(
-    activities: Activities, calls: Calls, span: tuple[int, int], waits: Waits, host: dict[str, Union]
+    activities: Activities, calls: Calls, span: tuple[int, int], waits: Waits, host: dict[str, Union], unseen: Unseen
 ) -> Bubbles:
     """The gaps between the activities of one device inside ``span``.
 
-    ``waits`` are those that had work to wait for; ``host`` is when the host loaded data, allocated, was in the call of
-    a pageable copy or of a collective, by cause.
+    ``waits`` are those that had work to wait for; ``host`` is when the host warmed up, loaded data, allocated, was in
+    the call of a pageable copy or of a collective, by cause.
     """
     begin, end = Union(activities.ts, activities.end).gaps(*span)
     following = np.searchsorted(activities.ts, end, side="left")
     # After the last gap there may be no activity: then the end of the span ends the gap, and no launch does.
     launch = np.append(activities.launch, -1)[following]
-    known = len(calls) > 0
-    latest = end.max(initial=0)
+    known, latest = len(calls) > 0, end.max(initial=0)
     returned = np.append(_launch_returns(activities, calls, latest), latest)[following]
     launched = np.clip(returned, begin, end) if known else begin
     held = end - launched if known else np.zeros_like(end)
     just_launched = (np.append(calls.ts, 0)[launch] >= begin - LATENCY) & (launch >= 0)
     latency = np.where(just_launched, np.minimum(held, LATENCY), 0)
-    wait, by_wait = _emptied_by(begin, launched, waits)
+    wait, by_wait = _emptied_by(begin, launched, (following < len(activities)) | unseen.repeated, waits)
     handed_over = _is_beside_collective(activities, begin, following)
     parts = {
         "wait": by_wait,
@@ -75,21 +115,31 @@ def find_bubbles(
     parts["collective"] = parts["collective"] + np.where(handed_over, held - latency, 0)
     in_a_row = _is_launched_in_a_row(launch, calls)
     parts["launching"], parts["host work"] = np.where(in_a_row, left, 0), np.where(in_a_row, 0, left)
-    by_cause = np.stack([parts[cause] for cause in CAUSES], axis=1)
+    too_long = _is_held_too_long(calls, launch, begin, end) & ~unseen.may_hold(begin, end)
+    parts["unknown"] = parts["unknown"] + np.where(too_long, parts["queued on device"], 0)
+    parts["queued on device"] = np.where(too_long, 0, parts["queued on device"])
+    doubted = _is_doubted(activities, calls, begin, end, following, unseen)
+    by_cause = np.stack([np.where(doubted, 0, parts[cause]) for cause in CAUSES], axis=1)
+    by_cause[doubted, CAUSES.index("unknown")] = (end - begin)[doubted]
     return Bubbles(
         row=np.arange(len(begin), dtype=np.int64), ts=begin, end=end, launch=launch,
-        emptied_by=np.where(by_wait > 0, wait, -1), by_cause=by_cause,
+        emptied_by=np.where((by_wait > 0) & ~doubted, wait, -1), by_cause=by_cause,
         cause=np.array(CAUSES, dtype=object)[np.argmax(by_cause, axis=1)],
     )  # fmt: skip
 
 
-def when_busy(calls: Calls, waits: Waits, copies: Copies, loads: Loads, *marks: Marks) -> dict[str, Union]:
+def when_busy(
+    calls: Calls, waits: Waits, copies: Copies, loads: Loads, warm_ups: WarmUps, *marks: Marks
+) -> dict[str, Union]:
     """When the host does what explains idle time, by cause; ``marks`` are the annotations and the recorded calls."""
     memory = waits.take(~is_wait(waits.kind))
     staged = copies.take((copies.memory == "pageable") & (copies.launch >= 0))
-    loads = loads.take(np.isin(loads.tid, calls.tid[np.isin(calls.role, LAUNCHES)]))
+    launching = calls.tid[np.isin(calls.role, LAUNCHES)]
+    loads = loads.take(np.isin(loads.tid, launching))
+    warm_ups = warm_ups.take(np.isin(warm_ups.tid, launching))
     collectives = find_marks(COLLECTIVE, *marks)
     return {
+        "warm-up": Union(warm_ups.ts, warm_ups.end),
         "data loading": Union(loads.ts, loads.end),
         "allocation": Union(memory.ts, memory.end),
         "pageable copy": Union(staged.launch_ts, staged.launch_end),
@@ -125,8 +175,44 @@ def _is_launched_in_a_row(launch: Ints, calls: Calls) -> Bools:
     pauses = np.flatnonzero(np.isin(calls.role, list(SYNC_ROLES | MEMORY_ROLES)))
     last = last_before(ts, tid, pauses, calls.ts, calls.tid)
     undisturbed = (last < 0) | (calls.end[last] <= calls.ts[before])
-    in_a_row[known] = (ts - calls.end[before] <= PACE) & undisturbed
+    in_a_row[known] = (ts - calls.end[before] <= _pace(calls, commands)) & undisturbed
     return in_a_row
+
+
+def _pace(calls: Calls, commands: Ints) -> float:
+    """Nanoseconds between two launches of this host when it does nothing but launch, at most. ``commands`` are the rows
+    of the calls that give the device something to do."""
+    if len(commands) < LEAST_COMMANDS:
+        return PACE
+    threads = commands[np.argsort(calls.tid[commands], kind="stable")]
+    before, after = threads[:-1], threads[1:]
+    apart = (calls.ts[after] - calls.end[before])[calls.tid[after] == calls.tid[before]]
+    return float(np.clip(PACE_TIMES * np.median(apart), PACE, SLOW_PACE)) if len(apart) else PACE
+
+
+def _is_held_too_long(calls: Calls, launch: Ints, begin: Ints, end: Ints) -> Bools:
+    """Which gaps (n,) end with what had been launched, rows of ``calls`` or −1, longer ago than a device holds it."""
+    returned = np.append(calls.end, 0)[launch]
+    held: Bools = (launch >= 0) & (end - np.maximum(returned, begin) > LONGEST_HOLD)
+    return held
+
+
+def _is_doubted(activities: Activities, calls: Calls, begin: Ints, end: Ints, following: Ints, unseen: Unseen) -> Bools:
+    """Which gaps (n,) may not be gaps: work that was launched for them has no row, or what ends them has no launch, so
+    that nobody knows what the device held."""
+    if not len(calls):
+        return np.zeros(len(begin), dtype=bool)
+    launch_ts = np.where(activities.launch >= 0, np.append(calls.ts, 0)[activities.launch], -1)
+    # What was launched up to the one before a gap has begun: a stream keeps the order.
+    begun = np.maximum.accumulate(np.concatenate([[-1], launch_ts]))[following]
+    next_ts = np.append(launch_ts, -1)[following]
+    next_ts = np.where(next_ts >= 0, next_ts, end)
+    lost = np.searchsorted(unseen.lost, next_ts) > np.searchsorted(unseen.lost, begun, side="right")
+    first = calls.correlation[calls.correlation >= 0].min(initial=np.iinfo(np.int64).max)
+    unlaunched = np.append((activities.launch < 0) & (activities.correlation < first), False)[following]
+    none = not (activities.launch >= 0).any()
+    doubted: Bools = (lost | unlaunched | none) & (end - begin > LATENCY)
+    return doubted
 
 
 def _is_beside_collective(activities: Activities, begin: Ints, following: Ints) -> Bools:
@@ -139,9 +225,9 @@ def _is_beside_collective(activities: Activities, begin: Ints, following: Ints) 
     return beside
 
 
-def _emptied_by(begin: Ints, launched: Ints, waits: Waits) -> tuple[Ints, Ints]:
+def _emptied_by(begin: Ints, launched: Ints, goes_on: Bools, waits: Waits) -> tuple[Ints, Ints]:
     """For each gap (n,) the wait that emptied the queue (its ``row``, −1 none) and the ns of the gap that are due to
-    it."""
+    it. Without the wait the host could have gone on sooner, where it ``goes_on``."""
     if not len(waits):
         return np.full(len(begin), -1, dtype=np.int64), np.zeros(len(begin), dtype=np.int64)
     waits = waits.take(np.argsort(waits.end, kind="stable"))
@@ -149,7 +235,7 @@ def _emptied_by(begin: Ints, launched: Ints, waits: Waits) -> tuple[Ints, Ints]:
     wait = np.maximum(slot, 0)
     drained = (slot >= 0) & (waits.end[wait] >= begin - CLOCK_SLACK) & (waits.begin[wait] <= begin + CLOCK_SLACK)
     returned = np.maximum(waits.end[wait], begin)
-    share = (returned - begin) + np.minimum(launched - returned, waits.stall[wait])
+    share = (returned - begin) + np.where(goes_on, np.minimum(launched - returned, waits.stall[wait]), 0)
     return np.where(drained, waits.row[wait], -1), np.where(drained, share, 0)
 
 

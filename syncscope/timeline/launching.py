@@ -53,15 +53,21 @@ class Launching:
 
 
 def find_launching(
-    calls: Calls, activities: Activities, step: Ints, away: tuple[Ints, Ints, Ints], span: tuple[int, int]
+    calls: Calls,
+    warm: Ints,
+    activities: Activities,
+    step: Ints,
+    away: tuple[Ints, Ints, Ints],
+    span: tuple[int, int],
 ) -> Launching | None:
     """Measure the launches of the steps; ``None`` when nothing is launched there.
 
-    ``activities`` are those of one device, ``step`` (n,) is the step of each call, −1 outside. ``away`` holds begins,
-    ends and threads (m,) of the waits and copies that kept threads from launching, ``span`` is where to look.
+    ``warm`` are the rows of the calls that are no warm-up. ``activities`` are those of one device, ``step`` (n,) is the
+    step of each call, −1 outside. ``away`` holds begins, ends and threads (m,) of the waits, copies and warm-ups that
+    kept threads from launching, ``span`` is where to look.
     """
     stepped = bool((step >= 0).any())
-    launches = np.isin(calls.role, LAUNCHES) & ((step >= 0) | (not stepped))
+    launches = np.isin(calls.role, LAUNCHES) & ((step >= 0) | (not stepped)) & np.isin(calls.row, warm)
     if not launches.any():
         return None
     kernels = activities.take((activities.kind == "kernel") & np.append(launches, False)[activities.launch])

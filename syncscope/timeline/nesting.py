@@ -72,6 +72,30 @@ class Nesting:
             enclosing[over] = self.parent[enclosing[over]]
         return enclosing
 
+    def busiest(self, tid: Ints, ts: Ints, end: Ints) -> Ints:
+        """For each interval (n,), the innermost row of its thread that takes half of it or more, −1 where none does."""
+        busiest = self.innermost(tid, ts, end)
+        order = np.argsort(self.parent, kind="stable")
+        parents = self.parent[order]
+        for i in range(len(ts)):
+            row, thread = int(busiest[i]), self.rows(int(tid[i]))
+            if not len(thread):
+                continue
+            while True:
+                first, last = np.searchsorted(parents, [row, row + 1])
+                below = order[first:last]
+                if row < 0:
+                    below = thread[self.parent[thread] < 0]
+                # Siblings follow each other: those that overlap the interval are next to each other.
+                near = below[np.searchsorted(self._end[below], ts[i], side="right") :]
+                near = near[: np.searchsorted(self._ts[near], end[i])]
+                inside = np.minimum(self._end[near], end[i]) - np.maximum(self._ts[near], ts[i])
+                if not len(near) or 2 * inside.max() < end[i] - ts[i]:
+                    break
+                row = int(near[inside.argmax()])
+            busiest[i] = row
+        return busiest
+
     def chain(self, row: int) -> Iterator[int]:
         """The row and its ancestors, innermost first."""
         while row >= 0:

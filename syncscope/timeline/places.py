@@ -1,8 +1,8 @@
 """The Python line that a wait, a copy or a race belongs to.
 
 The collector's records give the exact line and expression. Without them, the trace's Python frames give the function
-and the line of its ``def``. Without frames there is no line, and only the chain of ops tells places apart. Nothing is
-guessed.
+and the line of its ``def``. Without frames there is no line, and the innermost ``record_function`` and the chain of ops
+tell places apart. Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from syncscope.schema.findings import Frame, Site, SiteSource
 from syncscope.schema.recording import HazardEvent, RecordedFrame, Recording, SiteEvent
+from syncscope.timeline.annotations import find_annotations
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import Warned, match_calls, match_warnings
 from syncscope.timeline.python_stacks import PythonStacks, is_user
@@ -24,6 +25,10 @@ BACKWARD = ("_engine_run_backward", "run_backward")
 """Functions of torch/autograd. When C++ backward has ended, they raise the warnings of all threads that it used."""
 
 PACKAGES = "<site-packages>/"
+
+WRAPPERS = (PACKAGES + "torch/utils/_device.py", PACKAGES + "torch/overrides.py")
+"""Files that stand between a call and its operator, where ``torch.set_default_device`` or a tensor's class asks for
+it. PyTorch's warning of a wait points there too, and tells nothing."""
 
 AnyFrame = TypeVar("AnyFrame", Frame, RecordedFrame)
 
@@ -36,7 +41,7 @@ class Place:
     """The user's line: the innermost frame of the program's own, else the outermost frame of a library. With ``source``
     *stack* it is the line of the ``def``."""
     at: Frame | None = None
-    """The innermost frame."""
+    """The innermost frame outside of ``WRAPPERS``."""
     chain: tuple[Frame, ...] = ()
     """All frames, outermost first, ending at ``at``."""
     source: SiteSource = "op"
@@ -50,6 +55,8 @@ class Place:
     """The expression that ``at`` was running, where it was recorded."""
     stack: int = -1
     """Number of the recorded stack, −1 for none."""
+    annotation: str = ""
+    """The innermost ``record_function`` (``annotations.find_annotations``), only where there is no frame."""
 
     def runs_through(self, *files: str) -> bool:
         """Whether any frame's file ends with one of ``files``."""
@@ -85,10 +92,12 @@ def find_recorded_calls(recording: Recording | None, base_ns: int) -> RecordedCa
 class Places:
     """All places of a trace, each once; a place is named by its index. Index 0 is nowhere."""
 
-    def __init__(self, stacks: PythonStacks, recording: Recording | None, base_ns: int) -> None:
+    def __init__(self, stacks: PythonStacks, recording: Recording | None, base_ns: int, annotations: Marks) -> None:
+        """``annotations`` are those of the trace, on the host."""
         self.stacks = stacks
         self.recording = recording
         self.calls = find_recorded_calls(recording, base_ns)
+        self._annotations = find_annotations(annotations)
         self._base_ns = base_ns
         self._index: dict[Place, int] = {NOWHERE: 0}
         self._of_event: dict[int, int] = {}
@@ -101,11 +110,13 @@ class Places:
         return tuple(self._index)
 
     def around(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
-        """Places (n,) of what ran around intervals on their thread: of recorded calls, else of the trace's frames."""
-        return first_place(self.of_calls(ts, end, tid), self.of_frames(ts, end, tid))
+        """Places (n,) of what ran around intervals on their thread: of recorded calls, else of the trace's frames, else
+        of its annotations."""
+        return first_place(self.of_calls(ts, end, tid), self.of_frames(ts, end, tid), self.of_annotations(ts, end, tid))
 
     def of_waits(self, waits: Waits) -> Ints:
-        """Places (n,) of waits: of PyTorch's warning, else of what ran around it, else of the backward around it."""
+        """Places (n,) of waits: of PyTorch's warning, else of what ran around it, else of the backward around it, else
+        of the annotation around it."""
         ts, end, tid = waits.ts, waits.end, waits.tid
         engine = np.array([any(op.startswith("autograd::engine") for op in ops) for ops in waits.ops], dtype=bool)
         warned = np.flatnonzero(np.isin(waits.kind, ["stream", "copy"]))
@@ -115,7 +126,13 @@ class Places:
         # A thread without Python that waits during backward is autograd's.
         named = self.recording.thread_names if self.recording else ()
         python = np.isin(tid, [*self.stacks.nesting.threads(), *map(int, named)])
-        return first_place(place, self.around(ts, end, tid), np.where(python, 0, self.of_backward(ts, end)))
+        return first_place(
+            place,
+            self.of_calls(ts, end, tid),
+            self.of_frames(ts, end, tid),
+            np.where(python, 0, self.of_backward(ts, end)),
+            self.of_annotations(ts, end, tid),
+        )
 
     def of_warnings(self, ts: Ints, end: Ints, tid: Ints, in_backward: Bools) -> Ints:
         """Places (n,) of the waits that PyTorch warned of, 0 for those without a warning. ``in_backward`` (n,) says
@@ -139,6 +156,19 @@ class Places:
     def of_frames(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
         """Places (n,) by the trace's Python frames, 0 where there is none."""
         return self._of_frames(self.stacks.nesting.innermost(tid, ts, end))
+
+    def of_busiest_frames(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
+        """Places (n,) of the innermost frames that take half of intervals on their thread, 0 where none does."""
+        return self._of_frames(self.stacks.nesting.busiest(tid, ts, end))
+
+    def of_annotations(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
+        """Places (n,) by the innermost annotation around intervals on their thread, 0 where there is none."""
+        marks = self._annotations
+        names = np.append(marks.table.name, "")[marks.nesting.innermost(tid, ts, end)]
+        places = {
+            name: self._index.setdefault(Place(annotation=name), len(self._index)) for name in dict.fromkeys(names)
+        }
+        return np.array([places[name] for name in names], dtype=np.int64)
 
     def of_backward(self, ts: Ints, end: Ints) -> Ints:
         """Places (n,) of the calls of backward around intervals, whatever their thread: autograd has threads of its
@@ -219,7 +249,7 @@ def recorded_place(recording: Recording | None, stack: int, entry: str, expected
     if not frames:
         return NOWHERE
     # Frames outside of the user's first belong to what launched the program: a test runner, a command line.
-    frames = frames[next((i for i, f in enumerate(frames) if f.user), 0) :]
+    frames = without_wrappers(frames[next((i for i, f in enumerate(frames) if f.user), 0) :])
     chain = tuple(Frame(file=f.file, line=f.line, function=f.function) for f in frames)
     site = next((f for f in reversed(frames) if f.user), None) or outermost(frames)
     return Place(
@@ -240,9 +270,16 @@ def recorded_site(frame: RecordedFrame) -> Site:
 
 def stack_place(chain: tuple[Frame, ...], entry: str) -> Place:
     """The place of a stack from the trace's Python frames."""
+    chain = tuple(without_wrappers(chain))
     frame = next((frame for frame in reversed(chain) if is_user(frame.file)), None) or outermost(chain)
     site = Site(file=frame.file, line=frame.line, function=frame.function)
     return Place(site=site, at=chain[-1], chain=chain, source="stack", entry=entry)
+
+
+def without_wrappers(frames: Sequence[AnyFrame]) -> list[AnyFrame]:
+    """The frames without the innermost ones that belong to ``WRAPPERS``; all of them where all do."""
+    inner = next((i for i in range(len(frames), 0, -1) if frames[i - 1].file not in WRAPPERS), len(frames))
+    return list(frames[:inner])
 
 
 def outermost(frames: Sequence[AnyFrame]) -> AnyFrame:

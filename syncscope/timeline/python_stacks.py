@@ -29,7 +29,8 @@ class PythonStacks:
     def __init__(self, frames: pd.DataFrame) -> None:
         """``frames`` is ``Trace.frames``."""
         self.ts, self.end = numbers(frames["ts"]), numbers(frames["end"])
-        self.nesting = Nesting(self.ts, self.end, numbers(frames["tid"]))
+        self.tid = numbers(frames["tid"])
+        self.nesting = Nesting(self.ts, self.end, self.tid)
         files, functions = frames["file"].astype("category").cat, frames["function"].astype("category").cat
         self._files = [str(name) for name in files.categories]
         self._file = files.codes.to_numpy()
@@ -41,6 +42,14 @@ class PythonStacks:
         """Which rows (n,) are one of these functions."""
         wanted = np.array([name in functions for name in self._functions], dtype=bool)
         return wanted[self._function]
+
+    def are_in(self, file: str, functions: tuple[str, ...]) -> Bools:
+        """Which rows (n,) are one of these functions of files that end with ``file``. A method counts by its own
+        name."""
+        files = np.array([name.endswith(file) for name in self._files], dtype=bool)
+        wanted = np.array([name.split(".")[-1] in functions for name in self._functions], dtype=bool)
+        found: Bools = files[self._file] & wanted[self._function]
+        return found
 
     def chain(self, row: int) -> tuple[Frame, ...]:
         """The stack that ends at a row, outermost first; built-in functions and module markers are left out."""

@@ -24,14 +24,14 @@ Objects: TypeAlias = npt.NDArray[np.object_]
 """Texts, or tuples of texts."""
 
 CAUSES = (
-    "wait", "data loading", "allocation", "pageable copy", "collective", "launching", "host work",
+    "wait", "warm-up", "data loading", "allocation", "pageable copy", "collective", "launching", "host work",
     "launch latency", "queued on device", "unknown",
 )  # fmt: skip
-"""Causes of idle time, as the report names them. *collective*: the host is inside the call of one, or the device hands
-over between one and compute. *launching*: the host launches one thing right after the other, and the device is done
-sooner. *launch latency*: from the return of the launching call to the device's begin. *queued on device*: launched well
-before, held by the device itself (another stream's event, or its own pace). *unknown*: the trace holds no runtime
-calls."""
+"""Causes of idle time, as the report names them. *warm-up*: the host does what is done once (``warm_up``).
+*collective*: the host is inside the call of one, or the device hands over between one and compute. *launching*: the
+host launches one thing right after the other, and the device is done sooner. *launch latency*: from the return of the
+launching call to the device's begin. *queued on device*: launched well before, held by the device itself (another
+stream's event, or its own pace). *unknown*: the trace holds no runtime calls."""
 
 
 @dataclass(frozen=True)
@@ -312,6 +312,12 @@ class Loads(Marks):
 
     place: Ints
     """Index in ``Timeline.places``."""
+
+
+@dataclass(frozen=True)
+class WarmUps(Marks):
+    """Stretches of host time that go to work that is done once, in order of ``ts``. ``name`` is one of
+    ``warm_up.KINDS``."""
 
 
 @dataclass(frozen=True)

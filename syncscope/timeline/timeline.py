@@ -11,7 +11,7 @@ from syncscope.schema.recording import Attributed
 from syncscope.schema.report import Overlap, TraceInfo
 from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline.attribution import fill_ops, find_stacked, tabulate_ops
-from syncscope.timeline.bubbles import NO_BUBBLES, find_bubbles, sum_causes, when_busy
+from syncscope.timeline.bubbles import HOST_HOLDS, NO_BUBBLES, Unseen, find_bubbles, sum_causes, when_busy
 from syncscope.timeline.calls import find_activities, find_calls
 from syncscope.timeline.collectives import count_once, find_collectives, name_collectives
 from syncscope.timeline.copies import HOST_COPIES, find_copies
@@ -22,7 +22,7 @@ from syncscope.timeline.loads import find_loads
 from syncscope.timeline.matching import Warned
 from syncscope.timeline.overlap import busiest, compute_unions, overlap
 from syncscope.timeline.pins import fed_copies, find_pins
-from syncscope.timeline.places import Place, Places, RecordedCalls
+from syncscope.timeline.places import Place, Places, RecordedCalls, first_place
 from syncscope.timeline.prints import find_prints
 from syncscope.timeline.python_stacks import PythonStacks, is_user
 from syncscope.timeline.run import PlacedWait, place_waits
@@ -35,14 +35,17 @@ from syncscope.timeline.tables import (
     Copies,
     Loads,
     Marks,
+    Objects,
     Ops,
     Pins,
     Steps,
     SyncRecords,
     Waits,
+    WarmUps,
 )
 from syncscope.timeline.waits import find_waits, in_profiler, is_wait, join_copies, pending_work, waited_streams
-from syncscope.timeline.witnesses import Disagreement, find_disagreements
+from syncscope.timeline.warm_up import find_warm_ups, warming_up
+from syncscope.timeline.witnesses import Disagreement, find_disagreements, find_unmade
 from syncscope.trace.model import Trace
 
 
@@ -125,14 +128,36 @@ class Tables:
         return find_loads(self._places, self.annotations)
 
     @cached_property
+    def warm_ups(self) -> WarmUps:
+        return find_warm_ups(self.calls, self.ops, self.activities, self.stacks, self.annotations, self.steps)
+
+    def warming_up(self, ts: Ints, end: Ints, tid: Ints) -> Objects:
+        """For each interval (n,) of a thread, the kind of the warm-up that it is part of, ``""`` for none."""
+        return warming_up(self.warm_ups, ts, end, tid)
+
+    @cached_property
     def bubbles(self) -> Bubbles:
         """The bubbles of ``device``."""
         if self.device is None or self.span is None:
             return NO_BUBBLES
-        waits = self.waits.take(is_wait(self.waits.kind) & (self.waits.pending != 0))
+        waits = self.waits
+        once = self.warming_up(waits.ts, waits.end, waits.tid) != ""
+        waits = waits.take(is_wait(waits.kind) & (waits.pending != 0) & ~once)
         marks = self._places.calls, self.annotations
-        host = when_busy(self.calls, self.waits, self.copies, self.loads, *marks)
-        return find_bubbles(self.on_device, self.calls, self.span, waits, host)
+        host = when_busy(self.calls, self.waits, self.copies, self.loads, self.warm_ups, *marks)
+        return find_bubbles(self.on_device, self.calls, self.span, waits, host, self._unseen)
+
+    @cached_property
+    def _unseen(self) -> Unseen:
+        rows = self.activities
+        others = rows.take(rows.device != self.device)
+        ordered = bool((self.calls.role == "stream-wait-event").any()) and len(others) > 0
+        return Unseen(
+            lost=self.calls.ts[find_unmade(self.calls, rows)],
+            repeated=len(self.steps) > 1,
+            others=Union(others.ts, others.end) if ordered else None,
+            held=bool(self.processes_on_device) or any(map(HOST_HOLDS.search, set(self.calls.name.tolist()))),
+        )
 
     @cached_property
     def prints(self) -> Ints:
@@ -150,6 +175,13 @@ class Tables:
         """PyTorch's warnings that no wait of the trace is behind."""
         _ = self._waits_and_copies
         return self._places.warnings_without_wait
+
+    def busiest_places(self, ts: Ints, end: Ints, tid: Ints) -> list[Place]:
+        """For each interval (n,) of a thread, the place that has most of it: of the innermost frame that takes half of
+        it or more, else of what is around it."""
+        places = first_place(self._places.of_busiest_frames(ts, end, tid), self._places.around(ts, end, tid))
+        every = self.places
+        return [every[place] for place in places.tolist()]
 
     @property
     def recorded_calls(self) -> RecordedCalls:
@@ -179,9 +211,16 @@ class Tables:
             return None
         return recording.steps.drained_ns - self.trace.base_ns
 
+    @property
+    def processes_on_device(self) -> int | None:
+        """How many other processes used the device, ``None`` where the recording does not say."""
+        run = self.trace.recording.run if self.trace.recording else None
+        others = run.processes_on_device if run else None
+        return None if others is None else max(0, others)
+
     @cached_property
     def _places(self) -> Places:
-        return Places(self.stacks, self.trace.recording, self.trace.base_ns)
+        return Places(self.stacks, self.trace.recording, self.trace.base_ns, self.annotations)
 
     @cached_property
     def _compute(self) -> dict[int, Union]:
@@ -230,23 +269,17 @@ class Timeline(Tables):
         tables = self
         if tables.device is None or tables.span is None:
             return None
-        waits, copies = tables.waits.take(is_wait(tables.waits.kind)), tables.copies
+        waits, copies, once = tables.waits.take(is_wait(tables.waits.kind)), tables.copies, tables.warm_ups
         staged = copies.take((copies.memory == "pageable") & (copies.launch >= 0))
         away = (
-            np.append(waits.begin, staged.launch_ts),
-            np.append(waits.end, staged.launch_end),
-            np.append(waits.tid, staged.tid),
+            np.concatenate([waits.begin, staged.launch_ts, once.ts]),
+            np.concatenate([waits.end, staged.launch_end, once.end]),
+            np.concatenate([waits.tid, staged.tid, once.tid]),
         )
-        steps = tables.steps
+        steps, calls = tables.steps, tables.calls
         span = (int(steps.ts.min()), int(steps.end.max())) if len(steps) else tables.span
-        return find_launching(tables.calls, tables.on_device, step_of(steps, tables.calls.ts), away, span)
-
-    @property
-    def processes_on_device(self) -> int | None:
-        """How many other processes used the device, ``None`` where the recording does not say."""
-        run = self.trace.recording.run if self.trace.recording else None
-        others = run.processes_on_device if run else None
-        return None if others is None else max(0, others)
+        warm = calls.take(self.warming_up(calls.ts, calls.end, calls.tid) == "")
+        return find_launching(calls, warm.row, tables.on_device, step_of(steps, calls.ts), away, span)
 
     @cached_property
     def overlap(self) -> Overlap | None:

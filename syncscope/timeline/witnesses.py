@@ -15,9 +15,11 @@ import numpy as np
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls, numbers
 from syncscope.timeline.waits import KINDS
+from syncscope.timeline.warm_up import in_capture
 from syncscope.trace.names import SYNC_ROLES
 
 if TYPE_CHECKING:
@@ -39,6 +41,29 @@ HOST_WAITS = ("Stream Sync", "Event Sync", "Context Sync")
 
 DEVICE_COMMANDS = ("launch", "graph-launch", "copy", "copy-sync")
 """Roles of calls that each make a device row. A memset of nothing makes none."""
+
+OFTEN = 20
+"""An op that occurs as often shows whether it launches something."""
+
+NEARLY_ALWAYS = 0.95
+"""Share of its occurrences in which an op that launches does so: now and then its tensors are empty, or on the host."""
+
+MOST_ON_HOST = 25
+"""Such ops without a launch between two launches, at most. Ten is the most that whole traces were seen to have."""
+
+LEAST_KINDS = 8
+"""Kinds of such ops, at least: a program computes something on the host too, but not a whole step of it. To print a
+tensor takes six."""
+
+LEAST_SILENT = 0.2
+"""Share of them among the ops without a launch, at least: 0.28 to 0.58 where calls were lost, 0.1 where a large tensor
+is printed."""
+
+EARLY = 50_000
+"""Nanoseconds by which the clocks of host and device may be apart."""
+
+BUSY_STEP = 10
+"""Runtime calls that every step but one has, at least, where the one has lost its own."""
 
 UNREADABLE = "\ufffd"
 """In the place of bytes that are not UTF-8."""
@@ -65,7 +90,11 @@ def find_disagreements(timeline: Timeline) -> tuple[Disagreement, ...]:
             *_about_sync_records(timeline),
             *_about_reads(timeline),
             *_about_launches(timeline),
+            *_about_devices(timeline),
             *_about_commands(timeline),
+            *_about_clocks(timeline),
+            *_about_launching_ops(timeline),
+            *_about_empty_steps(timeline),
             *_about_ops(timeline),
             *_about_names(timeline),
             *_about_counts(timeline),
@@ -200,30 +229,90 @@ def _after_first_launch(rows: Activities) -> Bools:
     return after
 
 
+def _about_devices(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Devices that ran something while the process made calls, and of which not one launch is there."""
+    rows, calls = timeline.activities, timeline.calls
+    during = (rows.ts >= calls.ts.min()) & (rows.ts <= calls.end.max())
+    joined = (rows.launch >= 0) | np.isin(rows.correlation, _correlations(timeline))
+    missing = np.setdiff1d(rows.device[during & (rows.device >= 0)], rows.device[joined])
+    return _disagree(
+        "runtime", len(missing),
+        f"the trace holds no launch of what device {missing[0] if len(missing) else -1} ran",
+        "the trace holds no launch of what {} of its devices ran",
+    )  # fmt: skip
+
+
+def _about_clocks(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Rows that begin before they were launched: the profiler took their times from another clock, or from nowhere
+    (CUPTI 12.6 to 13.0, github.com/pytorch/pytorch/issues/192021)."""
+    rows, calls = timeline.activities, timeline.calls
+    known = rows.take(rows.launch >= 0)
+    return _disagree(
+        "device", int((known.ts < calls.ts[known.launch] - EARLY).sum()),
+        "the device began something before it was launched, so its times are wrong",
+        "the device began {} things before they were launched, so its times are wrong",
+    )  # fmt: skip
+
+
+def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Many ops in a row, of several kinds, that launch nothing and do so nearly always elsewhere: the profiler lost its
+    buffer of calls there."""
+    calls, ops = timeline.calls, timeline.ops
+    commands = calls.take(np.isin(calls.role, DEVICE_COMMANDS))
+    launching = np.zeros(len(ops), dtype=bool)
+    row = np.unique(ops.nesting.innermost(commands.tid, commands.ts, commands.end))
+    while len(row := row[row >= 0]):
+        launching[row] = True
+        row = np.unique(ops.nesting.parent[row])
+    silent = np.flatnonzero(~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == ""))
+    name = number_groups(ops.name)
+    names = int(name.max(initial=-1)) + 1
+    launched, times = (np.bincount(name[rows], minlength=names) for rows in (launching, slice(None)))
+    _, many_silent = np.unique(np.searchsorted(np.sort(commands.ts), ops.ts[silent]), return_counts=True)
+    ends = np.cumsum(many_silent)
+    missing = 0
+    for end, size in zip(ends[many_silent > MOST_ON_HOST], many_silent[many_silent > MOST_ON_HOST], strict=True):
+        own = name[silent[end - size : end]]
+        here = np.bincount(own, minlength=names)
+        surely = (launched >= OFTEN) & (launched >= NEARLY_ALWAYS * (times - here))
+        kinds, many = int((surely & (here > 0)).sum()), int(here[surely].sum())
+        lost = many > MOST_ON_HOST and kinds >= LEAST_KINDS and many >= LEAST_SILENT * len(own)
+        missing += many if lost else 0
+    return _disagree("runtime", missing, "", "{} ops in a row launch nothing that do so everywhere else")
+
+
+def _about_empty_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Steps without a runtime call between steps that all have many; the last may be cut short."""
+    steps, calls = timeline.steps, timeline.calls
+    if len(steps) < 3:
+        return ()
+    made = np.searchsorted(calls.ts, steps.end) - np.searchsorted(calls.ts, steps.ts)
+    empty = made[:-1] == 0
+    regular = empty.any() and made[:-1][~empty].min(initial=BUSY_STEP) >= BUSY_STEP and empty.mean() < 0.5
+    return _disagree(
+        "runtime", int(empty.sum()) if regular else 0,
+        "a step has no runtime call, and all others have many",
+        "{} steps have no runtime call, and all others have many",
+    )  # fmt: skip
+
+
 def _about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Launches and copies without a device row, but for those at the end and those that a CUDA graph captured."""
-    calls, rows = timeline.calls, timeline.activities
-    known = rows.launch[rows.launch >= 0]
-    if not len(known):
-        return ()
-    commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
-    commands &= (calls.ts < calls.ts[known].max()) & ~_in_capture(calls)
-    missing = commands & ~np.isin(calls.correlation, rows.correlation)
     return _disagree(
-        "device", int(missing.sum()),
+        "device", len(find_unmade(timeline.calls, timeline.activities)),
         "a launch or copy has no device row",
         "{} launches and copies have no device row",
     )  # fmt: skip
 
 
-def _in_capture(calls: Calls) -> Bools:
-    """Which calls (n,) were made while some thread captured a CUDA graph, which runs nothing."""
-    begins, ends = (
-        np.array([word in name for name in calls.name.tolist()], dtype=bool)
-        for word in ("StreamBeginCapture", "StreamEndCapture")
-    )
-    captured: Bools = np.cumsum(begins) > np.cumsum(ends)
-    return captured
+def find_unmade(calls: Calls, rows: Activities) -> Ints:
+    """The rows of the launches and copies that made no device row, as ``_about_commands``."""
+    known = rows.launch[rows.launch >= 0]
+    if not len(known):
+        return np.empty(0, dtype=np.int64)
+    commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
+    commands &= (calls.ts < calls.ts[known].max()) & ~in_capture(calls)
+    return np.flatnonzero(commands & ~np.isin(calls.correlation, rows.correlation))
 
 
 def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:

@@ -25,7 +25,7 @@ from syncscope.trace.extras import require
 from syncscope.trace.model import Device, Trace
 from syncscope.trace.writing import PRIVATE, write_atomically
 
-MAGIC = f"SYNCSCOPE {__version__} trace 4\n".encode()
+MAGIC = f"SYNCSCOPE {__version__} trace 5\n".encode()
 """Increase the number with every change of what an entry holds or of how a trace is read."""
 
 LIMIT = 4 << 30

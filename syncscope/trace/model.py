@@ -175,7 +175,8 @@ class Trace:
     device_annotations: pd.DataFrame
     steps: pd.DataFrame
     step_source: str
-    """``profiler`` for ``ProfilerStep#`` rows, else the recording's own source, else ``none``."""
+    """The recording's own source, ``profiler`` for ``ProfilerStep#`` rows, ``optimizer`` for steps between those of the
+    optimisers, ``kernels`` for what the device repeats, else ``none``."""
     devices: tuple[Device, ...] = ()
     rank: int | None = None
     world_size: int | None = None

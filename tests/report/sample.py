@@ -62,7 +62,8 @@ def finding(
         chain = (Frame(file="train.py", line=90, function="main"), call, library)
     return Finding(
         rule=rule, name=name, severity=severity, status=status, reason=reason, site=site,
-        at=chain[-1] if chain else None, chain=chain, site_source="hook" if site else "op", rank=rank,
+        at=chain[-1] if chain else None, chain=chain, site_source="hook" if site else "op",
+        annotation=None if site else "## solve ##", rank=rank,
         thread="MainThread", op=op, count=int(3 * (per_step or 1)), per_step=per_step, bytes=nbytes,
         stall_ms_per_step=stall, stall_ms=None if stall is None else stall * 3, saving_ms_per_step=saving,
         saving_low_ms_per_step=None if saving is None else saving * 0.8,

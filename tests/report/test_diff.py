@@ -52,7 +52,7 @@ def test_the_terminal_shows_every_change_its_place_and_the_step() -> None:
     assert "new SYN104 tensor-print · 0 → 1 × a step\n  train.py:7  print(x)  in train_step\n" in text
     assert "  fix: Print rarely.\n" in text
     assert "more SYN102 scalar-read · 2 → 3 × a step\n" in text
-    assert "unclear CPY201 pageable-copy · ? → 1 × a step\n  line unknown, aten::item\n" in text
+    assert "unclear CPY201 pageable-copy · ? → 1 × a step\n  in ## solve ##, line unknown, aten::item\n" in text
     assert "  expected: a small one\n" in text
     assert "fewer SYN105 explicit-sync · 1 → 0.5 × a step\n" in text
     assert "fixed SYN103 dynamic-shape · 1 → 0 × a step\n" in text

@@ -84,6 +84,10 @@ def test_a_finding_without_a_line_says_so() -> None:
     assert "  at <site-packages>/lib/metrics.py:88" in text
 
 
+def test_an_annotation_stands_for_the_line() -> None:
+    assert "  in ## forward ##, line unknown\n" in shown(one(site=None, annotation="## forward ##"))
+
+
 NO_SAVING = dict.fromkeys(f"saving_{name}ms_per_step" for name in ("", "low_", "high_"))
 
 

@@ -86,5 +86,21 @@ def test_every_cause_has_its_fix_and_its_sentence():
     assert set(BECAUSE) == set(CAUSES)
     advised = {DeviceStarved().advise(*cause.split()) for cause in CAUSES}
     shared = {DeviceStarved().advise("shared", *cause.split()) for cause in CAUSES}
-    assert advised | shared == {one.sentence for one in DeviceStarved.advice}
-    assert (len(advised), len(advised | shared)) == (len(CAUSES), len(CAUSES) + 1)
+    recorded = {DeviceStarved().advise("recorded", *cause.split()) for cause in CAUSES}
+    assert advised | shared | recorded == {one.sentence for one in DeviceStarved.advice}
+    assert (len(advised), len(advised | shared | recorded)) == (len(CAUSES), len(CAUSES) + 2)
+
+
+def test_the_function_that_the_host_is_in_lends_its_line_where_frames_know_it():
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 1000).launch("a", call=(1, 5), runs=(10, 20))
+    builder.frame("<site-packages>/lib/video.py", 9, "preprocess", 50, 700).frame("<python>/re.py", 5, "sub", 60, 650)
+    (finding,) = findings(builder.launch("b", call=(900, 5), runs=(910, 20)), "OVL303")
+    assert finding.site is not None and finding.site.function == "main"
+    assert finding.at is not None and finding.at.function == "preprocess"
+    assert finding.message.endswith("; most of the host's part in preprocess (<site-packages>/lib/video.py:9)")
+
+
+def test_idle_time_that_nothing_explains_is_a_note():
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 900)).launch("b", call=(10, 5), runs=(3000, 900))
+    (finding,) = findings(builder, "OVL303")
+    assert (finding.severity, finding.fix[:22]) == ("note", "Do not trust this part")

@@ -142,3 +142,47 @@ def test_without_any_command_in_the_trace_no_launch_came_right_after_one():
             event["name"] = "cudaEventQuery"
     bubbles = Timeline(read_bytes(json.dumps(document).encode(), "t.json")).bubbles
     assert (bubbles.by_cause.sum(axis=1) == bubbles.dur).all()
+
+
+def test_what_a_device_does_before_a_launch_of_which_nothing_is_known_is_unknown():
+    builder = TraceBuilder().kernel("a", 10, 10, correlation=3).kernel("b", 60, 10, correlation=4)
+    builder.call("cudaLaunchKernel", 65, 5, correlation=90).kernel("c", 80, 40, correlation=90)
+    assert gap(builder, 20) == {"unknown": 40, "wait row": -1}
+
+
+def test_a_gap_that_work_without_rows_was_launched_for_is_unknown():
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).call("cudaLaunchKernel", 20, 5)
+    assert gap(builder.launch("b", call=(380, 10), runs=(400, 100)), 30) == {"unknown": 370, "wait row": -1}
+
+
+def test_a_hold_that_nothing_in_the_trace_explains_is_unknown():
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).launch("b", call=(10, 5), runs=(2000, 5))
+    assert gap(builder, 30) == {"launch latency": 20, "unknown": 1950, "wait row": -1}
+    waiting = TraceBuilder().call("cudaLaunchHostFunc", 9, 1)
+    waiting.launch("a", call=(0, 5), runs=(10, 20)).launch("b", call=(10, 5), runs=(2000, 5))
+    assert gap(waiting, 30)["queued on device"] == 1950
+    beside = builder.launch("c", call=(18, 2), runs=(25, 1900), device=1)
+    assert gap(beside, 30)["unknown"] == 1950
+    assert gap(beside.call("cudaStreamWaitEvent", 8, 1), 30)["queued on device"] == 1950
+
+
+def test_a_host_whose_launches_are_far_apart_launches_slowly():
+    builder = TraceBuilder()
+    for number in range(60):
+        builder.launch("a", call=(400 * number, 5), runs=(400 * number + 8, 20))
+    builder.launch("b", call=(60 * 400 + 2500, 5), runs=(60 * 400 + 2510, 5))
+    causes = Timeline(builder.trace()).overlap
+    assert causes is not None and set(causes.idle_by_cause) == {"launching", "host work", "launch latency"}
+    assert causes.idle_by_cause["host work"] == pytest.approx(2.877)
+
+
+def test_what_follows_the_last_wait_of_a_single_step_is_the_hosts():
+    builder = TraceBuilder().step(0, 400).launch("a", call=(0, 5), runs=(10, 90)).stream_sync(6, 96, record=True)
+    assert gap(builder, 100) == {"wait": 2, "host work": 298, "wait row": 0}
+    assert gap(builder.step(400, 100), 100)["wait"] == 98
+
+
+def test_a_device_without_a_single_launch_is_idle_for_unknown_reasons():
+    builder = TraceBuilder().kernel("a", 10, 10, device=1, correlation=2).kernel("b", 60, 10, device=1, correlation=4)
+    builder.call("cudaLaunchKernel", 0, 5, correlation=1).call("cudaLaunchKernel", 30, 5, correlation=9)
+    assert gap(builder, 20) == {"unknown": 40, "wait row": -1}

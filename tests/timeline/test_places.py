@@ -5,8 +5,10 @@ import msgspec
 from syncscope.schema.findings import Frame
 from syncscope.schema.recording import RecordedFrame
 from syncscope.timeline import Place, Timeline
+from syncscope.timeline.annotations import name_annotation
 from syncscope.timeline.places import recorded_site
 from tests.builders import TraceBuilder
+from tests.rules.scenes import findings
 
 MAIN = ("train.py", 40, "<module>", "step(x)")
 STEP = ("train.py", 12, "step", "loss.item()")
@@ -55,6 +57,23 @@ def test_torchs_own_frames_are_a_librarys_site_only_where_there_are_no_others():
     (place,) = wait_places(framed)
     assert place.site is not None
     assert place.site.file == LIBRARY[0]
+
+
+def test_torchs_wrappers_of_functions_are_no_place():
+    wrappers = [("<site-packages>/torch/overrides.py", 1630, "handle_torch_function", "func(*args)")]
+    wrappers += [("<site-packages>/torch/utils/_device.py", 104, "DeviceContext.__torch_function__", "func(*args)")]
+    recorded = TraceBuilder().recording().stream_sync(10, 10).warning(40, MAIN, STEP, LIBRARY, *wrappers)
+    framed = TraceBuilder()
+    for depth, (file, number, function, _) in enumerate([MAIN, STEP, LIBRARY, *wrappers]):
+        framed.frame(file, number, function, depth, 60 - 2 * depth)
+    for builder in (recorded, framed.stream_sync(10, 10)):
+        (place,) = wait_places(builder)
+        assert place.at is not None and place.site is not None
+        assert (place.at.file, place.at.function, place.site.file) == (LIBRARY[0], LIBRARY[2], "train.py")
+        assert place.chain[-1] == place.at
+    assert wait_places(recorded)[0].running == "x.item()"
+    (alone,) = wait_places(TraceBuilder().recording().stream_sync(10, 10).warning(40, *wrappers))
+    assert alone.at is not None and alone.at.file == wrappers[-1][0]
 
 
 def test_a_recorded_call_covers_its_wait():
@@ -152,3 +171,36 @@ def test_the_columns_of_a_site_count_from_1_and_end_on_its_own_line() -> None:
     long = msgspec.structs.replace(frame, end_line=4)
     assert (recorded_site(long).column, recorded_site(long).end_column) == (5, None)
     assert recorded_site(msgspec.structs.replace(frame, column=None, end_column=None)).column is None
+
+
+def test_without_frames_the_innermost_annotation_is_the_place():
+    builder = TraceBuilder().annotation("train", 0, 100).annotation("## forward ##", 5, 50).stream_sync(20, 10)
+    assert wait_places(builder.stream_sync(60, 10)) == [Place(annotation="## forward ##"), Place(annotation="train")]
+
+
+def test_an_annotation_of_another_thread_is_no_place():
+    assert wait_places(TraceBuilder().annotation("train", 0, 100).on(9).stream_sync(20, 10)) == [Place()]
+
+
+def test_steps_and_collectives_are_no_places():
+    builder = TraceBuilder().annotation("wait for it", 0, 90).step(1, 80).annotation("nccl:all_reduce", 2, 70)
+    assert wait_places(builder.stream_sync(20, 10)) == [Place(annotation="wait for it")]
+
+
+def test_an_annotation_has_one_name_in_each_step_and_on_each_machine():
+    names = {
+        "step 17": "step N", "iter_3": "iter_N", "step[DECODE bs=1]": "step[DECODE bs=N]", "all2all": "all2all",
+        "## Call CompiledFxGraph fal3qqpx2ahi ##": "## Call CompiledFxGraph ##", "nccl:all_reduce": "",
+    }  # fmt: skip
+    assert {name: name_annotation(name) for name in names} == names
+
+
+def test_waits_in_different_annotations_are_different_findings_with_keys_of_their_own():
+    builder = TraceBuilder()
+    for number, name in enumerate(("load 1", "load 2", "log")):
+        start = 100 * number
+        builder.annotation(name, start, 90).op("aten::item", start + 1, 50)
+        builder.copy("DtoH", call=(start + 5, 2), runs=(start + 8, 2)).stream_sync(start + 10, 20)
+    load, log = findings(builder, "SYN102")
+    assert (load.annotation, load.count, log.annotation, log.count) == ("load N", 2, "log", 1)
+    assert load.site is None and load.fingerprint != log.fingerprint

@@ -173,3 +173,71 @@ def test_the_last_step_of_the_profiler_may_be_empty() -> None:
     trace = TraceBuilder().steps(0, 100, 200)
     trace.launch("gemm", call=(5, 5), runs=(12, 50))
     assert disagreements(trace) == []
+
+
+def test_a_device_without_a_single_launch_lost_them() -> None:
+    trace = traces.clean().kernel("gemm", 120, 20, device=1, correlation=900)
+    assert disagreements(trace) == [("runtime", "the trace holds no launch of what device 1 ran")]
+    assert disagreements(traces.clean().launch("gemm", call=(110, 2), runs=(120, 20), device=1)) == []
+
+
+def test_what_begins_before_it_was_launched_has_no_true_time() -> None:
+    def begun(early: float) -> TraceBuilder:
+        return traces.clean().launch("gemm", call=(120, 2), runs=(120 - early, 5))
+
+    ((lost, text),) = disagreements(begun(90))
+    assert (lost, text) == ("device", "the device began something before it was launched, so its times are wrong")
+    assert disagreements(begun(40)) == []  # the clocks of host and device differ
+
+
+KINDS = tuple(f"aten::{name}" for name in ("add", "mm", "relu", "sum", "copy_", "mul", "div", "gelu"))
+
+
+def launching(silent: int, *, at: int = 150, known: int = 600, kinds: tuple[str, ...] = KINDS) -> TraceBuilder:
+    """Ops that all launch a kernel, but for ``silent`` of them in a row."""
+    builder = TraceBuilder()
+    for number in range(known):
+        builder.op(kinds[number % len(kinds)], 20 * number, 10)
+        if not at <= number < at + silent:
+            builder.launch("kernel", call=(20 * number + 2, 3), runs=(20 * number + 6, 3))
+    return builder
+
+
+@pytest.mark.parametrize(("silent", "at"), [(27, 150), (27, 573), (300, 300)])
+def test_many_ops_in_a_row_that_launch_nothing_tell_of_calls_that_were_lost(silent: int, at: int) -> None:
+    text = f"{silent} ops in a row launch nothing that do so everywhere else"
+    assert ("runtime", text) in disagreements(launching(silent, at=at))
+
+
+def test_a_few_ops_or_ops_of_a_few_kinds_may_run_on_the_host() -> None:
+    assert disagreements(launching(20)) == []
+    assert disagreements(launching(100, kinds=KINDS[:7])) == []
+
+
+def test_a_large_tensor_is_formatted_on_the_host() -> None:
+    builder = launching(30)
+    for number in range(200):
+        builder.op("aten::is_nonzero", 20 * 150 + 2 * number, 1)
+    assert disagreements(builder) == []
+
+
+def test_ops_that_are_compiled_launch_nothing() -> None:
+    compiled = launching(27).annotation("compile_inner (dynamo_timed)", 20 * 150 - 5, 20 * 27)
+    assert disagreements(compiled) == []
+
+
+def test_ops_that_run_on_the_host_now_and_then_tell_nothing() -> None:
+    builder = launching(0)
+    for number in range(200):
+        builder.op(KINDS[number % 8], 20_000 + 40 * number, 10)
+        builder.launch("other", call=(20_015 + 40 * number, 3), runs=(20_019 + 40 * number, 3))
+    assert disagreements(builder) == []
+
+
+def test_a_step_without_calls_between_others_that_have_many_lost_them() -> None:
+    trace = TraceBuilder().steps(0, 1000, 2000, 3000, 4000)
+    for step in (0, 2, 3):
+        for number in range(12):
+            start = 1000 * step + 20 * number
+            trace.launch("gemm", call=(start + 2, 3), runs=(start + 6, 3))
+    assert disagreements(trace) == [("runtime", "a step has no runtime call, and all others have many")]

@@ -26,7 +26,10 @@ class Culprit(NamedTuple):
         if self.behind_ms < least_ms:
             return NOWHERE
         finding = self.finding
-        return Place(site=finding.site, at=finding.at, chain=finding.chain, source=finding.site_source)
+        return Place(
+            site=finding.site, at=finding.at, chain=finding.chain, source=finding.site_source,
+            annotation=finding.annotation or "",
+        )  # fmt: skip
 
 
 def find_culprits(inspection: Inspection) -> list[Culprit]:

@@ -41,7 +41,7 @@ def key_of(place: Place, ops: tuple[str, ...] = ()) -> tuple[str, str, str | Non
     """What the fingerprint of a finding is made of, but for its rule."""
     site = place.site
     if site is None:
-        return "", " ".join(ops), None, place.ordinal
+        return "", " ".join(ops), place.annotation or None, place.ordinal
     return site.file, site.function, site.expression, place.ordinal
 
 
@@ -70,6 +70,11 @@ class Group:
         """The chain of ops of the first occurrence, outermost first."""
         chain: tuple[str, ...] = self.rows.ops[0]
         return chain
+
+    @property
+    def warm_up(self) -> str:
+        """The kind of the warm-up that all occurrences are part of, ``""`` for none."""
+        return str(self.rows.warm_up[0])
 
     @property
     def op(self) -> str | None:
@@ -146,6 +151,7 @@ class Group:
             at=place.at,
             chain=place.chain,
             site_source=place.source,
+            annotation=place.annotation or None,
             rank=timeline.trace.rank,
             thread=timeline.thread_name(int(threads[times.argmax()])),
             op=self.op,
@@ -171,12 +177,14 @@ class Group:
 
 def groups(timeline: Timeline, occurrences: Occurrences) -> Iterator[Group]:
     """The occurrences by site, ``at`` and the reason they are expected for, in order of the first of each. Where the
-    exact line is unknown, the chain of ops and the sort tell them apart too."""
+    exact line is unknown, the annotation, the chain of ops and the sort tell them apart too. What is part of a
+    warm-up is a group of its own."""
     by_key: dict[object, list[int]] = {}
-    columns = zip(occurrences.place, occurrences.ops, occurrences.sort, strict=True)
-    for row, (place, ops, sort) in enumerate(columns):
+    columns = zip(occurrences.place, occurrences.ops, occurrences.sort, occurrences.warm_up, strict=True)
+    for row, (place, ops, sort, warm_up) in enumerate(columns):
         exact = place.source == "hook"
-        key = (place.site, place.ordinal, place.at, place.expected, () if exact else (ops, sort))
+        inexact = () if exact else (place.annotation, ops, sort)
+        key = (place.site, place.ordinal, place.at, place.expected, warm_up, inexact)
         by_key.setdefault(key, []).append(row)
     stepped = len(timeline.steps) > 0
     for rows in by_key.values():

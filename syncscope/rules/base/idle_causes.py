@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.rules.base.culprits import Culprit, find_slowest_loader
+from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.rule import Hit, Inspection, Rule
 from syncscope.schema.findings import Finding, IdleCause
 from syncscope.timeline import Place
@@ -17,7 +18,7 @@ LEAST_CAUSE = 0.01
 OWN_SHARE = 0.1
 """A finding about idle time has something of its own if a cause that no other names is at least this share of it."""
 
-BESIDE_THE_HOST = frozenset({"collective", "launch latency", "queued on device", "unknown"})
+BESIDE_THE_HOST = frozenset({"collective", "launch latency", "queued on device", "unknown", "warm-up"})
 """Causes that nothing this host leaves out would change."""
 
 
@@ -28,7 +29,7 @@ def find_idle_causes(inspection: Inspection, culprits: list[Culprit], about: dic
     assert overlap is not None
     causes = []
     for cause, ms in overlap.idle_by_cause.items():
-        if ms < LEAST_CAUSE * overlap.idle_ms:
+        if ms < LEAST_CAUSE * overlap.idle_ms or cause == "warm-up":  # which no later step repeats
             continue
         covering = _covering(cause, inspection, culprits, about)
         place = _place(cause, inspection, culprits)
@@ -79,4 +80,7 @@ def _copies(hit: Hit, inspection: Inspection) -> frozenset[int]:
 def _place(cause: str, inspection: Inspection, culprits: list[Culprit]) -> Place:
     if cause == "data loading":
         return find_slowest_loader(inspection.timeline)
+    if cause in ("launching", "host work"):
+        idle_place = find_idle_place(inspection.timeline, cause)
+        return idle_place.place if idle_place is not None else NOWHERE
     return culprits[0].place(0.0) if cause == "wait" and culprits else NOWHERE

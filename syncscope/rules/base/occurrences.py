@@ -32,6 +32,8 @@ class Occurrences(Table):
     """The runtime call, named where there is no op."""
     sort: Objects
     """What tells occurrences of unknown lines apart: direction and memory of the copy, else the runtime call."""
+    warm_up: Objects
+    """The kind of the warm-up that it is part of (``warm_up.KINDS``)."""
     wait: Ints
     """Row in ``waits``."""
     copy: Ints
@@ -55,9 +57,9 @@ class Occurrences(Table):
         """Rows at ``places`` (n,). A column is an array (n,), or one value for all rows. A column that is left out does
         not apply."""
         size = len(places)
-        unset: dict[str, Any] = {"row": np.arange(size), "ops": (), "call": "", "sort": "", "cause": ""}
+        unset: dict[str, Any] = {"row": np.arange(size), "ops": (), "call": "", "sort": "", "cause": "", "warm_up": ""}
         given = unset | columns
-        objects = {"ops", "call", "sort", "cause"}
+        objects = {"ops", "call", "sort", "cause", "warm_up"}
         arrays: dict[str, Any] = {"place": to_objects(places)}
         for name in (field.name for field in fields(cls) if field.name != "place"):
             value = given.get(name, -1)
@@ -97,6 +99,7 @@ def of_waits(waits: Waits, timeline: Timeline) -> Occurrences:
         places_of(timeline, waits.place),
         ts=waits.ts, tid=waits.tid, step=waits.step, ops=waits.ops, call=waits.name,
         sort=_sorts(waits.copy, waits.name, timeline), wait=waits.row, copy=waits.copy, unit=waits.row,
+        warm_up=timeline.warming_up(waits.ts, waits.end, waits.tid),
         stall=waits.stall, bytes=np.append(timeline.copies.bytes, -1)[waits.copy],
     )  # fmt: skip
 
@@ -112,6 +115,7 @@ def of_copies(copies: Copies, timeline: Timeline) -> Occurrences:
         ts=np.where(launched, copies.launch_ts, copies.ts), tid=copies.tid, step=copies.step, ops=ops,
         call=np.append(timeline.calls.name, "")[copies.launch],
         sort=_sorts(copies.row, None, timeline), copy=copies.row, unit=copies.row,
+        warm_up=timeline.warming_up(copies.launch_ts, copies.launch_end, copies.tid),
         stall=np.where(launched & (copies.wait < 0), copies.launch_dur, -1),
         bytes=copies.bytes, ran=copies.dur, exposed=copies.exposed,
     )  # fmt: skip
@@ -123,7 +127,7 @@ def of_calls(rows: Ints, timeline: Timeline) -> Occurrences:
     return Occurrences.at(
         [NOWHERE] * len(rows),
         ts=calls.ts, tid=calls.tid, step=step_of(timeline.steps, calls.ts), call=calls.name, unit=calls.row,
-        stall=calls.dur,
+        stall=calls.dur, warm_up=timeline.warming_up(calls.ts, calls.end, calls.tid),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from syncscope.advice import Advice, Example, choose
 from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
 from syncscope.rules.base.occurrences import Occurrences
+from syncscope.rules.base.once import ONCE
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.expressions import add_argument, called_name
 from syncscope.schema.findings import Finding, Severity, fingerprint
@@ -133,11 +134,12 @@ class Rule(ABC):
     def finding(self, place: Place, **fields: Any) -> Finding:
         """A finding at one place that is more than a group of occurrences; ``fields`` are the rest of ``Finding``."""
         site = place.site
-        key = (site.file, site.function, site.expression) if site else ("", "", None)
+        key = (site.file, site.function, site.expression) if site else ("", "", place.annotation or None)
         return Finding(
-            rule=self.code, name=self.name, severity=self.severity, site=site, at=place.at, chain=place.chain,
-            site_source=place.source, fingerprint=fingerprint(self.code, *key, place.ordinal),
-            **{"saving_null_why": SAVING_NULL_WHY, **fields},
+            rule=self.code, name=self.name, site=site, at=place.at, chain=place.chain,
+            site_source=place.source, annotation=place.annotation or None,
+            fingerprint=fingerprint(self.code, *key, place.ordinal),
+            **{"severity": self.severity, "saving_null_why": SAVING_NULL_WHY, **fields},
         )  # fmt: skip
 
 
@@ -162,7 +164,7 @@ class RankRule(Rule):
         """One hit for each group of occurrences that ``reports`` keeps."""
         return [
             Hit(
-                group.finding(self.code, self.name, self.severity_of(group), self.message(group), self.fix(group)),
+                self._finding_of(group),
                 _known(group.rows.wait),
                 _known(group.rows.copy),
                 _known(group.outside.wait),
@@ -171,6 +173,13 @@ class RankRule(Rule):
             for group in groups(timeline, occurrences)
             if self.reports(group)
         ]
+
+    def _finding_of(self, group: Group) -> Finding:
+        if not group.warm_up:
+            severity, message, fix = self.severity_of(group), self.message(group), self.fix(group)
+            return group.finding(self.code, self.name, severity, message, fix)
+        message = f"{self.message(group)}; this is part of warm-up ({group.warm_up})"
+        return group.finding(self.code, self.name, "note", message, ONCE[group.warm_up])
 
     def reports(self, group: Group) -> bool:
         """Whether a group is large enough for a finding."""

@@ -15,15 +15,14 @@ import numpy as np
 import pandas as pd
 
 from syncscope.schema.counting import RecordedRun
-from syncscope.schema.recording import FORMAT, Bare, RecordedGpu, RecordedSteps, Recording
-from syncscope.trace import model
+from syncscope.schema.recording import FORMAT, Bare, RecordedGpu, Recording
 from syncscope.trace.decoding.columns import integer
 from syncscope.trace.decoding.events import Document, Event
 from syncscope.trace.model import Device, Trace
 from syncscope.trace.source import Loss, TraceError, one_line
 from syncscope.trace.tables.frames import RawTables, thread_names
+from syncscope.trace.tables.steps import find_steps
 
-_STEP = re.compile(r"ProfilerStep#(\d{1,18})")
 _OTHER_DEVICE = re.compile(r"(?:mtia|hpu|privateuse1|glow|ipu|npu|tpu)\w{0,40}")
 _YEAR_1973_NS = 10**17
 _END_OF_TIME_NS = 1 << 62
@@ -55,7 +54,8 @@ def build_trace(contents: Contents, path: str) -> Trace:
     frames.rename_threads(aliases)
     base_ns = _base(document, frames, warnings)
     pid = _process(frames, recording)
-    steps, step_source = _steps(frames.annotations, recording, base_ns, pid)
+    steps = find_steps(frames, recording, base_ns, pid)
+    warnings += [steps.note] if steps.note else []
     distributed = document.distributed if isinstance(document.distributed, dict) else {}
     rank, world_size = _count(distributed.get("rank")), _count(distributed.get("world_size"))
     names = {aliases.get(tid, tid): name for tid, name in thread_names(contents.metadata, pid).items()}
@@ -73,8 +73,8 @@ def build_trace(contents: Contents, path: str) -> Trace:
         frames=frames.frames,
         annotations=frames.annotations,
         device_annotations=frames.device_annotations,
-        steps=steps,
-        step_source=step_source,
+        steps=steps.table,
+        step_source=steps.source,
         devices=_devices(document.devices, recording),
         rank=rank,
         world_size=world_size,
@@ -148,43 +148,6 @@ def _process(frames: _Frames, recording: Recording | None) -> int | None:
             pids, counts = np.unique(table["pid"].to_numpy(), return_counts=True)
             return int(pids[counts.argmax()])
     return recording.pid if recording is not None else None
-
-
-def _steps(
-    annotations: pd.DataFrame, recording: Recording | None, base_ns: int, pid: int | None
-) -> tuple[pd.DataFrame, str]:
-    """The steps and their source: the recording's boundaries, else the profiler's own rows."""
-    if recording is not None and len(recording.steps.boundaries_ns) > 1:
-        return _recorded_steps(recording.steps, base_ns), recording.steps.source
-    table = _profiler_steps(annotations, pid)
-    return table, "profiler" if len(table) else "none"
-
-
-def _recorded_steps(steps: RecordedSteps, base_ns: int) -> pd.DataFrame:
-    bounds = np.array(steps.boundaries_ns, dtype=np.int64) - base_ns
-    numbers = steps.first + np.arange(len(bounds) - 1, dtype=np.int64)
-    tids = np.full(len(numbers), -1 if steps.tid is None else steps.tid, dtype=np.int64)
-    return _step_table(bounds[:-1], bounds[1:], numbers, tids)
-
-
-def _profiler_steps(annotations: pd.DataFrame, pid: int | None) -> pd.DataFrame:
-    number = annotations["name"].astype(object).str.extract(_STEP, expand=False)
-    taken = number.notna()
-    if pid is not None and (taken & (annotations["pid"] == pid)).any():
-        taken &= annotations["pid"] == pid
-    rows = annotations[taken]
-    if len(rows):
-        # One thread steps. Another one that calls step() too would count every step twice.
-        rows = rows[rows["tid"] == rows["tid"].value_counts().idxmax()]
-    columns = [rows[name].to_numpy() for name in ("ts", "end", "tid")]
-    return _step_table(columns[0], columns[1], number[rows.index].astype("int64").to_numpy(), columns[2])
-
-
-def _step_table(start: np.ndarray, end: np.ndarray, number: np.ndarray, tid: np.ndarray) -> pd.DataFrame:
-    columns = {"ts": start, "dur": end - start, "end": end, "number": number, "tid": tid}
-    types = model.STEPS.types
-    table: pd.DataFrame = pd.DataFrame({name: columns[name] for name in types}).astype(types)
-    return table
 
 
 def _recording(key: object, path: str, warnings: list[str]) -> Recording | None:

@@ -247,7 +247,11 @@ function summary(finding, n, data) {
   const site = finding.site;
   const where = site
     ? [el("code", {}, place(site)), ` in ${site.function}`]
-    : [finding.op ? [el("code", {}, finding.op), ", "] : null, "no line in the trace"].flat();
+    : [
+        finding.op ? [el("code", {}, finding.op), ", "] : null,
+        finding.annotation ? ["in ", el("code", {}, finding.annotation), ", "] : null,
+        "no line in the trace",
+      ].flat();
   const many = data.page.views.length > 1;
   const others = many ? elsewhere(finding, data) : null;
   return el(

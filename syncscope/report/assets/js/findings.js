@@ -16,6 +16,7 @@ function haystack(finding) {
     finding.fix,
     finding.reason,
     finding.site && finding.site.expression,
+    finding.annotation,
     finding.fingerprint,
     finding.phase,
     ...frames,

@@ -1,0 +1,82 @@
+"""Find the function in which the host is while the device is idle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from syncscope.schema.findings import Frame, Site
+from syncscope.timeline import Place, Timeline
+from syncscope.timeline.intervals import Ints
+
+MOST_BUBBLES = 1_000
+"""Bubbles that are looked at, the longest first."""
+
+COMMON = ("<site-packages>/torch/", "<python>/")
+"""Files whose functions are behind every step."""
+
+MAIN_SHARE = 0.5
+"""A place stands for the bubbles if it is behind at least this share of their time."""
+
+
+@dataclass(frozen=True)
+class IdlePlace:
+    """Where the host is in most of some bubbles."""
+
+    place: Place
+    """Its ``at`` is the function that takes the most of it, where one does."""
+    share: float
+    """Of the bubbles' time."""
+
+    def in_words(self) -> str:
+        """``preprocess (lib/video.py:235)``; the line is that of the ``def``, as all that the trace's frames know."""
+        frame = self.place.at or self.place.site
+        if frame is None:
+            return self.place.annotation
+        return f"{frame.function} ({frame.file}{'' if frame.line is None else f':{frame.line}'})"
+
+
+def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
+    """Where the host is while the device is idle for ``causes``; ``None`` where that is not known, or everywhere."""
+    bubbles, calls = timeline.bubbles, timeline.calls
+    due = np.sum([bubbles.due_to(cause) for cause in causes], axis=0)
+    rows = np.argsort(-due, kind="stable")[:MOST_BUBBLES]
+    rows = rows[due[rows] > 0]
+    if not len(rows):
+        return None
+    launch = bubbles.launch[rows]
+    threads, many = np.unique(calls.tid[bubbles.launch[bubbles.launch >= 0]], return_counts=True)
+    main = int(threads[many.argmax()]) if len(threads) else -1
+    ended = np.where(launch >= 0, np.append(calls.ts, 0)[launch], bubbles.end[rows])
+    ts, tid = bubbles.ts[rows], np.where(launch >= 0, np.append(calls.tid, -1)[launch], main)
+    places = timeline.busiest_places(ts, np.maximum(ended, ts), tid)
+    return _most(places, due[rows])
+
+
+def _most(places: list[Place], weights: Ints) -> IdlePlace | None:
+    """The place of the user's line that has most of the weight, and the function below it that has most of that."""
+    sites: Counter[tuple[Site | None, str]] = Counter()
+    functions: Counter[tuple[Site | None, str, Frame | None]] = Counter()
+    for place, weight in zip(places, weights.tolist(), strict=True):
+        sites[place.site, place.annotation] += weight
+        functions[place.site, place.annotation, _named(place)] += weight
+    (best, weight), whole = sites.most_common(1)[0], int(weights.sum())
+    if best == (None, "") or weight < MAIN_SHARE * whole:
+        return None
+    (_, _, at), below = next((key, ns) for key, ns in functions.most_common() if key[:2] == best)
+    place = next(one for one in places if (one.site, one.annotation, _named(one)) == (*best, at))
+    if below < MAIN_SHARE * weight:
+        at = next((frame for frame in place.chain if _same(frame, place.site)), None)
+    chain = place.chain[: place.chain.index(at) + 1] if at in place.chain else ()
+    return IdlePlace(replace(place, at=at, chain=chain), weight / whole)
+
+
+def _named(place: Place) -> Frame | None:
+    """The innermost frame that is not PyTorch's or Python's: what its modules run is what a step is made of."""
+    return next((frame for frame in reversed(place.chain) if not frame.file.startswith(COMMON)), place.at)
+
+
+def _same(frame: Frame, site: Frame | None) -> bool:
+    return site is not None and (frame.file, frame.line, frame.function) == (site.file, site.line, site.function)

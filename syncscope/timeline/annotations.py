@@ -1,0 +1,50 @@
+"""What the program calls the parts of itself: its ``record_function`` blocks, the places where no line is known."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.tables import Marks, objects
+
+STEP = "ProfilerStep#"
+"""How the profiler's own marks of steps begin."""
+
+NO_PLACE = re.compile(rf"{STEP}|(?:nccl|gloo|mpi|ucc|xccl):")
+"""How annotations begin that say what runs, not where: steps, and the collectives of PyTorch's process groups."""
+
+NUMBER = re.compile(r"\d+(?![A-Za-z\d])")
+"""Digits at the end of a word: of a step, a batch, a layer. Those inside of one (``all2all``) are part of its name."""
+
+COMPILED = re.compile(r"(CompiledFxGraph) \w+")
+"""Inductor's name of a compiled graph, with a hash that differs between machines."""
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """The annotations that are places."""
+
+    table: Marks
+    """``name`` is that of ``name_annotation``."""
+
+    @cached_property
+    def nesting(self) -> Nesting:
+        return Nesting(self.table.ts, self.table.end, self.table.tid)
+
+
+def find_annotations(marks: Marks) -> Annotations:
+    """Those of ``marks``, the annotations of a trace, that are places."""
+    names = {name: name_annotation(name) for name in dict.fromkeys(marks.name.tolist())}
+    taken = marks.take(np.array([bool(names[name]) for name in marks.name.tolist()], dtype=bool))
+    return Annotations(replace(taken, name=objects([names[name] for name in taken.name.tolist()])))
+
+
+def name_annotation(name: str) -> str:
+    """The annotation as a place: the same in each step and on each machine. ``""`` for one that is no place."""
+    if not name or NO_PLACE.match(name):
+        return ""
+    return NUMBER.sub("N", COMPILED.sub(r"\1", name))

@@ -1,0 +1,197 @@
+"""Work that a program does once: graphs are captured, code is compiled, kernels are chosen and loaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+
+from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.python_stacks import PythonStacks
+from syncscope.timeline.row_groups import number_groups
+from syncscope.timeline.tables import Activities, Calls, Marks, Objects, Ops, Steps, WarmUps, objects
+
+CAPTURE: Final = "graph capture"
+COMPILATION: Final = "compilation"
+SEARCH: Final = "search for kernels"
+LOADING: Final = "loading of kernels"
+COLLECTIVES: Final = "setup of collectives"
+GROWTH: Final = "growth of the allocator's cache"
+KINDS = (CAPTURE, COMPILATION, SEARCH, LOADING, COLLECTIVES, GROWTH)
+"""``WarmUps.name``, the strongest first where they overlap."""
+
+PIECES = 10_000_000
+"""Nanoseconds between the captures of two pieces of one program, at most: what runs between them is their warm-up."""
+
+LONG_LOAD = 1_000_000
+"""A first launch of a kernel that takes this many nanoseconds loads it: a launch takes 5 to 20 µs."""
+
+AT_ONCE = 100_000
+"""Nanoseconds between the return of a launch and its kernel, at most, where nothing was queued before it."""
+
+COMPILES = re.compile(r"\(dynamo_timed\)$")
+"""Names that torch.compile gives to its own work, autotuning and the recording of graphs included (torch ≥ 2.6)."""
+
+COMPILERS = {
+    "torch/_dynamo/convert_frame.py": ("_compile", "compile_inner"),
+    "torch/_inductor/compile_fx.py": ("compile_fx", "compile_fx_inner"),
+    "torch/_inductor/cudagraph_trees.py": ("record_function", "run_eager"),
+    "torch/_inductor/runtime/triton_heuristics.py": (
+        "benchmark_all_configs", "autotune_to_one_config", "coordinate_descent_tuning", "precompile",
+    ),
+    "torch/cuda/graphs.py": ("__enter__", "__exit__", "capture_begin", "capture_end", "make_graphed_callables"),
+    "triton/compiler/compiler.py": ("compile",),
+    "triton/runtime/autotuner.py": ("_bench", "benchmark"),
+    "triton/testing.py": ("do_bench", "do_bench_cudagraph"),
+}  # fmt: skip
+"""Functions that run once, by the end of their file."""
+
+CAPTURERS = ("torch/cuda/graphs.py", "torch/_inductor/cudagraph_trees.py")
+"""Those of them that capture graphs."""
+
+BEGINS_CAPTURE = re.compile("StreamBeginCapture")
+ENDS_CAPTURE = re.compile("StreamEndCapture")
+
+LIBRARIES = re.compile(r"cudnn|miopen")
+"""In the names of ops whose library tries its kernels in turn. It times them by events, which nothing else there waits
+for, and then gives back the memory that it took (ATen/native/cudnn/Conv_v8.cpp)."""
+
+LOADERS = re.compile(r"(?:cu|cuda|hip)(?:Module|Library)(?:Load|GetFunction|GetKernel)\w*")
+"""Calls that load kernels."""
+
+COMMUNICATORS = re.compile(r"c10d::|record_param_comms|nccl:")
+"""How the ops and annotations of collectives begin."""
+
+SETS_UP = re.compile(r"(?:cuda|hip)(?:HostAlloc|HostRegister|HostMalloc|Ipc\w+)|(?:cu|hip)Mem(?:Create|Map|SetAccess)")
+"""Calls by which a communicator takes memory of its own. PyTorch's allocator calls ``cudaMalloc``."""
+
+
+def find_warm_ups(
+    calls: Calls, ops: Ops, activities: Activities, stacks: PythonStacks, marks: Marks, steps: Steps
+) -> WarmUps:
+    """The stretches of warm-up on the host; ``marks`` are the trace's annotations. They may overlap."""
+    found = [
+        *_captures(calls),
+        *_compilations(ops, marks),
+        *_compiling_frames(stacks),
+        *_searches(calls, ops),
+        *_loads(calls, activities),
+        *_set_ups(calls, ops),
+        *_growth(calls, steps),
+    ]
+    found.sort()
+    ts, end, tid = (np.array([row[i] for row in found], dtype=np.int64) for i in range(3))
+    return WarmUps(
+        row=np.arange(len(found), dtype=np.int64), ts=ts, end=end, tid=tid, name=objects([row[3] for row in found])
+    )
+
+
+def warming_up(warm_ups: WarmUps, ts: Ints, end: Ints, tid: Ints) -> Objects:
+    """For each interval (n,) of a thread, the kind of the warm-up that it lies in, ``""`` outside."""
+    kind = np.full(len(ts), "", dtype=object)
+    for name in reversed(KINDS):
+        own = warm_ups.take(warm_ups.name == name)
+        if len(own):
+            kind[Nesting(own.ts, own.end, own.tid).innermost(tid, ts, end) >= 0] = name
+    return kind
+
+
+_Found = Iterator[tuple[int, int, int, str]]
+
+
+def in_capture(calls: Calls) -> Bools:
+    """Which calls (n,) were made while some thread captured a CUDA graph, which runs nothing."""
+    begins, ends = _named(calls, BEGINS_CAPTURE.search), _named(calls, ENDS_CAPTURE.search)
+    captured: Bools = np.cumsum(begins) > np.cumsum(ends)
+    return captured
+
+
+def _named(calls: Calls, test: Callable[[str], object]) -> Bools:
+    """Which calls (n,) have a name that passes a test. Each name is tested once."""
+    passes = {name: bool(test(name)) for name in set(calls.name.tolist())}
+    return np.array([passes[name] for name in calls.name.tolist()], dtype=bool)
+
+
+def _captures(calls: Calls) -> _Found:
+    """From the last command before a capture to the first one behind it: PyTorch waits for the device, collects garbage
+    and empties its cache before, and makes the graph of what was captured after. Captures of one program in pieces
+    are one."""
+    captured = in_capture(calls)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], captured, [False]]).astype(np.int8))).reshape(-1, 2)
+    pieces: list[list[int]] = []
+    for first, behind in edges.tolist():
+        last = min(behind, len(calls) - 1)
+        if pieces and calls.tid[first] == calls.tid[pieces[-1][0]] and _near(calls, pieces[-1][1], first):
+            pieces[-1][1] = last
+        else:
+            pieces.append([first, last])
+    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)) & ~captured)
+    for first, last in pieces:
+        own = calls.tid == calls.tid[first]
+        mine = commands[own[commands]]
+        before, after = mine[mine < first], mine[mine > last]
+        begin = calls.end[before[-1]] if len(before) else calls.ts[own][0]
+        end = calls.ts[after[0]] if len(after) else calls.end[own].max()
+        yield int(begin), max(int(end), int(calls.end[last])), int(calls.tid[first]), CAPTURE
+
+
+def _near(calls: Calls, last: int, first: int) -> bool:
+    return bool(calls.ts[first] - calls.end[last] <= PIECES)
+
+
+def _compilations(ops: Ops, marks: Marks) -> _Found:
+    for table in (ops, marks):
+        compiles = {name: COMPILES.search(name) is not None for name in set(table.name.tolist())}
+        for row in np.flatnonzero([compiles[name] for name in table.name.tolist()]).tolist():
+            kind = CAPTURE if "CUDAGraph" in table.name[row] else COMPILATION
+            yield int(table.ts[row]), int(table.end[row]), int(table.tid[row]), kind
+
+
+def _compiling_frames(stacks: PythonStacks) -> _Found:
+    for file, functions in COMPILERS.items():
+        kind = CAPTURE if file in CAPTURERS else COMPILATION
+        for row in np.flatnonzero(stacks.are_in(file, functions)).tolist():
+            yield int(stacks.ts[row]), int(stacks.end[row]), int(stacks.tid[row]), kind
+
+
+def _searches(calls: Calls, ops: Ops) -> _Found:
+    """Ops of a library that time its kernels, or give memory back when they have done so."""
+    tells = calls.take(np.isin(calls.role, ["event-sync", "device-free"]))
+    op = np.unique(ops.nesting.innermost(tells.tid, tells.ts, tells.end))
+    for row in op[op >= 0].tolist():
+        if LIBRARIES.search(ops.name[row]):
+            yield int(ops.ts[row]), int(ops.end[row]), int(ops.tid[row]), SEARCH
+
+
+def _loads(calls: Calls, activities: Activities) -> _Found:
+    """Calls that load kernels, and first launches that take as long because they do (CUDA_MODULE_LOADING=LAZY)."""
+    known = np.flatnonzero(activities.launch >= 0)
+    rows = known[np.unique(number_groups(activities.name[known]), return_index=True)[1]]
+    launch = activities.launch[rows]
+    at_once = activities.ts[rows] - calls.end[launch] <= AT_ONCE
+    besides = calls.dur[launch] - activities.dur[rows]  # a launch may wait for its kernel (CUDA_LAUNCH_BLOCKING=1)
+    slow = launch[at_once & (calls.role[launch] == "launch") & (besides >= LONG_LOAD)]
+    for row in np.union1d(slow, np.flatnonzero(_named(calls, LOADERS.match))).tolist():
+        yield int(calls.ts[row]), int(calls.end[row]), int(calls.tid[row]), LOADING
+
+
+def _set_ups(calls: Calls, ops: Ops) -> _Found:
+    """Collectives in which the communicator takes its memory: the first of each group."""
+    taking = calls.take(_named(calls, SETS_UP.match))
+    op = np.unique(ops.nesting.innermost(taking.tid, taking.ts, taking.end))
+    for row in op[op >= 0].tolist():
+        if COMMUNICATORS.match(ops.name[row]):
+            yield int(ops.ts[row]), int(ops.end[row]), int(ops.tid[row]), COLLECTIVES
+
+
+def _growth(calls: Calls, steps: Steps) -> _Found:
+    """Allocations of the first step, where no later one allocates."""
+    allocating = calls.take(calls.role == "device-alloc")
+    if len(steps) < 2 or not len(allocating) or allocating.ts.max() >= steps.end[0]:
+        return
+    for row in range(len(allocating)):
+        yield int(allocating.ts[row]), int(allocating.end[row]), int(allocating.tid[row]), GROWTH

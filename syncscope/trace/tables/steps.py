@@ -1,0 +1,134 @@
+"""Find the steps of a trace: the recording's own, the profiler's, else what lies between the steps of an optimiser."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from syncscope.schema.recording import RecordedSteps, Recording
+from syncscope.trace import model
+from syncscope.trace.tables.repeats import find_repetition
+
+_STEP = re.compile(r"ProfilerStep#(\d{1,18})")
+_OPTIMIZER = "Optimizer.step#"
+"""How PyTorch marks the step of an optimiser (torch/optim/optimizer.py); the name of its class follows."""
+
+_MOST_OPTIMIZERS = 4
+"""Optimisers that take turns in one step, at most."""
+
+_LEAST_TURNS = 3
+"""Times that the optimisers take their turns, so that two steps lie between them at least."""
+
+_ALIKE = 0.05
+"""Steps are alike if their numbers of ops differ by this share at most."""
+
+_MOST_ALIKE = 0.9
+"""Share of the steps that are alike."""
+
+
+class Tables(Protocol):
+    """The tables that tell of steps."""
+
+    annotations: pd.DataFrame
+    ops: pd.DataFrame
+    device: pd.DataFrame
+    runtime: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class FoundSteps:
+    """The steps of a trace."""
+
+    table: pd.DataFrame
+    source: str
+    """``Trace.step_source``."""
+    note: str | None = None
+    """What the reader must know of where they come from."""
+
+
+def find_steps(tables: Tables, recording: Recording | None, base_ns: int, pid: int | None) -> FoundSteps:
+    """The recording's boundaries, else the profiler's own rows, else, in a trace of others, from one step of the
+    optimisers to the next, or what the device repeats where that is certain."""
+    if recording is not None and len(recording.steps.boundaries_ns) > 1:
+        return FoundSteps(_recorded_steps(recording.steps, base_ns), recording.steps.source)
+    table = _profiler_steps(tables.annotations, pid)
+    if len(table):
+        return FoundSteps(table, "profiler")
+    if recording is not None:
+        return FoundSteps(table, "none")
+    table = _optimizer_steps(tables.annotations, tables.ops, pid)
+    if len(table):
+        return FoundSteps(table, "optimizer")
+    repetition = find_repetition(tables.device, tables.runtime, pid)
+    if repetition is None:
+        return FoundSteps(table, "none")
+    bounds, rows = repetition
+    numbers = np.arange(len(bounds) - 1, dtype=np.int64)
+    note = f"no step is marked: a step is the {rows:,} device rows that the whole trace repeats without exception"
+    return FoundSteps(_step_table(bounds[:-1], bounds[1:], numbers, np.full_like(numbers, -1)), "kernels", note)
+
+
+def _recorded_steps(steps: RecordedSteps, base_ns: int) -> pd.DataFrame:
+    bounds = np.array(steps.boundaries_ns, dtype=np.int64) - base_ns
+    numbers = steps.first + np.arange(len(bounds) - 1, dtype=np.int64)
+    tids = np.full(len(numbers), -1 if steps.tid is None else steps.tid, dtype=np.int64)
+    return _step_table(bounds[:-1], bounds[1:], numbers, tids)
+
+
+def _profiler_steps(annotations: pd.DataFrame, pid: int | None) -> pd.DataFrame:
+    number = annotations["name"].astype(object).str.extract(_STEP, expand=False)
+    taken = number.notna()
+    if pid is not None and (taken & (annotations["pid"] == pid)).any():
+        taken &= annotations["pid"] == pid
+    rows = annotations[taken]
+    if len(rows):
+        # One thread steps. Another one that calls step() too would count every step twice.
+        rows = rows[rows["tid"] == rows["tid"].value_counts().idxmax()]
+    columns = [rows[name].to_numpy() for name in ("ts", "end", "tid")]
+    return _step_table(columns[0], columns[1], number[rows.index].astype("int64").to_numpy(), columns[2])
+
+
+def _step_table(start: np.ndarray, end: np.ndarray, number: np.ndarray, tid: np.ndarray) -> pd.DataFrame:
+    columns = {"ts": start, "dur": end - start, "end": end, "number": number, "tid": tid}
+    types = model.STEPS.types
+    table: pd.DataFrame = pd.DataFrame({name: columns[name] for name in types}).astype(types)
+    return table
+
+
+def _optimizer_steps(annotations: pd.DataFrame, ops: pd.DataFrame, pid: int | None) -> pd.DataFrame:
+    """From the end of one step of the optimisers to the end of the next. What runs before the first and after the last
+    is in none. Several optimisers that take turns make one step; where their turns differ there are no steps."""
+    rows = annotations[annotations["name"].astype(object).str.startswith(_OPTIMIZER)]
+    if pid is not None:
+        rows = rows[rows["pid"] == pid]
+    if len(rows):
+        rows = rows[rows["tid"] == rows["tid"].value_counts().idxmax()]
+    ends = rows["end"].to_numpy(np.int64)
+    marks = _turns(rows["name"].astype(object).tolist(), _count_ops(ops, rows, ends))
+    bounds = ends[(len(ends) - 1) % marks :: marks] if marks else ends[:0]
+    tids = np.full(max(len(bounds) - 1, 0), rows["tid"].iloc[0] if len(rows) else -1, dtype=np.int64)
+    return _step_table(bounds[:-1], bounds[1:], np.arange(len(tids), dtype=np.int64), tids)
+
+
+def _count_ops(ops: pd.DataFrame, rows: pd.DataFrame, ends: np.ndarray) -> np.ndarray:
+    """How many ops of their thread begin between the ends of two marks that follow each other (n − 1,)."""
+    own = ops["ts"].to_numpy(np.int64)[np.isin(ops["tid"].to_numpy(np.int64), rows["tid"].to_numpy(np.int64))]
+    return np.diff(np.searchsorted(own, ends))
+
+
+def _turns(names: list[str], sizes: np.ndarray) -> int:
+    """How many marks of optimisers make a step, 0 where they do not repeat. Two of one class have one name, and what
+    comes before them, ``sizes`` (n − 1,), tells that they are two."""
+    possible = [n for n in range(1, _MOST_OPTIMIZERS + 1) if len(names) >= _LEAST_TURNS * n]
+    one = next((n for n in possible if names[n:] == names[:-n]), 0)
+    several = (n for n in possible if one and n % one == 0)
+    return next((turns for turns in several if _repeats(sizes, turns)), one)
+
+
+def _repeats(sizes: np.ndarray, turns: int) -> bool:
+    apart = np.abs(sizes[turns:] - sizes[:-turns])
+    return bool((apart <= _ALIKE * np.maximum(sizes[turns:], sizes[:-turns])).mean() >= _MOST_ALIKE)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import pytest
+
+from syncscope.timeline import Timeline
+from syncscope.timeline.warm_up import CAPTURE, COLLECTIVES, COMPILATION, GROWTH, LOADING, SEARCH
+from tests.builders import TraceBuilder
+from tests.rules.scenes import findings
+
+MS = 1000
+"""A millisecond in µs."""
+
+
+def stretches(builder: TraceBuilder) -> list[tuple[str, float, float]]:
+    """Kind, begin and end in µs of each warm-up."""
+    found = Timeline(builder.trace()).warm_ups
+    return list(zip(found.name, (found.ts / MS).tolist(), (found.end / MS).tolist(), strict=True))
+
+
+def capturing(builder: TraceBuilder, at: float) -> TraceBuilder:
+    """A wait, a capture of two kernels and the graph that is made of them; 100 µs in all."""
+    builder.device_sync(at, 10).call("cudaStreamBeginCapture", at + 20, 1)
+    builder.call("cudaLaunchKernel", at + 30, 5).call("cudaLaunchKernel", at + 50, 5)
+    return builder.call("cudaStreamEndCapture", at + 70, 5).call("cudaGraphInstantiateWithFlags", at + 80, 20)
+
+
+def test_a_capture_lasts_from_the_last_command_before_it_to_the_first_one_behind() -> None:
+    builder = capturing(TraceBuilder().launch("a", call=(0, 5), runs=(10, 5)), 100)
+    assert stretches(builder.call("cudaGraphLaunch", 300, 5)) == [(CAPTURE, 5, 300)]
+
+
+def test_captures_of_a_program_in_pieces_are_one() -> None:
+    builder = capturing(TraceBuilder(), 0).launch("between", call=(150, 5), runs=(160, 5))
+    capturing(builder, 200).launch("long after", call=(50 * MS, 5), runs=(50 * MS + 10, 5))
+    assert stretches(capturing(builder, 60 * MS)) == [
+        (CAPTURE, 0, 50 * MS), (CAPTURE, 50 * MS + 5, 60 * MS + 100)
+    ]  # fmt: skip
+
+
+def test_a_question_whether_a_stream_captures_is_no_capture() -> None:
+    assert stretches(TraceBuilder().call("cudaStreamGetCaptureInfo_v2", 0, 5).call("cudaStreamIsCapturing", 9, 1)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("compile_inner (dynamo_timed)", COMPILATION), ("CUDAGraphNode.record (dynamo_timed)", CAPTURE)]
+)
+def test_what_torch_compile_times_itself_is_compilation(name: str, kind: str) -> None:
+    builder = TraceBuilder().annotation(name, 0, 50).annotation("Torch-Compiled Region: 0/0", 60, 5)
+    assert stretches(builder.call("cudaGraphLaunch", 70, 5)) == [(kind, 0, 50)]
+
+
+def test_frames_of_autotuning_are_compilation() -> None:
+    builder = TraceBuilder().frame("<site-packages>/triton/runtime/autotuner.py", 100, "Autotuner.run", 0, 90)
+    builder.call("cuLaunchKernel", 70, 5)
+    assert stretches(builder) == []
+    builder.frame("<site-packages>/triton/runtime/autotuner.py", 120, "Autotuner._bench", 10, 50)
+    assert stretches(builder) == [(COMPILATION, 10, 60)]
+
+
+def test_an_op_whose_library_times_its_kernels_searches() -> None:
+    builder = TraceBuilder().op("aten::conv2d", 0, 100).op("aten::cudnn_convolution", 5, 80).event_sync(20, 10)
+    assert stretches(builder) == [(SEARCH, 5, 85)]
+    assert stretches(TraceBuilder().op("aten::cudnn_convolution", 5, 80).stream_sync(20, 10)) == []
+
+
+def test_the_first_launch_of_a_kernel_that_takes_long_loads_it() -> None:
+    builder = TraceBuilder().launch("a", call=(0, 2 * MS), runs=(2 * MS + 3, 5))
+    builder.launch("a", call=(3 * MS, 2 * MS), runs=(5 * MS + 3, 5))
+    assert stretches(builder) == [(LOADING, 0, 2 * MS)]
+
+
+def test_a_first_launch_that_met_a_full_queue_does_not_load() -> None:
+    assert stretches(TraceBuilder().launch("a", call=(0, 2 * MS), runs=(4 * MS, 5))) == []
+
+
+def test_a_launch_that_waits_for_its_kernel_does_not_load() -> None:
+    assert stretches(TraceBuilder().launch("a", call=(0, 2 * MS), runs=(10, 2 * MS - 20))) == []
+
+
+def test_calls_that_load_modules_load() -> None:
+    assert stretches(TraceBuilder().call("cuModuleLoadData", 5, 30)) == [(LOADING, 5, 35)]
+
+
+def test_a_collective_that_takes_memory_of_its_own_sets_up() -> None:
+    builder = TraceBuilder().op("c10d::allreduce_", 0, 90).call("cuMemCreate", 5, 30, category="cuda_driver")
+    assert stretches(builder) == [(COLLECTIVES, 0, 90)]
+    assert stretches(TraceBuilder().op("c10d::allreduce_", 0, 90).call("cudaMalloc", 5, 30)) == []
+
+
+def test_allocations_of_the_first_step_alone_are_growth() -> None:
+    builder = TraceBuilder().steps(0, 100, 200).call("cudaMalloc", 10, 20)
+    assert stretches(builder) == [(GROWTH, 10, 30)]
+    assert stretches(builder.call("cudaMalloc", 110, 20)) == []
+
+
+def test_waits_of_warm_up_are_notes_of_their_own() -> None:
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 200)).device_sync(6, 204)
+    capturing(builder.launch("b", call=(300, 5), runs=(310, 200)), 400)
+    plain, once = findings(builder, "SYN105")
+    assert (plain.severity, once.severity) == ("error", "note")
+    assert "warm-up (graph capture)" in once.message and "Nothing, where it runs once" in once.fix
+    assert "warm-up" not in plain.message
+
+
+def starved(builder: TraceBuilder) -> str:
+    (finding,) = findings(builder, "OVL303")
+    return f"{finding.severity}: {finding.message}"
+
+
+def test_a_device_that_idles_while_graphs_are_captured_is_a_note() -> None:
+    builder = capturing(TraceBuilder().launch("a", call=(0, 1), runs=(2, 1)), 5)
+    text = starved(builder.launch("b", call=(110, 1), runs=(112, 1)))
+    assert text.startswith("note: ") and "are warm-up (graph capture)" in text and "%" not in text
+    assert findings(builder, "LCH501") == []
+
+
+def test_idle_time_besides_warm_up_is_still_found() -> None:
+    builder = capturing(TraceBuilder().launch("a", call=(0, 1), runs=(2, 1)), 5)
+    builder.launch("b", call=(110, 1), runs=(112, 1)).launch("c", call=(500, 1), runs=(502, 1))
+    text = starved(builder)
+    assert text.startswith("warning: ") and "besides 0.107 ms of warm-up: host work 0.388 ms" in text

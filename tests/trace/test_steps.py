@@ -1,0 +1,124 @@
+"""Where the steps of a trace come from."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from itertools import cycle, islice
+from pathlib import Path
+
+import pytest
+
+from syncscope.trace import load
+from syncscope.trace.reader import read_bytes
+from syncscope.trace.tables.repeats import find_repetition
+from tests.builders import TraceBuilder
+
+
+def optimizing(*names: str, rounds: int, ops: tuple[int, ...] = (3,)) -> TraceBuilder:
+    """Optimisers that step in turn, every 100 µs, each after as many ops as ``ops`` says in turn."""
+    builder = TraceBuilder().call("cudaLaunchKernel", 0, 5)
+    turns = zip(cycle(names), cycle(ops), strict=False)
+    for number, (name, before) in enumerate(islice(turns, rounds * max(len(names), len(ops)))):
+        for op in range(before):
+            builder.op("aten::add", 100 * number + op, 0.5)
+        builder.annotation(f"Optimizer.step#{name}.step", 100 * number + 80, 10)
+    return builder
+
+
+def steps(builder: TraceBuilder) -> tuple[str, list[tuple[int, int]]]:
+    """The source, and begins and ends in µs."""
+    trace = builder.trace()
+    begins, ends = ((trace.steps[name] // 1000).tolist() for name in ("ts", "end"))
+    return trace.step_source, list(zip(begins, ends, strict=True))
+
+
+def test_without_marks_of_the_profiler_a_step_ends_with_the_optimizers() -> None:
+    assert steps(optimizing("AdamW", rounds=3)) == ("optimizer", [(90, 190), (190, 290)])
+
+
+def test_marks_of_the_profiler_come_first() -> None:
+    assert steps(optimizing("AdamW", rounds=3).steps(0, 150, 300)) == ("profiler", [(0, 150), (150, 300)])
+
+
+@pytest.mark.parametrize("ops", [(3,), (3, 40)])
+def test_optimizers_that_take_turns_make_one_step(ops: tuple[int, ...]) -> None:
+    assert steps(optimizing("Adam", "SGD", rounds=3, ops=ops)) == ("optimizer", [(190, 390), (390, 590)])
+
+
+def test_two_optimizers_of_one_class_are_told_apart_by_what_comes_before_them() -> None:
+    assert steps(optimizing("Adam", rounds=3, ops=(3, 40))) == ("optimizer", [(190, 390), (390, 590)])
+
+
+def test_two_marks_do_not_repeat() -> None:
+    assert steps(optimizing("AdamW", rounds=2)) == ("none", [])
+
+
+def test_optimizers_that_step_now_and_then_give_no_steps() -> None:
+    builder = optimizing("Adam", rounds=4).annotation("Optimizer.step#SGD.step", 392, 2)
+    assert steps(builder.annotation("Optimizer.step#Adam.step", 480, 10)) == ("none", [])
+
+
+def test_a_recording_knows_its_steps_itself() -> None:
+    assert steps(optimizing("AdamW", rounds=3).recording()) == ("none", [])
+
+
+def looping(*names: str, rounds: int, copies: tuple[str, ...] = ("HtoD", "DtoH")) -> TraceBuilder:
+    """Rounds of 30 kernels, one every 10 µs, between copies in and out."""
+    builder, at = TraceBuilder(), 0
+    for _ in range(rounds):
+        for number in range(30):
+            builder.launch(names[number % len(names)], call=(at, 3), runs=(at + 4, 3))
+            at += 10
+        for direction in copies:
+            builder.copy(direction, call=(at, 3), runs=(at + 4, 3))
+            at += 10
+    return builder
+
+
+def test_what_the_whole_trace_repeats_is_a_step() -> None:
+    source, found = steps(looping("gemm", "relu", rounds=4))
+    assert (source, found) == ("kernels", [(300, 620), (620, 940), (940, 1260)])
+    (warning,) = looping("gemm", "relu", rounds=4).trace().warnings
+    assert warning.startswith("no step is marked: a step is the 32 device rows")
+
+
+def test_a_round_that_ends_with_an_optimizer_is_a_step() -> None:
+    names = [*(f"kernel{number}" for number in range(29)), "multi_tensor_apply_kernel"]
+    assert steps(looping(*names, rounds=4, copies=())) == ("kernels", [(0, 300), (300, 600), (600, 900)])
+
+
+def test_layers_are_no_steps() -> None:
+    assert steps(looping(*(f"kernel{number}" for number in range(30)), rounds=9, copies=())) == ("none", [])
+
+
+def test_what_repeats_but_for_one_kernel_is_no_step() -> None:
+    builder = looping("gemm", "relu", rounds=4)
+    assert steps(builder.launch("head", call=(1300, 3), runs=(1304, 3))) == ("none", [])
+
+
+def test_two_rounds_are_too_few_to_tell() -> None:
+    assert steps(looping("gemm", "relu", rounds=2)) == ("none", [])
+
+
+TOLD = ("amp_scaler", "clean_loop", "dataloader_unpinned", "explicit_sync", "fixes", "isnan_branch", "item_logging")
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_steps_that_are_found_by_what_repeats_are_the_true_ones(case: str) -> None:
+    (path,) = (path for path in Path("fixtures/traces", case).glob("full.json.gz"))
+    document = json.loads(gzip.decompress(path.read_bytes()))
+    true = read_bytes(json.dumps(document).encode(), "true.json").steps["dur"].to_numpy()
+    del document["syncscope"]
+    document["traceEvents"] = [e for e in document["traceEvents"] if "Step#" not in e["name"] and "#" not in e["name"]]
+    trace = read_bytes(json.dumps(document).encode(), "unmarked.json")
+    assert trace.step_source == "kernels"
+    assert len(trace.steps) == len(true) - 1
+    assert true.min() * 0.8 < trace.steps["dur"].mean() < true.max() * 1.2
+
+
+def test_nothing_that_repeats_in_a_recording_is_cut_wrongly() -> None:
+    for path in sorted(Path("fixtures/traces").glob("*/full.json.gz")):
+        trace = load(path, workers=1)
+        found = find_repetition(trace.device, trace.runtime, trace.pid)
+        assert found is None or len(found.bounds) == len(trace.steps), path
