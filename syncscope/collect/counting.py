@@ -23,6 +23,7 @@ from syncscope.collect.phases.book import Listener
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.phases.tracker import PhaseTracker
+from syncscope.collect.process_age import process_age_ns
 from syncscope.collect.sites.sources import source_lines
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
@@ -233,7 +234,8 @@ class RunCount:
             if not self._by_time:
                 self.signals.attach(self._torch)
             if self._count:
-                counter = Counter(self._torch, self.stacks, self.threads, self.tracker)
+                before_ns = process_age_ns()
+                counter = Counter(self._torch, self.stacks, self.threads, self.tracker, before_ns=before_ns)
                 counter.open()
                 self.counter = counter
         except Exception as error:
