@@ -70,6 +70,9 @@ class PhaseChoice(PhaseBook):
             train = self._new("train", nest.loops[0] if nest.loops else None, nest)
         if nest.loops:
             self._extend(train, nest)
+        if not train.optimised:
+            train.optimised = True
+            name_phases(self.phases)
         return train
 
     def _extend(self, train: Phase, nest: Nest) -> None:

@@ -120,7 +120,7 @@ def test_what_is_rare_costs_no_more_than_is_kept_for_it(kind: str) -> None:
     before_ns = 3 * SECOND
     with running(random.Random(1).random, before_ns=before_ns) as run:
         cost = 0
-        for turn in range(20):
+        for _turn in range(20):
             run.enter(Phase(0 if kind == "start" else 2, kind))  # type: ignore[arg-type]
             for _ in range(100):
                 cost += read(run, 500, 5 * MS)
