@@ -131,7 +131,9 @@ class Schedule:
                 take.windows.close(note)
 
     def _may_begin(self, phase: Phase) -> bool:
-        if phase.kind not in STEPPED_KINDS or phase.steps < self._plan.begin_at or self._occupied():
+        if not self._plan.windows or phase.kind not in STEPPED_KINDS:
+            return False
+        if phase.steps < self._plan.begin_at or self._occupied():
             return False
         if self._plan.phase is not None:
             return self._plan.phase in (phase.kind, phase.name, function_of(phase))
