@@ -65,6 +65,8 @@ class RunCount:
         """Hears of steps and phases after the counter has."""
         self.sharing = DeviceWatch((VARIABLE,))
         self.before_step: Callable[[], object] = lambda: None
+        self.on_tick: Callable[[], object] = lambda: None
+        """Called twice a second, on the thread that writes."""
         self.stacks = Stacks(paths)
         self.threads = Threads()
         self.counter: Counter | None = None
@@ -252,6 +254,7 @@ class RunCount:
             return
         if self.counter is not None:
             self.counter.tick()
+        self.on_tick()
         if time.perf_counter_ns() - self._written_ns > STATE_SECONDS * 1e9:
             self._written_ns = time.perf_counter_ns()
             self._write()

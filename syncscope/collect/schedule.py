@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from syncscope.collect.count.counter import Counter
+from syncscope.collect.looks.looks import Looks
+from syncscope.collect.looks.wanted import STEPLESS
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import function_of
 from syncscope.collect.plan import Plan
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.collect.timer import raise_on_main_thread
-from syncscope.collect.windows import Recorded, Windows
+from syncscope.collect.windows import Census, NoCensus, Recorded, Windows
 from syncscope.schema.recording import SiteEvent
 
 MOST_PHASES = 4
@@ -73,6 +75,7 @@ class Schedule:
         counter: Callable[[], Counter | None] = lambda: None,
         phases: Callable[[], Sequence[Phase]],
         training_may_come: Callable[[], bool],
+        looks: Looks | None = None,
     ) -> None:
         self.stopped = False
         """Whether the program was ended as planned."""
@@ -85,6 +88,7 @@ class Schedule:
         self._counter = counter
         self._phases = phases
         self._training_may_come = training_may_come
+        self.looks = looks
         self._takes: dict[int, _Take] = {}
         self._over = False
         self._pid = os.getpid()
@@ -93,6 +97,8 @@ class Schedule:
         """A step of ``phase`` ended. Raises ``StopProgram`` where the program ends here."""
         if self._over or os.getpid() != self._pid:
             return
+        if self.looks is not None:
+            self.looks.end(phase)
         take = self._takes.get(phase.number)
         if take is None and self._may_begin(phase):
             take = self._takes[phase.number] = self._begin(phase)
@@ -103,12 +109,26 @@ class Schedule:
             if first and threading.get_ident() != threading.main_thread().ident:
                 raise_on_main_thread(StopProgram)  # ours ends this thread only
             raise StopProgram(0)
+        self._look_at(phase)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no windows are planned, but those of phases that may come."""
+        return not self._over and all(take.done_at is not None for take in tuple(self._takes.values()))
+
+    def _look_at(self, phase: Phase) -> None:
+        if self.looks is not None and self.idle:
+            self.looks.begin(phase)
 
     def changed(self, before: Phase, after: Phase) -> None:
         """The program went from one phase to another, maybe in the middle of a step."""
+        if self.looks is not None:
+            self.looks.end()
         for take in self._occupied():
             if not _is_part_of(after, take.phase):
                 take.windows.interrupt()
+        if after.kind in STEPLESS:
+            self._look_at(after)
 
     def folded(self, phase: Phase, into: Phase) -> None:
         """``phase`` is part of another one."""
@@ -125,6 +145,8 @@ class Schedule:
     def close(self, note: str) -> None:
         """End the windows that are still open. ``note`` says why."""
         self._over = True
+        if self.looks is not None:
+            self.looks.end()
         for take in list(self._takes.values()):
             if take.done_at is None:
                 take.plans.clear()
@@ -151,8 +173,7 @@ class Schedule:
         return _Take(phase, self._windows(plans.pop(0), phase), plans)
 
     def _windows(self, plan: Plan, phase: Phase) -> Windows:
-        counter = self._counter()
-        census = None if counter is None else _Census(counter, phase)
+        census = census_of(self._counter(), phase)
         return Windows(plan, *self._parts, self._finished(phase.number), sync=self._sync, census=census)
 
     def _finished(self, number: int) -> Callable[[Windows], None]:
@@ -198,6 +219,11 @@ class Schedule:
         longest = max(self._phases(), key=lambda phase: phase.time_ns if phase.kind in STEPPED_KINDS else -1)
         take = done.get(longest.number)
         return take is not None and time.monotonic() - (take.done_at or 0) > STOP_AFTER_S
+
+
+def census_of(counter: Counter | None, phase: Phase) -> Census:
+    """What counts in a window of ``phase``."""
+    return NoCensus() if counter is None else _Census(counter, phase)
 
 
 class _Census:
