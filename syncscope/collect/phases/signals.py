@@ -16,6 +16,7 @@ from typing import Any
 
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
+from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 
 _open: weakref.WeakSet[Signals] = weakref.WeakSet()
@@ -39,6 +40,7 @@ class Signals:
     def __init__(self, tracker: PhaseTracker) -> None:
         self.failure = ""
         self._tracker = tracker
+        self._followed = FollowedThread(tracker)
         self._torch: Any = None
         self._watching = False
         self._forget_modules: Callable[[], None] = lambda: None
@@ -111,7 +113,7 @@ class Signals:
                 self._fail(error)
 
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self._watching and not self._in_scaler and not self._compiling():
+        if self._watching and not self._in_scaler and not self._compiling() and self._followed.optimizer_stepped():
             try:
                 self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
             except Exception as error:
@@ -141,7 +143,7 @@ class Signals:
 
         Not with global hooks: torch warns of them under ``torch.compile``, and compiles again when they are removed.
         """
-        compiling, main, thread = self._compiling, threading.main_thread().ident, threading.get_ident
+        compiling, followed, thread = self._compiling, self._followed, threading.get_ident
         grad_enabled, tracker, frame = torch.is_grad_enabled, self._tracker, sys._getframe
         busy = False  # in an outermost call, or no longer watching
 
@@ -161,7 +163,7 @@ class Signals:
                     if plain and module._compiled_call_impl is None:
                         return module._call_impl(*args, **kwargs)
                     return original(module, *args, **kwargs)
-                if compiling() or thread() != main:
+                if compiling() or (thread() != followed.ident and not followed.takes_over()):
                     return original(module, *args, **kwargs)
                 try:
                     if not module.training:
@@ -182,11 +184,13 @@ class Signals:
         self._patches.replace(torch.nn.Module, "__call__", make)
 
     def _watch_loaders(self, torch: Any) -> None:
-        main, thread = threading.main_thread().ident, threading.get_ident
+        followed, thread = self._followed, threading.get_ident
 
         def make(original: Any) -> Any:
             def take(loader: Any) -> Any:
-                if not self._watching or self._in_loader or thread() != main:
+                if not self._watching or self._in_loader:
+                    return original(loader)
+                if thread() != followed.ident and not followed.takes_over():
                     return original(loader)
                 self._in_loader = True
                 try:
@@ -215,11 +219,11 @@ class Signals:
             self._fail(error)
 
     def _watch_saves(self, torch: Any) -> None:
-        main, thread = threading.main_thread().ident, threading.get_ident
+        followed, thread = self._followed, threading.get_ident
 
         def make(original: Any) -> Any:
             def save(*args: Any, **kwargs: Any) -> Any:
-                if not self._watching or self._saving or thread() != main:
+                if not self._watching or self._saving or thread() != followed.ident:
                     return original(*args, **kwargs)
                 self._saving = True
                 self._around_save(sys._getframe(1))

@@ -21,4 +21,5 @@ def train(steps, seconds):
         optimizer.step()
 
 
-train(int(sys.argv[1]), float(sys.argv[2]))
+steps, seconds = sys.argv[1:] or ("40", "0")
+train(int(steps), float(seconds))
