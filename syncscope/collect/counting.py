@@ -32,8 +32,8 @@ from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
 STATE_SECONDS = 8.0
 """Between two states on disk, less the time that the last one took to write. With a tick in between, the state on disk
-is at most 10 s old, unless writing takes longer than 4 s. It takes 15 ms of a processor with as many places as are kept,
-0.2 % of this time, and the time to copy what windows recorded."""
+is at most 10 s old, unless writing takes longer than 4 s. It takes 15 ms of a processor with as many places as are
+kept, 0.2 % of this time, and the time to copy what windows recorded."""
 TICK_SECONDS = 0.5
 LONGEST_TICK_SECONDS = 1.0
 """Between two ticks, however much of the time they take."""
