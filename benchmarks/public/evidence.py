@@ -70,7 +70,7 @@ class Row:
 
 
 def read_rows(results: Iterable[tuple[str, Path]]) -> list[Row]:
-    """The rows of the programs in the order of the list. Raises ``OSError`` and ``ValueError`` for what is no result."""
+    """The rows of the programs, in the order of the list. Raises ``OSError`` and ``ValueError`` for no results."""
     programs = {program.name: program for program in PROGRAMS}
     rows: dict[str, Row] = {}
     for device, folder in results:

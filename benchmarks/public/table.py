@@ -78,8 +78,8 @@ PROGRAMS = (
     # Language models
     Program("nanogpt", "training, estimates its loss at iteration 0 and every 60", "karpathy/nanoGPT",
             NANO + " --compile=False", data=SHAKESPEARE),
-    Program("nanogpt-compiled", "training and evaluation, compiled", "karpathy/nanoGPT", NANO + " --compile=True", data=SHAKESPEARE,
-            seconds=180),
+    Program("nanogpt-compiled", "training and evaluation, compiled", "karpathy/nanoGPT",
+            NANO + " --compile=True", data=SHAKESPEARE, seconds=180),
     Program("nanogpt-sample", "generation", "karpathy/nanoGPT",
             "sample.py --out_dir=out-shakespeare-char --num_samples=3 --max_new_tokens=200 --start=ABC",
             data=SHAKESPEARE, before=NANO + " --compile=False --always_save_checkpoint=True"),
