@@ -143,6 +143,36 @@ def test_an_evaluation_in_the_function_that_trains_ends_with_its_loop(run: Any) 
     assert places == ["epoch end"] * 3
 
 
+@pytest.mark.parametrize(("steps", "evaluates"), [(40, True), (5, False)])
+def test_an_evaluation_in_one_call_after_a_long_round_is_one(run: Any, steps: int, evaluates: bool) -> None:
+    net = model()
+    optimizer = sgd(net)
+    places: list[str] = []
+
+    def evaluate() -> None:
+        net.eval()
+        with torch.no_grad():
+            net(X)
+        places.append(run.here())
+        net.train()
+
+    def train() -> None:
+        for _ in range(steps):
+            learn(net, optimizer)
+        places.append(run.here())
+
+    for _ in range(3):
+        train()
+        evaluate()
+    train()
+    assert run.phase("train").steps == 4 * steps
+    assert places == ["train", *(["evaluate" if evaluates else "train", "train"] * 3)]
+    if evaluates:
+        (recorded,) = (phase for phase in run.tracker.recorded() if phase.kind == "evaluate")
+        assert (recorded.times, recorded.steps) == (3, 0)
+        assert recorded.function is not None and recorded.function.endswith("evaluate")
+
+
 def test_another_thread_does_not_end_a_phase(run: Any) -> None:
     import threading
 
