@@ -2,6 +2,8 @@
 
 The names of ``__all__`` are the stable API. They load on first use: ``import syncscope`` alone brings in neither
 pandas, plotly nor torch, so it is safe at the top of any program.
+
+PYTEST_DONT_REWRITE: pytest would warn that it cannot rewrite us where syncscope runs pytest.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Callable, Iterable
-from functools import cache
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -18,14 +19,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from syncscope.collect.annotations import begin, end
+from syncscope.collect.children.announce import announced
+from syncscope.collect.children.presence import wait_for_others
+from syncscope.collect.children.request import Request
 from syncscope.collect.export import Exporter, make_exporter
 from syncscope.collect.files import FileNames, find_files
 from syncscope.collect.naming import rank_in_environment
 from syncscope.collect.paths import Paths, project_root
+from syncscope.collect.plan import Plan
 from syncscope.collect.tracefile import NO_EVENTS, TraceFile
 from syncscope.collect.watch.lines import Judge, WaitingLine
 from syncscope.collect.watch.watcher import Options, Watcher
 from syncscope.schema.recording import Recording
+from syncscope.session import PATIENCE
 
 if TYPE_CHECKING:
     from syncscope.schema.report import Report
@@ -51,7 +57,8 @@ class watch:
     it is passed to ``on_new`` between two steps, or logged to the logger ``syncscope.watch`` without one; without a
     baseline, ``on_new`` hears of every line that waits. ``exporters`` are objects with ``export(measures)`` and
     ``close()``, or texts such as ``"tensorboard=runs/waits"``. Lines are judged in training, unless ``phases`` of the
-    configuration says otherwise.
+    configuration says otherwise. With ``children``, and a folder, the processes that the block starts are counted into
+    the same folder; a variable in ``os.environ`` tells them, until the block ends.
 
     No profiler runs. Without a GPU nothing is counted.
     """
@@ -66,10 +73,13 @@ class watch:
         exporters: Iterable[str | Exporter] = (),
         source: bool = True,
         own: tuple[str, ...] = (),
+        children: bool = False,
     ) -> None:
         self.folder = Path(folder).absolute() if folder is not None else None
         self._pid = os.getpid()
         here = Path.cwd()
+        root = project_root(here)
+        self._request = count_request(self.folder, root, own, source) if self.folder is not None else None
         known, phases = judge(Path(baseline).absolute() if baseline is not None else None, here)
         options = Options(
             every=seconds(every) if every is not None else None,
@@ -78,14 +88,19 @@ class watch:
             phases=phases,
             on_new=on_new or (_log if known is not None else None),
             exporters=exporters_of(exporters),
+            others=partial(read_others, self._request) if self._request is not None and children else None,
         )
-        files = FileNames(self.folder) if self.folder is not None else None
-        self._watcher = Watcher(files, Paths(project_root(here), own), options, source=source)
+        files = names_of(self._request) if self._request is not None else None
+        self._watcher = Watcher(files, Paths(root, own), options, source=source)
+        self._announced: AbstractContextManager[None] = nullcontext()
+        if self._request is not None and children:
+            self._announced = announced(self._request, children=True)
 
     def start(self) -> watch:
         """Begin to count. ``stop`` ends it, or the end of the program."""
         _stop_all_at_exit()
         _open.add(self)
+        self._announced.__enter__()
         begin(self._watcher)
         return self
 
@@ -95,6 +110,9 @@ class watch:
         if self._watcher.closed or os.getpid() != self._pid:
             return
         end(self._watcher)
+        self._announced.__exit__(None, None, None)
+        if self._request is not None:
+            end_with_others(self._watcher, PATIENCE)
         self._write_report()
 
     def step(self) -> None:
@@ -153,27 +171,49 @@ def _stop_all() -> None:
         watching.stop()
 
 
-def report_of(watcher: Watcher) -> Report | None:
-    """The report of what was counted so far, of all ranks whose counts are in the folder.
+def count_request(folder: Path, root: Path, own: tuple[str, ...], source: bool) -> Request:
+    """What the processes that the program starts are told: to count, and record no window."""
+    plan = Plan(windows=False)
+    return Request(str(folder), plan, str(root), own, source=source, inherited=rank_in_environment())
 
-    ``None`` before the program has used CUDA.
+
+def names_of(request: Request) -> FileNames:
+    """Where this process writes what it counts, beside those that it starts."""
+    return FileNames(Path(request.folder), request.run, began_ns=request.began_ns)
+
+
+def read_others(request: Request) -> list[Recording]:
+    """What was counted so far, in each process of the run that has written it."""
+    files = find_files(Path(request.folder), request.run)
+    return [recording for path in files if (recording := _read(path)) is not None]
+
+
+def end_with_others(watcher: Watcher, patience: float) -> None:
+    """Judge the lines of the processes that the program started, which get ``patience`` seconds to end."""
+    if watcher.folder is not None:
+        wait_for_others(watcher.folder, watcher.count.run_id, patience)
+    watcher.look_at_others()
+
+
+def report_of(watcher: Watcher) -> Report | None:
+    """The report of what was counted so far, of all processes whose counts are in the folder.
+
+    ``None`` before the program, or one that it started, has used CUDA.
     """
     from syncscope.analysis.analyze import analyze_files, choose_engine
     from syncscope.analysis.differing_ranks import describe_differences
     from syncscope.policy.leniently import apply_leniently, with_warning
 
-    count = watcher.count
-    if not count.began:
-        return None
-    if not watcher.closed:
+    count, folder = watcher.count, watcher.folder
+    if count.began and not watcher.closed:
         watcher.write_state()
     with tempfile.TemporaryDirectory(prefix="syncscope-") as temporary:
-        folder = Path(temporary)
-        if watcher.path is not None:
-            folder = watcher.path.parent
-        else:
+        if count.began and watcher.path is None:
+            folder = Path(temporary)
             TraceFile(folder / "trace.json.gz").write(NO_EVENTS, watcher.recording())
-        files = list(find_files(folder, count.run_id))
+        files = list(find_files(folder, count.run_id)) if folder is not None else []
+        if not files:
+            return None
         report = analyze_files([os.fspath(path) for path in files], choose_engine())[0]
         recordings = [recording for path in files if (recording := _read(path)) is not None]
     report = apply_leniently(report, watcher.start)

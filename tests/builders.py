@@ -280,7 +280,7 @@ class TraceBuilder:
 
     def counted(self, phase: int, count: int, *stack: FrameSpec, name: str = "", **fields: Any) -> TraceBuilder:
         """Waits at a stack over the whole run, once in each of as many steps; ``name`` is the entry point of a call."""
-        known = {"kind": "call" if name else "warning", "name": name, "steps": count, "squares": count}
+        known = {"kind": "call" if name else "warning", "name": name, "steps": count}
         known |= {"first_step": 1, "last_step": count}
         wait = {"phase": phase, "stack": self._stack(stack), "count": count, **known, **fields}
         self._counted.append(msgspec.convert(wait, CountedWait))

@@ -48,7 +48,7 @@ def with_run(
     counted = [
         {
             "phase": 0, "stack": stack, "kind": kind, "name": name, "expected": expected,
-            "count": times * waiting // recorded, "steps": waiting, "squares": (times // recorded) ** 2 * waiting,
+            "count": times * waiting // recorded, "steps": waiting,
             "first_step": 0, "last_step": steps - 1, **_copied(name),
         }
         for (stack, kind, name, expected), times in seen.items()

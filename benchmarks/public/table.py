@@ -49,10 +49,12 @@ COMMITS = {
     "karpathy/minGPT": "37baab71b9abea1b76ab957409a1cc2fbfba8a26",
     "karpathy/nanoGPT": "3adf61e154c3fe3fca428ad6bc3818b27a3b8291",
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
+    "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
     "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
     "milesial/Pytorch-UNet": "21d7850f2af30a9695bbeea75f3136aa538cfc4a",
     "pytorch-labs/gpt-fast": "32971d3129541c5bfb4f715abc33d1c5f408d204",
     "pytorch/examples": "77f55b912142e11fcfdf5b530231fb9c52f181e8",
+    "rtqichen/torchdiffeq": "657943acefa826ef04c025ebeb1ff5e9d60dc268",
     "tysam-code/hlb-CIFAR10": "993965202fc4dc05b699a39db33c00f1c7f647fd",
     "ultralytics/yolov5": "5081342f04fb287fc2e5f2b5a4e06752b7937b1c",
     "vwxyzjn/cleanrl": "fe8d8a03c41a7ef5b523e2e354bd01c363e786bb",
@@ -78,8 +80,8 @@ PROGRAMS = (
     # Language models
     Program("nanogpt", "training, estimates its loss at iteration 0 and every 60", "karpathy/nanoGPT",
             NANO + " --compile=False", data=SHAKESPEARE),
-    Program("nanogpt-compiled", "the same, compiled", "karpathy/nanoGPT", NANO + " --compile=True", data=SHAKESPEARE,
-            seconds=180),
+    Program("nanogpt-compiled", "training and evaluation, compiled", "karpathy/nanoGPT",
+            NANO + " --compile=True", data=SHAKESPEARE, seconds=180),
     Program("nanogpt-sample", "generation", "karpathy/nanoGPT",
             "sample.py --out_dir=out-shakespeare-char --num_samples=3 --max_new_tokens=200 --start=ABC",
             data=SHAKESPEARE, before=NANO + " --compile=False --always_save_checkpoint=True"),
@@ -105,6 +107,13 @@ PROGRAMS = (
     Program("language-model-tutorial", "training, then sampling", "yunjey/pytorch-tutorial", "main.py",
             folder="tutorials/02-intermediate/language_model",
             data={"tutorials/02-intermediate/language_model/data/train.txt": "wikitext/valid.txt"}),
+    # Sequences and equations
+    Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
+            "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
+    Program("tcn-copying", "training, an evaluation in one call after each epoch", "locuslab/TCN",
+            "copymem_test.py --epochs 2 --blank_len 500", folder="TCN/copy_memory"),
+    Program("ode-demo", "training through a solver, evaluates every 20 steps", "rtqichen/torchdiffeq",
+            "examples/ode_demo.py --niters 200 --data_size 200", environment={"PYTHONPATH": "."}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --epochs 2",
@@ -225,6 +234,15 @@ PROGRAMS = (
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 64"
             " --model.workers 4 --trainer.max_epochs 2 --trainer.devices 2 --trainer.strategy ddp",
             folder="examples/pytorch/domain_templates", gpus=2),
+    Program("imagenet-spawn-two", "spawned workers, DDP: a few steps, validation, checkpoint", "pytorch/examples",
+            "main.py {data}/imagefolder -a resnet18 -b 64 -j 2 --epochs 1 --multiprocessing-distributed --world-size 1"
+            " --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1", folder="imagenet", gpus=2, seconds=60),
+    Program("lightning-ddp-small", "Lightning's ddp, which starts the second process itself: 40 steps an epoch",
+            "Lightning-AI/pytorch-lightning",
+            "autoencoder.py --trainer.max_epochs 2 --trainer.limit_train_batches 40 --trainer.limit_val_batches 10"
+            " --trainer.limit_test_batches 5 --trainer.limit_predict_batches 5 --trainer.devices 2"
+            " --trainer.strategy ddp", folder="examples/pytorch/basics", gpus=2, seconds=60,
+            data={"examples/Datasets": "mnist60k", "examples/pytorch/basics/data": "mnist60k"}),
     Program("accelerate-ddp", "accelerate launch, DDP: training, evaluation", "huggingface/accelerate",
             "cv_example.py --data_dir {data}/pets", folder="examples", environment=HUB, gpus=2,
             launcher="-m accelerate.commands.launch --multi_gpu --num_processes 2 --num_machines 1"

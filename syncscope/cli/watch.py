@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from syncscope.cli.program import die, leave, loader, project_of, require_gpu, r
 from syncscope.cli.summary import print_report
 
 if TYPE_CHECKING:
+    from syncscope.collect.children.request import Request
     from syncscope.collect.watch.watcher import Watcher
 
 
@@ -52,6 +54,9 @@ def watch(
             show_default=False,
         ),
     ] = None,
+    children: Annotated[
+        bool, typer.Option("--children/--no-children", help="Count in the processes that the program starts, too.")
+    ] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no live line.")] = False,
     source: Annotated[bool, typer.Option("--source/--no-source", help="Keep source lines in the report.")] = True,
 ) -> None:
@@ -59,7 +64,8 @@ def watch(
 
     No profiler runs, and counting is held to 1 % of the time. On a terminal one line shows how it goes.
 
-    Options after the script's name belong to the script. Its output and exit status stay its own.
+    Options after the script's name belong to the script. Its output and exit status stay its own. The processes that it
+    starts are counted, too, once they use CUDA.
 
     [bold]Examples[/bold]
 
@@ -73,14 +79,22 @@ def watch(
     arguments = list(script or ())
     if module is None and not arguments:
         raise typer.BadParameter("name a script, or a module with -m.", param_hint="SCRIPT")
+    from syncscope.collect.children.announce import announced
+
     if fail and baseline is None:
         raise typer.BadParameter("needs --baseline.", param_hint="--fail")
     name = module or arguments.pop(0)
     load = loader(name, is_module=module is not None)
     report = (output or Path(f"syncscope-{stem_of(name, module)}-watch") / "report.json").absolute()
     require_gpu()
-    watcher = _watcher(name, module, report, source, every, signal, baseline, fail, export or [], live=not quiet)
-    status = run(watcher, load, arguments, lambda terminated: _conclude(watcher, report, fail, quick=terminated))
+    request = _request(name, module, report, source)
+    watcher = _watcher(
+        name, module, report, request, every, signal, baseline, fail, export or [], live=not quiet, children=children
+    )
+    status = run(
+        watcher, load, arguments, lambda terminated: _conclude(watcher, request, report, fail, quick=terminated),
+        announced(request, children=children),
+    )  # fmt: skip
     if status < 0:
         die(-status)
     if watcher.failed:
@@ -88,16 +102,22 @@ def watch(
     raise typer.Exit(status)
 
 
+def _request(name: str, module: str | None, report: Path, source: bool) -> Request:
+    from syncscope.watching import count_request
+
+    root, own = project_of(name, module)
+    return count_request(counts_folder(report), root, own, source)
+
+
 def _watcher(
-    name: str, module: str | None, report: Path, source: bool, every: str | None, signal: str | None,
-    baseline: Path | None, fail: bool, export: list[str], *, live: bool,
+    name: str, module: str | None, report: Path, request: Request, every: str | None, signal: str | None,
+    baseline: Path | None, fail: bool, export: list[str], *, live: bool, children: bool,
 ) -> Watcher:  # fmt: skip
     from syncscope.collect.export import ExportError
-    from syncscope.collect.files import FileNames
     from syncscope.collect.paths import Paths
     from syncscope.collect.watch.on_signal import signal_number
     from syncscope.collect.watch.watcher import Options, Watcher
-    from syncscope.watching import exporters_of, judge, seconds, write_report
+    from syncscope.watching import exporters_of, judge, names_of, read_others, seconds, write_report
 
     start = Path.cwd() if module else Path(name).resolve().parent
     try:
@@ -112,6 +132,7 @@ def _watcher(
             signal=signal_number(signal) if signal is not None else None,
             fail=fail,
             exporters=exporters_of(export),
+            others=partial(read_others, request) if children else None,
         )
     except ExportError as error:
         raise CommandError(str(error), USAGE) from None
@@ -119,7 +140,7 @@ def _watcher(
         if type(error) is not ValueError:
             raise
         raise CommandError(str(error), USAGE) from None
-    watcher = Watcher(FileNames(counts_folder(report)), Paths(*project_of(name, module)), options, source=source)
+    watcher = Watcher(names_of(request), Paths(Path(request.root), request.own), options, source=request.source)
     return watcher
 
 
@@ -136,16 +157,20 @@ def _write(write_report: Any, watcher: Watcher, path: Path) -> Any:
         return None
 
 
-def _conclude(watcher: Watcher, path: Path, fail: bool, *, quick: bool) -> int:
+def _conclude(watcher: Watcher, request: Request, path: Path, fail: bool, *, quick: bool) -> int:
     """Write the report and print it on stderr. Returns the status of a program that succeeded.
 
-    ``quick`` leaves out what can be had from the file.
+    ``quick`` leaves out what can be had from the file, and waits for no other process.
     """
-    from syncscope.watching import write_report
+    from syncscope.session import PATIENCE
+    from syncscope.watching import end_with_others, read_others, write_report
 
+    end_with_others(watcher, 0 if quick else PATIENCE)
+    others = read_others(request)
     for note in watcher.notes:
-        say(f"note: {note}")
-    if watcher.count.began:
+        if watcher.count.began or not others:
+            say(f"note: {note}")
+    if watcher.count.began or others:
         report = _write(write_report, watcher, path)
         if report is not None and sys.__stderr__ is not None:
             if not quick:

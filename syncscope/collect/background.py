@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import math
 import os
 import time
 from collections.abc import Callable
@@ -11,18 +12,19 @@ from collections.abc import Callable
 
 class Background:
     """Calls ``work`` every ``seconds`` until ``close``. Less often where it would take more than ``most_share`` of the
-    time.
+    time, but after ``longest`` seconds in any case.
 
     ``threading`` does not list the thread: a program may count its threads, and hooks are cheaper where there is one.
     A forked child has no such thread. ``work`` must not call ``threading.current_thread``, which would list it.
     """
 
-    def __init__(self, seconds: float, work: Callable[[], None], most_share: float) -> None:
+    def __init__(self, seconds: float, work: Callable[[], None], most_share: float, longest: float = math.inf) -> None:
         self.busy_ns = 0
         """Processor time of the thread so far."""
         self._seconds = seconds
         self._work = work
         self._most_share = most_share
+        self._longest = longest
         # Locks instead of an event: a signal's handler may close it at any moment.
         self._asleep = _thread.allocate_lock()
         self._running = _thread.allocate_lock()
@@ -62,5 +64,6 @@ class Background:
                 spent = time.thread_time_ns() - spent
                 self.busy_ns += spent
                 pause = max(self._seconds - (time.monotonic() - began), spent / 1e9 / self._most_share, 0.01)
+                pause = min(pause, self._longest)
         finally:
             self._running.release()

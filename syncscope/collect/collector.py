@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,17 +16,25 @@ from syncscope.collect.clocks import ClockWatch
 from syncscope.collect.counting import RunCount, consistent
 from syncscope.collect.files import FileNames
 from syncscope.collect.imports import ImportWatch
+from syncscope.collect.looks.looks import MOST_LOOKS, Looks
+from syncscope.collect.looks.wanted import choose_steps, unknown_stacks
 from syncscope.collect.paths import Paths
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.plan import Plan
+from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.recorded import Recorded, Window
 from syncscope.collect.recordings import Recordings
-from syncscope.collect.schedule import Schedule
+from syncscope.collect.schedule import Schedule, census_of
 from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import TraceFile
 from syncscope.collect.undisturbed import undisturbed
 from syncscope.collect.windows import native_sync
-from syncscope.schema.recording import RecordedSteps, Recording
+from syncscope.schema.recording import Attributed, RecordedSteps, Recording
+
+PLAN_SECONDS = 2.0
+"""Between two times that steps to look at are chosen, ..."""
+PLAN_SHARE = 0.0005
+"""... which takes no more of the time."""
 
 
 class Collector:
@@ -51,6 +60,8 @@ class Collector:
         self._schedule: Schedule | None = None
         self._recordings = Recordings(names, self._complete)
         self._imports = ImportWatch("torch", self._torch_imported)
+        self._looks: Looks | None = None
+        self._next_plan = 0.0
         self._ended = threading.Event()
         self._pid = os.getpid()
 
@@ -104,12 +115,16 @@ class Collector:
 
     def _begin(self, torch: ModuleType) -> None:
         count = self._count
+        if self._plan.windows and self._plan.mode == "windows":
+            self._looks = Looks(torch, count.stacks, count.threads, lambda phase: census_of(count.counter, phase))
+            count.on_tick = self._plan_looks
         self._schedule = count.listener = Schedule(
             self._plan, torch, count.stacks, count.threads, self._keep,
             sync=native_sync(torch), on_bare=self._improve, counter=lambda: count.counter,
             signals=lambda: count.signals, clocks=ClockWatch(),
             phases=lambda: count.tracker.phases if count.tracker is not None else (),
             training_may_come=lambda: count.training_may_come,
+            looks=self._looks,
         )  # fmt: skip
         count.before_step = self.names.look_for_rank
         count.open(torch)
@@ -118,6 +133,18 @@ class Collector:
 
     def _write_state(self) -> None:
         self._recordings.write_state(self._count.recording)
+
+    def _plan_looks(self) -> None:
+        """Choose steps to look at for the lines whose op is not known. On a thread of ours."""
+        looks, schedule, began = self._looks, self._schedule, time.monotonic()
+        if looks is None or looks.failure or schedule is None or not schedule.idle or began < self._next_plan:
+            return
+        if not looks.open and KinetoWindow.had_cupti:
+            run = consistent(self._count.recorded_run)
+            known = {stack for stack, _ in tuple(looks.found)} | self._recordings.explained
+            stacks = unknown_stacks(run, *self._count.stacks.resolve(), known)
+            looks.want(choose_steps(run, stacks, looks.tried, MOST_LOOKS))
+        self._next_plan = began + max(PLAN_SECONDS, (time.monotonic() - began) / PLAN_SHARE)
 
     def _keep(self, phase: Phase, recorded: Recorded) -> None:
         """Write what the windows of a phase recorded."""
@@ -152,7 +179,7 @@ class Collector:
 
     def _finish(self, schedule: Schedule) -> None:
         """Write the whole run into the files, and leave none where there is nothing to say."""
-        for note in (*self._count.notes, *schedule.notes):
+        for note in (*self._count.notes, *schedule.notes, *self._notes_of_looks()):
             self._note(note)
         try:
             if not self._recordings.phases and consistent(self._saw_nothing):
@@ -162,6 +189,9 @@ class Collector:
             self._recordings.finish(lambda phase: phase.time_ns)
         except Exception as error:
             self._note(f"{self.names.folder}: the recording could not be written ({type(error).__name__}: {error}).")
+
+    def _notes_of_looks(self) -> tuple[str, ...]:
+        return (self._looks.failure,) if self._looks is not None and self._looks.failure else ()
 
     def _saw_nothing(self) -> bool:
         """Whether the program made no step and waited nowhere."""
@@ -212,6 +242,7 @@ class Collector:
         rank, world = self.names.rank()
         return structs.replace(
             recording,
+            attribution=self._with_looks(recording),
             rank=rank,
             world_size=world,
             thread_names=now.thread_names,
@@ -223,6 +254,15 @@ class Collector:
             notes=tuple(dict.fromkeys((*recording.notes, *now.notes, *self.notes))),
             run=run,
         )
+
+    def _with_looks(self, recording: Recording) -> tuple[Attributed, ...] | None:
+        """The table of ops with those of the looks, where it tells of all lines of its windows, or there are none."""
+        found = tuple(self._looks.found.values()) if self._looks is not None else ()
+        table, windows = recording.attribution, bool(recording.steps.boundaries_ns)
+        if not found or (table is None and windows):
+            return table
+        known = {one.stack for one in table or ()}
+        return (*(table or ()), *(one for one in found if one.stack not in known))
 
     def _attribute(self, recording: Recording, window: Window | None) -> Recording:
         """Add the table of the ops around each wait and copy, read from ``window``, or a note that says why not."""

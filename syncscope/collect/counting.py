@@ -24,17 +24,22 @@ from syncscope.collect.phases.book import Listener
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.phases.tracker import PhaseTracker
-from syncscope.collect.sites.sources import source_lines
+from syncscope.collect.process_age import process_age_ns
+from syncscope.collect.sites.sources import Sources
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
 STATE_SECONDS = 8.0
-"""Between two states on disk. With the time to write one, the last state is at most 10 s old."""
+"""Between two states on disk, less the time that the last one took to write. With a tick in between, the state on disk
+is at most 10 s old, unless writing takes longer than 4 s. It takes 15 ms of a processor with as many places as are
+kept, 0.2 % of this time, and the time to copy what windows recorded."""
 TICK_SECONDS = 0.5
+LONGEST_TICK_SECONDS = 1.0
+"""Between two ticks, however much of the time they take."""
 MOST_SHARE = 0.002
-"""Of the time may go into states and ticks, and as much into what is said meanwhile."""
+"""Of the time may go into ticks, and as much into what is said meanwhile."""
 
 HEARD_NS, UNHEARD_NS = 3_000, 700
 """What following the phases costs a step with one outermost call of a module, in a loop: see ``benchmarks/phases.py``.
@@ -66,6 +71,8 @@ class RunCount:
         """Hears of steps and phases after the counter has."""
         self.sharing = DeviceWatch((VARIABLE,))
         self.before_step: Callable[[], object] = lambda: None
+        self.on_tick: Callable[[], object] = lambda: None
+        """Called twice a second, on the thread that writes."""
         self.stacks = Stacks(paths)
         self.threads = Threads()
         self.counter: Counter | None = None
@@ -85,7 +92,10 @@ class RunCount:
         self._pid = os.getpid()
         self._forked = False
         """This is a child that the program forked. Asking for the process's number costs a call of the system."""
-        self._background = Background(TICK_SECONDS, self._tick, MOST_SHARE)
+        self._writing_ns = 0
+        """What the last state took."""
+        self._sources = Sources(self.stacks)
+        self._background = Background(TICK_SECONDS, self._tick, MOST_SHARE, LONGEST_TICK_SECONDS)
 
     @property
     def began(self) -> bool:
@@ -192,7 +202,7 @@ class RunCount:
             stacks=stacks,
             launch_blocking=os.environ.get("CUDA_LAUNCH_BLOCKING") == "1",
             files=self._paths.own_files(),
-            sources=source_lines(self.stacks, frames) if self._keep_source else {},
+            sources=self._sources.of(frames) if self._keep_source else {},
             notes=tuple(self.notes),
             run=run,
         )
@@ -244,7 +254,8 @@ class RunCount:
             if not self._by_time:
                 self.signals.attach(self._torch)
             if self._count:
-                counter = Counter(self._torch, self.stacks, self.threads, self.tracker)
+                before_ns = process_age_ns()
+                counter = Counter(self._torch, self.stacks, self.threads, self.tracker, before_ns=before_ns)
                 counter.open()
                 self.counter = counter
         except Exception as error:
@@ -263,9 +274,13 @@ class RunCount:
             self.counter.tick()
         if self.signals is not None:
             self.signals.look_wider()
-        if time.perf_counter_ns() - self._written_ns > STATE_SECONDS * 1e9:
-            self._written_ns = time.perf_counter_ns()
+        self.on_tick()
+        self.stacks.resolve()  # what is new since the last time, so that a state need not wait for all of it
+        now = time.perf_counter_ns()
+        if now - self._written_ns + self._writing_ns > STATE_SECONDS * 1e9:
+            self._written_ns = now
             self._write()
+            self._writing_ns = time.perf_counter_ns() - now
 
     def _settle(self) -> None:
         if self.tracker is not None:

@@ -38,6 +38,8 @@ class Plan:
     """The first step of a phase at which its windows may begin."""
     count: bool = True
     """Count the waits of the whole run."""
+    windows: bool = True
+    """Record windows; else the waits are counted alone."""
 
     def early(self) -> Plan:
         """A short window that nearly every program reaches. The windows of the plan itself replace it."""

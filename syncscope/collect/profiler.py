@@ -39,7 +39,8 @@ def _sync_config() -> Any:
 
 
 class KinetoWindow:
-    """Prepare, start, stop. ``cpu`` adds PyTorch ops, ``cuda_sync`` records and ``ProfilerStep#`` rows.
+    """Prepare, start, stop. ``cpu`` adds PyTorch ops, ``cuda_sync`` records and ``ProfilerStep#`` rows. Without
+    ``cuda`` CUPTI stays away, and there are ops only.
 
     A second profiler would silently leave the first without events. So ``on_foreign`` is called when the program is
     about to start one of its own while ours runs. ``stop(detach=True)`` also detaches CUPTI from the process. This
@@ -51,9 +52,13 @@ class KinetoWindow:
     attached = False
     """The last window left CUPTI in the process, which slows down every launch."""
 
-    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None]) -> None:
+    had_cupti = False
+    """Kineto was set up with CUPTI in this process. Whoever uses it first without, leaves it without for good."""
+
+    def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None], cuda: bool = True) -> None:
         self._torch = torch
         self._cpu = cpu
+        self._cuda = cuda
         self._on_foreign = on_foreign
         self._started = False
         self._ours = False
@@ -68,12 +73,14 @@ class KinetoWindow:
         """Switch the activities on without keeping events, so that the profiler is warm in the first recorded step."""
         from torch.profiler import ProfilerActivity, profile
 
-        activities = [ProfilerActivity.CUDA, *([ProfilerActivity.CPU] if self._cpu else [])]
+        wanted = ((ProfilerActivity.CUDA, self._cuda), (ProfilerActivity.CPU, self._cpu))
+        activities = [activity for activity, is_wanted in wanted if is_wanted]
         self._profile = profile(activities=activities, experimental_config=_sync_config() if self._cpu else None)
         self._watch_other_profilers()
         with self._as_ours():
             self._profile.prepare_trace()
         self._prepared = True
+        KinetoWindow.had_cupti |= self._cuda
 
     def start(self) -> None:
         with self._as_ours():
@@ -95,7 +102,7 @@ class KinetoWindow:
         try:
             if not started:
                 self.start()
-            detach = detach and not self._foreign and TEARDOWN not in os.environ
+            detach = detach and self._cuda and not self._foreign and TEARDOWN not in os.environ
             if detach and _can_tear_down(self._torch):
                 # Not before the start: preparing a profile clears the previous one, which would then detach CUPTI.
                 os.environ[TEARDOWN] = "1"

@@ -60,6 +60,11 @@ class Recordings:
             if phase is not None
         }
 
+    @property
+    def explained(self) -> set[int]:
+        """The stacks whose ops windows have recorded."""
+        return {one.stack for kept in self._all() for one in kept.recording.attribution or ()}
+
     def keep(self, phase: Phase, exported: bytes, recording: Recording) -> None:
         """Write what the windows of ``phase`` recorded, in the place of what is there of it.
 

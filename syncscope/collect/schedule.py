@@ -16,12 +16,14 @@ from typing import Any
 from syncscope.collect.bare.steps import is_known
 from syncscope.collect.clocks import ClockWatch
 from syncscope.collect.count.counter import Counter
+from syncscope.collect.looks.looks import Looks
+from syncscope.collect.looks.wanted import STEPLESS
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import function_of
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
-from syncscope.collect.recorded import Recorded
+from syncscope.collect.recorded import Census, NoCensus, Recorded
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.collect.timer import raise_on_main_thread
@@ -85,6 +87,7 @@ class Schedule:
         clocks: ClockWatch | None = None,
         phases: Callable[[], Sequence[Phase]],
         training_may_come: Callable[[], bool],
+        looks: Looks | None = None,
     ) -> None:
         self.stopped = False
         """Whether the program was ended as planned."""
@@ -100,14 +103,17 @@ class Schedule:
         self._counter = counter
         self._phases = phases
         self._training_may_come = training_may_come
+        self.looks = looks
         self._takes: dict[int, _Take] = {}
         self._over = False
 
     def stepped(self, phase: Phase) -> int:
         """A step of ``phase`` ended. Returns how many more may end before this must be called again: none while there
-        are windows to record. Raises ``StopProgram`` where the program ends here."""
+        are windows to record or steps to look at. Raises ``StopProgram`` where the program ends here."""
         if self._over:
             return sys.maxsize
+        if self.looks is not None:
+            self.looks.end(phase)
         take = self._takes.get(phase.number)
         if take is None and self._may_begin(phase):
             take = self._takes[phase.number] = self._begin(phase)
@@ -118,15 +124,31 @@ class Schedule:
             if first and threading.get_ident() != threading.main_thread().ident:
                 raise_on_main_thread(StopProgram)  # ours ends this thread only
             raise StopProgram(0)
+        self._look_at(phase)
+        if self.looks is not None and self.looks.wants(phase):
+            return 0
         if take is None:
             return max(self._plan.begin_at - phase.steps, 1) - 1 if phase.kind in STEPPED_KINDS else sys.maxsize
         return sys.maxsize if take.done_at is not None else 0
 
+    @property
+    def idle(self) -> bool:
+        """Whether no windows are planned, but those of phases that may come."""
+        return not self._over and all(take.done_at is not None for take in tuple(self._takes.values()))
+
+    def _look_at(self, phase: Phase) -> None:
+        if self.looks is not None and self.idle:
+            self.looks.begin(phase)
+
     def changed(self, before: Phase, after: Phase) -> None:
         """The program went from one phase to another, maybe in the middle of a step."""
+        if self.looks is not None:
+            self.looks.end()
         for take in self._occupied():
             if not _is_part_of(after, take.phase):
                 take.windows.interrupt()
+        if after.kind in STEPLESS:
+            self._look_at(after)
 
     def folded(self, phase: Phase, into: Phase) -> None:
         """``phase`` is part of another one."""
@@ -143,6 +165,8 @@ class Schedule:
     def close(self, note: str) -> None:
         """End the windows that are still open. ``note`` says why."""
         self._over = True
+        if self.looks is not None:
+            self.looks.end()
         for take in list(self._takes.values()):
             if take.done_at is None:
                 take.plans.clear()
@@ -150,7 +174,9 @@ class Schedule:
         self._rest()
 
     def _may_begin(self, phase: Phase) -> bool:
-        if phase.kind not in STEPPED_KINDS or phase.steps < self._plan.begin_at or self._occupied():
+        if not self._plan.windows or phase.kind not in STEPPED_KINDS:
+            return False
+        if phase.steps < self._plan.begin_at or self._occupied():
             return False
         if self._plan.phase is not None:
             return self._plan.phase in (phase.kind, phase.name, function_of(phase))
@@ -168,11 +194,9 @@ class Schedule:
         return _Take(phase, self._windows(plans.pop(0), phase), plans)
 
     def _windows(self, plan: Plan, phase: Phase) -> Windows:
-        counter = self._counter()
-        census = None if counter is None else _Census(counter, phase)
         return Windows(
-            plan, *self._parts, self._finished(phase.number), sync=self._sync, census=census, signals=self._signals(),
-            clocks=self._clocks,
+            plan, *self._parts, self._finished(phase.number), sync=self._sync,
+            census=census_of(self._counter(), phase), signals=self._signals(), clocks=self._clocks,
         )  # fmt: skip
 
     def _finished(self, number: int) -> Callable[[Windows], None]:
@@ -238,6 +262,11 @@ class Schedule:
         longest = max(self._phases(), key=lambda phase: phase.time_ns if phase.kind in STEPPED_KINDS else -1)
         take = done.get(longest.number)
         return take is not None and time.monotonic() - (take.done_at or 0) > STOP_AFTER_S
+
+
+def census_of(counter: Counter | None, phase: Phase) -> Census:
+    """What counts in a window of ``phase``."""
+    return NoCensus() if counter is None else _Census(counter, phase)
 
 
 class _Census:

@@ -29,7 +29,7 @@ from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
-from syncscope.collect.sites.threads import Threads
+from syncscope.collect.sites.threads import Threads, live_threads
 from syncscope.collect.undisturbed import undisturbed
 from syncscope.schema.recording import SiteEvent
 
@@ -123,7 +123,7 @@ class Windows:
         """
         if self.finished or os.getpid() != self._pid:
             return
-        if self._thread is None:
+        if self._thread is None or self._thread not in live_threads:  # a program may train on a new one each epoch
             self._thread = threading.get_ident()
         elif self._thread != threading.get_ident():
             return

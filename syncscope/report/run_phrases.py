@@ -23,6 +23,11 @@ MOST_DIFFERENCES = 3
 ALIKE = 0.1
 """Shares of the time, and waits a step, that differ by less are alike on two ranks."""
 
+PARTLY = 1.005
+"""A phase of which one step in so many was counted, or in fewer, was counted in part."""
+MOST_PARTS = 3
+"""Phases that were counted in part and are named."""
+
 TIMES = {"epoch end": "an epoch", "checkpoint": "a checkpoint"}
 """What one of a kind of phase is called, where each time in it counts, and not its steps."""
 
@@ -38,9 +43,20 @@ def describe_counting(run: Run) -> str:
     if run.counted is None:
         return "waits were not counted"
     cost = "" if run.counted.overhead_share is None else f" (cost {_share(run.counted.overhead_share)})"
-    if run.counted.one_in > 1:
-        return f"waits counted in one of {_few_digits(run.counted.one_in)} steps{cost}"
-    return f"every wait counted{cost}"
+    one_in = run.counted.one_in
+    lead = f"waits counted in one of {_few_digits(one_in)} steps" if one_in > 1 else "every wait counted"
+    parts = [phase for phase in run.phases if phase.one_in >= PARTLY and phase.one_in != one_in]
+    others = [_counted_part(phase) for phase in sorted(parts, key=lambda phase: -phase.share)]
+    but = f"{', ' if one_in > 1 else ', but '}{', '.join(others[:MOST_PARTS])}" if others else ""
+    more = f" and of {len(others) - MOST_PARTS} more in part" if len(others) > MOST_PARTS else ""
+    return f"{lead}{cost}{but}{more}"
+
+
+def _counted_part(phase: Phase) -> str:
+    """The part of a phase in which waits were counted."""
+    if phase.steps:
+        return f"of {phase.name} in one of {_few_digits(phase.one_in)} steps"
+    return f"of {phase.name} in {describe_share(1 / phase.one_in)} of the time"
 
 
 def describe_caveats(run: Run) -> list[str]:

@@ -81,9 +81,6 @@ class CountedWait(msgspec.Struct, frozen=True, kw_only=True):
     """Occurrences seen, in counted steps."""
     steps: Number = 0
     """Counted steps of the phase with at least one."""
-    squares: Number = 0
-    """The sum over counted steps of the square of their occurrences: with ``count`` it gives the interval of the
-    frequency where only some steps were counted."""
     estimate: float | None = None
     """Occurrences in all steps of the phase, as those that were counted tell: each stands for the steps left out before
     it, too. ``None`` in a recording that does not say."""

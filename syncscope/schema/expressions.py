@@ -1,12 +1,42 @@
-"""What the text of an expression calls. Light enough for the collector: no numpy, no pandas."""
+"""What the text of an expression calls, and the ops that wait in it. Light enough for the collector: no pandas."""
 
 from __future__ import annotations
 
 import ast
+import re
 from functools import lru_cache
 
 TO_HOST = frozenset({"item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__"})
 """Names of calls that copy from the device to the host."""
+
+
+Chain = tuple[str, ...]
+
+SCALAR_READS = frozenset({"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero", "aten::equal"})
+"""Ops that bring one value to the host."""
+
+DYNAMIC_SHAPES = frozenset({
+    "aten::nonzero", "aten::nonzero_numpy", "aten::argwhere", "aten::masked_select", "aten::masked_select_backward",
+    "aten::unique", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive",
+    "aten::unique_dim_consecutive", "aten::repeat_interleave", "aten::bincount",
+})  # fmt: skip
+"""Ops whose result's size depends on values."""
+
+COPY: Chain = ("aten::to", "aten::copy_")
+READ: Chain = ("aten::item",)
+BY_METHOD: dict[str, Chain] = {
+    **dict.fromkeys(("to", "cuda", "cpu", "copy_", "tolist", "tensor", "as_tensor", "asarray", "new_tensor"), COPY),
+    **dict.fromkeys(("item", "float", "int", "bool", "complex"), READ),
+    **{name: (f"aten::{name}", *READ) for name in ("equal", "allclose", "one_hot", "bincount")},
+    **{
+        name: (f"aten::{name}",)
+        for name in ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "repeat_interleave")
+    },
+}
+"""The ops that a function or method is known to run when it waits, by its name."""
+
+_OPERATOR = re.compile(r"(?:\w+\.)*ops\.(\w+)\.(\w+)(?:\.\w+)?")
+"""``torch.ops.torchvision.nms``, perhaps with an overload."""
 
 
 @lru_cache(maxsize=4096)
@@ -36,3 +66,21 @@ def called_name(expression: str | None) -> str:
         return "[]"
     function = tree.func if isinstance(tree, ast.Call) else None
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def ops_of_expression(text: str | None) -> Chain | None:
+    """The ops of a wait whose expression leaves no doubt, else ``None``.
+
+    A name, a comparison or ``not`` can only wait because it was used as a condition.
+    """
+    tree = parse_expression(text)
+    if isinstance(tree, (ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp)):
+        return ("aten::is_nonzero", *READ)
+    if not isinstance(tree, ast.Call):
+        return None
+    if operator := _OPERATOR.fullmatch(ast.unparse(tree.func)):
+        return (f"{operator[1]}::{operator[2]}",)
+    name = called_name(text)
+    if name == "where" and len(tree.args) + isinstance(tree.func, ast.Attribute) <= 2 and not tree.keywords:
+        return ("aten::where", "aten::nonzero")
+    return BY_METHOD.get(name)

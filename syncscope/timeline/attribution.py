@@ -5,13 +5,11 @@ They come from the attribution window, or else from the expression that ran ther
 
 from __future__ import annotations
 
-import ast
-import re
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from syncscope.schema.expressions import called_name, parse_expression
+from syncscope.schema.expressions import ops_of_expression
 from syncscope.schema.recording import Attributed, Recording
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import Place
@@ -19,22 +17,6 @@ from syncscope.timeline.row_groups import number_groups, number_in_group
 from syncscope.timeline.tables import Copies, Objects, Table, Waits, objects
 
 Chain = tuple[str, ...]
-
-COPY: Chain = ("aten::to", "aten::copy_")
-READ: Chain = ("aten::item",)
-BY_METHOD: dict[str, Chain] = {
-    **dict.fromkeys(("to", "cuda", "cpu", "copy_", "tolist", "tensor", "as_tensor", "asarray", "new_tensor"), COPY),
-    **dict.fromkeys(("item", "float", "int", "bool", "complex"), READ),
-    **{name: (f"aten::{name}", *READ) for name in ("equal", "allclose", "one_hot", "bincount")},
-    **{
-        name: (f"aten::{name}",)
-        for name in ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "repeat_interleave")
-    },
-}
-"""The ops that a function or method is known to run when it waits, by its name."""
-
-_OPERATOR = re.compile(r"(?:\w+\.)*ops\.(\w+)\.(\w+)(?:\.\w+)?")
-"""``torch.ops.torchvision.nms``, perhaps with an overload."""
 
 
 @dataclass(frozen=True)
@@ -111,21 +93,3 @@ def fill_ops(
         if wait >= 0 and not copy_ops[copy]:
             copy_ops[copy] = wait_ops[wait]  # both are of one op
     return replace(waits, ops=objects(wait_ops), ops_known=known), replace(copies, ops=objects(copy_ops))
-
-
-def ops_of_expression(text: str | None) -> Chain | None:
-    """The ops of a wait whose expression leaves no doubt, else ``None``.
-
-    A name, a comparison or ``not`` can only wait because it was used as a condition.
-    """
-    tree = parse_expression(text)
-    if isinstance(tree, (ast.Name, ast.Attribute, ast.Compare, ast.UnaryOp)):
-        return ("aten::is_nonzero", *READ)
-    if not isinstance(tree, ast.Call):
-        return None
-    if operator := _OPERATOR.fullmatch(ast.unparse(tree.func)):
-        return (f"{operator[1]}::{operator[2]}",)
-    name = called_name(text)
-    if name == "where" and len(tree.args) + isinstance(tree.func, ast.Attribute) <= 2 and not tree.keywords:
-        return ("aten::where", "aten::nonzero")
-    return BY_METHOD.get(name)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from syncscope.schema.expressions import DYNAMIC_SHAPES, SCALAR_READS
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.places import Place
 from syncscope.timeline.tables import Waits
@@ -17,16 +18,6 @@ NATIVE = frozenset({"aten", "prim", "prims", "inductor", "quantized", "sparse", 
 
 OPERATOR_CALL = "torch.ops"
 """The recorded entry point of operators called from Python, TorchScript included."""
-
-SCALAR_READS = frozenset({"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero", "aten::equal"})
-"""Ops that bring one value to the host."""
-
-DYNAMIC_SHAPES = frozenset({
-    "aten::nonzero", "aten::nonzero_numpy", "aten::argwhere", "aten::masked_select", "aten::masked_select_backward",
-    "aten::unique", "aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive",
-    "aten::unique_dim_consecutive", "aten::repeat_interleave", "aten::bincount",
-})  # fmt: skip
-"""Ops whose result's size depends on values."""
 
 COPIES = frozenset({
     "aten::to", "aten::_to_copy", "aten::copy_", "aten::_copy_from", "aten::_copy_from_and_resize", "aten::cuda",

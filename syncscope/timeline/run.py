@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
+from syncscope.schema.expressions import ops_of_expression
 from syncscope.schema.findings import TRAINING
 from syncscope.schema.recording import Recording
 from syncscope.schema.run import Counted, Phase, Run, StepTime, Stretch
-from syncscope.timeline.attribution import ops_of_expression
 from syncscope.timeline.places import Place, recorded_place
 
 

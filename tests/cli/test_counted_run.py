@@ -59,7 +59,7 @@ def test_a_line_that_waits_every_hundredth_step_fails_although_no_window_saw_it(
     frame = {"file": "train.py", "line": 77, "function": "log", "expression": "scaler.get()", "user": True}
     recording["frames"].append(frame)
     recording["stacks"].append([len(recording["frames"]) - 1])
-    seldom = {"count": 1, "steps": 1, "squares": 1, "first_step": 50, "last_step": 50}
+    seldom = {"count": 1, "steps": 1, "first_step": 50, "last_step": 50}
     wait = {"phase": 0, "stack": len(recording["stacks"]) - 1, "kind": "warning", **seldom}
     recording["run"]["waits"].append(wait)
     write(folder / "now.json.gz", document)

@@ -169,3 +169,35 @@ def test_a_finding_that_only_the_count_knows_says_so() -> None:
 
     assert "no window recorded it" in describe_finding(sample_run.counted_only())
     assert "no window recorded it" not in describe_finding(READ)
+
+
+PARTS = "412 steps in 61.2 s; every wait counted (cost 0.4 %), but of"
+
+
+@pytest.mark.parametrize(
+    ("one_in", "says"),
+    [
+        ({"evaluate": 12.5}, f"{PARTS} evaluate in one of 12.5 steps"),
+        ({"evaluate": 1.001}, "412 steps in 61.2 s; every wait counted (cost 0.4 %)"),
+        ({"start": 1.25}, f"{PARTS} start in 80 % of the time"),
+        ({"start": 1.25, "evaluate": 3.0}, f"{PARTS} evaluate in one of 3 steps, of start in 80 % of the time"),
+        (
+            {"train": 8.0, "evaluate": 3.0},
+            "412 steps in 61.2 s; waits counted in one of 8 steps (cost 0.4 %), of evaluate in one of 3 steps",
+        ),
+    ],
+)
+def test_the_phases_of_which_only_some_steps_were_counted_are_named(one_in: dict[str, float], says: str) -> None:
+    phases = tuple(msgspec.structs.replace(phase, one_in=one_in.get(phase.name, 1.0)) for phase in run().phases)
+    main = Counted(one_in=one_in.get("train", 1.0), overhead_share=0.004)
+    assert describe_run(msgspec.structs.replace(run(), phases=phases, counted=main)) == says
+
+
+def test_of_many_phases_that_were_counted_in_part_the_longest_are_named() -> None:
+    many = tuple(
+        msgspec.structs.replace(run().phases[EVALUATE], name=f"evaluate {number}", share=number / 100, one_in=2.0)
+        for number in range(1, 7)
+    )
+    said = describe_run(msgspec.structs.replace(run(), phases=many))
+    assert said.endswith("of evaluate 4 in one of 2 steps and of 3 more in part")
+    assert "evaluate 6" in said and "evaluate 3" not in said

@@ -215,16 +215,22 @@ def test_a_line_that_a_window_saw_and_nothing_certain_counted_keeps_its_own_freq
 
 
 def test_sampled_steps_give_an_interval_that_holds_the_frequency() -> None:
-    # Two waits in each of 10 of the 100 steps that were counted of 400.
+    # Two waits in each of 10 of the 100 steps that were counted of 400, which stand for all of them.
     builder = TraceBuilder().phase("train", steps=400, counted_steps=100, one_in=4.0)
-    builder.counted(0, 20, ITEM, steps=10, squares=40).run()
+    builder.counted(0, 20, ITEM, steps=10, estimate=80.0, variance=400.0).run()
     (found,) = findings(builder)
-    deviation = ((40 - 20**2 / 100) / 99 / 100 * (1 - 100 / 400)) ** 0.5
     assert found.run_per_step == 0.2
-    assert found.run_per_step_low == pytest.approx(0.2 - 1.984 * deviation, rel=1e-3)
-    assert found.run_per_step_high == pytest.approx(0.2 + 1.984 * deviation, rel=1e-3)
+    assert found.run_per_step_low == pytest.approx(0.2 - 1.984 * 0.05, rel=1e-3)
+    assert found.run_per_step_high == pytest.approx(0.2 + 1.984 * 0.05, rel=1e-3)
     assert found.occurrences == 80
     assert "about 80 times in 400 steps of train, by those of 100 of them" in found.message
+
+
+def test_a_recording_that_estimates_nothing_gives_no_interval() -> None:
+    builder = TraceBuilder().phase("train", steps=400, counted_steps=100, one_in=4.0).counted(0, 20, ITEM).run()
+    (found,) = findings(builder)
+    assert (found.run_per_step, found.run_per_step_low, found.run_per_step_high) == (0.2, None, None)
+    assert found.occurrences == 80
 
 
 def test_one_sampled_step_gives_no_interval() -> None:

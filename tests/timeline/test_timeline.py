@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from syncscope.schema.expressions import ops_of_expression
 from syncscope.schema.recording import Attributed
 from syncscope.timeline import Timeline
-from syncscope.timeline.attribution import ops_of_expression
 from tests.builders import TraceBuilder
 
 STEP = ("train.py", 12, "step", "loss.item()")

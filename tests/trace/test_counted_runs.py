@@ -60,7 +60,7 @@ def test_without_a_count_no_events_are_no_trace() -> None:
         ("waits", {"count": -1}),
         ("waits", {"count": "many"}),
         ("waits", {"count": 1 << 63}),
-        ("waits", {"squares": -5}),
+        ("waits", {"steps": -5}),
         ("phases", {"steps": 9}),
         ("phases", {"one_in": 0.0}),
         ("phases", {"kind": "sleep"}),

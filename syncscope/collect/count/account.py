@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 CAP = 0.007
-"""The share of the time that counting takes at most, all phases together."""
+"""The share of the time that counting takes at most, all phases together, without what is rare."""
+
+RARE = 0.001
+"""The share of the time that is kept for what is rare, so that nothing else can use it up: evaluations, ends of epochs,
+checkpoints, and all before the first phase."""
+
+ADVANCE = 0.01
+"""Of the program's time before counting began: what may be spent on what is rare on top, ..."""
+
+MOST_ADVANCE_NS = 50_000_000
+"""... but no more than this."""
 
 GRACE_NS = 5_000_000
 """What the begin of the run may cost beyond it."""
@@ -63,11 +73,13 @@ class Account:
     """
 
     __slots__ = (
-        "calls", "coldness", "cost_ns", "limit", "measured", "on", "passed", "prices", "seen_ns", "time_ns", "warnings",
+        "advance_ns", "calls", "coldness", "cost_ns", "limit", "measured", "on", "passed", "prices", "rare_ns",
+        "seen_ns", "time_ns", "warnings",
     )  # fmt: skip
 
-    def __init__(self, prices: Prices) -> None:
+    def __init__(self, prices: Prices, before_ns: int = 0) -> None:
         self.set_prices(prices)
+        self.advance_ns = min(ADVANCE * before_ns, MOST_ADVANCE_NS)
         self.seen_ns = 0
         """Time taken to count ``warnings``."""
         self.on = False
@@ -77,7 +89,14 @@ class Account:
         self.limit = 0.0
         """The number of them at which to settle."""
         self.cost_ns = 0.0
+        self.rare_ns = 0.0
+        """The part of it that was spent on what is rare."""
         self.time_ns = 0
+
+    @property
+    def rare_left_ns(self) -> float:
+        """What may still be spent on what is rare."""
+        return max(self.advance_ns + RARE * self.time_ns - self.rare_ns, 0.0)
 
     def set_prices(self, measured: Prices) -> None:
         """Take the prices that were measured in a loop."""
@@ -93,8 +112,8 @@ class Account:
         self.coldness = max(1.0, self.coldness + weight * (seen - self.coldness))
         self.prices = self.measured.times(self.coldness)
 
-    def settle(self, elapsed_ns: int) -> float:
-        """Close the books after ``elapsed_ns`` more. Returns what counting cost in it."""
+    def settle(self, elapsed_ns: int, rare: bool = False) -> float:
+        """Close the books after ``elapsed_ns`` more, of something ``rare``. Returns what counting cost in it."""
         if self.warnings and self.measured.seen:
             self._correct_prices()
         self.seen_ns = 0
@@ -103,15 +122,19 @@ class Account:
         self.warnings = self.calls = self.passed = 0
         self.cost_ns += spent
         self.time_ns += elapsed_ns
+        if rare:
+            self.rare_ns += min(spent, self.rare_left_ns)
         return spent
 
-    def allow(self, expected_ns: float, block_ns: int = 0, block_cost_ns: float = 0.0) -> float:
+    def allow(self, expected_ns: float, block_ns: int = 0, block_cost_ns: float = 0.0, rare: bool = False) -> float:
         """Set the ``limit`` and return what may be spent now, in ns. Negative: too much was spent.
 
         The steps that are being counted took ``block_ns`` so far, of which counting cost ``block_cost_ns``; it was
         expected to cost ``expected_ns`` in all of them.
         """
-        saved = GRACE_NS + CAP * self.time_ns - self.cost_ns
+        saved = GRACE_NS + CAP * self.time_ns - (self.cost_ns - self.rare_ns)
+        if rare:
+            saved += self.rare_left_ns
         allowed = min(saved, CREDIT_NS + 2 * expected_ns + CAP * block_ns - block_cost_ns)
         self.limit = max(allowed, 0.0) / self.prices.warning
         return allowed

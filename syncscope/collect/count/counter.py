@@ -37,7 +37,8 @@ MOST_OUTS = 450 if sys.version_info >= (3, 13) else sys.maxsize
 
 
 class Counter:
-    """Counts from ``open`` to ``close``. CUDA must be initialised. ``clock`` counts nanoseconds.
+    """Counts from ``open`` to ``close``. CUDA must be initialised. ``clock`` counts nanoseconds. The program ran for
+    ``before_ns`` before.
 
     The methods called at steps and changes of phase cost about a microsecond. In a forked child nothing is counted.
     Opening raises ``features.Unsupported`` where PyTorch has no sync debug mode.
@@ -53,6 +54,7 @@ class Counter:
         clock: Callable[[], int] = time.perf_counter_ns,
         prices: Prices | None = None,
         draw: Draw | None = None,
+        before_ns: int = 0,
     ) -> None:
         self._torch = torch
         self._stacks = stacks
@@ -60,7 +62,7 @@ class Counter:
         self._tracker = tracker
         self._clock = clock
         self._prices = prices
-        self._account = Account(prices or Prices())
+        self._account = Account(prices or Prices(), before_ns)
         self.tally = Tally(stacks, tracker, self._account, draw or Draw(), self._over)
         self._switches = self._outs = 0
         self._in = False
@@ -131,6 +133,8 @@ class Counter:
             return
         self._settle()
         self._state = self.tally.of(after)
+        if self._state.stepless:
+            self._state.begin_block()  # each time that the program enters it is one
         if not self._suspended:
             self._apply(self._state)
 
@@ -285,7 +289,7 @@ class Counter:
             return
         self._bins.add(now, state.phase.number, waits=account.warnings + account.calls)
         state.block_gate_ns += (account.calls + account.passed) * account.prices.gate
-        cost = account.settle(elapsed)
+        cost = account.settle(elapsed, state.rare)
         account.cost_ns += account.prices.step
         state.block_ns += elapsed
         state.block_cost_ns += cost
@@ -319,7 +323,10 @@ class Counter:
             cost *= length / state.block_counted_ns
         if not sampling.on and self._in:
             account.cost_ns += steps * sampling.averages.gate
-        sampling.next_block(steps, length, cost, state.block_gate_ns, prices=account.prices, outs=self._outs)
+        spare = account.rare_left_ns if state.may_be_rare(account.time_ns - self.tally.start_ns) else 0.0
+        sampling.next_block(
+            steps, length, cost, state.block_gate_ns, prices=account.prices, outs=self._outs, spare_ns=spare
+        )
         state.begin_block()
         state.choose_weight()
         averages = sampling.averages
@@ -336,7 +343,7 @@ class Counter:
         """Switch counting on or off, as the phase has it."""
         sampling = state.sampling
         expected = sampling.left * sampling.averages.cost
-        allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns)
+        allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, state.rare)
         self._paused = allowed < PAUSE_NS if self._paused else allowed <= 0
         self._switch(sampling.on and not self._paused)
 

@@ -18,7 +18,7 @@ COPIES = frozenset({"Tensor.to", "Tensor.cuda", "Tensor.cpu", "Tensor.copy_"})
 
 
 class Place:
-    """The waits at one place. Counting touches ``now`` only; a step's number is squared when the next one begins."""
+    """The waits at one place. Counting touches ``now`` only; a step is added up when the next one begins."""
 
     __slots__ = (
         "before",
@@ -33,7 +33,6 @@ class Place:
         "now",
         "pageable",
         "spread",
-        "squares",
         "stack",
         "step",
         "steps",
@@ -50,7 +49,7 @@ class Place:
         self.first_step = self.step = step
         self.now = 0
         """Waits in ``step``, the last step with one."""
-        self.count = self.steps = self.squares = 0
+        self.count = self.steps = 0
         """Of the steps before ``step``."""
         self.weight = 1.0
         """Steps that ``step`` stands for."""
@@ -69,7 +68,6 @@ class Place:
         if now:
             self.count += now
             self.steps += 1
-            self.squares += now * now
             self.weighted += now * self.weight
             self.spread += now * now * self.weight * (self.weight - 1)
         self.step, self.now, self.weight = step, 1, weight
@@ -77,7 +75,7 @@ class Place:
     def begin_again(self) -> None:
         """Its steps were others so far."""
         self.before += self.count + self.now
-        self.count = self.steps = self.squares = self.now = self.first_step = self.step = 0
+        self.count = self.steps = self.now = self.first_step = self.step = 0
         self.weighted = self.spread = 0.0
         self.bytes = self.blocked_ns = 0
 
@@ -86,7 +84,6 @@ class Place:
         now = other.now
         self.count += other.count + now
         self.steps += other.steps + (now > 0)
-        self.squares += other.squares + now * now
         self.weighted += other.weighted + now * other.weight
         self.spread += other.spread + now * now * other.weight * (other.weight - 1)
         self.before += other.before
@@ -126,7 +123,6 @@ class Place:
             bytes=self.bytes if direction else None,
             count=count,
             steps=min(self.steps + (now > 0), most_steps),
-            squares=self.squares + now * now,
             estimate=share * (self.weighted + now * self.weight),
             variance=share * share * (self.spread + now * now * self.weight * (self.weight - 1)),
             before=self.before,

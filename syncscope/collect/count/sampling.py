@@ -1,4 +1,4 @@
-"""Which steps are counted: all of them where waits are rare, else steps drawn at random."""
+"""Which steps are counted: all of them where waits are rare or the phase is, else steps drawn at random."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ SAMPLED = 0.003
 
 SLACK_NS = 1_000_000
 """What a phase may cost beyond it before steps are drawn: a wait in one of ten short steps is not dense."""
+
+RETURN_NS = 5_000_000
+"""Once steps of a rare phase are drawn, so much more must be left for what is rare before all are counted again."""
 
 NEW_STEPS = 3
 """The first steps of a phase are counted, whatever they cost."""
@@ -91,6 +94,8 @@ class Sampling:
         """One step in so many is drawn now."""
         self.on = True
         self.left = 1
+        self.spared = False
+        """All steps are counted though their waits are dense, because the phase is rare."""
         self.out = False
         """Wrappers are in the way of steps that are not counted."""
         self._together = 1
@@ -98,12 +103,13 @@ class Sampling:
         """Of the steps since all of them are counted."""
 
     def next_block(
-        self, steps: int, length_ns: float, cost_ns: float, gate_ns: float, *, prices: Prices, outs: int
-    ) -> None:
+        self, steps: int, length_ns: float, cost_ns: float, gate_ns: float, *, prices: Prices, outs: int,
+        spare_ns: float = 0.0,
+    ) -> None:  # fmt: skip
         """A block of ``steps`` is over, which took ``length_ns``. Choose the next one.
 
         If it was counted, it cost ``cost_ns``, and would have cost ``gate_ns`` otherwise. Wrappers were taken out
-        ``outs`` times so far.
+        ``outs`` times so far. ``spare_ns`` may be spent on a phase that is rare, however dense its waits are.
         """
         averages = self.averages
         if steps:
@@ -117,7 +123,7 @@ class Sampling:
         if self._always or self._blocks < NEW_STEPS:
             self.on, self.left = True, 1
             return
-        self._choose_rate(prices, outs)
+        self._choose_rate(prices, outs, spare_ns)
         if self.one_in == 1:
             self.on, self.left = True, self._block()
             return
@@ -138,14 +144,16 @@ class Sampling:
         """Do not count this block, but the one after ``steps``."""
         self.on, self.left, self._next_on = False, max(steps, 1), True
 
-    def _choose_rate(self, prices: Prices, outs: int) -> None:
+    def _choose_rate(self, prices: Prices, outs: int, spare_ns: float) -> None:
         averages = self.averages
         length = max(averages.length, 1.0)
-        if self.one_in == 1:
+        all_now = self.one_in == 1
+        if all_now and not self.spared:
             rare = self._cost_ns <= EVERY_STEP * self._length_ns + SLACK_NS
         elif rare := averages.cost <= SAMPLED * length:
             self._length_ns = self._cost_ns = 0.0
-        if rare:
+        self.spared = not rare and spare_ns >= self._block() * averages.cost + RETURN_NS * (not all_now)
+        if rare or self.spared:
             self.one_in, self._together, self.out = 1.0, 1, False
             return
         budget = SAMPLED * length

@@ -24,7 +24,10 @@ MAY_WAIT_NS = 100_000
 not count: it loads kernels."""
 
 ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
-"""Phases that are rare. All their steps are counted."""
+"""Phases that are rare and have no steps to draw. All of them is counted."""
+
+RARE_SHARE = 0.05
+"""Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
 
 WAITING_CALLS = COPIES | {
     "torch.cuda.synchronize", "torch.accelerator.synchronize", "Event.synchronize", "torch.cuda.empty_cache",
@@ -46,7 +49,8 @@ class PhaseTally:
 
     def __init__(self, phase: Phase, draw: Draw) -> None:
         self.phase = phase
-        self.sampling = Sampling(draw, phase.kind in ALWAYS)
+        self.stepless = phase.kind in ALWAYS
+        self.sampling = Sampling(draw, self.stepless)
         self.warned: dict[int, Place] = {}
         self.called: dict[Key, Place] = {}
         self.weight = 1.0
@@ -59,6 +63,16 @@ class PhaseTally:
         self.counted_ns = 0
         self.cut = False
         """Counting stopped in the middle of a step, because it came to cost too much."""
+
+    @property
+    def rare(self) -> bool:
+        """What it costs to count it is booked to what is rare."""
+        return self.stepless or self.sampling.spared
+
+    def may_be_rare(self, time_ns: int) -> bool:
+        """Whether all its steps are to be counted, if that can be afforded. Phases took ``time_ns`` so far."""
+        kind = self.phase.kind
+        return kind == "evaluate" or (kind != "train" and self.time_ns <= RARE_SHARE * time_ns)
 
     def begin(self) -> None:
         """Counting begins with the step that the phase is in."""
@@ -127,6 +141,12 @@ class Tally:
         if tally is None:
             tally = self.phases[phase.number] = PhaseTally(phase, self._draw)
         return tally
+
+    @property
+    def start_ns(self) -> int:
+        """The time before the first phase."""
+        state = self.phases.get(0)
+        return state.time_ns if state is not None and state.phase.kind == "start" else 0
 
     def _make_seen(self) -> Callable[[FrameType], None]:
         """The listener to PyTorch's warnings. Local names are fast."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from types import CodeType
 from typing import Literal
 
-from syncscope.collect.phases.book import Listener, PhaseBook
+from syncscope.collect.phases.book import MAX_PHASES, Listener, PhaseBook
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
@@ -20,6 +21,10 @@ from syncscope.schema.counting import PhaseKind
 
 PATIENCE = 32
 """Calls of a module in training, without an optimiser's step, before its calls count as steps."""
+
+ROUND = 32
+"""Steps of the training between two calls of a module outside of its loop, for each of those to be an evaluation: with
+fewer they are part of the training."""
 
 GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam"))
 """Words in the names of functions that generate."""
@@ -36,6 +41,8 @@ class PhaseChoice(PhaseBook):
         super().__init__(listener, clock)
         self._evaluations: dict[Loop, Phase] = {}
         """Evaluations with the loop of a training, by the loop."""
+        self._at_once: dict[CodeType, Phase] = {}
+        """Evaluations without a loop, by the function."""
         self._calls_around = 0
         """Calls in a loop around the current phase's, since an event in it."""
 
@@ -72,6 +79,9 @@ class PhaseChoice(PhaseBook):
             train = self._new("train", nest.loops[0] if nest.loops else None, nest)
         if nest.loops:
             self._extend(train, nest)
+        if not train.optimised:
+            train.optimised = True
+            name_phases(self.phases)
         return train
 
     def _extend(self, train: Phase, nest: Nest) -> None:
@@ -143,6 +153,8 @@ class PhaseChoice(PhaseBook):
         inner = nest.loops[0]
         if inner not in train.loops:
             # Between two rounds of the training.
+            if event == "eval" and nest.here is not None and self._is_seldom(nest.here[0], train):
+                return self._evaluation_at_once(nest)
             return self.current if self.current.kind == "epoch end" else train
         if event != "eval" or train.frame_id == nest.frame_of(inner):
             return train
@@ -150,6 +162,22 @@ class PhaseChoice(PhaseBook):
         phase = self._evaluations.get(inner)
         if phase is None or phase.folded_into is not None:
             phase = self._evaluations[inner] = self._new(_kind(event, nest, inner), inner, nest, keyed=False)
+        return phase
+
+    def _is_seldom(self, code: CodeType, train: Phase) -> bool:
+        """Whether ``train`` makes many steps between two calls in the function ``code``, which has no loop."""
+        known = self._at_once.get(code)
+        return train.steps >= ROUND * (1 if known is None else known.times)
+
+    def _evaluation_at_once(self, nest: Nest) -> Phase:
+        """The evaluation of all data in one call, in a function without a loop. It has no steps."""
+        assert nest.here is not None
+        phase = self._at_once.get(nest.here[0])
+        if phase is None:
+            phase = self._new("evaluate", None, nest, keyed=False)
+            if phase.loop is not None or len(self._at_once) >= MAX_PHASES:
+                return phase  # there are too many phases
+            self._at_once[nest.here[0]] = phase
         return phase
 
     def _batch_loop(self, nest: Nest) -> Loop | None:

@@ -55,11 +55,6 @@ def loops_of(code: CodeType) -> tuple[Loop, ...]:
     return known[1]
 
 
-def loops_around(code: CodeType, lasti: int) -> tuple[Loop, ...]:
-    """The loops that hold the instruction at ``lasti``, innermost first."""
-    return tuple(loop for loop in loops_of(code) if loop.holds(lasti))
-
-
 def _find(code: CodeType) -> tuple[Loop, ...]:
     instructions = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
     jumps = {i.offset: i.argval for i in instructions if i.opcode in dis.hasjrel or i.opcode in dis.hasjabs}

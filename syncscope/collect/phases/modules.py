@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from syncscope.collect.patching import Patches
 from syncscope.collect.phases.choice import Event
+from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 
 LOOK_CALLS = 16
@@ -31,7 +32,7 @@ class CallMoments(Protocol):
 
 
 class ModuleCalls:
-    """Tells ``tracker`` of outermost calls on the main thread, and ``failed`` of an error of ours.
+    """Tells ``tracker`` of outermost calls on the ``followed`` thread, and ``failed`` of an error of ours.
 
     First every module's call is looked at. A program calls few classes from outside, so after a while only the calls of
     those are, and those of modules inside of them cost nothing. Now and then, and where a module is switched between
@@ -41,8 +42,9 @@ class ModuleCalls:
     Not with global hooks: torch warns of them under ``torch.compile``, and compiles again when they are removed.
     """
 
-    def __init__(self, tracker: PhaseTracker, failed: Callable[[Exception], None]) -> None:
+    def __init__(self, tracker: PhaseTracker, followed: FollowedThread, failed: Callable[[Exception], None]) -> None:
         self._tracker = tracker
+        self._followed = followed
         self._failed = failed
         self.moments: CallMoments | None = None
         self._torch: Any = None
@@ -119,7 +121,7 @@ class ModuleCalls:
 
     def _make_train(self, original: Any) -> Any:
         def train(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._narrow_since and not self._busy and threading.get_ident() == threading.main_thread().ident:
+            if self._narrow_since and not self._busy and threading.get_ident() == self._followed.ident:
                 self._widen()
             return original(module, *args, **kwargs)
 
@@ -133,7 +135,7 @@ class ModuleCalls:
 
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
         """The call of a module. Local names are fast."""
-        compiling, main, thread = self._torch.compiler.is_compiling, threading.main_thread().ident, threading.get_ident
+        compiling, followed, thread = self._torch.compiler.is_compiling, self._followed, threading.get_ident
         grad_enabled, tracker, frame = self._torch.is_grad_enabled, self._tracker, sys._getframe
         now = time.perf_counter_ns
         plain = original is vars(self._torch.nn.Module).get("_wrapped_call_impl")
@@ -145,7 +147,7 @@ class ModuleCalls:
                 if plain and module._compiled_call_impl is None:
                     return module._call_impl(*args, **kwargs)
                 return original(module, *args, **kwargs)
-            if compiling() or thread() != main:
+            if compiling() or (thread() != followed.ident and not followed.takes_over()):
                 return original(module, *args, **kwargs)
             event: Event
             if not module.training:

@@ -46,8 +46,9 @@ class Nest:
         """Names of the functions from the innermost out to that of the innermost loop."""
         self.here: tuple[CodeType, int] | None = None
         """The innermost frame of the user's, and its line."""
-        self.user: list[tuple[CodeType, int] | None] = []
-        """For each loop the innermost frame of the user's that is not inside of it, and the line that it runs."""
+        self.user: list[tuple[CodeType, int, str] | None] = []
+        """For each loop the innermost frame of the user's that is not inside of it, the line that it runs, and the name
+        of the function that it called there."""
 
     def frame_of(self, loop: Loop) -> int:
         return self.frames[self.loops.index(loop)]
@@ -91,8 +92,9 @@ class Nests:
     def read(self, frame: FrameType | None) -> Nest:
         """The nest of ``frame``, from the innermost frame out to the outermost of the user's."""
         nest = Nest()
-        users: list[tuple[CodeType, int, int]] = []
+        users: list[tuple[CodeType, int, int, str]] = []
         after_user = 0
+        called = ""
         depth = 0
         while frame is not None and depth < MAX_DEPTH:
             depth += 1
@@ -103,8 +105,9 @@ class Nests:
                     nest.between.append(kept.code.co_name)
                 self._add_loops(nest, kept, frame, lasti)
                 if kept.user:
-                    users.append((kept.code, frame.f_lineno or kept.code.co_firstlineno, len(nest.loops)))
+                    users.append((kept.code, frame.f_lineno or kept.code.co_firstlineno, len(nest.loops), called))
                     after_user = len(nest.loops)
+                called = kept.code.co_name
             nest.path.append((id(frame), lasti))
             frame = frame.f_back
         if users:  # else a program without a file of the user's: all of it counts
@@ -124,9 +127,9 @@ class Nests:
                 nest.through.append(kept.generator)
 
 
-def _user_of(number: int, users: list[tuple[CodeType, int, int]]) -> tuple[CodeType, int] | None:
+def _user_of(number: int, users: list[tuple[CodeType, int, int, str]]) -> tuple[CodeType, int, str] | None:
     """The first of ``users``, innermost first, out to whose frame more than ``number`` loops were seen."""
-    for code, line, loops in users:
+    for code, line, loops, called in users:
         if loops > number:
-            return code, line
+            return code, line, called
     return None

@@ -69,6 +69,10 @@ class Phase:
     user_code: CodeType | None = None
     """The function of the user's that runs the loop, or calls the library that does."""
     user_line: int | None = None
+    called: str = ""
+    """The function of a library that ``user_code`` calls there, and that runs the loop."""
+    optimised: bool = False
+    """An optimiser stepped in it."""
     source: CountedSource = "none"
     steps: int = 0
     times: int = 0

@@ -10,31 +10,54 @@ from syncscope.collect.paths import Paths
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
-from syncscope.schema.counting import RecordedPhase
+from syncscope.schema.counting import PhaseKind, RecordedPhase
 
 
 def show_place(phase: Phase, nest: Nest, loop: Loop | None) -> None:
     """Note the line of ``loop``, or the user's line from which a library runs it."""
-    place = nest.user[nest.loops.index(loop)] if loop is not None else nest.here
-    if place is None and loop is not None:
-        place = loop.code, loop.line
+    called = ""
+    place = nest.here
+    if loop is not None:
+        user = nest.user[nest.loops.index(loop)]
+        if user is None:
+            place = loop.code, loop.line
+        else:
+            place, called = user[:2], user[2]
     if place is not None:
         phase.user_code, phase.user_line = place
     if loop is not None and phase.user_code is loop.code:
-        phase.user_line = loop.line
+        phase.user_line, called = loop.line, ""
+    phase.called = called
 
 
 def name_phases(phases: Sequence[Phase]) -> None:
-    """Name each by its kind, else by its function too, else with a number."""
+    """Name each by its kind, else by its function too, else by what that calls, else with a number."""
     live = [phase for phase in phases if phase.folded_into is None]
-    kinds = Counter(phase.kind for phase in live)
-    names: Counter[str] = Counter()
-    for phase in live:
-        name: str = phase.kind
-        if kinds[phase.kind] > 1 and (function := function_of(phase)) is not None:
-            name = f"{phase.kind} in {function}"
-        names[name] += 1
-        phase.name = name if names[name] == 1 else f"{name} {names[name]}"
+    optimised = any(phase.optimised for phase in live)
+    kinds = {phase: shown_kind(phase, optimised) for phase in live}
+    names: dict[Phase, str] = {**kinds}
+    for name_more in (_with_function, _with_call):
+        often = Counter(names.values())
+        names = {phase: name_more(phase, name) if often[name] > 1 else name for phase, name in names.items()}
+    used: Counter[str] = Counter()
+    for phase, name in names.items():
+        used[name] += 1
+        phase.name = name if used[name] == 1 else f"{name} {used[name]}"
+
+
+def _with_function(phase: Phase, name: str) -> str:
+    function = function_of(phase)
+    return name if function is None else f"{name} in {function}"
+
+
+def _with_call(phase: Phase, name: str) -> str:
+    return f"{name} by {phase.called}" if phase.called else name
+
+
+def shown_kind(phase: Phase, optimised: bool) -> PhaseKind:
+    """The kind of a phase as the recording has it. Calls of a module in training are no training where the program is
+    ``optimised`` elsewhere: it tries its model out, or evaluates without ``eval()``."""
+    return "other" if phase.kind == "train" and optimised and not phase.optimised else phase.kind
 
 
 def function_of(phase: Phase) -> str | None:
@@ -47,10 +70,11 @@ def function_of(phase: Phase) -> str | None:
 
 def record(phases: Sequence[Phase], paths: Paths) -> tuple[RecordedPhase, ...]:
     """What the recording says of each phase."""
+    optimised = any(phase.optimised for phase in phases)
     return tuple(
         RecordedPhase(
             name=phase.name,
-            kind=phase.kind,
+            kind=shown_kind(phase, optimised),
             file=paths.normalise(phase.user_code.co_filename) if phase.user_code is not None else None,
             line=phase.user_line,
             function=getattr(phase.user_code, "co_qualname", phase.user_code.co_name) if phase.user_code else None,

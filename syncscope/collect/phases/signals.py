@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
 from syncscope.collect.phases.modules import ModuleCalls
+from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 
 NOBODY = id(None)
@@ -54,9 +55,10 @@ class Signals:
         self.failure = ""
         self._moments: Moments | None = None
         self._tracker = tracker
+        self._followed = FollowedThread(tracker)
         self._torch: Any = None
         self._watching = False
-        self._modules = ModuleCalls(tracker, self._fail)
+        self._modules = ModuleCalls(tracker, self._followed, self._fail)
         self._in_scaler = False
         self._in_loader = False
         self._saving = False
@@ -152,14 +154,15 @@ class Signals:
             self._moments.begins_step()
 
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self._watching and not self._in_scaler and not self._compiling():
-            if self._moments is not None:
-                self._moments.stepped(optimizer, sys._getframe(1))
-            tracker = self._tracker
-            if tracker.left and tracker.again == ("step", id(optimizer)):
-                tracker.left -= 1
-                tracker.unheard += 1
-                return
+        if not self._watching or self._in_scaler or self._compiling() or not self._followed.optimizer_stepped():
+            return
+        if self._moments is not None:
+            self._moments.stepped(optimizer, sys._getframe(1))
+        tracker = self._tracker
+        if tracker.left and tracker.again == ("step", id(optimizer)):
+            tracker.left -= 1
+            tracker.unheard += 1
+        else:
             try:
                 tracker.optimizer_stepped(sys._getframe(1), optimizer)
             except Exception as error:
@@ -185,11 +188,13 @@ class Signals:
         self._patches.replace(torch.amp.GradScaler, "step", make)
 
     def _watch_loaders(self, torch: Any) -> None:
-        main, thread = threading.main_thread().ident, threading.get_ident
+        followed, thread = self._followed, threading.get_ident
 
         def make(original: Any) -> Any:
             def take(loader: Any) -> Any:
-                if not self._watching or self._in_loader or thread() != main:
+                if not self._watching or self._in_loader:
+                    return original(loader)
+                if thread() != followed.ident and not followed.takes_over():
                     return original(loader)
                 self._in_loader = True
                 moments = self._moments
@@ -222,11 +227,11 @@ class Signals:
             self._fail(error)
 
     def _watch_saves(self, torch: Any) -> None:
-        main, thread = threading.main_thread().ident, threading.get_ident
+        followed, thread = self._followed, threading.get_ident
 
         def make(original: Any) -> Any:
             def save(*args: Any, **kwargs: Any) -> Any:
-                if not self._watching or self._saving or thread() != main:
+                if not self._watching or self._saving or thread() != followed.ident:
                     return original(*args, **kwargs)
                 self._saving = True
                 self._around_save(sys._getframe(1))

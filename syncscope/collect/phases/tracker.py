@@ -70,14 +70,14 @@ class PhaseTracker(PhaseChoice):
         super().__init__(listener, clock)
         self.nests = Nests(paths or Paths(project_root(Path.cwd())))
         self.inside_call = False
-        """The main thread is in an outermost call of a module."""
+        """The thread that is followed is in an outermost call of a module."""
         self.by_time = False
         """Only ``tick`` ends steps."""
         self._key: tuple[int, int, int, Event] = (0, 0, 0, "call")
         self._returns: list[Phase] = []
         self._where: Where = "outside"
         """The last event, and the loop of its phase."""
-        self._thread = threading.get_ident()
+        self._thread = threading.main_thread().ident or 0
 
     # What happens in the program.
 
@@ -198,6 +198,14 @@ class PhaseTracker(PhaseChoice):
         if phase.source != "seconds":
             self._choose(phase, "seconds", None)
         self._boundary(phase, "tick", None)
+
+    def follow(self, thread: int) -> None:
+        """Events come from another thread from now on, whose frames are others."""
+        self._listen()
+        self._thread = thread
+        self.inside_call = False
+        self.current.frame_id = 0
+        self._forget_decisions()
 
     # What the collector asks.
 

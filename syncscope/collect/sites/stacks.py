@@ -45,6 +45,9 @@ class Stacks:
         self._frames: list[RecordedFrame] = []
         self._frame_numbers: dict[tuple[int, int], int] = {}
         self._resolved: list[tuple[int, ...]] = []
+        self._files: set[tuple[str, str]] = set()
+        self._files_of = 0
+        """Stacks whose files are known."""
 
     def empty(self) -> Stacks:
         """Another table that tells the user's files alike."""
@@ -122,8 +125,13 @@ class Stacks:
     def files(self) -> set[tuple[str, str]]:
         """The user's files in the stacks, each as (name that Python knows, normalised name)."""
         paths = self._paths
-        names = {code.co_filename for codes in tuple(self._taken) for code, _ in codes}
-        return {(name, paths.normalise(name)) for name in names if not name.startswith(OURS) and paths.is_user(name)}
+        with self._resolving:
+            taken = self._taken[self._files_of :]
+            self._files_of += len(taken)
+            names = {code.co_filename for codes in taken for code, _ in codes}
+            users = (name for name in names if not name.startswith(OURS) and paths.is_user(name))
+            self._files |= {(name, paths.normalise(name)) for name in users}
+            return set(self._files)
 
 
 def _frames_of(frame: FrameType | None) -> list[tuple[CodeType, int]]:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -22,7 +23,7 @@ from syncscope.collect.phases.phase import Phase
 from syncscope.collect.recordings import Recordings
 from syncscope.collect.schedule import StopProgram
 from syncscope.collect.undisturbed import undisturbed
-from syncscope.collect.watch.lines import Judge, Lines, WaitingLine
+from syncscope.collect.watch.lines import Judge, Lines, Resolved, WaitingLine
 from syncscope.collect.watch.live_line import LiveLine, text_of
 from syncscope.collect.watch.measures import Meter
 from syncscope.collect.watch.on_signal import OnSignal
@@ -32,6 +33,8 @@ from syncscope.schema.recording import Recording
 LOOK_SECONDS = 0.5
 """Between two looks at what was counted."""
 EXPORT_SECONDS = 10.0
+OTHERS_SECONDS = 10.0
+"""Between two looks at the files of other processes."""
 REPORT_SHARE = 0.01
 """Of the time may go into the reports of ``every``: where one takes long, they come less often."""
 FAILED = 1
@@ -61,6 +64,8 @@ class Options:
     fail: bool = False
     """End the program when a line is new."""
     exporters: Collection[Exporter] = ()
+    others: Callable[[], Collection[Recording]] | None = None
+    """Reads what was counted in the processes that the program started; ``None`` where they are left alone."""
 
 
 class Watcher:
@@ -92,14 +97,21 @@ class Watcher:
         self._wanted = False
         self._fresh: list[WaitingLine] = []
         """Lines that ``on_new`` is to hear of."""
+        self._others: dict[int, Lines] = {}
+        """Those of the processes that the program started, by their number."""
         self._ending = False
         now = time.monotonic()
-        self._exported = now
+        self._exported = self._looked = now
         self._next_report = now + (options.every or 0.0)
         self._pid = os.getpid()
         self.start = Path.cwd()
         """The folder that the program began in."""
         self.closed = False
+
+    @property
+    def folder(self) -> Path | None:
+        """Where files go, also those of the processes that the program starts."""
+        return self._names.folder if self._names is not None else None
 
     @property
     def path(self) -> Path | None:
@@ -108,8 +120,9 @@ class Watcher:
 
     @property
     def new_lines(self) -> tuple[WaitingLine, ...]:
-        """The lines that wait and are not known, so far."""
-        return tuple(self._lines.new)
+        """The lines that wait and are not known, so far, each once."""
+        found = (line for lines in (self._lines, *self._others.values()) for line in lines.new)
+        return tuple({line.place: line for line in found}.values())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -254,10 +267,30 @@ class Watcher:
         if self._options.every is not None and now >= self._next_report:
             self._next_report = now + self._options.every
             self._wanted = True
+        if now - self._looked >= OTHERS_SECONDS:
+            self._looked = now
+            self.look_at_others()
         export = bool(self._receivers) and now - self._exported >= EXPORT_SECONDS
         if export:
             self._exported = now
         self._examine(consistent(self.count.recorded_run), export=export)
+
+    def look_at_others(self) -> None:
+        """Judge the lines of the processes that the program started, as far as they have written what they counted."""
+        options = self._options
+        if options.others is None or options.known is None:
+            return
+        for recording in options.others():
+            if recording.run is None or recording.pid is None or recording.pid == self._pid:
+                continue
+            before = {line.place for line in self.new_lines}
+            lines = self._others.setdefault(recording.pid, Lines(options.known, options.phases))
+            lines.find(recording.run, partial(_resolved, recording))
+            new = [line for line in lines.judge(recording.run) if line.place not in before]
+            for line in new:
+                options.say(f"new wait in process {recording.pid}: {line}")
+            self._fresh += new
+            self._ending |= bool(new) and options.fail
 
     def _examine(self, run: RecordedRun, *, export: bool) -> None:
         options, run = self._options, self._with_own_cost(run)
@@ -273,3 +306,7 @@ class Watcher:
             self._live.show(text_of(self._live_meter.measure(run, len(self._lines), known)))
         if export:
             self._receivers.export(self._export_meter.measure(run, len(self._lines), known))
+
+
+def _resolved(recording: Recording) -> Resolved:
+    return recording.frames, recording.stacks

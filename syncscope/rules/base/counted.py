@@ -110,10 +110,7 @@ class CountedLine:
             # Nothing is known of how the stacks go together, so at worst all of them vary alike.
             spread = sum(math.sqrt(wait.variance) for wait in waits)
             return Frequency(sum(wait.estimate or 0.0 for wait in waits) / every, spread / every, counted - 1)
-        mean = sum(wait.count for wait in waits) / counted
-        rest = 1 - counted / every
-        spread = sum(math.sqrt(max(wait.squares - wait.count**2 / counted, 0.0)) for wait in waits)
-        return Frequency(mean, spread * math.sqrt(rest / counted / max(counted - 1, 1)), counted - 1)
+        return Frequency(sum(wait.count for wait in waits) / counted, 0.0, 0)
 
     @property
     def before(self) -> int:

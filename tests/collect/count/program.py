@@ -113,7 +113,7 @@ class NotHere(Paths):
 class Run:
     """A program, its counter, and the time, which passes only when the test says so."""
 
-    def __init__(self, uniform: Any = None, prices: Prices | None = PRICES) -> None:
+    def __init__(self, uniform: Any = None, prices: Prices | None = PRICES, before_ns: int = 0) -> None:
         self.now = 0
         self.torch = fake_torch()
         self.tracker = Tracker()
@@ -126,6 +126,7 @@ class Run:
             clock=lambda: self.now,
             prices=prices,
             draw=Draw(uniform),
+            before_ns=before_ns,
         )
 
     @property
@@ -156,10 +157,10 @@ class Run:
 
 
 @contextmanager
-def running(uniform: Any = None, prices: Prices | None = PRICES) -> Iterator[Run]:
-    """A program that is being counted."""
+def running(uniform: Any = None, prices: Prices | None = PRICES, before_ns: int = 0) -> Iterator[Run]:
+    """A program that is being counted, and ran for ``before_ns`` before."""
     MODE[0] = 0
-    run = Run(uniform, prices)
+    run = Run(uniform, prices, before_ns)
     run.counter.open()
     try:
         yield run

@@ -173,14 +173,13 @@ def test_sampled_frequencies_are_inside_their_interval() -> None:
             for _ in range(3):
                 x.tolist()
             counted.step()
-        steps, one_in = counted.counter.counted_steps(counted.loop), counted.counter.one_in(counted.loop)
+        steps, one_in = counted.loop.steps, counted.counter.one_in(counted.loop)
         found = [wait for waits in counted.lines().values() for wait in waits]
         share, length = counted.counter.overhead_share, time.perf_counter() - begin
     assert one_in > 2
     for wait, true in zip(sorted(found, key=lambda wait: wait.count), (0.1, 1, 3), strict=True):
-        mean = wait.count / steps
-        variance = max(wait.squares / steps - mean * mean, 0) / steps
-        assert abs(mean - true) <= 4 * variance**0.5 + 2 / steps
+        assert wait.estimate is not None
+        assert abs(wait.estimate / steps - true) <= (4 * wait.variance**0.5 + 2) / steps
     assert share is not None and share * length < 0.01 * length + 0.012  # and the grace of the begin
 
 

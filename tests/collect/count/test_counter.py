@@ -33,7 +33,8 @@ def test_every_wait_of_every_step_is_counted_where_waits_are_rare() -> None:
             run.step(10 * MS)
         always, now_and_then, twin = run.counter.waits()
     assert (run.counter.counted_steps(train), run.counter.one_in(train)) == (50, 1)
-    assert (always.count, always.steps, always.squares, always.first_step, always.last_step) == (50, 50, 50, 0, 49)
+    assert (always.count, always.steps, always.first_step, always.last_step) == (50, 50, 0, 49)
+    assert (always.estimate, always.variance) == (50.0, 0.0)
     assert (now_and_then.count, now_and_then.steps, now_and_then.first_step, now_and_then.last_step) == (5, 5, 5, 45)
     assert twin.stack != now_and_then.stack and twin.count == 5
 
@@ -55,7 +56,7 @@ def test_steps_before_counting_began_are_neither_counted_nor_left_out() -> None:
         run.counter.close()
 
 
-def test_a_loop_in_a_step_is_one_place_with_its_squares() -> None:
+def test_a_loop_in_a_step_is_one_place() -> None:
     with running() as run:
         run.enter(Phase(1))
         for count in (3, 0, 1):
@@ -63,7 +64,7 @@ def test_a_loop_in_a_step_is_one_place_with_its_squares() -> None:
                 wait()
             run.step(10 * MS)
         found = only(run)
-    assert (found.count, found.steps, found.squares, found.last_step) == (4, 2, 10, 2)
+    assert (found.count, found.steps, found.estimate, found.last_step) == (4, 2, 4.0, 2)
 
 
 def test_the_step_that_is_not_over_is_in_what_is_taken_and_goes_on() -> None:
@@ -72,7 +73,7 @@ def test_the_step_that_is_not_over_is_in_what_is_taken_and_goes_on() -> None:
         for turn in range(2):
             wait()
             found = only(run)
-            assert (found.count, found.steps, found.squares) == (turn + 1, 1, (turn + 1) ** 2)
+            assert (found.count, found.steps, found.estimate) == (turn + 1, 1, turn + 1)
 
 
 def test_an_error_of_ours_reaches_no_operator_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +130,7 @@ def test_a_window_hands_its_events_over_and_nothing_is_counted_twice() -> None:
         read()
         run.step(MS)
         found = only(run)  # the event after the window's last boundary is in the step of the next wait
-        assert (found.count, found.steps, found.squares, found.last_step) == (4 + 3 + 2, 4 + 2 + 1, 4 + 1 + 4 + 4, 7)
+        assert (found.count, found.steps, found.estimate, found.last_step) == (4 + 3 + 2, 4 + 2 + 1, 9.0, 7)
         assert run.counter.counted_steps(train) == 8 == train.steps
         assert [each.windows for each in run.counter.bins].count(True) == 1
 

@@ -23,13 +23,12 @@ def test_frequencies_of_drawn_steps_are_inside_their_interval(seed: int) -> None
             for _ in range(3):
                 wait()
             run.step(300_000)
-        steps = run.counter.counted_steps(train)
         found = [each for _, each in sorted(run.lines().items())]
     assert 5 < run.counter.one_in(train) < 50
     for each, true in zip(found, (1, 0.1, 3), strict=True):
-        mean = each.count / steps
-        variance = max(each.squares / steps - mean * mean, 0) / steps
-        assert abs(mean - true) <= 4 * variance**0.5 + 3 / steps
+        assert each.estimate is not None
+        assert abs(each.estimate / train.steps - true) <= 4 * each.variance**0.5 / train.steps
+        assert 0 < each.variance**0.5 < 0.5 * each.estimate
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,72 @@ def test_on_new_may_end_the_program_between_two_steps(tmp_path: Path) -> None:
     assert not (folder / "out").exists()
 
 
+def processes(folder: Path) -> list[str]:
+    return sorted(re.sub(r"process-\d+", "process-N", path.name) for path in (folder / "out").glob("*.json.gz"))
+
+
+def test_the_processes_that_it_starts_are_counted_into_one_report(tmp_path: Path) -> None:
+    folder = tmp_path / "ours"
+    found = watched(folder, "starts_trainers.py")
+    assert found.status == 2
+    assert processes(folder) == ["trace.json.gz", "trace.process-N.json.gz", "trace.process-N.json.gz"]
+    report = Report.from_json((folder / "out" / "report.json").read_bytes())
+    assert len({trace.run.pid for trace in report.traces if trace.run is not None}) == 3
+    assert all(trace.run is not None and trace.run.complete and trace.run.steps == 16 for trace in report.traces)
+
+
+STARTER = "import subprocess, sys\nsys.exit(subprocess.run([sys.executable, 'waits.py', '20', '0']).returncode)\n"
+
+
+def test_the_waits_of_a_child_are_counted_and_no_window_is_recorded(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    (folder / "starter.py").write_text(STARTER)
+    found = finish(begun(folder, "starter.py"), folder)
+    assert found.status == 0 and "loss.tolist()" in found.stderr, found.stderr
+    (path,) = (folder / "out").glob("trace.process-*")
+    child = msgspec.convert(json.loads(gzip.decompress(path.read_bytes()))["syncscope"], Recording)
+    assert waits_of(child) == {"loss.tolist()": 20, "net(x).tolist()": 2}
+    assert child.run is not None and not any(phase.recorded for phase in child.run.phases)
+
+
+def test_a_program_that_leaves_the_device_to_spawned_ranks_is_counted_in_them(tmp_path: Path) -> None:
+    folder = tmp_path / "ours"
+    found = watched(folder, "spawns_ranks.py")
+    assert found.status == 0 and "never used CUDA" not in found.stderr, found.stderr
+    assert processes(folder) == ["trace.rank0.json.gz", "trace.rank1.json.gz"]
+    report = Report.from_json((folder / "out" / "report.json").read_bytes())
+    assert [trace.rank for trace in report.traces] == [0, 1]
+
+
+def test_children_are_left_alone_where_the_user_wants_none(tmp_path: Path) -> None:
+    watched(tmp_path / "ours", "starts_trainers.py", options=("--no-children",))
+    assert processes(tmp_path / "ours") == ["trace.json.gz"]
+
+
+def test_a_line_of_a_child_that_the_baseline_does_not_know_is_said_once_and_fails(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    (folder / "starter.py").write_text(STARTER)
+    found = finish(begun(folder, "starter.py", options=("--baseline", "none.json", "--fail")), folder)
+    assert found.status == 1
+    said = re.findall(r"^syncscope: new wait in process \d+: (.*)$", found.stderr, re.M)
+    assert said == [f"waits.py:{line} in train (train)" for line in ("16 loss.tolist()", "18 net(x).tolist()")]
+
+
+@pytest.mark.parametrize("children", [True, False])
+def test_a_watched_block_counts_its_children_if_asked(tmp_path: Path, children: bool) -> None:
+    folder = prepare(tmp_path / "ours")
+    (folder / "api.py").write_text(
+        "import subprocess, sys, syncscope\n"
+        f"with syncscope.watch('out', children={children}) as watching:\n"
+        "    subprocess.run([sys.executable, 'starts_trainers.py', 'grandchild'])\n"
+        "print(watching.report() is not None)\n"
+    )
+    found = finish(start(folder, [sys.executable, "api.py"], PLACE), folder)
+    assert found.status == 0 and found.stderr == "", found.stderr
+    assert found.stdout.endswith(f"{children}\n")
+    assert processes(folder) == ["trace.process-N.json.gz"] * children
+
+
 def test_a_pipe_gets_no_live_line(tmp_path: Path) -> None:
     assert "\033" not in watched(tmp_path / "ours", "waits.py", "40", "0.05").stderr
 

@@ -10,7 +10,7 @@ from types import CodeType
 import pytest
 
 from syncscope.collect.phases import loops
-from syncscope.collect.phases.loops import loops_around, loops_of
+from syncscope.collect.phases.loops import loops_of
 
 HERE = Path(__file__)
 OTHERS = sorted((Path.home() / ".pyenv" / "versions").glob("3.1[0-3].*/bin/python"))
@@ -52,7 +52,7 @@ def lines_around(source: str) -> list[list[int]]:
     for code in codes(compile("def function():\n" + textwrap.indent(source, " "), "program.py", "exec")):
         for instruction in dis.get_instructions(code):
             if instruction.argval == "HERE":
-                found.append([loop.line - 1 for loop in loops_around(code, instruction.offset)])
+                found.append([loop.line - 1 for loop in loops_of(code) if loop.holds(instruction.offset)])
     return found
 
 
@@ -75,7 +75,7 @@ def test_the_lines_of_the_loops_around_on_other_pythons(python: Path) -> None:
     program = f"""
 import ast, sys
 sys.path.insert(0, {str(Path(loops.__file__).parent)!r})
-from loops import loops_around
+from loops import loops_of
 import textwrap
 from types import CodeType
 source = open({str(HERE)!r}).read()

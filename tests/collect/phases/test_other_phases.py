@@ -1,19 +1,16 @@
-"""Evaluation, generation, the end of an epoch, checkpoints, and programs that train in a library."""
+"""Evaluation, generation, the end of an epoch, checkpoints, and steps that the program tells itself."""
 
 from __future__ import annotations
 
 import io
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
-from syncscope.collect.paths import Paths  # noqa: E402
-from syncscope.collect.phases import PhaseTracker  # noqa: E402
 from syncscope.collect.phases.book import MAX_PHASES  # noqa: E402
-from tests.collect.phases.following import Followed, X, following, learn, loader, model, sgd  # noqa: E402
+from tests.collect.phases.following import X, following, learn, loader, model, sgd  # noqa: E402
 
 
 def test_evaluation_alone(run: Any) -> None:
@@ -147,6 +144,36 @@ def test_an_evaluation_in_the_function_that_trains_ends_with_its_loop(run: Any) 
     assert places == ["epoch end"] * 3
 
 
+@pytest.mark.parametrize(("steps", "evaluates"), [(40, True), (5, False)])
+def test_an_evaluation_in_one_call_after_a_long_round_is_one(run: Any, steps: int, evaluates: bool) -> None:
+    net = model()
+    optimizer = sgd(net)
+    places: list[str] = []
+
+    def evaluate() -> None:
+        net.eval()
+        with torch.no_grad():
+            net(X)
+        places.append(run.here())
+        net.train()
+
+    def train() -> None:
+        for _ in range(steps):
+            learn(net, optimizer)
+        places.append(run.here())
+
+    for _ in range(3):
+        train()
+        evaluate()
+    train()
+    assert run.phase("train").steps == 4 * steps
+    assert places == ["train", *(["evaluate" if evaluates else "train", "train"] * 3)]
+    if evaluates:
+        (recorded,) = (phase for phase in run.tracker.recorded() if phase.kind == "evaluate")
+        assert (recorded.times, recorded.steps) == (3, 0)
+        assert recorded.function is not None and recorded.function.endswith("evaluate")
+
+
 def test_another_thread_does_not_end_a_phase(run: Any) -> None:
     import threading
 
@@ -278,73 +305,6 @@ def test_steps_by_time(run: Any) -> None:
     phase = run.phase("other")
     assert (phase.source, phase.steps) == ("seconds", 2)
     assert run.phase("train").steps == 4  # those before the first stretch was over
-
-
-def test_a_library_that_runs_the_loops_is_shown_where_the_user_calls_it(tmp_path: Path) -> None:
-    (tmp_path / "library").mkdir()
-    (tmp_path / "library" / "trainer.py").write_text(
-        "def evaluation_loop(net, batches):\n"
-        "    for x in batches:\n"
-        "        net(x)\n"
-        "def fit(net, optimizer, batches):\n"
-        "    net.eval()\n"
-        "    evaluation_loop(net, batches)\n"
-        "    net.train()\n"
-        "    while not training_epoch(net, optimizer, batches):\n"
-        "        pass\n"
-        "def training_epoch(net, optimizer, batches):\n"
-        "    for x in batches:\n"
-        "        net(x).sum().backward()\n"
-        "        optimizer.step()\n"
-        "    return True\n"
-    )
-    (tmp_path / "user").mkdir()
-    (tmp_path / "user" / "train.py").write_text("def main(fit, *given):\n    fit(*given)\n")
-    library: dict[str, Any] = {}
-    user: dict[str, Any] = {}
-    for name, space in (("library/trainer.py", library), ("user/train.py", user)):
-        exec(compile((tmp_path / name).read_text(), str(tmp_path / name), "exec"), space)
-
-    class OutsideIsLibrary(Paths):
-        def is_user(self, file: str) -> bool:
-            return file.startswith(self.root)
-
-    run = Followed()
-    run.tracker = PhaseTracker(run, OutsideIsLibrary(tmp_path / "user"))
-    run.signals = type(run.signals)(run.tracker)
-    run.signals.attach(torch)
-    net = model()
-    try:
-        user["main"](library["fit"], net, sgd(net), [X] * 7)
-    finally:
-        run.signals.detach()
-    assert run.sequence == ["evaluate", "train"]
-    places = [(phase.file, phase.line, phase.function) for phase in run.tracker.recorded()[1:]]
-    assert places == [("train.py", 2, "main")] * 2
-    assert run.steps == {"evaluate": 7, "train": 7}
-
-
-def test_names_tell_phases_of_one_kind_apart(run: Any) -> None:
-    net = model().eval()
-
-    def validate() -> None:
-        for _ in range(3):
-            net(X)
-        for _ in range(3):
-            net(X)
-
-    def sanity_check() -> None:
-        for _ in range(3):
-            net(X)
-
-    sanity_check()
-    assert [phase.name for phase in run.tracker.phases] == ["start", "evaluate"]
-    first = run.tracker.phases[1].slug
-    validate()
-    names = [phase.name for phase in run.tracker.phases[1:]]
-    assert names == ["evaluate in sanity_check", "evaluate in validate", "evaluate in validate 2"]
-    assert [first, *(phase.slug for phase in run.tracker.phases[2:])] == ["evaluate", "evaluate2", "evaluate3"]
-    assert run.tracker.phases[1].slug == first
 
 
 def test_endless_new_loops_take_constant_memory(run: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 from typing import Any
 
 import pytest
@@ -57,33 +56,6 @@ def test_a_module_that_raises_does_not_confuse_what_is_outermost(run: Any) -> No
     for _ in range(3):
         net(X)
     assert run.steps == {"evaluate": 3}
-
-
-def test_modules_on_other_threads_are_not_told(run: Any) -> None:
-    net = model().eval()
-
-    def replica() -> None:
-        for _ in range(5):
-            net(X)
-
-    thread = threading.Thread(target=replica)
-    thread.start()
-    thread.join()
-    assert run.sequence == []
-
-
-def test_an_optimizer_on_another_thread_is_told(run: Any) -> None:
-    net = model()
-
-    def train() -> None:
-        optimizer = sgd(net)
-        for _ in range(5):
-            learn(net, optimizer)
-
-    thread = threading.Thread(target=train)
-    thread.start()
-    thread.join()
-    assert run.steps == {"train": 5}
 
 
 def test_tells_whether_optimizers_were_made(run: Any) -> None:

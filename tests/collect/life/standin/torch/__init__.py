@@ -3,6 +3,7 @@
 The programs of ``tests/collect/life`` train with it where there is no GPU. Its profiler writes a trace of one launch.
 """
 
+import collections
 import contextlib
 import functools
 import json
@@ -73,8 +74,22 @@ class Tensor:
 
         return functools.partial(warnings.warn, "called a synchronizing CUDA operation") if MODE[0] == 1 else list
 
+    @property
+    def measure(self):
+        """Waits in an op that its name does not tell."""
+        import functools
+        import warnings
+
+        begin = time.time_ns()
+        OPS.append(("aten::nonzero", begin, time.time_ns(), threading.get_native_id()))
+        return functools.partial(warnings.warn, "called a synchronizing CUDA operation") if MODE[0] == 1 else list
+
     def backward(self):
         pass
+
+
+OPS = collections.deque(maxlen=100)
+"""The last ops, as a profiler sees them: name, begin and end in ns, thread."""
 
 
 class Parameter(Tensor):
@@ -193,11 +208,16 @@ class DataLoaderIterator:
         raise StopIteration
 
 
+ProfilerActivity = SimpleNamespace(CPU=0, CUDA=1)
+
+
 class Profile:
     """Writes a trace of one launch in the middle of what it recorded."""
 
     def __init__(self, activities=None, experimental_config=None):
         self.begin = self.end = 0
+        self.cpu = ProfilerActivity.CPU in (activities or ())
+        self.cuda = ProfilerActivity.CUDA in (activities or ())
 
     def prepare_trace(self):
         autograd.profiler._prepare_profiler()
@@ -228,6 +248,15 @@ class Profile:
             {**common, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "tid": 1, "ts": middle},
             {**common, "cat": "kernel", "name": "gemm", "tid": 7, "ts": middle + 2},
         ]
+        if not self.cuda:
+            events = []
+        if self.cpu:
+            events += [
+                {"ph": "X", "cat": "cpu_op", "name": name, "pid": 0, "tid": tid, "ts": (begin - self.begin) / 1000,
+                 "dur": (end - begin) / 1000}
+                for name, begin, end, tid in OPS
+                if self.begin <= begin and end <= self.end
+            ]  # fmt: skip
         document = {"schemaVersion": 1, "baseTimeNanoseconds": self.begin, "traceEvents": events}
         with open(path, "w") as file:
             json.dump(document, file)
@@ -290,7 +319,7 @@ autograd.profiler = _module(
 profiler = _module(
     "profiler",
     profile=Profile,
-    ProfilerActivity=SimpleNamespace(CPU=0, CUDA=1),
+    ProfilerActivity=ProfilerActivity,
     record_function=lambda name: contextlib.nullcontext(),
 )
 cuda = _module(

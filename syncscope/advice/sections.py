@@ -1,58 +1,15 @@
-"""What to write instead of a wait or a copy: advice as a sentence and, where it is short, as a change of code.
+"""The advice that several rules share.
 
-Advice is kept in sections by what the trace shows of a wait: the file of PyTorch's own Python code, the op around it,
+It is kept in sections by what the trace shows of a wait: the file of PyTorch's own Python code, the op around it,
 the direction of its copy. A rule's ``advice`` is a sequence of these sections and of its own entries, and the first
 entry that fits is given. The live guard knows only the name of the call, and uses ``for_call``.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-
-@dataclass(frozen=True)
-class Example:
-    """A change of code: two pieces of Python, in general and not the reader's own lines."""
-
-    before: str
-    after: str
-
-
-@dataclass(frozen=True)
-class Advice:
-    """What to write instead, and when that is the answer."""
-
-    when: str
-    """Words that all occur, in this order, among the names known of a wait or copy (``RankRule.names``); ``|``
-    separates alternatives of one word. ``""`` fits everything."""
-    sentence: str
-    """``{op}`` stands for the outermost op."""
-    before: str = ""
-    """Code that waits; ``""`` where the rule's own Bad and Good say it."""
-    after: str = ""
-    argument: str = ""
-    """What the change adds to a call, where that is all of it: then the reader's own call can show it."""
-
-    @property
-    def example(self) -> Example | None:
-        """The change of code, ``None`` without one."""
-        return Example(inspect.cleandoc(self.before), inspect.cleandoc(self.after)) if self.before else None
-
-    def gave(self, sentence: str) -> bool:
-        """Whether a finding's fix is this entry's sentence, of whatever op."""
-        head, op, tail = self.sentence.partition("{op}")
-        return sentence.startswith(head) and sentence.endswith(tail) if op else sentence == head
-
-    def fits(self, names: Sequence[str]) -> bool:
-        """Whether every word occurs among ``names``, each after the one before it."""
-        rest = iter(names)
-        # The iterator goes on where the last word was found, so each word is searched for after the one before it.
-        return all(any(name in word.split("|") for name in rest) for word in self.when.split())
-
-
-Section = tuple[Advice, ...]
+from syncscope.advice.entry import Advice, Section, choose
 
 # Ops that go by several names.
 UNIQUE = "|".join(
@@ -414,11 +371,6 @@ _BY_CALL = {
     "copy_": COPY_TO_DEVICE,
     "synchronize": SYNCHRONIZE,
 }
-
-
-def choose(advice: Iterable[Advice], names: Sequence[str]) -> Advice | None:
-    """The first entry that fits ``names``, ``None`` where none does."""
-    return next((entry for entry in advice if entry.fits(names)), None)
 
 
 def for_call(name: str) -> Advice | None:

@@ -1,0 +1,53 @@
+"""Which of the program's threads is followed: the loops of one thread tell the phases."""
+
+from __future__ import annotations
+
+import threading
+
+from syncscope.collect.phases.tracker import PhaseTracker
+from syncscope.collect.sites.threads import live_threads
+
+
+class FollowedThread:
+    """The main thread, unless the program trains on another one, or the main thread does nothing of interest.
+
+    Threads that Python did not start, such as those of the autograd engine, are never followed.
+    """
+
+    def __init__(self, tracker: PhaseTracker) -> None:
+        self.ident = self._main = threading.main_thread().ident or 0
+        self._tracker = tracker
+        self._trains = False
+        """An optimiser stepped on it."""
+
+    def optimizer_stepped(self) -> bool:
+        """An optimiser stepped, on any thread. Returns whether it is to be told: not that of a further thread."""
+        here = threading.get_ident()
+        if here == self.ident:
+            self._trains = True
+            return True
+        if not _is_pythons(here):
+            return True
+        if self._trains and self.ident in live_threads:
+            return False
+        self._follow(here)
+        self._trains = True
+        return True
+
+    def takes_over(self) -> bool:
+        """Another thread calls a module or takes a batch. Returns whether that one is followed from now on."""
+        here, gone = threading.get_ident(), self.ident not in live_threads
+        idle = not any(phase.loop is not None for phase in self._tracker.phases)
+        if not _is_pythons(here) or not (gone or (not self._trains and (here == self._main or idle))):
+            return False
+        self._follow(here)
+        return True
+
+    def _follow(self, ident: int) -> None:
+        self.ident = ident
+        self._tracker.follow(ident)
+
+
+def _is_pythons(ident: int) -> bool:
+    thread = live_threads.get(ident)
+    return thread is not None and not isinstance(thread, threading._DummyThread)

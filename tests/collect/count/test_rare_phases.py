@@ -1,0 +1,135 @@
+"""What is rare is counted whole: evaluations, ends of epochs, checkpoints, and what comes before the first phase."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from syncscope.collect.count.account import ADVANCE, CAP, GRACE_NS, MOST_ADVANCE_NS, RARE
+from tests.collect.count.program import MS, PRICES, Phase, Run, only, running, wait
+
+SECOND = 1_000 * MS
+WARNING = int(PRICES.warning)
+
+
+def read(run: Run, waits: int, length_ns: int) -> int:
+    """Wait so often within ``length_ns``. Returns what counting it cost."""
+    cost = 0
+    for _ in range(waits):
+        took = WARNING * run.counting
+        wait()
+        run.now += length_ns // waits + took
+        cost += took
+    return cost
+
+
+def step(run: Run, waits: int, length_ns: int) -> int:
+    cost = read(run, waits, length_ns)
+    run.step()
+    return cost
+
+
+def counts(run: Run, phase: int) -> list[int]:
+    return [each.count for each in run.counter.waits() if each.phase == phase]
+
+
+def test_a_start_full_of_waits_is_counted_whole() -> None:
+    with running(before_ns=4 * SECOND) as run:
+        read(run, 4_000, 900 * MS)
+        assert only(run).count == 4_000
+        run.enter(Phase(1))
+        step(run, 1, 10 * MS)
+        assert counts(run, 1) == [1]  # what the start took is not taken from training
+
+
+def test_a_dense_evaluation_of_a_sampled_training_is_counted_in_every_step() -> None:
+    with running(random.Random(1).random, before_ns=4 * SECOND) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _ in range(5):
+            run.enter(train)
+            for _ in range(2_000):
+                step(run, 20, 2 * MS)
+            run.enter(evaluate)
+            for _ in range(50):
+                step(run, 20, 2 * MS)
+        assert counts(run, 2) == [5 * 50 * 20]
+        assert run.counter.one_in(evaluate) == 1 < run.counter.one_in(train)
+
+
+def test_a_dense_evaluation_before_the_first_step_is_counted_in_every_step() -> None:
+    with running(random.Random(1).random, before_ns=5 * SECOND) as run:
+        evaluate = run.enter(Phase(1, "evaluate"))
+        for _ in range(200):
+            step(run, 20, 2 * MS)
+        assert counts(run, 1) == [200 * 20]
+        assert run.counter.one_in(evaluate) == 1
+
+
+def test_an_evaluation_that_takes_the_run_and_is_dense_is_sampled() -> None:
+    with running(random.Random(1).random, before_ns=5 * SECOND) as run:
+        evaluate = run.enter(Phase(1, "evaluate"))
+        for _ in range(20_000):
+            step(run, 20, 2 * MS)
+        (found,) = run.counter.waits()
+        assert run.counter.one_in(evaluate) > 5
+        assert found.estimate == pytest.approx(20_000 * 20, rel=0.01)
+
+
+@pytest.mark.parametrize(("kind", "sampled"), [("evaluate", False), ("rollout", False), ("train", True)])
+def test_a_phase_with_little_of_the_time_is_rare_unless_it_trains(kind: str, sampled: bool) -> None:
+    with running(random.Random(1).random, before_ns=5 * SECOND) as run:
+        train, other = Phase(1), Phase(2, kind)  # type: ignore[arg-type]
+        for _ in range(10):
+            run.enter(train)
+            for _ in range(1_000):
+                step(run, 1, 2 * MS)
+            run.enter(other)
+            for _ in range(10):
+                step(run, 20, 2 * MS)
+        assert (run.counter.one_in(other) > 1) is sampled
+
+
+def test_a_rollout_with_much_of_the_time_is_sampled_and_leaves_evaluations_what_is_theirs() -> None:
+    with running(random.Random(1).random, before_ns=5 * SECOND) as run:
+        rollout, evaluate = run.enter(Phase(1, "rollout")), Phase(2, "evaluate")
+        for _ in range(5_000):
+            step(run, 20, 2 * MS)
+        assert run.counter.one_in(rollout) > 5
+        run.enter(evaluate)
+        for _ in range(100):
+            step(run, 20, 2 * MS)
+        assert run.counter.one_in(evaluate) == 1
+
+
+def test_checkpoints_are_counted_whole_however_many_there_were() -> None:
+    with running() as run:
+        train, checkpoint = Phase(1), Phase(2, "checkpoint")
+        for _ in range(100):
+            run.enter(train)
+            for _ in range(100):
+                step(run, 1, 100 * MS)
+            run.enter(checkpoint)
+            read(run, 300, 10 * MS)
+        assert counts(run, 2) == [100 * 300]
+        assert run.counter.one_in(checkpoint) == 1
+
+
+@pytest.mark.parametrize("kind", ["start", "evaluate", "epoch end"])
+def test_what_is_rare_costs_no_more_than_is_kept_for_it(kind: str) -> None:
+    before_ns = 3 * SECOND
+    with running(random.Random(1).random, before_ns=before_ns) as run:
+        cost = 0
+        for _turn in range(20):
+            run.enter(Phase(0 if kind == "start" else 2, kind))  # type: ignore[arg-type]
+            for _ in range(100):
+                cost += read(run, 500, 5 * MS)
+                if kind == "evaluate":
+                    run.step()
+            run.enter(Phase(1))
+            for _ in range(50):
+                cost += step(run, 500, 5 * MS)
+        shares = CAP + RARE
+        # A step that is under way is let finish its wait.
+        assert cost <= shares * run.now + GRACE_NS + min(ADVANCE * before_ns, MOST_ADVANCE_NS) + WARNING * 50
+        assert shares <= 0.008

@@ -1,0 +1,125 @@
+"""What phases are called, and where they are said to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
+
+from syncscope.collect.paths import Paths  # noqa: E402
+from syncscope.collect.phases import PhaseTracker  # noqa: E402
+from tests.collect.phases.following import Followed, X, learn, model, sgd  # noqa: E402
+
+LIBRARY = """\
+def evaluation_loop(net, batches):
+    for x in batches:
+        net(x)
+def prediction_loop(net, batches):
+    for x in batches:
+        net(x)
+def fit(net, optimizer, batches):
+    net.eval()
+    evaluation_loop(net, batches)
+    net.train()
+    while not training_epoch(net, optimizer, batches):
+        pass
+def training_epoch(net, optimizer, batches):
+    for x in batches:
+        net(x).sum().backward()
+        optimizer.step()
+    return True
+def predict(net, batches):
+    prediction_loop(net.eval(), batches)
+"""
+
+
+class OutsideIsLibrary(Paths):
+    def is_user(self, file: str) -> bool:
+        return file.startswith(self.root)
+
+
+@contextmanager
+def in_a_library(folder: Path, program: str) -> Iterator[tuple[Followed, dict[str, Any]]]:
+    """Follow the user's ``program``, which has the functions of ``LIBRARY`` under their names."""
+    spaces: list[dict[str, Any]] = []
+    for name, text in (("library/trainer.py", LIBRARY), ("user/train.py", program)):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(text)
+        spaces.append(dict(spaces[0]) if spaces else {})
+        exec(compile(text, str(folder / name), "exec"), spaces[-1])
+    run = Followed()
+    run.tracker = PhaseTracker(run, OutsideIsLibrary(folder / "user"))
+    run.signals = type(run.signals)(run.tracker)
+    run.signals.attach(torch)
+    try:
+        yield run, spaces[-1]
+    finally:
+        run.signals.detach()
+
+
+def test_a_library_that_runs_the_loops_is_shown_where_the_user_calls_it(tmp_path: Path) -> None:
+    with in_a_library(tmp_path, "def main(*given):\n    fit(*given)\n") as (run, user):
+        net = model()
+        user["main"](net, sgd(net), [X] * 7)
+    assert run.sequence == ["evaluate", "train"]
+    places = [(phase.file, phase.line, phase.function) for phase in run.tracker.recorded()[1:]]
+    assert places == [("train.py", 2, "main")] * 2
+    assert run.steps == {"evaluate": 7, "train": 7}
+
+
+def test_phases_of_one_function_have_the_name_of_what_it_calls(tmp_path: Path) -> None:
+    program = "def main(net, optimizer, xs):\n    fit(net, optimizer, xs)\n    predict(net, xs)\n"
+    with in_a_library(tmp_path, program) as (run, user):
+        net = model()
+        user["main"](net, sgd(net), [X] * 4)
+    assert run.steps == {"evaluate in main by fit": 4, "train": 4, "evaluate in main by predict": 4}
+    assert [phase.line for phase in run.tracker.recorded()[1:]] == [2, 2, 3]
+
+
+def test_calls_in_training_beside_the_optimisers_loop_are_not_called_training(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def predict() -> None:
+        for _ in range(40):
+            net(X)
+
+    def train() -> None:
+        for _ in range(3):
+            learn(net, optimizer)
+
+    predict()
+    assert run.tracker.phases[1].name == "train"  # so far nothing else trains
+    train()
+    predict()
+    assert run.steps["train"] == 3
+    kinds = [(phase.name, phase.kind, phase.function.split(".")[-1]) for phase in run.tracker.recorded()[1:]]
+    assert kinds == [("other", "other", "predict"), ("train", "train", "train")]
+
+
+def test_names_tell_phases_of_one_kind_apart(run: Any) -> None:
+    net = model().eval()
+
+    def validate() -> None:
+        for _ in range(3):
+            net(X)
+        for _ in range(3):
+            net(X)
+
+    def sanity_check() -> None:
+        for _ in range(3):
+            net(X)
+
+    sanity_check()
+    assert [phase.name for phase in run.tracker.phases] == ["start", "evaluate"]
+    first = run.tracker.phases[1].slug
+    validate()
+    names = [phase.name for phase in run.tracker.phases[1:]]
+    assert names == ["evaluate in sanity_check", "evaluate in validate", "evaluate in validate 2"]
+    assert [first, *(phase.slug for phase in run.tracker.phases[2:])] == ["evaluate", "evaluate2", "evaluate3"]
+    assert run.tracker.phases[1].slug == first
