@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import signal
 import warnings
+from collections.abc import Iterator
 
 import pytest
 
 from syncscope.collect.sites.sync_debug import FILTER, sync_debug_mode
 from syncscope.collect.undisturbed import undisturbed
+
+
+@pytest.fixture(autouse=True)
+def heeds_interrupts() -> Iterator[None]:
+    """Python raises no KeyboardInterrupt where a shell's background job, which ignores SIGINT, runs the tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_waits_until_the_work_is_done() -> None:

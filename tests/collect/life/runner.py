@@ -18,6 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.interrupts import heed_interrupts
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 SHORT = ("--warmup", "2", "--bare", "3", "--steps", "2", "--attribution", "2")
@@ -60,10 +62,16 @@ def prepare(folder: Path) -> Path:
 def start(
     folder: Path, command: list[str], place: Place, before: Callable[[], None] | None = None
 ) -> subprocess.Popen[str]:
-    """Start ``command`` in ``folder``, as the leader of its own process group."""
+    """Start ``command`` in ``folder``, as the leader of its own process group, which heeds Ctrl-C."""
+
+    def prepared() -> None:
+        heed_interrupts()
+        if before is not None:
+            before()
+
     return subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=place.environment(), start_new_session=True, preexec_fn=before,
+        env=place.environment(), start_new_session=True, preexec_fn=prepared,
     )  # fmt: skip
 
 
