@@ -49,6 +49,9 @@ class KinetoWindow:
     ready_at = 0.0
     """When CUPTI has surely detached, by ``time.monotonic``, in seconds."""
 
+    attached = False
+    """Whether CUPTI has been attached, and not been asked to detach since."""
+
     def __init__(self, torch: Any, *, cpu: bool, on_foreign: Callable[[], None]) -> None:
         self._torch = torch
         self._cpu = cpu
@@ -69,6 +72,7 @@ class KinetoWindow:
         activities = [ProfilerActivity.CUDA, *([ProfilerActivity.CPU] if self._cpu else [])]
         self._profile = profile(activities=activities, experimental_config=_sync_config() if self._cpu else None)
         self._watch_other_profilers()
+        KinetoWindow.attached = True
         with self._as_ours():
             self._profile.prepare_trace()
         self._prepared = True
@@ -126,7 +130,7 @@ class KinetoWindow:
     def _keep_cupti(self) -> None:
         """Take back the request to detach CUPTI, so that a profiler of the program's does not follow it."""
         if self._detaching:
-            self._detaching = False
+            self._detaching = KinetoWindow.attached = False
             KinetoWindow.ready_at = time.monotonic() + DETACHED
             os.environ.pop(TEARDOWN, None)
 
@@ -137,3 +141,21 @@ class KinetoWindow:
             yield
         finally:
             self._ours = False
+
+
+_forked = False
+
+
+def forked_in_a_window() -> bool:
+    """Whether this process was forked while CUPTI was attached. What CUPTI does at the end of a process then waits for
+    threads that the fork does not have."""
+    return _forked
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = _forked or KinetoWindow.attached or time.monotonic() < KinetoWindow.ready_at
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

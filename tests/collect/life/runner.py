@@ -6,6 +6,7 @@ the last one. Nothing of ours goes to stdout.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import resource
@@ -35,7 +36,8 @@ class Outcome:
     stdout: str
     stderr: str
     status: int
-    files: tuple[str, ...]
+    files: tuple[tuple[str, str], ...]
+    """Each with a digest of what is in it."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,12 @@ def finish(process: subprocess.Popen[str], folder: Path) -> Outcome:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-    made = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    files = sorted(name for name in made if not name.startswith("out/") and "__pycache__" not in name)
+    made = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    files = sorted(
+        (name, hashlib.sha256(path.read_bytes()).hexdigest())
+        for name, path in made.items()
+        if not name.startswith("out/") and "__pycache__" not in name
+    )
     return Outcome(nameless(stdout, folder), nameless(stderr, folder), process.returncode, tuple(files))
 
 

@@ -78,7 +78,7 @@ def test_a_full_window_leaves_a_program_its_life(tmp_path: Path, name: str) -> N
     assert without_ours(found) == expected
 
 
-@pytest.mark.parametrize("name", ["prints", "exit_handlers", "pickles"])
+@pytest.mark.parametrize("name", ["prints", "exit_handlers", "pickles", "interrupted_with_open_files"])
 def test_stop_ends_a_program_early_with_its_exit_handlers_and_status_0(tmp_path: Path, name: str) -> None:
     expected = alone(tmp_path / "alone", PLACE, f"{name}.py")
     found = profiled(tmp_path / "ours", PLACE, f"{name}.py", options=("--stop",))

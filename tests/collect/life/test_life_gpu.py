@@ -25,16 +25,11 @@ HOST_BYTES = 100 * 2**20
 
 
 PROFILER_NOTICE = re.compile(r"^.*Profiler clears events at the end of each cycle.*\n(?:  .*\n)?", re.MULTILINE)
-INTERRUPTED = {"interrupts_itself", "interrupted_in_a_step"}
-FORKS_IN_A_WINDOW = pytest.mark.xfail(
-    run=False, reason="a child forked while CUPTI is attached hangs when Python ends it, as docs/promises.md says"
-)
+INTERRUPTED = {"interrupts_itself", "interrupted_in_a_step", "interrupted_with_open_files"}
 
 
 @pytest.mark.parametrize("options", [(), ("--hazards",)], ids=["profile", "hazards"])
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=FORKS_IN_A_WINDOW) if name == "forks" else name for name in PROGRAMS]
-)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_lives_as_it_does_alone(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
     expected = alone(tmp_path / "alone", PLACE, f"{name}.py")
     found = profiled(tmp_path / "ours", PLACE, f"{name}.py", options=options)
@@ -49,7 +44,7 @@ def test_a_program_lives_as_it_does_alone(tmp_path: Path, name: str, options: tu
         assert traces and all(map(is_whole, traces)), found.stderr
 
 
-@pytest.mark.parametrize("name", ["prints", "exit_handlers", "pickles", "loads_data"])
+@pytest.mark.parametrize("name", ["prints", "exit_handlers", "pickles", "loads_data", "interrupted_with_open_files"])
 def test_stop_ends_a_program_early_with_its_exit_handlers_and_status_0(tmp_path: Path, name: str) -> None:
     expected = alone(tmp_path / "alone", PLACE, f"{name}.py")
     found = profiled(tmp_path / "ours", PLACE, f"{name}.py", options=("--stop",))

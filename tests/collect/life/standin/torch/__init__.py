@@ -4,6 +4,7 @@ The programs of ``tests/collect/life`` train with it where there is no GPU. Its 
 """
 
 import contextlib
+import ctypes
 import functools
 import json
 import os
@@ -185,6 +186,21 @@ class DataLoaderIterator:
         raise StopIteration
 
 
+class Cupti:
+    """Attached by a profile. What is forked meanwhile waits when C ends it, for threads that only its parent has."""
+
+    attached = False
+
+    @classmethod
+    def follow(cls):
+        if cls.attached:
+            library = ctypes.CDLL(None)
+            getattr(library, "__cxa_atexit")(ctypes.cast(library.pause, ctypes.c_void_p), None, None)
+
+
+os.register_at_fork(after_in_child=Cupti.follow)
+
+
 class Profile:
     """Writes a trace of one launch in the middle of what it recorded."""
 
@@ -192,6 +208,7 @@ class Profile:
         self.begin = self.end = 0
 
     def prepare_trace(self):
+        Cupti.attached = True
         autograd.profiler._prepare_profiler()
 
     def start_trace(self):
@@ -200,6 +217,7 @@ class Profile:
 
     def stop_trace(self):
         self.end = time.time_ns()
+        Cupti.attached = Cupti.attached and os.environ.get("TEARDOWN_CUPTI") != "1"
 
     def __enter__(self):
         self.prepare_trace()
