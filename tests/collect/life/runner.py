@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.interrupts import heed_interrupts
@@ -113,6 +113,23 @@ def profiled(
     """The program as ``syncscope profile`` runs it, with our lines."""
     prepare(folder)
     return finish(start(folder, [*place.command(python), *options, *program], place, before), folder)
+
+
+def tested(folder: Path, place: Place, program: str, mark: str) -> Outcome:
+    """The program inside a test of pytest's that has ``mark``, without the time that pytest took."""
+    prepare(folder)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "test_it.py").write_text(
+        "import runpy\n"
+        "from pytest import mark\n"
+        f"pytestmark = [{mark}]\n"
+        "def test_program():\n"
+        f"    runpy.run_path({program!r}, run_name='__main__')\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-s", "-q", "-p", "no:cacheprovider", "-p", "syncscope.pytest_plugin"]
+    found = finish(start(folder, ["env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", *command, "test_it.py"], place), folder)
+    files = tuple(file for file in found.files if file[0] != "test_it.py")
+    return replace(found, stdout=re.sub(r" in \d[\d.:()s ]*", "", found.stdout), files=files)
 
 
 def without_ours(outcome: Outcome) -> Outcome:

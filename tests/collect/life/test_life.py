@@ -27,6 +27,7 @@ from tests.collect.life.runner import (
     prepare,
     profiled,
     start,
+    tested,
     without_ours,
 )
 
@@ -34,12 +35,18 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX sig
 
 PLACE = Place(standin=True)
 NEEDS_CUDA = {"loads_data", "uses_memory"}
-PROGRAMS = sorted(path.stem for path in (HERE / "programs").glob("*.py") if path.stem != "training")
+NO_PROGRAMS = {"training", "fills_half_the_device"}
+"""What programs import, and one that prints what is measured."""
+
+PROGRAMS = sorted({path.stem for path in (HERE / "programs").glob("*.py")} - NO_PROGRAMS)
 ENDS_WITHOUT_US = {
     "executes_another": "what it becomes uses no CUDA, and no process is left to write reports",
     "leaves_at_once": "Python is not asked",
 }
 """Programs after which nothing of ours runs."""
+
+IN_A_BLOCK = ["prints", "raises_in_a_step", "logs_its_stderr", "excepthooks", "runs_out_of_memory"]
+"""Programs that run inside of a block of ours."""
 
 
 @pytest.mark.parametrize("name", sorted(set(PROGRAMS) - NEEDS_CUDA))
@@ -164,12 +171,20 @@ def files_of(folder: Path) -> list[str]:
     return sorted(os.listdir(folder)) if folder.is_dir() else []
 
 
-@pytest.mark.parametrize("name", ["prints", "raises_in_a_step", "logs_its_stderr", "excepthooks", "runs_out_of_memory"])
+@pytest.mark.parametrize("name", IN_A_BLOCK)
 @pytest.mark.parametrize("how", ["guard"])
 def test_a_watched_block_lives_as_it_does_alone(tmp_path: Path, name: str, how: str) -> None:
     under = str(HERE / "under.py")
     expected = alone(tmp_path / "alone", PLACE, under, "nothing", f"{name}.py")
     assert alone(tmp_path / "ours", PLACE, under, how, f"{name}.py") == expected
+
+
+@pytest.mark.parametrize("name", IN_A_BLOCK)
+def test_a_program_in_a_limited_test_lives_as_in_any(tmp_path: Path, name: str) -> None:
+    expected = tested(tmp_path / "alone", PLACE, f"{name}.py", "")
+    found = tested(tmp_path / "ours", PLACE, f"{name}.py", "mark.max_syncs(1000)")
+    assert found == expected
+    assert "test_it.py" in found.stdout if found.status else "1 passed" in found.stdout
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.collect.life.runner import HERE, Place, alone, interrupt_after, peak_of, profiled, without_ours
-from tests.collect.life.test_life import ENDS_WITHOUT_US, PROGRAMS, files_of, is_whole
+from tests.collect.life.runner import HERE, Place, alone, interrupt_after, peak_of, profiled, tested, without_ours
+from tests.collect.life.test_life import ENDS_WITHOUT_US, IN_A_BLOCK, PROGRAMS, files_of, is_whole
 
 torch = pytest.importorskip("torch", reason="the collector records PyTorch programs")
 pytestmark = [
@@ -54,11 +54,24 @@ def test_stop_ends_a_program_early_with_its_exit_handlers_and_status_0(tmp_path:
 
 
 @pytest.mark.parametrize("how", ["guard", "max_syncs"])
-@pytest.mark.parametrize("name", ["prints", "raises_in_a_step", "logs_its_stderr", "excepthooks", "runs_out_of_memory"])
+@pytest.mark.parametrize("name", IN_A_BLOCK)
 def test_a_watched_block_lives_as_it_does_alone(tmp_path: Path, name: str, how: str) -> None:
     under = str(HERE / "under.py")
     expected = alone(tmp_path / "alone", PLACE, under, "nothing", f"{name}.py")
     assert alone(tmp_path / "ours", PLACE, under, how, f"{name}.py") == expected
+
+
+@pytest.mark.parametrize("name", IN_A_BLOCK)
+def test_a_program_in_a_limited_test_lives_as_in_any(tmp_path: Path, name: str) -> None:
+    expected = tested(tmp_path / "alone", PLACE, f"{name}.py", "")
+    found = tested(tmp_path / "ours", PLACE, f"{name}.py", "mark.max_syncs(1000)")
+    assert found == expected
+    assert "test_it.py" in found.stdout if found.status else "1 passed" in found.stdout
+
+
+def test_the_limit_of_a_test_fails_a_program_that_waits_more_often(tmp_path: Path) -> None:
+    found = tested(tmp_path / "ours", PLACE, "prints.py", "mark.max_syncs(1)")
+    assert found.status == 1 and "training.py" in found.stdout and "loss.item()" in found.stdout
 
 
 def test_a_recorded_program_needs_the_same_memory(tmp_path: Path) -> None:
@@ -67,6 +80,18 @@ def test_a_recorded_program_needs_the_same_memory(tmp_path: Path) -> None:
     assert most - least < HOST_BYTES, f"{(most - least) / 2**20:.0f} MiB more of host memory"
     for mine, theirs in zip(after.stdout.split(), before.stdout.split(), strict=True):
         assert int(mine) == pytest.approx(int(theirs), rel=0.01)
+
+
+@pytest.mark.parametrize("options", [(), ("--hazards",), ("--mode", "full")], ids=["profile", "hazards", "full"])
+def test_a_recorded_program_needs_the_same_memory_of_the_device(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """By NVML, for the whole device: PyTorch's memory, its context, and what CUPTI takes while windows are open."""
+    pytest.importorskip("pynvml", reason="asks NVML")
+    before = alone(tmp_path / "alone", PLACE, "fills_half_the_device.py")
+    after = profiled(tmp_path / "ours", PLACE, "fills_half_the_device.py", options=options)
+    assert (before.status, after.status) == (0, 0), after.stderr
+    least, most = int(before.stdout), int(after.stdout)
+    print(f"{(most - least) / 2**20:.1f} MiB more than {least / 2**20:.0f} MiB")
+    assert most - least <= 0.01 * least, f"{(most - least) / 2**20:.0f} MiB more of the device's memory"
 
 
 @pytest.mark.parametrize("moment", range(20))

@@ -5,7 +5,7 @@ import sys
 import training
 
 atexit.register(lambda: print("exit handler", flush=True))
-training.train(6)  # a window is open
+training.train(6)
 for status in (0, 5):
     child = os.fork()
     if child == 0:
