@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -132,7 +133,7 @@ def _read_baseline(path: Path | None, update: bool) -> Baseline | None:
         if update:
             raise CommandError("--update needs --baseline", USAGE)
         return None
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise CommandError(f"{path}: its folder does not exist", USAGE)
     return read_baseline(path)
 
