@@ -53,6 +53,16 @@ def test_filters_that_an_import_adds_are_taken_out_again() -> None:
     assert list(warnings.filters) == before
 
 
+def test_what_python_shows_once_a_line_is_not_shown_again() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            warnings.warn("once a line", stacklevel=1)
+            with undisturbed():
+                pass
+    assert len(caught) == 1
+
+
 def test_our_own_filter_stays_away_once_it_was_taken_out() -> None:
     before = list(warnings.filters)
     sync_debug_mode.hold_filter()

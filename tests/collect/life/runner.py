@@ -31,7 +31,7 @@ DURATION = 120
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program ended, with its folder's name and addresses taken out of what it printed."""
+    """How a program ended, with its folder's name, numbers of processes and addresses taken out of what it printed."""
 
     stdout: str
     stderr: str
@@ -97,7 +97,7 @@ def finish(process: subprocess.Popen[str], folder: Path) -> Outcome:
 def nameless(text: str, folder: Path) -> str:
     for name in {str(folder), os.path.realpath(folder)}:
         text = text.replace(name, "<here>")
-    return re.sub(r"0x[0-9a-f]+", "0x", text)
+    return re.sub(r"0x[0-9a-f]+", "0x", re.sub(r"\(pid=\d+\)", "(pid=)", text))
 
 
 def alone(folder: Path, place: Place, *program: str, python: tuple[str, ...] = ()) -> Outcome:
@@ -115,7 +115,7 @@ def profiled(
     return finish(start(folder, [*place.command(python), *options, *program], place, before), folder)
 
 
-def tested(folder: Path, place: Place, program: str, mark: str) -> Outcome:
+def run_in_pytest(folder: Path, place: Place, program: str, mark: str) -> Outcome:
     """The program inside a test of pytest's that has ``mark``, without the time that pytest took."""
     prepare(folder)
     (folder / "pytest.ini").write_text("[pytest]\n")

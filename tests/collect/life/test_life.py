@@ -26,8 +26,8 @@ from tests.collect.life.runner import (
     limit_files,
     prepare,
     profiled,
+    run_in_pytest,
     start,
-    tested,
     without_ours,
 )
 
@@ -181,8 +181,8 @@ def test_a_watched_block_lives_as_it_does_alone(tmp_path: Path, name: str, how: 
 
 @pytest.mark.parametrize("name", IN_A_BLOCK)
 def test_a_program_in_a_limited_test_lives_as_in_any(tmp_path: Path, name: str) -> None:
-    expected = tested(tmp_path / "alone", PLACE, f"{name}.py", "")
-    found = tested(tmp_path / "ours", PLACE, f"{name}.py", "mark.max_syncs(1000)")
+    expected = run_in_pytest(tmp_path / "alone", PLACE, f"{name}.py", "")
+    found = run_in_pytest(tmp_path / "ours", PLACE, f"{name}.py", "mark.max_syncs(1000)")
     assert found == expected
     assert "test_it.py" in found.stdout if found.status else "1 passed" in found.stdout
 

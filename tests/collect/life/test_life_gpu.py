@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.collect.life.runner import HERE, Place, alone, interrupt_after, peak_of, profiled, tested, without_ours
+from tests.collect.life.runner import (
+    HERE,
+    Place,
+    alone,
+    interrupt_after,
+    peak_of,
+    profiled,
+    run_in_pytest,
+    without_ours,
+)
 from tests.collect.life.test_life import ENDS_WITHOUT_US, IN_A_BLOCK, PROGRAMS, files_of, is_whole
 
 torch = pytest.importorskip("torch", reason="the collector records PyTorch programs")
@@ -63,14 +72,14 @@ def test_a_watched_block_lives_as_it_does_alone(tmp_path: Path, name: str, how: 
 
 @pytest.mark.parametrize("name", IN_A_BLOCK)
 def test_a_program_in_a_limited_test_lives_as_in_any(tmp_path: Path, name: str) -> None:
-    expected = tested(tmp_path / "alone", PLACE, f"{name}.py", "")
-    found = tested(tmp_path / "ours", PLACE, f"{name}.py", "mark.max_syncs(1000)")
+    expected = run_in_pytest(tmp_path / "alone", PLACE, f"{name}.py", "")
+    found = run_in_pytest(tmp_path / "ours", PLACE, f"{name}.py", "mark.max_syncs(1000)")
     assert found == expected
     assert "test_it.py" in found.stdout if found.status else "1 passed" in found.stdout
 
 
 def test_the_limit_of_a_test_fails_a_program_that_waits_more_often(tmp_path: Path) -> None:
-    found = tested(tmp_path / "ours", PLACE, "prints.py", "mark.max_syncs(1)")
+    found = run_in_pytest(tmp_path / "ours", PLACE, "prints.py", "mark.max_syncs(1)")
     assert found.status == 1 and "training.py" in found.stdout and "loss.item()" in found.stdout
 
 

@@ -3,6 +3,7 @@
 The programs of ``tests/collect/life`` train with it where there is no GPU. Its profiler writes a trace of one launch.
 """
 
+import _thread
 import contextlib
 import ctypes
 import functools
@@ -53,6 +54,7 @@ def _initialise_cuda():
         finally:
             del cuda._tls.is_initializing
         USERS.append(os.getpid())
+        _thread.start_new_thread(time.sleep, (1e6,))  # the driver has threads, which Python sees when it forks
 
 
 class Tensor:
