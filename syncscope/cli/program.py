@@ -151,7 +151,12 @@ def shown(folder: Path) -> str:
 
 
 def say(line: str) -> None:
-    """Print a line on the stderr that Python began with: the program may have replaced or closed ``sys.stderr``."""
+    """Print a line on the stderr that Python began with: the program may have replaced or closed ``sys.stderr``.
+
+    What could break the line, or a terminal, is replaced: names are in it.
+    """
+    from syncscope.trace.source import one_line
+
     if sys.__stderr__ is not None:
         with contextlib.suppress(ValueError, OSError):
-            print(f"syncscope: {line}", file=sys.__stderr__)
+            print(f"syncscope: {one_line(line)}", file=sys.__stderr__)

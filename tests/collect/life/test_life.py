@@ -95,6 +95,17 @@ def test_stop_ends_a_program_early_with_its_exit_handlers_and_status_0(tmp_path:
     assert is_whole(tmp_path / "ours" / "out" / "trace.json.gz")
 
 
+@pytest.mark.parametrize("name", [b"a\n\x1b[31m\xc2\x9b31m.py", b"bad\xff.py"], ids=["controls", "no UTF-8"])
+def test_a_program_of_any_name_is_recorded_and_breaks_no_terminal(tmp_path: Path, name: bytes) -> None:
+    folder = prepare(tmp_path / "ours")
+    program = os.fsdecode(name)
+    (folder / "waits.py").rename(folder / program)
+    found = finish(start(folder, [*PLACE.command(), "-o", f"out/{program}", program, "20", "0"], PLACE), folder)
+    assert found.status == 0, found.stderr
+    assert is_whole(folder / "out" / program / "trace.json.gz")
+    assert not set("\x1b\x9b") & set(found.stderr) and "wrote out/" in found.stderr.splitlines()[-1]
+
+
 def test_a_module_lives_as_it_does_alone(tmp_path: Path) -> None:
     expected = alone(tmp_path / "alone", PLACE, "-m", "package", "--lr", "1")
     assert expected.status == 0, expected.stderr
