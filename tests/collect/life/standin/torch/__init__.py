@@ -3,7 +3,6 @@
 The programs of ``tests/collect/life`` train with it where there is no GPU. Its profiler writes a trace of one launch.
 """
 
-import _thread
 import contextlib
 import ctypes
 import functools
@@ -13,6 +12,7 @@ import pickle
 import sys
 import threading
 import time
+from _thread import start_new_thread
 from types import ModuleType, SimpleNamespace
 
 __version__ = "2.11.0"
@@ -54,7 +54,7 @@ def _initialise_cuda():
         finally:
             del cuda._tls.is_initializing
         USERS.append(os.getpid())
-        _thread.start_new_thread(time.sleep, (1e6,))  # the driver has threads, which Python sees when it forks
+        start_new_thread(time.sleep, (1e6,))  # the driver has threads, which Python sees when it forks
 
 
 class Tensor:
