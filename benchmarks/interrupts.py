@@ -3,6 +3,8 @@
 One large trace, which worker processes decode, and several files, which a pool of processes reads, are each
 interrupted at moments from the start to the end, as a terminal does it: the whole process group gets SIGINT. Each run
 must end within ``LONGEST_S`` with status 130 (or its own, where it was done), print no traceback, and leave no process.
+
+The start is the command's first import. What comes before it is Python's own, and how long that takes says nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +26,20 @@ LONGEST_S = 10.0
 MARK = "SYNCSCOPE_INTERRUPTED"
 """An environment variable by which the processes of a run are found, whatever their session."""
 
-BEFORE_MAIN_S = 0.03
-"""Python itself starts in this time; an interrupt then is not ours."""
+LAUNCH = """
+import os, runpy, sys
+
+class Begun:
+    def find_spec(self, name, path=None, target=None):
+        if name == "syncscope.cli":
+            sys.meta_path.remove(self)
+            os.write({pipe}, b"!")
+            os.close({pipe})
+
+sys.meta_path.insert(0, Begun())
+runpy.run_module("syncscope", run_name="__main__", alter_sys=True)
+"""
+"""``python -m syncscope`` that writes to ``pipe`` when ``main`` imports the commands."""
 
 IMPORTS_S = 0.8
 """A third of the interrupts come while the command is being imported."""
@@ -79,7 +93,7 @@ def run_moments(name: str, arguments: list[str], moments: int, seed: int) -> int
     whole = interrupt(arguments, None)
     chance = random.Random(seed)
     ends = [whole.took_s if number % 3 else min(IMPORTS_S, whole.took_s) for number in range(moments)]
-    endings = [interrupt(arguments, chance.uniform(BEFORE_MAIN_S, end)) for end in ends]
+    endings = [interrupt(arguments, chance.uniform(0.0, end)) for end in ends]
     bad = [ending for ending in endings if ending.faults()]
     done = sum(ending.status == 0 for ending in endings)
     slowest = max(ending.took_s for ending in endings)
@@ -96,20 +110,12 @@ def run_moments(name: str, arguments: list[str], moments: int, seed: int) -> int
 def interrupt(arguments: list[str], after_s: float | None) -> Ending:
     """Run the command and interrupt its process group ``after_s`` its start; never where that is ``None``."""
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
+    process = launch(arguments, mark)
     start = time.monotonic()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "syncscope", "analyze", *arguments],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, MARK: mark},
-        start_new_session=True,
-        preexec_fn=heed_interrupts,
-    )
     try:
         if after_s is not None:
             try:
-                process.wait(max(0.0, start + after_s - time.monotonic()))
+                process.wait(after_s)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGINT)
             start = time.monotonic()
@@ -125,6 +131,25 @@ def interrupt(arguments: list[str], after_s: float | None) -> Ending:
     finally:
         for pid in marked(mark):
             os.kill(pid, signal.SIGKILL)
+
+
+def launch(arguments: list[str], mark: str) -> subprocess.Popen[str]:
+    """The command, in a process group of its own, at the moment when its ``main`` begins; or ended, if that fails."""
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", LAUNCH.format(pipe=writer), "analyze", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, MARK: mark},
+        start_new_session=True,
+        pass_fds=[writer],
+        preexec_fn=heed_interrupts,
+    )
+    os.close(writer)
+    os.read(reader, 1)
+    os.close(reader)
+    return process
 
 
 def heed_interrupts() -> None:

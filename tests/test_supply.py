@@ -19,7 +19,7 @@ from syncscope import __version__
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = (ROOT / "action.yml", ROOT / ".github" / "workflows" / "ci.yml", ROOT / "docs" / "gate.yml")
 
-BY_TAG = ("github/codeql-action/upload-sarif@v3", f"your-org/syncscope@v{__version__}")
+BY_TAG = (f"your-org/syncscope@v{__version__}",)
 """Actions of the example whose commit its reader chooses."""
 
 NEVER = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "socket", "http", "requests", "ftplib", "smtplib"}

@@ -168,7 +168,7 @@ def draw_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING
     drawn = notable(report, MOST_PICTURES)
     for trace in drawn:
         file = folder / Path(report.traces[trace].path).name
-        if not file.is_file():
+        if not os.path.isfile(file):  # unlike Path.is_file, it takes any name
             continue
         try:
             timeline = Timeline(load(file, **msgspec.structs.asdict(reading)))

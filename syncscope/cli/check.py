@@ -139,7 +139,7 @@ def _read_baseline(path: Path | None, write: bool, update: bool) -> Baseline | N
         return None
     if write and update:
         raise CommandError("--write-baseline and --update exclude each other", USAGE)
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise CommandError(f"{path}: its folder does not exist", USAGE)
     saved = read_baseline(path)
     if saved is None and not write:

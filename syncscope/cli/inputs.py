@@ -156,7 +156,7 @@ def select_codes(select: Sequence[str], ignore: Sequence[str]) -> tuple[str, ...
 
 def is_report(path: Path) -> bool:
     """Whether a file is a saved report. Everything else goes to the trace reader, which refuses what is no trace."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike Path.is_file, it takes any name
         return False
     try:
         with path.open("rb") as stream:

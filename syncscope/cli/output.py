@@ -129,7 +129,7 @@ def claim(path: Path, taken: dict[str, str]) -> None:
     """
     place = str(STDOUT) if path == STDOUT else os.path.realpath(path)
     reason = taken.get(place)
-    if path != STDOUT and path.is_dir():
+    if path != STDOUT and os.path.isdir(path):
         reason = "is a folder"
     elif path != STDOUT and not os.path.isdir(os.path.dirname(place)):
         reason = "its folder does not exist"

@@ -81,7 +81,7 @@ def traces_beside(report: Report, folder: Path) -> dict[str, str]:
     """
     files = {info.path: folder / Path(info.path).name for info in report.traces}
     for file in files.values():
-        if not file.is_file():
+        if not os.path.isfile(file):  # unlike Path.is_file, it takes any name
             raise CommandError(f"{file}: missing: the traces must be in the folder of the report", UNREADABLE)
     return {name: str(file) for name, file in files.items()}
 

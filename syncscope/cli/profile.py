@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syncscope.cli.ending import die, leave
 from syncscope.cli.options import Module, Script
 from syncscope.cli.program import (
     NOTHING_RECORDED,
-    die,
-    leave,
     loader,
     project_of,
     require_gpu,
@@ -90,6 +89,7 @@ def profile(
     """
     from syncscope.collect.children.announce import announced
     from syncscope.collect.plan import BARE_SECONDS, Plan
+    from syncscope.collect.profiler import forked_in_a_window
     from syncscope.session import PATIENCE, plan_by_time
 
     if mode not in ("windows", "full"):
@@ -120,6 +120,8 @@ def profile(
     status = run(collector, load, arguments, conclude, announced(request, children=children))
     if status < 0:
         die(-status)
+    if forked_in_a_window():
+        leave(status, threads=True)
     if collector.stopped:
         leave(status)
     raise typer.Exit(status)

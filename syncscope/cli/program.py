@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperOption
@@ -123,29 +121,6 @@ def run(
     return status or concluded
 
 
-def die(number: int) -> NoReturn:
-    """End by a signal, as Python does after an uncaught ``KeyboardInterrupt``: threads and exit handlers come first."""
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    _flush()
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-    os._exit(128 + number)  # where the signal is blocked
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it
-            stream.flush()
-
-
-def leave(status: int) -> NoReturn:
-    """End a program that was stopped early, even when its other threads are still waiting."""
-    atexit._run_exitfuncs()
-    _flush()
-    os._exit(status)
-
-
 def _on_terminate(recorder: Recorder, conclude: Callable[[bool], int]) -> Callable[..., None] | None:
     """On SIGTERM, write what was recorded and then end as the program would have.
 
@@ -176,7 +151,12 @@ def shown(folder: Path) -> str:
 
 
 def say(line: str) -> None:
-    """Print a line on the stderr that Python began with: the program may have replaced or closed ``sys.stderr``."""
+    """Print a line on the stderr that Python began with: the program may have replaced or closed ``sys.stderr``.
+
+    What could break the line, or a terminal, is replaced: names are in it.
+    """
+    from syncscope.trace.source import one_line
+
     if sys.__stderr__ is not None:
         with contextlib.suppress(ValueError, OSError):
-            print(f"syncscope: {line}", file=sys.__stderr__)
+            print(f"syncscope: {one_line(line)}", file=sys.__stderr__)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from syncscope.cli.ending import die, leave
 from syncscope.cli.errors import USAGE, CommandError
 from syncscope.cli.options import Module, Script
-from syncscope.cli.program import die, leave, loader, project_of, require_gpu, run, say, shown, stem_of
+from syncscope.cli.program import loader, project_of, require_gpu, run, say, shown, stem_of
 from syncscope.cli.summary import print_report
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ class KinetoWindow:
     ready_at = 0.0
     """When CUPTI has surely detached, by ``time.monotonic``, in seconds."""
     attached = False
-    """The last window left CUPTI in the process, which slows down every launch."""
+    """CUPTI was attached, and has not been asked to detach since. It slows down every launch."""
 
     had_cupti = False
     """Kineto was set up with CUPTI in this process. Whoever uses it first without, leaves it without for good."""
@@ -77,6 +77,8 @@ class KinetoWindow:
         activities = [activity for activity, is_wanted in wanted if is_wanted]
         self._profile = profile(activities=activities, experimental_config=_sync_config() if self._cpu else None)
         self._watch_other_profilers()
+        if self._cuda:
+            KinetoWindow.attached = True
         with self._as_ours():
             self._profile.prepare_trace()
         self._prepared = True
@@ -136,7 +138,7 @@ class KinetoWindow:
     def _keep_cupti(self) -> None:
         """Take back the request to detach CUPTI, so that a profiler of the program's does not follow it."""
         if self._detaching:
-            self._detaching = False
+            self._detaching = KinetoWindow.attached = False
             KinetoWindow.ready_at = time.monotonic() + DETACHED
             os.environ.pop(TEARDOWN, None)
 
@@ -147,3 +149,21 @@ class KinetoWindow:
             yield
         finally:
             self._ours = False
+
+
+_forked = False
+
+
+def forked_in_a_window() -> bool:
+    """Whether this process was forked while CUPTI was attached. What CUPTI does at the end of a process then waits for
+    threads that the fork does not have."""
+    return _forked
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = _forked or KinetoWindow.attached or time.monotonic() < KinetoWindow.ready_at
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -8,6 +8,7 @@ the run goes on only the second part is compressed anew. The extra field of gzip
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import struct
 import zlib
@@ -103,7 +104,7 @@ class TraceFile:
     def _write(
         self, export: Iterable[bytes], size: int, checksum: int, length: int, recording: Recording
     ) -> None:  # fmt: skip
-        key = b'\n  "syncscope": ' + msgspec.json.encode(recording) + b"\n}\n"
+        key = b'\n  "syncscope": ' + _encode(recording) + b"\n}\n"
         compressor = isal_zlib.compressobj(COMPRESSION, isal_zlib.DEFLATED, _RAW)
         end = compressor.compress(key) + compressor.flush()
         end += struct.pack("<II", zlib.crc32(key, checksum), (length + len(key)) & 0xFFFFFFFF)
@@ -155,6 +156,14 @@ def _header(recording: Recording) -> bytes:
         text = msgspec.json.encode(head)
         field = _FIELD.pack(_OURS, len(text)) + text
     return _HEADER.pack(_MAGIC, _DEFLATE, _FEXTRA, 0, 0, _UNKNOWN, len(field)) + field
+
+
+def _encode(recording: Recording) -> bytes:
+    """The recording as JSON. What UTF-8 cannot hold of a name, such as that of a file, becomes a question mark."""
+    try:
+        return msgspec.json.encode(recording)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(recording), ensure_ascii=False).encode(errors="replace")
 
 
 def _open_object(exported: bytes) -> bytes:

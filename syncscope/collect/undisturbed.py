@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from syncscope.collect.sites.sync_debug import FILTER
+from syncscope.collect.sites.sync_debug import FILTER, sync_debug_mode
 
 DEFERRED = (signal.SIGINT, signal.SIGTERM)
 
@@ -41,12 +41,22 @@ def undisturbed() -> Iterator[None]:
         for number in handlers:
             signal.signal(number, later)
     try:
-        yield
+        with sync_debug_mode.quietly():
+            try:
+                yield
+            finally:
+                restore()
+                _put_back(filters)
     finally:
-        restore()
-        ours = [entry for entry in warnings.filters if entry is FILTER]  # it may have come or gone meanwhile
-        warnings.filters[:] = [*ours, *(entry for entry in filters if entry is not FILTER)]  # type: ignore[index]
-        warnings._filters_mutated()  # type: ignore[attr-defined]
         if len(waiting) == 1:
             number, frame = waiting[0]
             handlers[number](number, frame)
+
+
+def _put_back(filters: list[Any]) -> None:
+    """Take out the filters that were added, but for ours, which may have come or gone meanwhile."""
+    kept = [entry for entry in warnings.filters if entry is FILTER]
+    kept += (entry for entry in filters if entry is not FILTER)
+    if kept != warnings.filters:  # Python shows again what it shows only once, when it is told of a change
+        warnings.filters[:] = kept  # type: ignore[index]
+        warnings._filters_mutated()  # type: ignore[attr-defined]

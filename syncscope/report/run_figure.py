@@ -45,11 +45,14 @@ class _Span:
 
     @classmethod
     def joined(cls, stretches: Sequence[Stretch]) -> _Span:
-        last, counted = stretches[-1], [one for one in stretches if one.waits_per_step is not None and one.steps]
+        """What is said of several stretches together, whose times may be in any order where a recording is damaged."""
+        counted = [one for one in stretches if one.waits_per_step is not None and one.steps]
         steps = sum(one.steps for one in counted)
         waits = sum((one.waits_per_step or 0.0) * one.steps for one in counted) / steps if steps else None
         every = sum(one.steps for one in stretches)
-        return cls(stretches[0].phase, stretches[0].start_s, last.start_s + last.seconds, every, waits)
+        start = min(one.start_s for one in stretches)
+        end = max(start, *(one.start_s + one.seconds for one in stretches))
+        return cls(stretches[0].phase, start, end, every, waits)
 
 
 def name_colours(run: Run) -> list[str]:

@@ -56,16 +56,32 @@ def find_traces(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 def _find_on_disk(path: Path) -> list[str]:
-    if not path.is_dir():
+    if not os.path.isdir(path):  # unlike Path.is_dir, it takes any name
         return [str(path)]
-    files = [
-        file
-        for file in path.rglob("*")
-        if _named_as_trace(file.relative_to(path).parts) and _is_there(file) and _may_be_trace(file)
-    ]
+    found, closed = _walk(path)
+    named = [file for file in found if _named_as_trace(file.relative_to(path).parts)]
+    files = [*closed, *(file for file in named if _is_there(file) and _may_be_trace(file))]
     if not files:
         raise TraceError(path, NO_TRACE)
     return sorted(map(str, files), key=_natural_key)
+
+
+def _walk(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The files in a folder and below it, and the folders that cannot be listed: they may hold ranks.
+
+    A folder that goes away meanwhile has no files.
+    """
+    files: list[Path] = []
+    closed: list[Path] = []
+
+    def on_error(error: OSError) -> None:
+        if not isinstance(error, (FileNotFoundError, NotADirectoryError, ProcessLookupError)):
+            closed.append(Path(error.filename))
+
+    for at, folders, names in os.walk(folder, onerror=on_error):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files += (Path(at, name) for name in names)
+    return files, closed
 
 
 def _find_at_url(url: str) -> list[str]:
@@ -103,7 +119,7 @@ def _natural_key(text: str) -> list[tuple[int, str]]:
 
 def _is_there(file: Path) -> bool:
     """Whether a file is there, or a link to one that is not: the pointer of a file that was not downloaded."""
-    return file.is_file() or (file.is_symlink() and not file.exists())
+    return os.path.isfile(file) or (file.is_symlink() and not os.path.exists(file))
 
 
 def _may_be_trace(file: Path) -> bool:

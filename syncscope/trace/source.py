@@ -152,6 +152,7 @@ def _open(path: str, max_bytes: int) -> IO[bytes] | remote.File:
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
+            os.listdir(path)  # says why, where it cannot be listed
             raise TraceError(path, "is a folder, not a trace file")
         if not stat.S_ISREG(status.st_mode):
             raise TraceError(path, "is not a regular file")

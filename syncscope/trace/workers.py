@@ -123,7 +123,10 @@ class _Team:
     def decode(self, pieces: Iterator[Piece], strings: Strings) -> Iterator[Part]:
         pending: deque[Future[tuple[_Worker, bytes]]] = deque()
         for piece in pieces:
-            pending.append(self._threads.submit(self._request, piece))
+            try:
+                pending.append(self._threads.submit(self._request, piece))
+            except RuntimeError as error:  # Python ends, and starts no thread any more
+                raise WorkerLost(str(error)) from None
             if len(pending) >= _UNDER_WAY * self._size:
                 yield _part(*pending.popleft().result(), strings)
         while pending:

@@ -35,6 +35,13 @@ def test_quotes_in_the_recording_survive(tmp_path: Path) -> None:
     assert json.loads(written(file))["syncscope"]["notes"] == ['say "no"']
 
 
+def test_a_name_that_is_no_utf_8_is_written_as_far_as_it_goes(tmp_path: Path) -> None:
+    steps = RecordedSteps(source="none")
+    file = TraceFile(tmp_path / "trace.json.gz")
+    file.write(NO_EVENTS, Recording(format=FORMAT, version="0", steps=steps, files=("bad\udcff.py", "größe.py")))
+    assert json.loads(written(file))["syncscope"]["files"] == ["bad?.py", "größe.py"]
+
+
 def test_the_machines_name_and_temporary_paths_are_blanked(tmp_path: Path) -> None:
     exported = (
         b'{"host_name": "secret-7", "traceEvents": [' + b'{"ph": "X"},' * 20000 + b'{}], "traceName": "/tmp/x\\"y"}'

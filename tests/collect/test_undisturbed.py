@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import signal
 import warnings
+from collections.abc import Iterator
 
 import pytest
 
 from syncscope.collect.sites.sync_debug import FILTER, sync_debug_mode
 from syncscope.collect.undisturbed import undisturbed
+
+
+@pytest.fixture(autouse=True)
+def heeds_interrupts() -> Iterator[None]:
+    """Python raises no KeyboardInterrupt where a shell's background job, which ignores SIGINT, runs the tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_waits_until_the_work_is_done() -> None:
@@ -42,6 +51,16 @@ def test_filters_that_an_import_adds_are_taken_out_again() -> None:
     with undisturbed():
         warnings.filterwarnings("ignore", message="added by an import")
     assert list(warnings.filters) == before
+
+
+def test_what_python_shows_once_a_line_is_not_shown_again() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            warnings.warn("once a line", stacklevel=1)
+            with undisturbed():
+                pass
+    assert len(caught) == 1
 
 
 def test_our_own_filter_stays_away_once_it_was_taken_out() -> None:

@@ -53,6 +53,12 @@ def test_a_phase_that_dwarfs_the_others_makes_the_axis_logarithmic() -> None:
     assert draw_run(far).layout.yaxis.type == "log"
 
 
+def test_stretches_in_no_order_or_of_no_length_are_drawn() -> None:
+    stretches = (stretch(8, 2, TRAIN), stretch(3, 2, TRAIN), stretch(9, -4, EVALUATE))
+    made = run(seconds=30.0, stretches=stretches)
+    assert [width for trace in draw_run(made).data if trace.yaxis == "y2" for width in trace.width] == [7.0, 0.0]
+
+
 def test_each_recorded_stretch_has_one_mark() -> None:
     made = run(seconds=40.0, stretches=(
         stretch(0, 10, TRAIN, windows=True), stretch(10, 10, TRAIN), stretch(20, 4, TRAIN, windows=True),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from syncscope.trace import TraceError, load
 from syncscope.trace.files import HEAD_BYTES, find_traces
 from tests.cli import traces
 
@@ -72,3 +74,28 @@ def test_behind_a_url_as_on_disk(run: Path) -> None:
         assert find_traces(["memory://kinds"]) == sorted(f"memory://kinds/{name}.json" for name in READ)
     finally:
         files.store.clear()
+
+
+def test_a_folder_that_cannot_be_listed_is_reported_and_one_that_went_away_is_not(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = {"closed": PermissionError, "gone": FileNotFoundError, ".hidden": PermissionError}
+    for name in errors:
+        (run / name).mkdir()
+        (run / name / "rank1.json").write_bytes(b"{")
+    listed = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if kind := errors.get(Path(path).name):
+            raise kind(1, "as it is", str(path))
+        return listed(path)
+
+    monkeypatch.setattr("os.scandir", scandir)
+    assert find_traces([run]) == [str(run / "closed"), str(run / "rank0.json")]
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a/" * 3000 + "b.json"], ids=["name", "path"])
+def test_a_name_that_is_too_long_cannot_be_read(name: str) -> None:
+    assert find_traces([name]) == [str(Path(name))]
+    with pytest.raises(TraceError, match="File name too long"):
+        load(name)

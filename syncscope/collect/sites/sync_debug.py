@@ -14,8 +14,9 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -116,6 +117,11 @@ class SyncDebugMode:
         if self._holds == 0:
             self._filter.close()
 
+    def quietly(self) -> contextlib.AbstractContextManager[None]:
+        """Let this thread and those that it starts change filters, as imports do, and put them back: what Python shows
+        only once is not shown again. Does nothing where our filter is not held."""
+        return self._filter.quietly()
+
     def suspend(self) -> None:
         """Switch the warnings off for a call whose warnings would not reach Python. ``resume`` ends it.
 
@@ -196,6 +202,26 @@ class FirstFilter:
     def __init__(self) -> None:
         self._lists: list[list[Any]] = []
         self._patches = Patches()
+        self._quiet: dict[int, frozenset[int]] = {}
+        """Threads whose changes of the filters are put back soon, each with all that there were when it began."""
+
+    @contextlib.contextmanager
+    def quietly(self) -> Iterator[None]:
+        """Python is not told of changes by this thread and those that it starts: it would show again what it shows only
+        once."""
+        thread = threading.get_ident()
+        if thread in self._quiet:
+            yield
+            return
+        self._quiet[thread] = frozenset(sys._current_frames())
+        try:
+            yield
+        finally:
+            del self._quiet[thread]
+
+    def _is_quiet(self) -> bool:
+        thread = threading.get_ident()
+        return any(thread == one or thread not in before for one, before in tuple(self._quiet.items()))
 
     def open(self, on_warning: Callable[[Callable[[Any], None], Any], None]) -> None:
         """Call ``on_warning(show, message)`` for each warning. ``show(message)`` shows it as Python would have."""
@@ -206,7 +232,8 @@ class FirstFilter:
         def make_mutated(mutated: Callable[[], None]) -> Callable[[], None]:
             def filters_mutated() -> None:
                 self._put_first()
-                mutated()
+                if not self._is_quiet():
+                    mutated()
 
             return filters_mutated
 

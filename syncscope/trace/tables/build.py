@@ -91,9 +91,12 @@ class _Frames:
 
     def __init__(self, raw: RawTables) -> None:
         with ThreadPoolExecutor(1) as thread:  # half of the work, most of it without the interpreter's lock
-            frames = thread.submit(raw.frames)
+            try:
+                frames = thread.submit(raw.frames)
+            except RuntimeError:  # Python ends, and starts no thread any more
+                frames = None
             self._build(raw)
-        self.frames = frames.result()
+        self.frames = frames.result() if frames is not None else raw.frames()
 
     def _build(self, raw: RawTables) -> None:
         self.ops = raw.ops()

@@ -82,16 +82,17 @@ def test_other_listeners_still_hear_while_counting_does_not() -> None:
 
 def test_the_programs_random_numbers_are_its_own() -> None:
     random.seed(7)
-    alone = [random.random() for _ in range(3)]
+    alone = [random.random() for _ in range(3000)]
     random.seed(7)
     with running() as run:
         run.enter(Phase(1))
         drawn = []
-        for _ in range(3):
-            for _ in range(100):
+        for _ in range(3000):
+            for _ in range(50):
                 wait()
             run.step(MS)
             drawn.append(random.random())
+        assert run.counter._switches > 0  # steps were drawn
     assert drawn == alone
 
 

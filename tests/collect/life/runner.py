@@ -6,6 +6,7 @@ the last one. Nothing of ours goes to stdout.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import resource
@@ -15,8 +16,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from tests.interrupts import heed_interrupts
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -28,12 +31,13 @@ DURATION = 120
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program ended, with its folder's name and addresses taken out of what it printed."""
+    """How a program ended, with its folder's name, numbers of processes and addresses taken out of what it printed."""
 
     stdout: str
     stderr: str
     status: int
-    files: tuple[str, ...]
+    files: tuple[tuple[str, str], ...]
+    """Each with a digest of what is in it."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,16 @@ def prepare(folder: Path) -> Path:
 def start(
     folder: Path, command: list[str], place: Place, before: Callable[[], None] | None = None
 ) -> subprocess.Popen[str]:
-    """Start ``command`` in ``folder``, as the leader of its own process group."""
+    """Start ``command`` in ``folder``, as the leader of its own process group, which heeds Ctrl-C."""
+
+    def prepared() -> None:
+        heed_interrupts()
+        if before is not None:
+            before()
+
     return subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=place.environment(), start_new_session=True, preexec_fn=before,
+        env=place.environment(), start_new_session=True, preexec_fn=prepared,
     )  # fmt: skip
 
 
@@ -75,15 +85,19 @@ def finish(process: subprocess.Popen[str], folder: Path) -> Outcome:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-    made = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    files = sorted(name for name in made if not name.startswith("out/") and "__pycache__" not in name)
+    made = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    files = sorted(
+        (name, hashlib.sha256(path.read_bytes()).hexdigest())
+        for name, path in made.items()
+        if not name.startswith("out/") and "__pycache__" not in name
+    )
     return Outcome(nameless(stdout, folder), nameless(stderr, folder), process.returncode, tuple(files))
 
 
 def nameless(text: str, folder: Path) -> str:
     for name in {str(folder), os.path.realpath(folder)}:
         text = text.replace(name, "<here>")
-    return re.sub(r"0x[0-9a-f]+", "0x", text)
+    return re.sub(r"0x[0-9a-f]+", "0x", re.sub(r"\(pid=\d+\)", "(pid=)", text))
 
 
 def alone(folder: Path, place: Place, *program: str, python: tuple[str, ...] = ()) -> Outcome:
@@ -99,6 +113,23 @@ def profiled(
     """The program as ``syncscope profile`` runs it, with our lines."""
     prepare(folder)
     return finish(start(folder, [*place.command(python), *options, *program], place, before), folder)
+
+
+def run_in_pytest(folder: Path, place: Place, program: str, mark: str) -> Outcome:
+    """The program inside a test of pytest's that has ``mark``, without the time that pytest took."""
+    prepare(folder)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "test_it.py").write_text(
+        "import runpy\n"
+        "from pytest import mark\n"
+        f"pytestmark = [{mark}]\n"
+        "def test_program():\n"
+        f"    runpy.run_path({program!r}, run_name='__main__')\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-s", "-q", "-p", "no:cacheprovider", "-p", "syncscope.pytest_plugin"]
+    found = finish(start(folder, ["env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", *command, "test_it.py"], place), folder)
+    files = tuple(file for file in found.files if file[0] != "test_it.py")
+    return replace(found, stdout=re.sub(r" in \d[\d.:()s ]*", "", found.stdout), files=files)
 
 
 def without_ours(outcome: Outcome) -> Outcome:

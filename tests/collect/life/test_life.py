@@ -26,6 +26,7 @@ from tests.collect.life.runner import (
     limit_files,
     prepare,
     profiled,
+    run_in_pytest,
     start,
     without_ours,
 )
@@ -34,12 +35,18 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX sig
 
 PLACE = Place(standin=True)
 NEEDS_CUDA = {"loads_data", "uses_memory"}
-PROGRAMS = sorted(path.stem for path in (HERE / "programs").glob("*.py") if path.stem != "training")
+NO_PROGRAMS = {"training", "fills_half_the_device"}
+"""What programs import, and one that prints what is measured."""
+
+PROGRAMS = sorted({path.stem for path in (HERE / "programs").glob("*.py")} - NO_PROGRAMS)
 ENDS_WITHOUT_US = {
     "executes_another": "what it becomes uses no CUDA, and no process is left to write reports",
     "leaves_at_once": "Python is not asked",
 }
 """Programs after which nothing of ours runs."""
+
+IN_A_BLOCK = ["prints", "raises_in_a_step", "logs_its_stderr", "excepthooks", "runs_out_of_memory"]
+"""Programs that run inside of a block of ours."""
 
 
 @pytest.mark.parametrize("name", sorted(set(PROGRAMS) - NEEDS_CUDA))
@@ -78,7 +85,7 @@ def test_a_full_window_leaves_a_program_its_life(tmp_path: Path, name: str) -> N
     assert without_ours(found) == expected
 
 
-@pytest.mark.parametrize("name", ["prints", "exit_handlers", "pickles"])
+@pytest.mark.parametrize("name", ["prints", "exit_handlers", "pickles", "interrupted_with_open_files"])
 def test_stop_ends_a_program_early_with_its_exit_handlers_and_status_0(tmp_path: Path, name: str) -> None:
     expected = alone(tmp_path / "alone", PLACE, f"{name}.py")
     found = profiled(tmp_path / "ours", PLACE, f"{name}.py", options=("--stop",))
@@ -86,6 +93,17 @@ def test_stop_ends_a_program_early_with_its_exit_handlers_and_status_0(tmp_path:
     assert set(found.stdout.splitlines()) <= set(expected.stdout.splitlines())
     assert ("bye" in found.stdout) == (name == "exit_handlers")
     assert is_whole(tmp_path / "ours" / "out" / "trace.json.gz")
+
+
+@pytest.mark.parametrize("name", [b"a\n\x1b[31m\xc2\x9b31m.py", b"bad\xff.py"], ids=["controls", "no UTF-8"])
+def test_a_program_of_any_name_is_recorded_and_breaks_no_terminal(tmp_path: Path, name: bytes) -> None:
+    folder = prepare(tmp_path / "ours")
+    program = os.fsdecode(name)
+    (folder / "waits.py").rename(folder / program)
+    found = finish(start(folder, [*PLACE.command(), "-o", f"out/{program}", program, "20", "0"], PLACE), folder)
+    assert found.status == 0, found.stderr
+    assert is_whole(folder / "out" / program / "trace.json.gz")
+    assert not set("\x1b\x9b") & set(found.stderr) and "wrote out/" in found.stderr.splitlines()[-1]
 
 
 def test_a_module_lives_as_it_does_alone(tmp_path: Path) -> None:
@@ -164,12 +182,20 @@ def files_of(folder: Path) -> list[str]:
     return sorted(os.listdir(folder)) if folder.is_dir() else []
 
 
-@pytest.mark.parametrize("name", ["prints", "raises_in_a_step", "logs_its_stderr", "excepthooks", "runs_out_of_memory"])
+@pytest.mark.parametrize("name", IN_A_BLOCK)
 @pytest.mark.parametrize("how", ["guard"])
 def test_a_watched_block_lives_as_it_does_alone(tmp_path: Path, name: str, how: str) -> None:
     under = str(HERE / "under.py")
     expected = alone(tmp_path / "alone", PLACE, under, "nothing", f"{name}.py")
     assert alone(tmp_path / "ours", PLACE, under, how, f"{name}.py") == expected
+
+
+@pytest.mark.parametrize("name", IN_A_BLOCK)
+def test_a_program_in_a_limited_test_lives_as_in_any(tmp_path: Path, name: str) -> None:
+    expected = run_in_pytest(tmp_path / "alone", PLACE, f"{name}.py", "")
+    found = run_in_pytest(tmp_path / "ours", PLACE, f"{name}.py", "mark.max_syncs(1000)")
+    assert found == expected
+    assert "test_it.py" in found.stdout if found.status else "1 passed" in found.stdout
 
 
 @pytest.mark.slow

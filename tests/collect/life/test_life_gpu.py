@@ -10,8 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.collect.life.runner import HERE, Place, alone, interrupt_after, peak_of, profiled, without_ours
-from tests.collect.life.test_life import ENDS_WITHOUT_US, PROGRAMS, files_of, is_whole
+from tests.collect.life.runner import (
+    HERE,
+    Place,
+    alone,
+    interrupt_after,
+    peak_of,
+    profiled,
+    run_in_pytest,
+    without_ours,
+)
+from tests.collect.life.test_life import ENDS_WITHOUT_US, IN_A_BLOCK, PROGRAMS, files_of, is_whole
 
 torch = pytest.importorskip("torch", reason="the collector records PyTorch programs")
 pytestmark = [
@@ -25,16 +34,11 @@ HOST_BYTES = 100 * 2**20
 
 
 PROFILER_NOTICE = re.compile(r"^.*Profiler clears events at the end of each cycle.*\n(?:  .*\n)?", re.MULTILINE)
-INTERRUPTED = {"interrupts_itself", "interrupted_in_a_step"}
-FORKS_IN_A_WINDOW = pytest.mark.xfail(
-    run=False, reason="a child forked while CUPTI is attached hangs when Python ends it, as docs/promises.md says"
-)
+INTERRUPTED = {"interrupts_itself", "interrupted_in_a_step", "interrupted_with_open_files"}
 
 
 @pytest.mark.parametrize("options", [(), ("--hazards",)], ids=["profile", "hazards"])
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=FORKS_IN_A_WINDOW) if name == "forks" else name for name in PROGRAMS]
-)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_lives_as_it_does_alone(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
     expected = alone(tmp_path / "alone", PLACE, f"{name}.py")
     found = profiled(tmp_path / "ours", PLACE, f"{name}.py", options=options)
@@ -49,7 +53,7 @@ def test_a_program_lives_as_it_does_alone(tmp_path: Path, name: str, options: tu
         assert traces and all(map(is_whole, traces)), found.stderr
 
 
-@pytest.mark.parametrize("name", ["prints", "exit_handlers", "pickles", "loads_data"])
+@pytest.mark.parametrize("name", ["prints", "exit_handlers", "pickles", "loads_data", "interrupted_with_open_files"])
 def test_stop_ends_a_program_early_with_its_exit_handlers_and_status_0(tmp_path: Path, name: str) -> None:
     expected = alone(tmp_path / "alone", PLACE, f"{name}.py")
     found = profiled(tmp_path / "ours", PLACE, f"{name}.py", options=("--stop",))
@@ -59,11 +63,24 @@ def test_stop_ends_a_program_early_with_its_exit_handlers_and_status_0(tmp_path:
 
 
 @pytest.mark.parametrize("how", ["guard", "max_syncs"])
-@pytest.mark.parametrize("name", ["prints", "raises_in_a_step", "logs_its_stderr", "excepthooks", "runs_out_of_memory"])
+@pytest.mark.parametrize("name", IN_A_BLOCK)
 def test_a_watched_block_lives_as_it_does_alone(tmp_path: Path, name: str, how: str) -> None:
     under = str(HERE / "under.py")
     expected = alone(tmp_path / "alone", PLACE, under, "nothing", f"{name}.py")
     assert alone(tmp_path / "ours", PLACE, under, how, f"{name}.py") == expected
+
+
+@pytest.mark.parametrize("name", IN_A_BLOCK)
+def test_a_program_in_a_limited_test_lives_as_in_any(tmp_path: Path, name: str) -> None:
+    expected = run_in_pytest(tmp_path / "alone", PLACE, f"{name}.py", "")
+    found = run_in_pytest(tmp_path / "ours", PLACE, f"{name}.py", "mark.max_syncs(1000)")
+    assert found == expected
+    assert "test_it.py" in found.stdout if found.status else "1 passed" in found.stdout
+
+
+def test_the_limit_of_a_test_fails_a_program_that_waits_more_often(tmp_path: Path) -> None:
+    found = run_in_pytest(tmp_path / "ours", PLACE, "prints.py", "mark.max_syncs(1)")
+    assert found.status == 1 and "training.py" in found.stdout and "loss.item()" in found.stdout
 
 
 def test_a_recorded_program_needs_the_same_memory(tmp_path: Path) -> None:
@@ -72,6 +89,18 @@ def test_a_recorded_program_needs_the_same_memory(tmp_path: Path) -> None:
     assert most - least < HOST_BYTES, f"{(most - least) / 2**20:.0f} MiB more of host memory"
     for mine, theirs in zip(after.stdout.split(), before.stdout.split(), strict=True):
         assert int(mine) == pytest.approx(int(theirs), rel=0.01)
+
+
+@pytest.mark.parametrize("options", [(), ("--hazards",), ("--mode", "full")], ids=["profile", "hazards", "full"])
+def test_a_recorded_program_needs_the_same_memory_of_the_device(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """By NVML, for the whole device: PyTorch's memory, its context, and what CUPTI takes while windows are open."""
+    pytest.importorskip("pynvml", reason="asks NVML")
+    before = alone(tmp_path / "alone", PLACE, "fills_half_the_device.py")
+    after = profiled(tmp_path / "ours", PLACE, "fills_half_the_device.py", options=options)
+    assert (before.status, after.status) == (0, 0), after.stderr
+    least, most = int(before.stdout), int(after.stdout)
+    print(f"{(most - least) / 2**20:.1f} MiB more than {least / 2**20:.0f} MiB")
+    assert most - least <= 0.01 * least, f"{(most - least) / 2**20:.0f} MiB more of the device's memory"
 
 
 @pytest.mark.parametrize("moment", range(20))

@@ -192,7 +192,15 @@ import waits
 """
 
 
-@pytest.mark.parametrize("how", [BLOCK, UNTIL_THE_END], ids=["block", "until the end"])
+ENDS_ITS_THREADS = f"""
+{UNTIL_THE_END}
+import concurrent.futures.thread  # no thread of a pool can be started when it ends: none at all from Python 3.12 on
+"""
+
+
+@pytest.mark.parametrize(
+    "how", [BLOCK, UNTIL_THE_END, ENDS_ITS_THREADS], ids=["block", "until the end", "after its threads"]
+)
 def test_the_api_counts_and_reports(tmp_path: Path, how: str) -> None:
     folder = prepare(tmp_path / "ours")
     (folder / "api.py").write_text(API.format(how=how))

@@ -5,6 +5,7 @@ The programs of ``tests/collect/life`` train with it where there is no GPU. Its 
 
 import collections
 import contextlib
+import ctypes
 import functools
 import json
 import os
@@ -12,6 +13,7 @@ import pickle
 import sys
 import threading
 import time
+from _thread import start_new_thread
 from types import ModuleType, SimpleNamespace
 
 __version__ = "2.11.0"
@@ -53,6 +55,7 @@ def _initialise_cuda():
         finally:
             del cuda._tls.is_initializing
         USERS.append(os.getpid())
+        start_new_thread(time.sleep, (1e6,))  # the driver has threads, which Python sees when it forks
 
 
 class Tensor:
@@ -211,6 +214,21 @@ class DataLoaderIterator:
 ProfilerActivity = SimpleNamespace(CPU=0, CUDA=1)
 
 
+class Cupti:
+    """Attached by a profile. What is forked meanwhile waits when C ends it, for threads that only its parent has."""
+
+    attached = False
+
+    @classmethod
+    def follow(cls):
+        if cls.attached:
+            library = ctypes.CDLL(None)
+            getattr(library, "__cxa_atexit")(ctypes.cast(library.pause, ctypes.c_void_p), None, None)
+
+
+os.register_at_fork(after_in_child=Cupti.follow)
+
+
 class Profile:
     """Writes a trace of one launch in the middle of what it recorded."""
 
@@ -220,6 +238,7 @@ class Profile:
         self.cuda = ProfilerActivity.CUDA in (activities or ())
 
     def prepare_trace(self):
+        Cupti.attached = Cupti.attached or self.cuda
         autograd.profiler._prepare_profiler()
 
     def start_trace(self):
@@ -228,6 +247,7 @@ class Profile:
 
     def stop_trace(self):
         self.end = time.time_ns()
+        Cupti.attached = Cupti.attached and os.environ.get("TEARDOWN_CUPTI") != "1"
 
     def __enter__(self):
         self.prepare_trace()
