@@ -46,7 +46,7 @@ class Judgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exposed_ms: float | None = None
     """Milliseconds in the whole trace without compute beside them."""
     where: str | None = None
-    """What the site, the innermost frame, or the message must name."""
+    """What the site, the innermost frame, the annotation around it, or the message must name."""
     where_not: str | None = None
     """What neither the site nor the innermost frame may be."""
     says: str | None = None
@@ -121,8 +121,9 @@ def compare(finding: Finding, judgement: Judgement, report: Report) -> list[str]
         if raw is not None and found is not None and abs(found - raw) > max(TOLERANCE * raw, 0.002):
             wrong.append(f"{name}: {found:.3g} ms, not {raw:.3g}")
     frames = " ".join(_text(frame) for frame in (finding.site, finding.at))
+    annotation = msgspec.to_builtins(finding).get("annotation") or ""
     for aspect, pattern, text, wanted in (
-        ("place", judgement.where, f"{frames} {finding.message}", True),
+        ("place", judgement.where, f"{frames} {annotation} {finding.message}", True),
         ("place", judgement.where_not, frames, False),
         ("message", judgement.says, finding.message, True),
         ("message", judgement.says_not, finding.message, False),
