@@ -1,7 +1,10 @@
 from __future__ import annotations
 
-from syncscope.advice import PYTORCH_CODE, READ, READS, SHAPES
+from collections.abc import Iterator
+
+from syncscope.advice import INFERENCE, PYTORCH_CODE, READ, READ_IN_INFERENCE, READS, SHAPES
 from syncscope.rules.base.groups import Group
+from syncscope.rules.base.program import only_infers
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
@@ -44,13 +47,18 @@ class ScalarRead(WaitRule):
     counted = True
     question = Intervention.REMOVE_READ
     brings_copy = True
-    advice = (*PYTORCH_CODE, *SHAPES, *READS, READ)
+    advice = (*PYTORCH_CODE, *SHAPES, *READS, READ_IN_INFERENCE, READ)
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         return matching(waits, reads_scalar) & ~in_library(waits, timeline.places)
 
     def claims_counted(self, counted: PlacedWait) -> bool:
         return reads_scalar(counted.ops)
+
+    def names(self, group: Group) -> Iterator[str]:
+        yield from super().names(group)
+        if only_infers(group.timeline):
+            yield INFERENCE
 
     def message(self, group: Group) -> str:
         outer = ops_of(group.ops)[:1]

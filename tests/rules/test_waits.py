@@ -48,6 +48,14 @@ class TestScalarRead:
         )
         assert "fused=True" in findings(builder, "SYN102")[0].fix
 
+    def test_a_read_where_nothing_trains_is_not_told_of_a_loss(self):
+        read = chain("aten::item", "aten::_local_scalar_dense")
+        assert "loss" not in findings(read, "SYN102")[0].fix
+        read.annotation("Optimizer.step#SGD.step", 80, 5)
+        assert "loss" in findings(read, "SYN102")[0].fix
+        backward = chain("aten::item", "aten::_local_scalar_dense").op("autograd::engine::evaluate_function: X", 80, 5)
+        assert "loss" in findings(backward, "SYN102")[0].fix
+
 
 class TestDynamicShape:
     @pytest.mark.parametrize(
@@ -102,8 +110,20 @@ class TestBlockingCopy:
         ],
     )
     def test_advice_fits_direction_and_memory(self, direction: str, memory: str, advice: str):
-        found = findings(chain("aten::to", "aten::copy_", copy=direction, memory=memory), "SYN101")[0]
-        assert advice in found.fix
+        builder = chain("aten::to", "aten::copy_", copy=direction, memory=memory, size=1 << 20)
+        assert advice in findings(builder, "SYN101")[0].fix
+
+    def test_a_small_copy_that_no_loader_made_is_advised_on_as_none_of_a_batch(self):
+        builder = chain("aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=16)
+        assert "once outside the loop" in findings(builder, "SYN101")[0].fix
+        builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 80, 5)
+        assert "DataLoader" in findings(builder, "SYN101")[0].fix
+
+    def test_a_small_copy_inside_of_a_module_is_none_of_a_batch(self):
+        builder = chain("aten::to", "aten::copy_", steps=1, copy="HtoD", memory="pageable", size=16)
+        builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 80, 5)
+        builder.frame("train.py", 5, "step", 0, 95).frame("torch/nn/modules/module.py", 1700, "_call_impl", 1, 90)
+        assert "once outside the loop" in findings(builder, "SYN101")[0].fix
 
     def test_the_pageable_copy_is_a_finding_of_its_own_and_both_know_each_other(self):
         wait, copy = findings(chain("aten::to", "aten::copy_", copy="HtoD", memory="pageable"), "SYN101", "CPY201")
@@ -210,6 +230,10 @@ class TestLibrarySync:
     def test_a_wait_that_a_python_operators_own_line_was_warned_for_is_found_there(self):
         builder = waiting(TraceBuilder().recording(0, 300), 10, "mylib::op", "aten::item")
         assert codes(builder.warning(100, line(9, "mylib.op(x)"), ("mylib.py", 4, "op", "x.item()"))) == ["SYN102"]
+
+    def test_a_sparse_tensor_is_to_be_coalesced_once(self):
+        found = findings(chain("aten::matmul", "aten::addmm", "aten::coalesce", "aten::_coalesce"), "SYN109")[0]
+        assert "Coalesce what stays the same once" in found.fix
 
 
 class TestWithoutOps:
