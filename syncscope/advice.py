@@ -289,7 +289,7 @@ SPARSE: Section = (
     Advice(
         "aten::coalesce|aten::_coalesce",
         "Coalesce what stays the same once, outside the loop, or keep it in CSR (to_sparse_csr()): every operation on "
-        "a sparse tensor that is not coalesced does it again, and waits for the size. A sparse gradient waits each time.",
+        "a sparse tensor that is not coalesced does it again, and waits for the size. Sparse gradients do each time.",
         before="y = adjacency @ x",
         after="""
         adjacency = adjacency.coalesce()   # once
