@@ -120,7 +120,7 @@ class TestBlockingCopy:
         assert "DataLoader" in findings(builder, "SYN101")[0].fix
 
     def test_a_small_copy_inside_of_a_module_is_none_of_a_batch(self):
-        builder = chain("aten::to", "aten::copy_", steps=1, copy="HtoD", memory="pageable", size=16)
+        builder = chain("aten::to", "aten::copy_", steps=1, copy="HtoD", memory="pageable", size=82_944)
         builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 80, 5)
         builder.frame("train.py", 5, "step", 0, 95).frame("torch/nn/modules/module.py", 1700, "_call_impl", 1, 90)
         assert "once outside the loop" in findings(builder, "SYN101")[0].fix
@@ -195,6 +195,17 @@ class TestExplicitSync:
         assert {number: finding.severity for number, finding in found.items()} == {10: "error", 60: "note"}
         assert "nothing was queued" in found[60].message
         assert found[60].per_step == 1  # a note by what it costs, and still one more wait
+
+    def test_the_last_wait_of_a_trace_without_steps_is_a_note(self):
+        def waits_twice() -> TraceBuilder:
+            builder = TraceBuilder().launch("k", call=(1, 2), runs=(4, 300)).device_sync(10, 290)
+            builder.on(8, "profiler").device_sync(950, 5)
+            return builder
+
+        (last,) = findings(waits_twice(), "SYN105")
+        assert (last.severity, last.message.endswith("nothing follows it in the trace")) == ("note", True)
+        assert findings(waits_twice().launch("k", call=(400, 2), runs=(404, 9)), "SYN105")[0].severity == "error"
+        assert findings(waits_twice().step(0, 500), "SYN105")[0].severity == "error"
 
     def test_a_long_wait_for_nothing_that_is_known_stays_an_error(self):
         builder = TraceBuilder().recording(0, 900).launch("k", call=(1, 2), runs=(4, 5))

@@ -12,8 +12,8 @@ TRAINS = re.compile(r"autograd::engine|Optimizer\.step#")
 
 MODULE_CALL = "torch/nn/modules/module.py"
 
-BATCH_BYTES = 64 << 10
-"""A larger copy may be a batch, whatever made it."""
+BATCH_BYTES, MODULE_BYTES = 64 << 10, 1 << 20
+"""A larger copy may be a batch where the trace has no loader; and inside of a module."""
 
 
 def only_infers(timeline: Timeline) -> bool:
@@ -25,7 +25,8 @@ def only_infers(timeline: Timeline) -> bool:
 
 def brings_no_batch(group: Group) -> bool:
     """Whether the copies of a group are small, and the trace has no loader, or they are made inside of a module."""
+    inside = group.place.runs_through(MODULE_CALL)
     copy = group.rows.copy
     size = group.timeline.copies.bytes[copy[copy >= 0]]
-    small = bool(len(size) and ((size >= 0) & (size <= BATCH_BYTES)).all())
-    return small and (not len(group.timeline.loads) or group.place.runs_through(MODULE_CALL))
+    small = bool(len(size) and ((size >= 0) & (size <= (MODULE_BYTES if inside else BATCH_BYTES))).all())
+    return small and (inside or not len(group.timeline.loads))
