@@ -7,7 +7,7 @@ import re
 from syncscope.rules.base.groups import Group
 from syncscope.timeline import Timeline
 
-TRAINS = re.compile(r"autograd::engine|Optimizer\.step#")
+TRAINS = re.compile(r"autograd::engine|Optimizer\.step#|aten::_(?:fused|amp)_")
 """How the names of ops and annotations of training begin."""
 
 MODULE_CALL = "torch/nn/modules/module.py"
