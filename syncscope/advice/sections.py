@@ -256,6 +256,20 @@ READS: Section = (
 )
 """Ops that read a value."""
 
+SPARSE: Section = (
+    Advice(
+        "aten::coalesce|aten::_coalesce",
+        "Coalesce what stays the same once, outside the loop, or keep it in CSR (to_sparse_csr()): every operation on "
+        "a sparse tensor that is not coalesced does it again, and waits for the size. Sparse gradients do each time.",
+        before="y = adjacency @ x",
+        after="""
+        adjacency = adjacency.coalesce()   # once
+        y = adjacency @ x
+        """,
+    ),
+)
+"""Sparse tensors."""
+
 MAKES_TENSOR = "tensor()|as_tensor()|asarray()|new_tensor()|aten::lift_fresh"
 
 NEW_TENSORS: Section = (
@@ -275,7 +289,19 @@ NEW_TENSORS: Section = (
 )
 """Tensors made on the host and copied to the device."""
 
-BY_OP: Section = (*PYTORCH_CODE, *SHAPES, *READS, *NEW_TENSORS)
+BY_OP: Section = (*PYTORCH_CODE, *SHAPES, *READS, *SPARSE, *NEW_TENSORS)
+
+INFERENCE = "inference"
+"""Stands for a trace without training."""
+
+READ_IN_INFERENCE = Advice(
+    INFERENCE,
+    "Keep it on the device, or work it out on the host, where what it follows from is often known; else copy it with "
+    ".to('cpu', non_blocking=True) and read it a step later, behind an event.",
+    before="longest = int(lengths.max())        # lengths is on the device",
+    after="longest = max(request.length for request in batch)",
+)
+"""For a value that is read where nothing is trained."""
 
 READ = Advice(
     "",
@@ -326,6 +352,27 @@ COPY_TO_DEVICE = Advice(
     x = batch.to('cuda', non_blocking=True)
     """,
 )
+
+NO_BATCH = "no-batch"
+"""Stands for copies that are small and that no loader makes."""
+
+SMALL_TO_DEVICE = Advice(
+    NO_BATCH,
+    "Make it on the device, or copy it once outside the loop; what changes goes through pinned memory, a buffer made "
+    "once, with non_blocking=True.",
+    before="""
+    for x in batches:
+        y = model(x, torch.from_numpy(scales).to('cuda'))
+    """,
+    after="""
+    scales = torch.from_numpy(scales).to('cuda')   # once
+    for x in batches:
+        y = model(x, scales)
+    """,
+)
+
+UNCACHED = "uncached"
+"""Stands for a program without the caching allocator."""
 
 SYNCHRONIZE = Advice(
     "",

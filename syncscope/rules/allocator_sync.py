@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from syncscope.advice import Advice
+from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import Occurrences, to_objects
 from syncscope.rules.base.question import Intervention
@@ -17,6 +18,7 @@ from syncscope.timeline.allocations import (
     find_owners,
     in_empty_cache,
     is_empty_cache,
+    is_uncached,
     number_runs,
 )
 from syncscope.timeline.intervals import Bools
@@ -69,6 +71,11 @@ class AllocatorSync(WaitRule):
             after="optimizer.step()",
         ),
         Advice(
+            UNCACHED,
+            "The caching allocator is off, so the driver allocates and frees every tensor: leave out "
+            "PYTORCH_NO_CUDA_MEMORY_CACHING.",
+        ),
+        Advice(
             "",
             "Keep shapes the same from step to step (pad, or sort into buckets), leave the allocator headroom, or try "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
@@ -104,6 +111,11 @@ class AllocatorSync(WaitRule):
         if not len(timeline.steps) and ((kind == "alloc") | (kind == "free")).any():
             return "the trace has no steps, so a warm one cannot be told from the first"
         return super().why_unchecked(timeline)
+
+    def names(self, group: Group) -> Iterator[str]:
+        yield from super().names(group)
+        if is_uncached(group.timeline.waits, group.timeline.calls):
+            yield UNCACHED
 
     def message(self, group: Group) -> str:
         calls = ", ".join(f"{count} × {name}" for name, count in Counter(group.rows.call).most_common())

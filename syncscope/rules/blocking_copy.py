@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from syncscope.advice import BY_OP, COPIES, COPY_TO_DEVICE, COPY_TO_HOST, Advice
+from syncscope.advice import BY_OP, COPIES, COPY_TO_DEVICE, COPY_TO_HOST, NO_BATCH, SMALL_TO_DEVICE, Advice
 from syncscope.rules.base.groups import Group
+from syncscope.rules.base.program import brings_no_batch
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
@@ -54,6 +57,7 @@ class BlockingCopy(WaitRule):
             after="x = pinned.to('cuda', non_blocking=True)",
             argument="non_blocking=True",
         ),
+        SMALL_TO_DEVICE,
         COPY_TO_DEVICE,
     )
 
@@ -67,6 +71,11 @@ class BlockingCopy(WaitRule):
     def claims_counted(self, counted: PlacedWait) -> bool:
         copies = counted.wait.direction is not None or only_copies(counted.ops)
         return copies and not counted.wait.non_blocking
+
+    def names(self, group: Group) -> Iterator[str]:
+        yield from super().names(group)
+        if brings_no_batch(group):
+            yield NO_BATCH
 
     def message(self, group: Group) -> str:
         direction, memory = _copied(group)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 
-from syncscope.advice import Advice
+from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, main_cause
 from syncscope.rules.base.idle_places import find_idle_place
@@ -13,6 +13,7 @@ from syncscope.rules.launch_bound import LaunchBound
 from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
+from syncscope.timeline.allocations import is_uncached
 from syncscope.timeline.places import NOWHERE
 
 ONCE = "warm-up"
@@ -30,6 +31,11 @@ MAIN_SHARE = 0.1
 SITE_SHARE = 0.5
 """This finding gets the site of another one if the bubbles after the other's waits are at least this share of the idle
 time."""
+
+
+BACK_TO_BACK, SPACE_NS = "back-to-back", 10_000
+"""The name for a device that waits for nothing: most of the time between its queued kernels is in spaces of less than
+this."""
 
 
 class DeviceStarved(RankRule):
@@ -70,6 +76,11 @@ class DeviceStarved(RankRule):
         Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
         Advice("warm-up", "Record later steps: what is done once says nothing of those that repeat."),
         Advice("data loading", "Load ahead: more DataLoader workers, prefetch_factor, persistent_workers."),
+        Advice(
+            f"{UNCACHED} allocation",
+            "The caching allocator is off, so the driver allocates and frees every tensor: leave out "
+            "PYTORCH_NO_CUDA_MEMORY_CACHING.",
+        ),
         Advice("allocation", "Let the caching allocator warm up; leave out empty_cache(), and fix shapes that change."),
         Advice("pageable copy", "Copy from pinned memory with non_blocking=True."),
         Advice(
@@ -78,7 +89,7 @@ class DeviceStarved(RankRule):
         ),
         Advice(
             "launching",
-            "Launch fewer and larger kernels (see LCH501): torch.compile, CUDA graphs, larger batches.",
+            "Launch fewer and larger kernels: torch.compile, CUDA graphs, larger batches.",
         ),
         Advice(
             "host work",
@@ -90,6 +101,11 @@ class DeviceStarved(RankRule):
             "shared queued on device",
             "The device was shared, and work was queued behind that of another process: record again on a device that "
             "nobody else uses.",
+        ),
+        Advice(
+            f"{BACK_TO_BACK} queued on device",
+            "These are the spaces between kernels that are queued already: run fewer and larger ones, which "
+            "torch.compile makes by fusing them, or larger batches.",
         ),
         Advice(
             "queued on device",
@@ -186,8 +202,17 @@ class DeviceStarved(RankRule):
         )
         main = main_cause(found)
         first = main.cause if main else next(iter(causes), "unknown")
-        fix = self.advise(*shared, *recorded, *first.split())
+        fix = self.advise(*shared, *_circumstances(timeline), *recorded, *first.split())
         return msgspec.structs.replace(found, sums_up=is_summed_up(found), fix=fix)
+
+
+def _circumstances(timeline: Timeline) -> list[str]:
+    """What the advice on a cause depends on."""
+    queued = timeline.bubbles.due_to("queued on device")
+    found = [UNCACHED] if is_uncached(timeline.waits, timeline.calls) else []
+    if 2 * queued[queued < SPACE_NS].sum() > queued.sum():
+        found.append(BACK_TO_BACK)
+    return found
 
 
 def _profiler_ms(timeline: Timeline) -> float:

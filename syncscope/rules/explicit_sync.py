@@ -6,7 +6,9 @@ from syncscope.advice import SYNCHRONIZE, Advice
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule, waited_for_nothing
+from syncscope.schema.findings import Severity
 from syncscope.timeline import Place, Timeline
+from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
@@ -36,7 +38,8 @@ class ExplicitSync(WaitRule):
         torch.cuda.synchronize()         # once, around a benchmark
         done.synchronize()               # before the host reads what a non_blocking copy brought
 
-    A wait that finds nothing queued costs no more than its call, and is a note.
+    A wait that finds nothing queued costs no more than its call, and is a note. So is the last wait of a trace without
+    steps: nothing follows it.
     """
 
     code = "SYN105"
@@ -87,11 +90,24 @@ class ExplicitSync(WaitRule):
     def claims_counted(self, counted: PlacedWait) -> bool:
         return _asks_to_wait(counted.place)
 
+    def severity_of(self, group: Group) -> Severity:
+        return "note" if _ends_trace(group) else super().severity_of(group)
+
     def message(self, group: Group) -> str:
         kind = group.timeline.waits.kind[group.rows.wait[0]]
         why = "it had happened" if kind == "event" else "nothing was queued"
         nothing = f", but {why}: it costs no more than its call" if waited_for_nothing(group) else ""
-        return f"{group.subject} makes the host wait for {TARGETS.get(kind, 'the device')}{nothing}"
+        last = "; nothing follows it in the trace" if not nothing and _ends_trace(group) else ""
+        return f"{group.subject} makes the host wait for {TARGETS.get(kind, 'the device')}{nothing}{last}"
+
+
+def _ends_trace(group: Group) -> bool:
+    """Whether a trace without steps gives the device nothing more after the one wait of a group."""
+    timeline, wait = group.timeline, group.rows.wait
+    if len(wait) != 1 or len(timeline.steps) or timeline.trace.recording is not None:
+        return False
+    calls = timeline.calls
+    return not bool((np.isin(calls.role, list(COMMANDS)) & (calls.ts >= timeline.waits.end[wait[0]])).any())
 
 
 def _asks_to_wait(place: Place) -> bool:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from syncscope.advice import PYTORCH_CODE, READ, READS, SCALER_STEP, SHAPES
+from syncscope.advice import INFERENCE, PYTORCH_CODE, READ, READ_IN_INFERENCE, READS, SCALER_STEP, SHAPES
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import Occurrences, to_objects
+from syncscope.rules.base.program import only_infers
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
@@ -50,7 +52,7 @@ class ScalarRead(WaitRule):
     counted = True
     question = Intervention.REMOVE_READ
     brings_copy = True
-    advice = (*PYTORCH_CODE, *SHAPES, *READS, READ)
+    advice = (*PYTORCH_CODE, *SHAPES, *READS, READ_IN_INFERENCE, READ)
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         named = matching(waits, reads_scalar) & ~in_library(waits, timeline.places)
@@ -66,6 +68,11 @@ class ScalarRead(WaitRule):
 
     def claims_counted(self, counted: PlacedWait) -> bool:
         return reads_scalar(counted.ops)
+
+    def names(self, group: Group) -> Iterator[str]:
+        yield from super().names(group)
+        if only_infers(group.timeline):
+            yield INFERENCE
 
     def message(self, group: Group) -> str:
         if not group.ops and group.place.source != "hook":

@@ -12,6 +12,17 @@ from syncscope.timeline.places import Place
 from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.tables import Calls, Waits
 
+UNCACHED_CALLS, UNCACHED_SHARE = 50, 0.25
+"""The caching allocator is off if a trace has at least so many calls for memory of the device, one for so large a share
+of what it gives the device, and gives half of that memory back."""
+
+
+def is_uncached(waits: Waits, calls: Calls) -> bool:
+    """Whether every tensor is allocated and freed by the driver (``PYTORCH_NO_CUDA_MEMORY_CACHING``)."""
+    commands = int(np.isin(calls.role, list(COMMANDS)).sum())
+    asked, freed = (int((calls.role[waits.call] == role).sum()) for role in ("device-alloc", "device-free"))
+    return asked >= max(UNCACHED_CALLS, UNCACHED_SHARE * commands) and 2 * freed >= asked
+
 
 def in_empty_cache(waits: Waits, places: tuple[Place, ...]) -> Bools:
     """Which waits (n,) are inside ``torch.cuda.empty_cache()``."""

@@ -39,7 +39,7 @@ class Place:
 
     site: Site | None = None
     """The user's line: the innermost frame of the program's own, else the outermost frame of a library. With ``source``
-    *stack* it is the line of the ``def``."""
+    *stack* it is the line of the ``def``, and without a frame of the program's own that of ``library_frame``."""
     at: Frame | None = None
     """The innermost frame outside of ``WRAPPERS``."""
     chain: tuple[Frame, ...] = ()
@@ -271,7 +271,7 @@ def recorded_site(frame: RecordedFrame) -> Site:
 def stack_place(chain: tuple[Frame, ...], entry: str) -> Place:
     """The place of a stack from the trace's Python frames."""
     chain = tuple(without_wrappers(chain))
-    frame = next((frame for frame in reversed(chain) if is_user(frame.file)), None) or outermost(chain)
+    frame = next((frame for frame in reversed(chain) if is_user(frame.file)), None) or library_frame(chain)
     site = Site(file=frame.file, line=frame.line, function=frame.function)
     return Place(site=site, at=chain[-1], chain=chain, source="stack", entry=entry)
 
@@ -284,8 +284,22 @@ def without_wrappers(frames: Sequence[AnyFrame]) -> list[AnyFrame]:
 
 def outermost(frames: Sequence[AnyFrame]) -> AnyFrame:
     """The outermost frame of a library other than PyTorch and Python, else the outermost of all."""
-    others = (f for f in frames if f.file.startswith(PACKAGES) and not f.file.startswith(PACKAGES + "torch/"))
-    return next(others, frames[0])
+    return next((f for f in frames if package_of(f.file) not in ("", "torch")), frames[0])
+
+
+def library_frame(frames: Sequence[AnyFrame]) -> AnyFrame:
+    """The innermost frame of the outermost library other than PyTorch, else the outermost frame of all.
+
+    A program without files of its own, such as a server, is the library that was started. Its outermost frame would be
+    the same for everything that the process does.
+    """
+    package = package_of(outermost(frames).file)
+    return next((f for f in reversed(frames) if package and package_of(f.file) == package), frames[0])
+
+
+def package_of(file: str) -> str:
+    """The library that a normalised path belongs to, ``""`` where it is in none."""
+    return file[len(PACKAGES) :].split("/")[0] if file.startswith(PACKAGES) else ""
 
 
 def first_place(*choices: Ints) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +19,14 @@ PROFILER = ("<site-packages>/torch/profiler/", "<site-packages>/torch/autograd/p
 """Files of the profiler, whose waits are not the program's."""
 
 
+GENERATED = re.compile(r"(?:^|/)(?:torchinductor_[^/]*|inductor_cache|torch_compile_cache)/")
+"""Folders where torch.compile, and vLLM's cache of it, keep the code that they write."""
+
+
 def is_user(file: str) -> bool:
-    """Whether a normalised path is a file of the program, not of a library or of Python."""
-    return not file.startswith("<") or file.startswith(("<ipython-input", "<stdin>"))
+    """Whether a normalised path is a file of the program, not of a library or of Python, nor generated."""
+    written = not file.startswith("<") or file.startswith(("<ipython-input", "<stdin>"))
+    return written and not GENERATED.search(file)
 
 
 class PythonStacks:

@@ -230,7 +230,7 @@ class Tables:
     def _waits_and_copies(self) -> tuple[Waits, Copies]:
         """Waits and copies, each naming the other."""
         waits, copies = join_copies(
-            self._program_waits, find_copies(self.activities, self.calls, self.ops, self._compute)
+            self._program_waits, find_copies(self.activities, self.calls, self.ops, self._compute), self.calls
         )
         streams = waited_streams(waits, copies, self.sync_records)
         waits = replace(waits, pending=pending_work(waits, self.calls, self.activities, streams))

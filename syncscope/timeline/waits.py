@@ -31,6 +31,11 @@ AT_ONCE = 50_000
 """Nanoseconds between a blocking copy's call and the wait that follows it inside the same op, at most."""
 
 
+HELD_NS = 100_000
+"""Nanoseconds that a copy's call lasts at least when the host sits in it until memory is copied. One that only puts the
+copy on a stream takes a tenth of that."""
+
+
 def is_wait(kind: Objects) -> Bools:
     """Which waits (n,), by their ``kind``, wait for certain. Calls for memory may wait, and are left out."""
     return np.isin(kind, [KINDS[role] for role in SYNC_ROLES])
@@ -91,13 +96,14 @@ def in_profiler(waits: Waits, calls: Calls, places: Places) -> Bools:
     return unrecorded
 
 
-def join_copies(waits: Waits, copies: Copies) -> tuple[Waits, Copies]:
+def join_copies(waits: Waits, copies: Copies, calls: Calls) -> tuple[Waits, Copies]:
     """Waits and copies with the rows of each other. The blocked time of a wait that completes a pageable copy includes
-    the copy's."""
+    the copy's. Where the trace lacks the device's row of a copy, the length of its call tells."""
     copy = np.where(waits.copy_call >= 0, find_first(copies.launch, waits.copy_call), -1)
     pageable = np.append(copies.memory == "pageable", False)[copy]
-    began = np.append(copies.launch_ts, 0)[copy]
-    begin = np.where(pageable, np.minimum(began, waits.ts), waits.ts)
+    began, took = (np.append(column, 0)[waits.copy_call] for column in (calls.ts, calls.dur))
+    held = pageable | ((waits.copy_call >= 0) & (copy < 0) & (took >= HELD_NS))
+    begin = np.where(held, np.minimum(began, waits.ts), waits.ts)
     wait = np.full(len(copies), -1, dtype=np.int64)
     wait[copy[copy >= 0]] = waits.row[copy >= 0]
     return replace(waits, copy=copy, begin=begin), replace(copies, wait=wait)

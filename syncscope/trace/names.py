@@ -304,9 +304,10 @@ def collective_of(kernel: str, argument: str = "") -> str:
     return ""
 
 
-# Ops of PyTorch's process groups, traced collectives, the collector's names for methods, and what NCCL's process group
-# records around each collective (``nccl:all_to_all``, ``nccl:send 0->1``), which older versions have without the op.
-_STARTS_COLLECTIVE = re.compile(r"(?:c10d::|_?c10d_functional::|ProcessGroup\.|nccl:)(\w+)")
+# Ops of PyTorch's process groups and of vLLM's, traced collectives, the collector's names for methods, and what NCCL's
+# process group records around each collective (``nccl:all_to_all``, ``nccl:send 0->1``), which older versions have
+# without the op.
+_STARTS_COLLECTIVE = re.compile(r"(?:c10d::|_?c10d_functional::|ProcessGroup\.|nccl:|vllm::)(\w+)")
 
 
 def collective_of_call(call: str) -> str:

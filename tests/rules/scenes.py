@@ -49,11 +49,11 @@ def waiting(
     return builder.stream_sync(at + 20, 20)
 
 
-def chain(*ops: str, steps: int = 2, copy: str | None = "DtoH", memory: str = "pinned") -> TraceBuilder:
+def chain(*ops: str, steps: int = 2, copy: str | None = "DtoH", memory: str = "pinned", size: int = 4) -> TraceBuilder:
     """A trace whose steps of 100 µs each wait once inside a chain of ops."""
     builder = TraceBuilder().steps(*(100 * i for i in range(steps + 1)))
     for step in range(steps):
-        waiting(builder, 100 * step + 10, *ops, copy=copy, memory=memory)
+        waiting(builder, 100 * step + 10, *ops, copy=copy, memory=memory, size=size)
     return builder
 
 

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from syncscope.advice import UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
-from syncscope.rules.device_starved import DeviceStarved
+from syncscope.rules.device_starved import BACK_TO_BACK, DeviceStarved
 from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
 from tests.builders import FrameSpec, TraceBuilder
@@ -85,10 +86,10 @@ def test_without_device_activity_it_cannot_see(builder: TraceBuilder):
 def test_every_cause_has_its_fix_and_its_sentence():
     assert set(BECAUSE) == set(CAUSES)
     advised = {DeviceStarved().advise(*cause.split()) for cause in CAUSES}
-    shared = {DeviceStarved().advise("shared", *cause.split()) for cause in CAUSES}
-    recorded = {DeviceStarved().advise("recorded", *cause.split()) for cause in CAUSES}
-    assert advised | shared | recorded == {one.sentence for one in DeviceStarved.advice}
-    assert (len(advised), len(advised | shared | recorded)) == (len(CAUSES), len(CAUSES) + 2)
+    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK)
+    by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
+    assert advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
+    assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))
 
 
 def test_the_function_that_the_host_is_in_lends_its_line_where_frames_know_it():
@@ -104,3 +105,32 @@ def test_idle_time_that_nothing_explains_is_a_note():
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 900)).launch("b", call=(10, 5), runs=(3000, 900))
     (finding,) = findings(builder, "OVL303")
     assert (finding.severity, finding.fix[:22]) == ("note", "Do not trust this part")
+
+
+def test_the_spaces_between_queued_kernels_are_no_wait_of_a_stream():
+    builder = TraceBuilder().step(0, 600)
+    for number in range(100):
+        builder.launch("k", call=(number, 1), runs=(101 + 5 * number, 4))
+    (found,) = findings(builder, "OVL303")
+    assert "queued on device" in found.message
+    assert "fewer and larger" in found.fix
+
+
+def test_a_program_without_the_caching_allocator_is_told_so():
+    builder = TraceBuilder().step(0, 3000)
+    for number in range(60):
+        start = 50 * number
+        builder.call("cudaMalloc", start, 10).launch("k", call=(start + 11, 1), runs=(start + 13, 5))
+        builder.call("cudaFree", start + 20, 29)
+    assert any("PYTORCH_NO_CUDA_MEMORY_CACHING" in found.fix for found in findings(builder, "SYN106", "OVL303"))
+
+
+def test_frees_of_a_cache_that_is_full_are_no_sign_of_that():
+    builder = TraceBuilder().step(0, 3000)
+    for number in range(60):
+        start = 50 * number
+        builder.launch("k", call=(start + 11, 1), runs=(start + 13, 5))
+        if number % 10 == 0:
+            builder.call("cudaFree", start + 20, 29).call("cudaMalloc", start, 10)
+    found = findings(builder, "SYN106", "OVL303")
+    assert found and not any("PYTORCH_NO_CUDA_MEMORY_CACHING" in one.fix for one in found)

@@ -74,6 +74,14 @@ class TestScalarRead:
         assert "fused=True" in found[2]
         assert "loss.detach()" in found[-2]
 
+    def test_a_read_where_nothing_trains_is_not_told_of_a_loss(self):
+        read = chain("aten::item", "aten::_local_scalar_dense")
+        assert "loss" not in findings(read, "SYN102")[0].fix
+        read.annotation("Optimizer.step#SGD.step", 80, 5)
+        assert "loss" in findings(read, "SYN102")[0].fix
+        backward = chain("aten::item", "aten::_local_scalar_dense").op("autograd::engine::evaluate_function: X", 80, 5)
+        assert "loss" in findings(backward, "SYN102")[0].fix
+
 
 class TestDynamicShape:
     @pytest.mark.parametrize(
@@ -128,8 +136,20 @@ class TestBlockingCopy:
         ],
     )
     def test_advice_fits_direction_and_memory(self, direction: str, memory: str, advice: str):
-        found = findings(chain("aten::to", "aten::copy_", copy=direction, memory=memory), "SYN101")[0]
-        assert advice in found.fix
+        builder = chain("aten::to", "aten::copy_", copy=direction, memory=memory, size=1 << 20)
+        assert advice in findings(builder, "SYN101")[0].fix
+
+    def test_a_small_copy_that_no_loader_made_is_advised_on_as_none_of_a_batch(self):
+        builder = chain("aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=16)
+        assert "once outside the loop" in findings(builder, "SYN101")[0].fix
+        builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 80, 5)
+        assert "DataLoader" in findings(builder, "SYN101")[0].fix
+
+    def test_a_small_copy_inside_of_a_module_is_none_of_a_batch(self):
+        builder = chain("aten::to", "aten::copy_", steps=1, copy="HtoD", memory="pageable", size=82_944)
+        builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 80, 5)
+        builder.frame("train.py", 5, "step", 0, 95).frame("torch/nn/modules/module.py", 1700, "_call_impl", 1, 90)
+        assert "once outside the loop" in findings(builder, "SYN101")[0].fix
 
     def test_the_pageable_copy_is_a_finding_of_its_own_and_both_know_each_other(self):
         wait, copy = findings(chain("aten::to", "aten::copy_", copy="HtoD", memory="pageable"), "SYN101", "CPY201")
@@ -210,6 +230,17 @@ class TestExplicitSync:
         (found,) = findings(builder.event_sync(100, takes), "SYN105")
         assert (found.severity, "had happened" in found.message) == (severity, severity == "note")
 
+    def test_the_last_wait_of_a_trace_without_steps_is_a_note(self):
+        def waits_twice() -> TraceBuilder:
+            builder = TraceBuilder().launch("k", call=(1, 2), runs=(4, 300)).device_sync(10, 290)
+            builder.on(8, "profiler").device_sync(950, 5)
+            return builder
+
+        (last,) = findings(waits_twice(), "SYN105")
+        assert (last.severity, last.message.endswith("nothing follows it in the trace")) == ("note", True)
+        assert findings(waits_twice().launch("k", call=(400, 2), runs=(404, 9)), "SYN105")[0].severity == "error"
+        assert findings(waits_twice().step(0, 500), "SYN105")[0].severity == "error"
+
     def test_a_long_wait_for_nothing_that_is_known_stays_an_error(self):
         builder = TraceBuilder().recording(0, 900).launch("k", call=(1, 2), runs=(4, 5))
         builder.entry("torch.cuda.synchronize", 19, 401, line(9, "torch.cuda.synchronize()")).device_sync(20, 380)
@@ -244,6 +275,10 @@ class TestLibrarySync:
     def test_a_wait_that_a_python_operators_own_line_was_warned_for_is_found_there(self):
         builder = waiting(TraceBuilder().recording(0, 300), 10, "mylib::op", "aten::item")
         assert codes(builder.warning(100, line(9, "mylib.op(x)"), ("mylib.py", 4, "op", "x.item()"))) == ["SYN102"]
+
+    def test_a_sparse_tensor_is_to_be_coalesced_once(self):
+        found = findings(chain("aten::matmul", "aten::addmm", "aten::coalesce", "aten::_coalesce"), "SYN109")[0]
+        assert "Coalesce what stays the same once" in found.fix
 
 
 class TestWithoutOps:

@@ -45,6 +45,24 @@ def test_a_stack_of_library_code_has_its_outermost_frame_as_site():
     assert place.site.file == "<site-packages>/lib/cli.py"
 
 
+def test_python_frames_of_a_program_that_is_a_library_have_its_innermost_frame_as_site():
+    builder = TraceBuilder().frame("<site-packages>/lib/cli.py", 3, "main", 0, 90).frame(*LIBRARY[:3], 2, 80)
+    builder.frame("<site-packages>/einops/einops.py", 90, "reduce", 4, 60).stream_sync(10, 10)
+    (place,) = wait_places(builder)
+    assert place.site is not None and place.at is not None
+    assert (place.site.file, place.at.file) == (LIBRARY[0], "<site-packages>/einops/einops.py")
+
+
+def test_code_that_a_compiler_wrote_is_not_the_programs():
+    generated = ("/tmp/torchinductor_root/od/codwfmxh.py", 232, "call")
+    cached = ("/root/.cache/vllm/torch_compile_cache/db06/rank_0_0/inductor_cache/lh/clhgqu5i.py", 428, "call")
+    for compiled in (generated, cached):
+        framed = TraceBuilder().frame(*LIBRARY[:3], 0, 50).frame(*compiled, 2, 40).stream_sync(10, 10)
+        (place,) = wait_places(framed)
+        assert place.site is not None
+        assert place.site.file == LIBRARY[0]
+
+
 def test_torchs_own_frames_are_a_librarys_site_only_where_there_are_no_others():
     torch = ("<site-packages>/torch/utils/_contextlib.py", 117, "decorate_context")
     python = ("<python>/threading.py", 900, "run")

@@ -82,6 +82,13 @@ def test_without_ops_only_questions_may_lie_between_a_copy_and_its_wait():
     assert timeline(asked).waits.ops_known.tolist() == [False]
 
 
+def test_a_copy_call_that_lasts_counts_as_blocked_where_the_trace_has_no_row_of_the_device():
+    held = TraceBuilder().op("aten::copy_", 0, 900).call("cudaMemcpyAsync", 10, 700).stream_sync(720, 5)
+    launched = TraceBuilder().op("aten::copy_", 0, 900).call("cudaMemcpyAsync", 10, 12).stream_sync(720, 5)
+    assert timeline(held).waits.stall.tolist() == [715 * US]
+    assert timeline(launched).waits.stall.tolist() == [5 * US]
+
+
 def test_a_wait_after_a_pageable_copy_counts_the_time_in_the_copy_call():
     builder = (
         TraceBuilder()

@@ -14,8 +14,8 @@ CONTEXTS = {
     "optimiser": r"^Optimizer\.step#|\boptimi[sz]er\b(?!\.zero)|shampoo|torch/optim/",
     "fsdp": r"(?i:fsdp)|FullySharded|fully_shard",
     "embeddings": r"KJT|All2All_Pooled|sparse_data_dist|all2all_|alltoall_(?:fwd|bwd)_|torchrec|embedding",
-    "tensor-parallel": r"^(?:vllm|sgl_kernel|symm_mem|_C_custom_ar)::|vllm/distributed|sglang/srt|tensor_parallel"
-    r"|torch/distributed/tensor/",
+    "tensor-parallel": r"^(?:vllm|sgl_kernel|symm_mem|_C_custom_ar)::|(?:^|/)vllm/|sglang/srt|tensor_parallel"
+    r"|torch/distributed/tensor/|(?:Model|Tensor|Sequence)ParallelRegion|VocabParallel|^LinearWithGradAccumulation",
     "one-shot": r"^(?:symm_mem|_C_custom_ar)::",
     "ddp-forward": r"^DistributedDataParallel\.forward$",
 }

@@ -1,0 +1,206 @@
+"""Holds findings against what was read by hand from the raw events of a trace.
+
+A judgement says of one finding what the raw events say: the rule, the op, how often, how long, how severe at most, the
+place, and what the message and the fix must or must not say. Words are regular expressions without regard to case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from syncscope.schema.findings import Finding, Frame
+from syncscope.schema.report import Report
+
+JUDGEMENTS = Path(__file__).with_name("judgements.json")
+
+TOLERANCE = 0.05
+"""Milliseconds are right within this share: a row more or less at the edge of a step."""
+
+PART_TOLERANCE = 0.2
+"""The same where the finding counts a part of the trace, and its share of the time is taken from the whole."""
+
+ABSENT = "absent"
+"""The severity of a finding that need not be there."""
+
+
+class File(msgspec.Struct, frozen=True):
+    """The address of a trace."""
+
+    repository: str
+    path: str
+    commit: str
+    sha256: str
+
+
+class Judgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the raw events say of one finding; a field that is ``None`` is not judged."""
+
+    rule: str
+    severity: tuple[str, ...]
+    """The severities that are right, and ``ABSENT`` where the finding need not be there."""
+    op: str | None = None
+    count: tuple[int, ...] | None = None
+    """How often, in the whole trace; then what is right too: in the steps alone, where the trace shows them."""
+    blocked_ms: float | None = None
+    """Milliseconds that the host is held, all ``count[0]`` times."""
+    exposed_ms: float | None = None
+    """Milliseconds without compute beside them, all ``count[0]`` times."""
+    where: str | None = None
+    """What the site, the innermost frame, the annotation around it, or the message must name."""
+    where_not: str | None = None
+    """What neither the site nor the innermost frame may be."""
+    says: str | None = None
+    says_not: str | None = None
+    fix: str | None = None
+    fix_not: str | None = None
+    why: str | None = None
+
+
+class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A trace, or the traces of one run, with the findings that it has."""
+
+    device: str
+    program: str
+    files: tuple[File, ...]
+    findings: tuple[Judgement, ...]
+    raw: str | None = None
+    """What an independent count of the raw events gives."""
+    first: tuple[str, ...] | None = None
+    """The rules of which one must come first; ``None`` where nothing stands out."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """One finding, or one that is missing, with all that is wrong about it."""
+
+    rule: str
+    what: str
+    wrong: tuple[str, ...]
+
+
+class _Cases(msgspec.Struct):
+    traces: tuple[Case, ...]
+
+
+def read_cases(path: Path = JUDGEMENTS) -> tuple[Case, ...]:
+    return msgspec.json.decode(path.read_bytes(), type=_Cases).traces
+
+
+def judge(case: Case, report: Report) -> list[Verdict]:
+    """A verdict for each finding that was judged, for each that is missed, and for the order; findings that nobody
+    judged get one that says so, unless they are notes."""
+    matched, missed, unjudged = _match(case.findings, report)
+    too_long = _exposed_twice(report)
+    verdicts = []
+    for finding, judgement in matched:
+        wrong = compare(finding, judgement, report)
+        if finding.rule == "OVL302" and too_long:
+            wrong.append("exposed: all of them together exceed what the trace has")
+        verdicts.append(Verdict(finding.rule, describe(finding), tuple(wrong)))
+    verdicts += [
+        Verdict(judgement.rule, f"{judgement.op} × {(judgement.count or ('?',))[0]}", ("missed",))
+        for judgement in missed
+    ]
+    verdicts += [Verdict(finding.rule, describe(finding), ("not judged",)) for finding in unjudged]
+    if case.first and report.findings:
+        rule = report.findings[0].rule
+        wrong = [] if rule in case.first else [f"first: {rule}, not {' or '.join(case.first)}"]
+        verdicts.append(Verdict("order", "the first finding", tuple(wrong)))
+    return verdicts
+
+
+def compare(finding: Finding, judgement: Judgement, report: Report) -> list[str]:
+    """All that is wrong about a finding, none where it is right in every respect."""
+    wrong = []
+    if finding.severity not in judgement.severity:
+        wrong.append(f"severity: {finding.severity}, not {' or '.join(judgement.severity)}")
+    if judgement.op is not None and finding.op != judgement.op:
+        wrong.append(f"op: {finding.op}, not {judgement.op}")
+    counts = judgement.count or (finding.count,)
+    if finding.count not in counts:
+        wrong.append(f"count: {finding.count}, not {' or '.join(map(str, counts))}")
+    part = finding.count / counts[0] if finding.count in counts[1:] else 1.0
+    for name, found, raw in (
+        ("blocked", _in_all(finding, finding.stall_ms, finding.stall_ms_per_step, report), judgement.blocked_ms),
+        ("exposed", _in_all(finding, None, finding.exposed_ms_per_step, report), judgement.exposed_ms),
+    ):
+        tolerance = TOLERANCE if part == 1.0 else PART_TOLERANCE
+        if raw is not None and found is not None and abs(found - raw * part) > max(tolerance * raw, 0.002):
+            wrong.append(f"{name}: {found:.3g} ms, not {raw * part:.3g}")
+    frames = " ".join(_text(frame) for frame in (finding.site, finding.at))
+    annotation = msgspec.to_builtins(finding).get("annotation") or ""
+    for aspect, pattern, text, wanted in (
+        ("place", judgement.where, f"{frames} {annotation} {finding.message}", True),
+        ("place", judgement.where_not, frames, False),
+        ("message", judgement.says, finding.message, True),
+        ("message", judgement.says_not, finding.message, False),
+        ("fix", judgement.fix, finding.fix, True),
+        ("fix", judgement.fix_not, finding.fix, False),
+    ):
+        if pattern is not None and bool(re.search(pattern, text, re.IGNORECASE)) != wanted:
+            wrong.append(f"{aspect}: {'lacks' if wanted else 'has'} {pattern}")
+    return wrong
+
+
+def describe(finding: Finding) -> str:
+    return f"{finding.op} × {finding.count} at {_text(finding.site) or 'no line'}"
+
+
+def _text(frame: Frame | None) -> str:
+    return "" if frame is None else f"{frame.file}:{frame.line} {frame.function}"
+
+
+def _in_all(finding: Finding, whole: float | None, per_step: float | None, report: Report) -> float | None:
+    """Milliseconds in the whole trace, ``None`` where the report has only one of the figures and no steps."""
+    steps = report.traces[finding.trace].steps.count
+    return whole if whole is not None else per_step * steps if per_step is not None and steps else None
+
+
+def _exposed_twice(report: Report) -> bool:
+    """Whether the collectives' findings of a trace together are exposed for longer than its collectives are."""
+    for number, trace in enumerate(report.traces):
+        found = [f.exposed_ms_per_step or 0.0 for f in report.findings if f.rule == "OVL302" and f.trace == number]
+        has = trace.overlap.comm_exposed_ms if trace.overlap else None
+        if trace.steps.count and has is not None and sum(found) > has * (1 + TOLERANCE):
+            return True
+    return False
+
+
+def _match(
+    judgements: Sequence[Judgement], report: Report
+) -> tuple[list[tuple[Finding, Judgement]], list[Judgement], list[Finding]]:
+    """The findings with their judgements, the judgements without a finding that should be, and the other findings.
+
+    Of all pairs of one rule those come together that agree most. The findings of other ranks that one line of the
+    report stands for are left out.
+    """
+    findings = _of_one_rank(report)
+    pairs = sorted(
+        (len(compare(finding, judgement, report)), i, j)
+        for i, finding in enumerate(findings)
+        for j, judgement in enumerate(judgements)
+        if finding.rule == judgement.rule
+    )
+    taken: dict[int, int] = {}
+    for _, i, j in pairs:
+        if i not in taken and j not in taken.values():
+            taken[i] = j
+    matched = [(findings[i], judgements[j]) for i, j in sorted(taken.items())]
+    missed = [j for n, j in enumerate(judgements) if n not in taken.values() and ABSENT not in j.severity]
+    unjudged = [f for i, f in enumerate(findings) if i not in taken and f.severity != "note"]
+    return matched, missed, unjudged
+
+
+def _of_one_rank(report: Report) -> list[Finding]:
+    """Of the findings of several ranks that are the same, the first."""
+    seen: set[tuple[object, ...]] = set()
+    kept = []
+    for finding in report.findings:
+        key = (finding.rule, finding.op, finding.fingerprint)
+        if len(report.traces) == 1 or key not in seen:
+            kept.append(finding)
+        seen.add(key)
+    return kept

@@ -1,0 +1,108 @@
+"""What is judged of findings, and what is found wrong about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import syncscope
+from benchmarks.foreign import score
+from benchmarks.foreign.judging import Case, File, Judgement, compare, judge, read_cases
+from syncscope.rules import RULES
+from syncscope.schema.report import Report
+from tests.builders import TraceBuilder
+from tests.rules.scenes import chain
+
+RIGHT = Judgement(rule="SYN102", severity=("error", "warning"), op="aten::item", count=(2,))
+
+
+def trace() -> TraceBuilder:
+    """Two steps that read a value, for 20 µs each."""
+    return chain("aten::item", "aten::_local_scalar_dense")
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Report:
+    return syncscope.analyze(trace().write(tmp_path / "trace.json"), select=("SYN",))
+
+
+def case(*judgements: Judgement, first: tuple[str, ...] | None = None) -> Case:
+    return Case(device="", program="", files=(), findings=judgements, first=first)
+
+
+def test_a_finding_that_is_as_judged_is_right(report: Report) -> None:
+    (verdict,) = judge(case(RIGHT), report)
+    assert (verdict.rule, verdict.wrong) == ("SYN102", ())
+
+
+@pytest.mark.parametrize(
+    ("changed", "aspect"),
+    [
+        ({"severity": ("note",)}, "severity"),
+        ({"op": "aten::copy_"}, "op"),
+        ({"count": (3,)}, "count"),
+        ({"blocked_ms": 0.08}, "blocked"),
+        ({"where": "train.py"}, "place"),
+        ({"says": "two values"}, "message"),
+        ({"says_not": "one value"}, "message"),
+        ({"fix": "DataLoader"}, "fix"),
+        ({"fix_not": "device"}, "fix"),
+    ],
+)
+def test_what_is_wrong_is_named(report: Report, changed: dict[str, object], aspect: str) -> None:
+    judgement = msgspec.structs.replace(RIGHT, **changed)
+    (wrong,) = compare(report.findings[0], judgement, report)
+    assert wrong.startswith(f"{aspect}: ")
+
+
+def test_times_are_those_of_the_whole_trace(report: Report) -> None:
+    assert compare(report.findings[0], msgspec.structs.replace(RIGHT, blocked_ms=0.04), report) == []
+
+
+def test_a_count_of_the_steps_alone_is_right_with_its_part_of_the_time(report: Report) -> None:
+    whole = msgspec.structs.replace(RIGHT, count=(3, 2), blocked_ms=0.06)
+    assert compare(report.findings[0], whole, report) == []
+
+
+def test_a_finding_that_is_missed_is_wrong_unless_it_need_not_be_there(report: Report) -> None:
+    other = Judgement(rule="SYN101", severity=("error",))
+    assert [verdict.wrong for verdict in judge(case(RIGHT, other), report)] == [(), ("missed",)]
+    free = msgspec.structs.replace(other, severity=("error", "absent"))
+    assert [verdict.wrong for verdict in judge(case(RIGHT, free), report)] == [()]
+
+
+def test_a_finding_that_nobody_judged_is_named(report: Report) -> None:
+    (verdict,) = judge(case(), report)
+    assert verdict.wrong == ("not judged",)
+
+
+def test_the_first_finding_is_judged_where_one_stands_out(report: Report) -> None:
+    assert [verdict.wrong for verdict in judge(case(RIGHT, first=("SYN102",)), report)] == [(), ()]
+    (_, order) = judge(case(RIGHT, first=("OVL303", "LCH501")), report)
+    assert order.wrong == ("first: SYN102, not OVL303 or LCH501",)
+
+
+def test_traces_are_known_by_their_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = trace().write(tmp_path / "any name.json")
+    (known,) = score.find_files(tmp_path)
+    address = File(repository="a/b", path="c/trace.json", commit="0" * 40, sha256=known)
+    there = Case(device="V100", program="a loop", files=(address,), findings=(RIGHT,))
+    missing = msgspec.structs.replace(there, files=(msgspec.structs.replace(address, sha256="f" * 64),))
+    monkeypatch.setattr(score, "read_cases", lambda: (there, missing))
+    score.main([str(path.parent)])
+    shown = capsys.readouterr().out
+    assert "github.com/a/b/blob/000000000000/c/trace.json" in shown
+    assert shown.count("not in this folder") == 1
+    assert "SYN102       1     0" in shown.splitlines()[-2]
+
+
+def test_the_judgements_name_rules_that_exist_and_whole_addresses() -> None:
+    cases = read_cases()
+    assert {judgement.rule for case in cases for judgement in case.findings} <= {rule.code for rule in RULES}
+    for file in (file for case in cases for file in case.files):
+        assert (len(file.commit), len(file.sha256)) == (40, 64)
+        assert file.repository.count("/") == 1
