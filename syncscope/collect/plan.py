@@ -46,7 +46,7 @@ class Plan:
         return replace(
             self,
             warmup=min(1, self.warmup), bare=min(2, self.bare), steps=min(2, self.steps), attribution=0, hazards=0,
-            bare_seconds=0.0, settle=min(1, self.settle),
+            bare_seconds=0.0, settle=0,
         )  # fmt: skip
 
     def again(self) -> Plan:

@@ -196,7 +196,7 @@ opt = torch.optim.SGD(net.parameters(), lr=0.1)
 x = torch.randn(8, 64, device="cuda")
 def step():
     opt.zero_grad(); loss = net(x).sum(); loss.backward(); loss.item(); opt.step()
-for i in range(40):
+for i in range(400):
     if i == 7:
         prof = torch.profiler.profile()
         prof.__enter__()

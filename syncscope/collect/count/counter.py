@@ -327,6 +327,8 @@ class Counter:
         sampling.next_block(
             steps, length, cost, state.block_gate_ns, prices=account.prices, outs=self._outs, spare_ns=spare
         )
+        if sampling.on and sampling.one_in > 1:
+            account.cost_ns += sampling.run_ns
         state.begin_block()
         state.choose_weight()
         averages = sampling.averages

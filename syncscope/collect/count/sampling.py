@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -43,6 +45,15 @@ FREE_OUTS = 100
 OUTS_PER_DOUBLING = 25
 """From then on, runs are twice as long after every so many times that wrappers were taken out: since Python 3.13 a
 class whose attributes changed a thousand times loses its cache for attributes."""
+
+
+FEW_RUNS = 5
+"""Runs of counted steps that are compared with the steps around them before that is believed."""
+
+RUNS_KEPT = 15
+
+DEAREST = 8.0
+"""A run is not taken to cost more than so many times what its prices say."""
 
 
 class Draw:
@@ -99,6 +110,12 @@ class Sampling:
         self.out = False
         """Wrappers are in the way of steps that are not counted."""
         self._together = 1
+        self._runs: deque[float] = deque(maxlen=RUNS_KEPT)
+        """By how much the latest runs of counted steps were longer than as many others, ns."""
+        self._run_price = 0.0
+        """What a run costs by the prices, ns."""
+        self._others = Averages()
+        """Of the steps that are not counted."""
         self._length_ns = self._cost_ns = 0.0
         """Of the steps since all of them are counted."""
 
@@ -119,6 +136,10 @@ class Sampling:
             if self.one_in == 1:
                 self._length_ns += length_ns
                 self._cost_ns += cost_ns
+            elif not self.on:
+                self._others.add_length(length_ns, steps)
+            elif self._others.lengths:
+                self._runs.append(length_ns - steps * self._others.length)
         self._blocks += 1
         if self._always or self._blocks < NEW_STEPS:
             self.on, self.left = True, 1
@@ -144,6 +165,16 @@ class Sampling:
         """Do not count this block, but the one after ``steps``."""
         self.on, self.left, self._next_on = False, max(steps, 1), True
 
+    @property
+    def run_ns(self) -> float:
+        """What a run of counted steps costs beyond its prices, by the lengths of the latest ones. Where wrappers are
+        taken out afterwards, Python learns as much anew in the steps behind it as in the run."""
+        if len(self._runs) < FEW_RUNS:
+            return 0.0
+        seen = statistics.median(self._runs) * (2 if self.out else 1)
+        priced = self._run_price
+        return min(max(seen - priced, 0.0), (DEAREST - 1) * priced)
+
     def _choose_rate(self, prices: Prices, outs: int, spare_ns: float) -> None:
         averages = self.averages
         length = max(averages.length, 1.0)
@@ -161,10 +192,12 @@ class Sampling:
         if self.out:
             self._together = min(math.ceil(prices.out / averages.cost), LONGEST_RUN)
             self._together <<= min(max(outs - FREE_OUTS, 0) // OUTS_PER_DOUBLING, 20)
-            self.one_in = (averages.cost + (prices.out + prices.switch) / self._together) / budget
+            self._run_price = averages.cost * self._together + prices.out + prices.switch
+            self.one_in = (self._run_price + self.run_ns) / self._together / budget
         else:
             self._together = 1
-            self.one_in = (averages.cost + prices.switch - averages.gate) / (budget - averages.gate)
+            self._run_price = averages.cost + prices.switch
+            self.one_in = (self._run_price + self.run_ns - averages.gate) / (budget - averages.gate)
         self.one_in = max(self.one_in, 1.001)
 
     def _block(self) -> int:

@@ -180,3 +180,17 @@ def test_dense_steps_after_hours_of_rare_waits_cannot_spend_what_was_saved() -> 
 
 def read() -> None:
     wait()
+
+
+def test_runs_that_cost_more_than_their_prices_are_drawn_less_often() -> None:
+    """What Python must learn anew shows in the steps, and nowhere else."""
+    rates = {}
+    for extra in (0.0, 3e6):
+        sampling = Sampling(Draw(lambda: 0.99), always=False)
+        for _ in range(60):
+            length = sampling.left * 2e6 + (extra if sampling.on else 0.0)
+            cost = sampling.left * 1e6 if sampling.on else 0.0
+            sampling.next_block(sampling.left, length + cost, cost, 1e5, prices=PRICES, outs=0)
+        rates[extra] = sampling.one_in
+        assert (sampling.run_ns > 0) == (extra > 0)
+    assert rates[3e6] > 2 * rates[0.0]
