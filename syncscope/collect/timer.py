@@ -9,7 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 
 _HERE = os.path.dirname(__file__)
 
@@ -20,8 +20,8 @@ HOOKS = (
 )
 """Files and folders of the code that records and counts a wait once it is over, and of other work of ours."""
 
-AROUND = os.path.join(_HERE, "phases", "signals.py")
-"""Wraps whole calls of modules, in which a program may spend its life."""
+AROUND = tuple(os.path.join(_HERE, "phases", name) for name in ("modules.py", "signals.py"))
+"""Wrap whole calls of modules and loaders, in which a program may spend its life."""
 
 RETRY = 0.0005
 """Seconds until a tick is tried again that came while a wait was being recorded."""
@@ -52,9 +52,12 @@ class Timer:
                     # An exception cannot leave a pending call made through ctypes: another thread sends it.
                     if isinstance(stop, SystemExit):
                         self._stop.set()
-                    threading.Thread(target=_raise_later, args=(type(stop),), daemon=True).start()
+                    threading.Thread(target=self._raise_behind, args=(type(stop),), daemon=True).start()
+                    return 0  # the next tick comes after that
             self._over.set()
             return 0
+
+        self._code = call.__code__
 
         # A pending call runs on the main thread and needs no signal of the program's. This object keeps it alive.
         self._call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
@@ -73,12 +76,29 @@ class Timer:
             if ctypes.pythonapi.Py_AddPendingCall(self._call, None) == 0:  # else the queue is full: try later
                 self._over.wait()
 
+    def _raise_behind(self, kind: type[BaseException]) -> None:
+        """Raise ``kind`` on the main thread once the pending call has returned there: Python would lose it inside."""
+        while _runs(threading.main_thread().ident, self._code):
+            time.sleep(RETRY)
+        raise_on_main_thread(kind)
+        self._over.set()
+
+
+def _runs(ident: int | None, code: CodeType) -> bool:
+    """Whether a thread is in a call of the function with ``code``."""
+    frame = sys._current_frames().get(ident or 0)
+    while frame is not None:
+        if frame.f_code is code:
+            return True
+        frame = frame.f_back
+    return False
+
 
 def _in_a_hook(frame: FrameType | None) -> bool:
     """Whether ``frame`` or one around it records a wait."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith(HOOKS) and file != AROUND:
+        if file.startswith(HOOKS) and file not in AROUND:
             return True
         frame = frame.f_back
     return False
@@ -88,8 +108,3 @@ def raise_on_main_thread(kind: type[BaseException]) -> None:
     """Raise ``kind`` on the main thread as soon as that runs Python. Called on another thread."""
     main = ctypes.c_ulong(threading.main_thread().ident or 0)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(kind))
-
-
-def _raise_later(kind: type[BaseException]) -> None:
-    time.sleep(0.05)  # the pending call returns meanwhile
-    raise_on_main_thread(kind)

@@ -171,9 +171,9 @@ class Sampling:
         taken out afterwards, Python learns as much anew in the steps behind it as in the run."""
         if len(self._runs) < FEW_RUNS:
             return 0.0
-        seen = statistics.median(self._runs) * (2 if self.out else 1)
-        priced = self._run_price
-        return min(max(seen - priced, 0.0), (DEAREST - 1) * priced)
+        longer, counting = statistics.median(self._runs), self.averages.cost * self._together
+        seen = counting + 2 * (longer - counting) if self.out else longer
+        return min(max(seen - self._run_price, 0.0), (DEAREST - 1) * self._run_price)
 
     def _choose_rate(self, prices: Prices, outs: int, spare_ns: float) -> None:
         averages = self.averages

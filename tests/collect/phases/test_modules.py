@@ -146,3 +146,26 @@ def test_what_was_compiled_before_is_not_compiled_again(run: Any, monkeypatch: p
         work(X)
     assert len(compiled) == 1
     torch._dynamo.reset()
+
+
+def test_a_program_that_lives_in_one_call_of_a_module_is_stepped_by_time(run: Any) -> None:
+    import time
+
+    from syncscope.collect.timer import Timer
+
+    ticks: list[int] = []
+
+    class Lives(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            until = time.monotonic() + 20
+            while len(ticks) < 3 and time.monotonic() < until:
+                time.sleep(0.001)
+            return x
+
+    timer = Timer(0.001, lambda: ticks.append(1))
+    timer.open()
+    try:
+        Lives()(X)
+    finally:
+        timer.close()
+    assert len(ticks) >= 3
