@@ -62,7 +62,7 @@ def render(report: Report, verdict: Verdict | None = None, *, top: int | None = 
     parts = [
         [f"### syncscope: {markdown(headline)}"],
         [*_losses(report), *_unread(report.unread)],
-        [f"- **{label}**: {markdown(said)}" for label, said in conclude(report, verdict).lines],
+        ["<br>".join(f"**{label}** {markdown(said)}" for label, said in conclude(report, verdict).lines)],
         list(_runs(report)),
         list(_findings(findings, report, MOST_ROWS if top is None else min(top, MOST_ROWS))),
         [

@@ -15,7 +15,7 @@ from syncscope.report.numbers import count, size
 from syncscope.report.run_phrases import describe_source
 from syncscope.report.text_lines import line, place
 from syncscope.report.trace_phrases import label_by_number
-from syncscope.report.view import MOST_CARDS, View
+from syncscope.report.view import MOST_CARDS, WHOLE, View
 from syncscope.report.worth_phrases import describe_causes
 from syncscope.schema.findings import Finding, Frame
 from syncscope.schema.report import Report
@@ -52,7 +52,7 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
 
 
 def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Console) -> None:
-    """A line for each card, cut where the terminal ends."""
+    """A line or two for each card."""
     if not cards:
         return
     line(console, Text(heading, style="dim"))
@@ -60,12 +60,11 @@ def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Conso
         finding = card.lead
         impact = describe_impact(finding, report.traces[finding.trace])
         facts = [impact.words] if impact.level != "low" else []
-        facts.append(describe_occurrences(finding, report.traces))
+        facts += _facts(card, report, WHOLE)
         where = (finding.op or "") if finding.site is None else _short(format_location(finding.site))
         text = Text.assemble(*_tags(card), f"  {terminal(where)}" if where else "")
         text.append(f"  {terminal(' · '.join(filter(None, facts)))}", style="dim")
-        text.truncate(max(console.width - INDENT, 20), overflow="ellipsis")
-        line(console, text, INDENT)
+        line(console, text, INDENT, hang=INDENT)
     if len(cards) > MOST_BRIEF:
         line(console, Text(f"… and {len(cards) - MOST_BRIEF} more (--verbose shows all)", style="dim"), INDENT)
     console.print()
@@ -94,7 +93,7 @@ def _card(card: Card, report: Report, console: Console, view: View, failing: boo
     if finding.at is not None and _differs(finding.at, finding.site):
         at = place(finding.at, None, "", view.link)
         line(console, Text.assemble(("at ", "dim"), at), INDENT, hang=INDENT)
-    facts = [describe_occurrences(finding, report.traces), *_details(card, report, view)]
+    facts = _facts(card, report, view)
     if any(facts):
         line(console, Text(" · ".join(filter(None, facts)), style="dim"), INDENT, hang=INDENT)
     causes_said = describe_causes(finding, report)
@@ -121,9 +120,10 @@ def _tags(card: Card) -> list[tuple[str, str]]:
     return parts
 
 
-def _details(card: Card, report: Report, view: View) -> list[str]:
+def _facts(card: Card, report: Report, view: View) -> list[str]:
+    """How often it occurs and how long, and on which traces; on request also the op and its bytes."""
     finding, traces = card.lead, report.traces
-    details = describe_source(finding)
+    details = [*describe_source(finding), describe_occurrences(finding, traces)]
     if view.verbose:
         details += [terminal(finding.op)] if finding.op else []
         details += [f"{size(finding.bytes)} in all"] if finding.bytes is not None else []
