@@ -66,13 +66,18 @@ def describe_impact(finding: Finding, info: TraceInfo) -> Impact:
         return Impact(level="low", words="saves under 1 %")
     share = gain.ms / gain.step_ms if gain.step_ms else None
     before = {"known": "", "likely": "about ", "at most": "at most ", "between": "up to "}[gain.kind]
-    amount = _amount(gain)
+    amount = _amount(gain) + (" a recorded step" if _of_windows(finding) else "")
     if share is None:
         return Impact(level="unknown", words=f"saves {before}{milliseconds(gain.ms)}")
     if share < LOW:
         return Impact(level="low", words="saves under 1 %", amount=amount)
     level: Level = "high" if share >= HIGH else "medium"
     return Impact(level=level, words=f"saves {before}{percent(gain.ms, gain.step_ms)}", amount=amount)
+
+
+def _of_windows(finding: Finding) -> bool:
+    """Whether the saving is that of the recorded steps, and what it is over the run is not known."""
+    return finding.run_per_step is not None and finding.run_saving_ms_per_step is None
 
 
 def _amount(gain: Gain) -> str:

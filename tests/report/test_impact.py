@@ -26,6 +26,7 @@ INFO = sample.trace_info()
         ({}, "high", "saves at most 30 %", "1.53 ms"),
         ({"saving_low_ms_per_step": 0.2}, "high", "saves up to 30 %", "0.2 to 1.53 ms"),
         ({"saving_high_ms_per_step": None}, "unknown", "saving not known", None),
+        ({"saving_ms_per_step": 0.51, "run_per_step": 0.1}, "high", "saves 10 %", "0.51 ms a recorded step"),
         ({"rule": "HAZ401"}, "wrong", "results may be wrong", None),
     ],
 )
