@@ -35,12 +35,18 @@ def describe_occurrences(finding: Finding, traces: Sequence[TraceInfo]) -> str:
     return " · ".join(_describe(finding, traces, saving=False))
 
 
+def describe_often(finding: Finding, traces: Sequence[TraceInfo]) -> list[str]:
+    """How often it occurs, over the run where that is known, else in the recorded steps; nothing for idle time."""
+    often = describe_frequency(finding, traces)
+    return [often] if often is not None else _often(finding)
+
+
 def _describe(finding: Finding, traces: Sequence[TraceInfo], *, saving: bool) -> list[str]:
     often, info = describe_frequency(finding, traces), traces[finding.trace]
     if often is not None:
         return [often, *_cost_of_run(finding, info, saving)]
     if finding.per_step == 0:
-        return ["outside the steps"]
+        return _often(finding)
     stall = finding.stall_ms if finding.per_step is None else finding.stall_ms_per_step
     recorded = [*_often(finding), *_recorded(finding, info, stall)]
     return [*recorded, *(describe_saving(finding, info) if saving else [])]
@@ -48,10 +54,12 @@ def _describe(finding: Finding, traces: Sequence[TraceInfo], *, saving: bool) ->
 
 def _often(finding: Finding) -> list[str]:
     """How often it was recorded; nothing for idle time, since bubbles are no events of the program."""
-    if finding.idle_ms_per_step is not None:
+    if finding.idle_ms_per_step is not None and finding.per_step != 0:
         return []
     if finding.per_step is None:
         return ["once" if finding.count == 1 else f"{finding.count} times in all"]
+    if finding.per_step == 0:
+        return ["outside the steps"]
     return ["once a step" if finding.per_step == 1 else f"{finding.per_step:.4g} times a step"]
 
 

@@ -9,13 +9,13 @@ from rich.text import Text
 
 from syncscope.report.cards import Card
 from syncscope.report.escape import terminal
-from syncscope.report.finding_phrases import describe_occurrences, format_location
+from syncscope.report.finding_phrases import describe_occurrences, describe_often, format_location
 from syncscope.report.impact import Impact, Level, describe_impact
 from syncscope.report.numbers import count, size
 from syncscope.report.run_phrases import describe_source
 from syncscope.report.text_lines import line, place
 from syncscope.report.trace_phrases import label_by_number
-from syncscope.report.view import MOST_CARDS, WHOLE, View
+from syncscope.report.view import MOST_CARDS, View
 from syncscope.report.worth_phrases import describe_causes
 from syncscope.schema.findings import Finding, Frame
 from syncscope.schema.report import Report
@@ -52,7 +52,7 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
 
 
 def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Console) -> None:
-    """A line or two for each card."""
+    """A line for each card, without amounts: they are small."""
     if not cards:
         return
     line(console, Text(heading, style="dim"))
@@ -60,9 +60,10 @@ def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Conso
         finding = card.lead
         impact = describe_impact(finding, report.traces[finding.trace])
         facts = [impact.words] if impact.level != "low" else []
-        facts += _facts(card, report, WHOLE)
+        facts += [*describe_source(finding), *describe_often(finding, report.traces), *_where(card, report)]
         where = (finding.op or "") if finding.site is None else _short(format_location(finding.site))
-        text = Text.assemble(*_tags(card), f"  {terminal(where)}" if where else "")
+        codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
+        text = Text.assemble(*_tags(card)[:2], codes, f"  {terminal(where)}" if where else "")
         text.append(f"  {terminal(' · '.join(filter(None, facts)))}", style="dim")
         line(console, text, INDENT, hang=INDENT)
     if len(cards) > MOST_BRIEF:
@@ -127,11 +128,16 @@ def _facts(card: Card, report: Report, view: View) -> list[str]:
     if view.verbose:
         details += [terminal(finding.op)] if finding.op else []
         details += [f"{size(finding.bytes)} in all"] if finding.bytes is not None else []
-    if len(traces) > 1:
-        shown = label_by_number(traces)[finding.trace]
-        several = f"{card.traces} of {len(traces)} traces, {shown} shown"
-        details.append(f"on {several if card.traces > 1 else shown}")
-    return details
+    return [*details, *_where(card, report)]
+
+
+def _where(card: Card, report: Report) -> list[str]:
+    """Which of several traces have it."""
+    if len(report.traces) == 1:
+        return []
+    shown = label_by_number(report.traces)[card.lead.trace]
+    several = f"{card.traces} of {len(report.traces)} traces, {shown} shown"
+    return [f"on {several if card.traces > 1 else shown}"]
 
 
 def _differs(at: Frame, site: Frame | None) -> bool:
