@@ -53,6 +53,8 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     if not report.traces:
         return Conclusion(idle="not known: no trace was read", change="none", step="not known")
     step = _describe_step(best, report.traces[trace])
+    if len(report.traces) > 1:
+        step = f"{label_by_number(report.traces)[trace]}: {step}"
     return Conclusion(
         idle=_describe_idle(report, trace), change=_describe_change(best, found, report), step=step, finding=best
     )

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from syncscope.report.cards import Card
 from syncscope.report.escape import terminal
-from syncscope.report.finding_phrases import describe_occurrences, describe_often, format_location
+from syncscope.report.finding_phrases import describe_occurrences, describe_often, format_location, group_alike
 from syncscope.report.impact import Impact, Level, describe_impact
 from syncscope.report.numbers import count, size
 from syncscope.report.run_phrases import describe_source
@@ -59,11 +59,13 @@ def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Conso
     for card in cards[:MOST_BRIEF]:
         finding = card.lead
         impact = describe_impact(finding, report.traces[finding.trace])
-        facts = [impact.words] if impact.level != "low" else []
-        facts += [*describe_source(finding), *describe_often(finding, report.traces), *_where(card, report)]
+        lead = "" if impact.level == "low" else f"{impact.words} · "
+        facts = [*describe_source(finding), *describe_often(finding, report.traces), *_where(card, report)]
         where = (finding.op or "") if finding.site is None else _short(format_location(finding.site))
         codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
-        text = Text.assemble(*_tags(card)[:2], codes, f"  {terminal(where)}" if where else "")
+        text = Text.assemble(
+            (lead, STYLES[impact.level]), *_tags(card)[:2], codes, f"  {terminal(where)}" if where else ""
+        )
         text.append(f"  {terminal(' · '.join(filter(None, facts)))}", style="dim")
         line(console, text, INDENT, hang=INDENT)
     if len(cards) > MOST_BRIEF:
@@ -146,16 +148,17 @@ def _differs(at: Frame, site: Frame | None) -> bool:
 
 def explain_missing_lines(findings: Sequence[Finding], report: Report) -> str | None:
     """How to get the lines that are not known, said once for all findings; ``None`` where all are. Not escaped."""
-    unknown = [one for one in findings if one.site is None and one.op is not None]
-    of_def = [one for one in findings if one.site is not None and one.site_source == "stack"]
+    leads = [group[0] for group in group_alike(findings)]
+    unknown = [one for one in leads if one.site is None and one.op is not None]
+    of_def = [one for one in leads if one.site is not None and one.site_source == "stack"]
     if not unknown and not of_def:
         return None
     stacks = all("stacks" in report.traces[one.trace].has for one in unknown)
     amd = any(_on_amd(one, report) for one in (*unknown, *of_def))
     ways = ([] if amd else ["`syncscope profile`"]) + ([] if stacks else ["torch.profiler's with_stack=True"])
-    said = f"no line is known of {len(unknown)} of {count(len(findings), 'finding')}" if unknown else ""
+    said = f"no line is known of {len(unknown)} of {count(len(leads), 'finding')}" if unknown else ""
     if of_def:
-        said += f"{'; ' if said else ''}of {len(of_def)} only the line of the def is known"
+        said += f"{'; ' if said else ''}of {count(len(of_def), 'finding')} only the line of the def is known"
     return f"{said}; to see lines, record with {' or '.join(ways)}" if ways else said
 
 

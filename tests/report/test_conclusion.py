@@ -87,6 +87,7 @@ def test_of_several_ranks_the_one_to_begin_with_is_named() -> None:
     report: Report = sample.report(infos, [changed(trace=1, rank=1)])
     assert conclude(report).idle.startswith("rank 1: 27 % of the recorded step")
     assert conclude(report).idle.endswith("; so in 2 traces")
+    assert conclude(report).step.startswith("rank 1: 5.1 → ")
 
 
 @pytest.mark.parametrize(

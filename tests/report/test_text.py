@@ -97,7 +97,7 @@ def test_findings_that_save_little_have_a_line_each() -> None:
 def test_after_five_findings_the_others_have_a_line_each() -> None:
     text = shown(sample.report(found=several(7)), 120)
     assert text.count("fix: ") == 5
-    assert "\nalso:\n  SYN102 scalar-read  train.py:42  saves 3.7 % · once a step" in text
+    assert "\nalso:\n  saves 3.7 % · SYN102 scalar-read  train.py:42  once a step" in text
 
 
 def test_top_shows_no_more_and_says_how_many_are_left() -> None:
@@ -153,7 +153,7 @@ def test_what_has_neither_line_nor_op_is_about_the_whole_device() -> None:
 def test_a_line_from_a_stack_is_said_to_be_that_of_the_def() -> None:
     text = shown(one(site_source="stack"), width=120)
     assert "  train.py:42  loss.item()  in train_step (the def)\n" in text
-    assert "of 1 only the line of the def is known; to see lines, record with `syncscope profile`" in text
+    assert "of 1 finding only the line of the def is known; to see lines, record with `syncscope profile`" in text
 
 
 def test_findings_of_one_trace_at_one_place_stay_apart() -> None:
