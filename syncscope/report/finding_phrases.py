@@ -64,13 +64,20 @@ def _often(finding: Finding) -> list[str]:
 
 
 def _recorded(finding: Finding, info: TraceInfo, stall: float | None, of: str = " as recorded") -> list[str]:
-    """How long it was blocked, exposed and idle, with the share of the recorded step. What is nothing is left out."""
+    """How long it was blocked, exposed and idle, with the share of the recorded step, or of the device's
+    time where there are no steps. What is nothing is left out."""
     named = (("blocked", stall), ("exposed", finding.exposed_ms_per_step), ("idle", finding.idle_ms_per_step))
     return [f"{label} {milliseconds(ms)}{_share(ms, finding, info, of)}" for label, ms in named if ms]
 
 
 def _share(ms: float, finding: Finding, info: TraceInfo, of: str) -> str:
-    whole = info.steps.profiled_ms if finding.per_step is not None else None
+    if finding.per_step is not None:
+        whole = info.steps.profiled_ms
+    else:
+        whole, of = (
+            info.overlap.device_busy_ms + info.overlap.idle_ms if info.overlap else None,
+            " of the device's time",
+        )
     return f" ({percent(ms, whole)}{of})" if whole else ""
 
 

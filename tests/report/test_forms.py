@@ -8,7 +8,7 @@ import sys
 import msgspec
 import pytest
 
-import syncscope
+from syncscope.report.forms import Report
 from syncscope.report.text import to_text
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled
@@ -51,4 +51,4 @@ def test_names_in_a_cell_are_no_markup(name: str) -> None:
 
 
 def test_the_page_is_a_string() -> None:
-    assert syncscope.Report.from_json(sample.report().to_json()).to_html().startswith("<!doctype html>")
+    assert Report.from_json(sample.report().to_json()).to_html().startswith("<!doctype html>")
