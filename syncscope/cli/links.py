@@ -7,7 +7,6 @@ import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 if TYPE_CHECKING:
     from syncscope.report.view import Link
@@ -54,5 +53,5 @@ def address_of(frame: Frame, root: Path, address: str) -> str | None:
     if not inside:
         return None
     column = getattr(frame, "column", None) or 1
-    places = {"path": quote(path.as_posix()), "line": str(frame.line or 1), "column": str(column)}
+    places = {"path": path.as_uri().removeprefix("file://"), "line": str(frame.line or 1), "column": str(column)}
     return re.sub(r"\{(path|line|column)\}", lambda found: places[found[1]], address)

@@ -172,7 +172,7 @@ def test_missing_figures_are_left_out_and_never_zero() -> None:
 
 def test_without_steps_the_weight_is_that_of_the_whole_trace() -> None:
     text = shown(one(per_step=None, count=3, **NO_SAVING))
-    assert "\n  3 times in all · blocked 4.89 ms (82 % of the device's time)\n" in text
+    assert "3 times in all · blocked 4.89 ms (81 % of the device's time)" in " ".join(text.split())
 
 
 def test_without_a_bare_step_the_worth_is_a_range() -> None:
