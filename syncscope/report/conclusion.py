@@ -14,7 +14,7 @@ from syncscope.report.cards import choose_findings
 from syncscope.report.finding_phrases import format_location
 from syncscope.report.impact import Gain, describe_impact, measure_gain
 from syncscope.report.numbers import count, milliseconds, percent, span
-from syncscope.report.runs import is_counted_only
+from syncscope.report.runs import is_counted_only, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import NOTHING, find_step_ms
 from syncscope.schema.findings import RACES, Finding
@@ -156,7 +156,7 @@ def _describe_step(best: Finding | None, info: TraceInfo) -> str:
     step_ms = find_step_ms(info)
     gain = measure_gain(best, info) if best is not None else None
     if best is None or gain is None or gain.step_ms is None or best.rule.startswith(RACES):
-        now = "length not known" if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}"
+        now = _of_run(info) if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}"
         if best is None:
             return now
         race = best.rule.startswith(RACES)
@@ -166,6 +166,13 @@ def _describe_step(best: Finding | None, info: TraceInfo) -> str:
     base = _base(info, best if best.run_saving_ms_per_step is not None else None)
     place = f"; {format_location(best.site).rsplit('/', 1)[-1]}" if best.site is not None else ""
     return f"{lead}{span(before, ' → ', after)}{base}, −{percent(gain.ms, gain.step_ms)}{_doubt(gain)}{place}"
+
+
+def _of_run(info: TraceInfo) -> str:
+    """The step of a run of which no step was recorded."""
+    phase = main_phase(info.run) if info.run else None
+    known = phase.step_ms if phase else None
+    return "length not known" if known is None else f"{milliseconds(known.median)} (median of the run)"
 
 
 def _base(info: TraceInfo, of_run: Finding | None) -> str:

@@ -11,7 +11,7 @@ from syncscope.report.conclusion import conclude, shorten_fix
 from syncscope.schema.findings import Finding, IdleCause
 from syncscope.schema.report import Report
 from syncscope.schema.verdict import Verdict
-from tests.report import sample
+from tests.report import sample, sample_run
 
 READ = sample.findings()[0]
 RANGE = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53}
@@ -74,6 +74,12 @@ def test_without_steps_nothing_is_a_share_of_a_step() -> None:
     said = lines(READ, steps=stepless)
     assert said["idle"].startswith("27 % of the device's time (1.6 of 6 ms)")
     assert "(the whole trace, replayed without the profiler)" in said["step"]
+
+
+def test_of_a_run_that_was_only_counted_the_median_step_is_told() -> None:
+    said = dict(conclude(sample_run.report([sample_run.only_counted()])).lines)
+    assert said["idle"] == "not known: no window was recorded, waits were counted only"
+    assert said["step"] == "98.1 ms (median of the run); what it saves is not known"
 
 
 def test_the_findings_that_fail_a_gate_come_before_all_others() -> None:
