@@ -50,7 +50,7 @@ __all__ = [
 _HOME = {
     "Finding": "syncscope.schema.findings",
     "Frame": "syncscope.schema.findings",
-    "Report": "syncscope.schema.report",
+    "Report": "syncscope.report.forms",
     "Site": "syncscope.schema.findings",
     "Trace": "syncscope.trace.model",
     "TraceError": "syncscope.trace",

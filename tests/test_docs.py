@@ -25,6 +25,7 @@ from tests.report import sample_run
 ROOT = Path(__file__).parent.parent
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 RECORDING = (ROOT / "docs" / "recording.md").read_text(encoding="utf-8")
 PATHS = re.compile(r"`((?:syncscope|tests|fixtures|benchmarks|docs|notebooks)/[\w./-]+)`")
 
@@ -64,6 +65,15 @@ def test_the_output_of_the_page_on_recording_is_what_a_terminal_shows(monkeypatc
     buffer = io.StringIO()
     text.render(sample_run.of_fixture(), Console(file=buffer, width=100, color_system=None))
     assert example in "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+
+
+def test_the_output_of_the_readme_is_what_a_terminal_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (example,) = [block for block in blocks(README, "text") if block.startswith("idle ")]
+    buffer = io.StringIO()
+    report = analyze("fixtures/traces/item_logging/trace.json.gz")
+    text.render(report, Console(file=buffer, width=100, color_system=None))
+    assert "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).startswith(example)
 
 
 def test_the_page_on_recording_lists_every_phase() -> None:

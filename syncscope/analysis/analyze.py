@@ -16,10 +16,10 @@ from syncscope.analysis.merge import merge
 from syncscope.analysis.rank import Job, estimate_report, find_peer, make_report
 from syncscope.estimate import peers_to_compare
 from syncscope.report import perfetto
+from syncscope.report.forms import Report
 from syncscope.report.notable import notable
 from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, draw_lanes
 from syncscope.schema.findings import Finding, numbered
-from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, source
 from syncscope.trace.extras import require

@@ -15,10 +15,13 @@ from syncscope.cli.options import (
     Jobs,
     MaxSize,
     OnlyPhase,
+    Open,
     Output,
     Scheduler,
     Select,
+    Top,
     Traces,
+    Verbose,
     codes,
 )
 
@@ -27,6 +30,9 @@ def analyze(
     traces: Traces,
     format: Format = None,
     output: Output = None,
+    verbose: Verbose = False,
+    top: Top = None,
+    open: Open = False,
     select: Select = None,
     ignore: Ignore = None,
     phase: OnlyPhase = None,
@@ -49,6 +55,8 @@ def analyze(
 
       syncscope analyze trace.json.gz
       syncscope analyze run/ -o report.html -o report.json
+      syncscope analyze run/ --open
+      syncscope analyze trace.json.gz --format concise --top 3
       syncscope analyze trace.json.gz --select SYN --format json
       syncscope analyze trace.json.gz -o sarif=waits.sarif -o markdown=-
 
@@ -58,13 +66,13 @@ def analyze(
     when others can.
     """
     from syncscope.cli.inputs import analyze_traces, choose_phase, exit_if_unread, reading_options, select_engine
-    from syncscope.cli.output import Content, with_stdout, write_outputs
+    from syncscope.cli.output import Content, open_pages, view, with_page, with_stdout, write_outputs
     from syncscope.policy import load_policy
 
     policy = load_policy(Path.cwd(), config)
     report, pictures, wanted = analyze_traces(
         traces,
-        with_stdout(output, format),
+        with_page(with_stdout(output, format), open),
         policy,
         codes(select),
         codes(ignore),
@@ -73,5 +81,6 @@ def analyze(
         engine=select_engine(jobs, engine, scheduler),
         reading=reading_options(max_size, cache),
     )
-    write_outputs(wanted, Content(choose_phase(report, phase), pictures))
+    write_outputs(wanted, Content(choose_phase(report, phase), pictures, view=view(verbose, top)))
+    open_pages(wanted, open)
     exit_if_unread(report)

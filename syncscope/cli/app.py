@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from syncscope import __version__
 from syncscope.cli.analyze import analyze
 from syncscope.cli.check import check
+from syncscope.cli.command import Command, without_types
 from syncscope.cli.console import drop_stdout, unwrap, write_stdout
 from syncscope.cli.diff import diff
 from syncscope.cli.errors import INTERRUPTED, exit_for
@@ -27,6 +28,9 @@ UsageError: Any = typer.BadParameter.__base__
 
 class Commands(TyperGroup):
     """Turns every error of a command into one line and an exit code, without a traceback."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return without_types(super().get_params(ctx))
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         try:
@@ -59,7 +63,7 @@ app = typer.Typer(
 
 
 def _add(command: Callable[..., None], **options: Any) -> None:
-    app.command(help="\n\n".join(unwrap(command.__doc__ or "")), **options)(command)
+    app.command(help="\n\n".join(unwrap(command.__doc__ or "")), **{"cls": Command, **options})(command)
 
 
 _add(profile, cls=ScriptCommand)

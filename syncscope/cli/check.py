@@ -22,7 +22,9 @@ from syncscope.cli.options import (
     Output,
     Scheduler,
     Select,
+    Top,
     Traces,
+    Verbose,
     codes,
 )
 
@@ -52,6 +54,8 @@ def check(
     traces: Traces,
     format: Format = None,
     output: Output = None,
+    verbose: Verbose = False,
+    top: Top = None,
     select: Select = None,
     ignore: Ignore = None,
     config: Config = None,
@@ -90,11 +94,11 @@ def check(
       history.append(loss.item())  # syncscope: expect SYN102 -- one read every 100 steps
 
     [bold]Exit status[/bold]: 0 clean; 1 unexpected findings, stale expectations or exceeded budgets; 2 wrong usage or
-    configuration; 3 a trace or baseline cannot be read, or a gated rule or a budget cannot be checked, on all there
-    was to see. Where both 1 and 3 apply, it is 1.
+    configuration, or a baseline that cannot be read; 3 a trace cannot be read, or a gated rule or a budget cannot be
+    checked, on all there was to see. Where both 1 and 3 apply, it is 1.
     """
     from syncscope.cli.inputs import analyze_traces, print_unread, reading_options, select_engine
-    from syncscope.cli.output import Content, with_stdout, write_outputs
+    from syncscope.cli.output import Content, view, with_stdout, write_outputs
     from syncscope.policy import check_baseline, check_gate, load_policy
 
     policy = _select_gate(load_policy(Path.cwd(), config), codes(select), codes(ignore))
@@ -114,7 +118,7 @@ def check(
     verdict = check_gate(report, policy)
     if baseline is not None and compared is not None:
         verdict = _with_baseline(verdict, compared, baseline, saved, update)
-    write_outputs(wanted, Content(report, pictures, verdict))
+    write_outputs(wanted, Content(report, pictures, verdict, view(verbose, top)))
     print_unread(report)
     raise typer.Exit(verdict.exit_code if not exit_zero else 3 if verdict.blind else 0)
 

@@ -18,7 +18,8 @@ TRACEBACK = "SYNCSCOPE_TRACEBACK"
 
 
 class CommandError(Exception):
-    """Ends a command. ``str()`` is the line; ``exit_code`` is 2 for wrong usage, 3 for a file that cannot be read."""
+    """Ends a command. ``str()`` is the line; ``exit_code`` is 2 for wrong usage, a configuration or a baseline, 3
+    for a trace or a saved report that cannot be read."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -37,10 +38,8 @@ def exit_for(error: Exception) -> typer.Exit:
         return _exit(str(error), error.exit_code)
     from syncscope.policy import BaselineError, ConfigError
 
-    if isinstance(error, ConfigError):
+    if isinstance(error, ConfigError | BaselineError):
         return _exit(str(error), USAGE)
-    if isinstance(error, BaselineError):
-        return _exit(str(error), UNREADABLE)
     from syncscope.analysis.engine import EngineError
     from syncscope.trace import TraceError
 

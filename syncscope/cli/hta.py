@@ -41,7 +41,7 @@ def hta(
 
     The analyses are HTA's own code: temporal breakdown, idle-time breakdown, overlap of communication with computation,
     length of the launch queue, and the critical path of the second step. Where HTA cannot run an analysis on a trace,
-    the output says why. Needs HTA: pip install 'syncscope[hta]'. HTA rounds times to microseconds; set
+    the output says why. Needs HTA: pip install 'syncscope\\[hta]'. HTA rounds times to microseconds; set
     HTA_DISABLE_NS_ROUNDING=1 in the environment to keep the nanoseconds.
 
     [bold]Examples[/bold]
@@ -55,7 +55,7 @@ def hta(
     """
     from syncscope.analysis.analyze import find_traces, require_hta
     from syncscope.cli.inputs import reading_options
-    from syncscope.cli.output import STDOUT, targets, with_stdout, write
+    from syncscope.cli.output import STDOUT, say_written, targets, with_stdout, write
 
     files = find_traces(traces)
     wanted = targets(with_stdout(output, format), [*traces, *files])
@@ -67,6 +67,7 @@ def hta(
     for target in wanted:
         if target.path != STDOUT:
             write(target.path, [_render(report, target.format).encode("utf-8", errors="replace")])
+            say_written(target.path)
     for target in wanted:
         if target.path == STDOUT:
             _print(report, target.format)

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+
+def complete_rules(incomplete: str) -> Iterator[tuple[str, str]]:
+    """The codes that the last of ``SYN101,CP`` may become, each with its rule's name."""
+    from syncscope.rules import RULES
+
+    before, comma, last = incomplete.rpartition(",")
+    for rule in sorted(RULES, key=lambda rule: rule.code):
+        if rule.code.startswith(last.upper()):
+            yield f"{before}{comma}{rule.code}", rule.name
+
 
 Traces = Annotated[
     list[str],
@@ -19,11 +31,11 @@ Traces = Annotated[
 Script = Annotated[list[str] | None, typer.Argument(metavar="SCRIPT [ARGS]", show_default=False)]
 Module = Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")]
 Format = Annotated[
-    Literal["text", "json", "sarif", "junit", "github", "markdown"] | None,
+    Literal["text", "concise", "json", "html", "sarif", "junit", "github", "markdown"] | None,
     typer.Option(
         "--format",
-        help="Format of standard output; default: text. github writes annotations for GitHub Actions and the job's "
-        "summary.",
+        help="Format of standard output; default: text. concise is one line a finding. github writes annotations for "
+        "GitHub Actions and the job's summary.",
         show_default=False,
     ),
 ]
@@ -33,7 +45,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="[FORMAT=]PATH",
-        help="Write a file. FORMAT is text, json, html, sarif, junit, markdown or github. Without it the ending "
+        help="Write a file. FORMAT is one of --format. Without it the ending "
         "decides: .txt, .json, .html, .sarif, .xml or .md. The path - is standard output. Repeatable.",
         show_default=False,
     ),
@@ -41,13 +53,32 @@ Output = Annotated[
 Select = Annotated[
     list[str] | None,
     typer.Option(
-        "--select", metavar="RULES", help="Only these rules: codes or prefixes, such as SYN,CPY201.", show_default=False
+        "--select",
+        metavar="RULES",
+        help="Only these rules: codes or prefixes, such as SYN,CPY201.",
+        show_default=False,
+        autocompletion=complete_rules,
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option("--ignore", metavar="RULES", help="All rules but these: codes or prefixes.", show_default=False),
+    typer.Option(
+        "--ignore",
+        metavar="RULES",
+        help="All rules but these: codes or prefixes.",
+        show_default=False,
+        autocompletion=complete_rules,
+    ),
 ]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Show all findings in full, and what lies behind their figures."),
+]
+Top = Annotated[
+    int | None,
+    typer.Option("--top", metavar="N", min=1, help="Show only the N findings to begin with.", show_default=False),
+]
+Open = Annotated[bool, typer.Option("--open", help="Open the HTML report in the browser.")]
 BareMs = Annotated[
     float | None,
     typer.Option(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from syncscope.cli.errors import USAGE, CommandError
 
 if TYPE_CHECKING:
     from syncscope.report.picture.lanes import Lanes
+    from syncscope.report.view import View
     from syncscope.schema.report import Report
     from syncscope.schema.verdict import Verdict
 
@@ -35,12 +37,24 @@ class Content:
     report: Report
     lanes: Sequence[Lanes] = ()
     verdict: Verdict | None = None
+    view: View | None = None
+    """``None`` for the usual one."""
+
+    @property
+    def top(self) -> int | None:
+        return self.view.top if self.view else None
 
 
 def _text(content: Content) -> str:
     from syncscope.report.text import to_text
 
-    return to_text(content.report, content.verdict)
+    return to_text(content.report, content.verdict, _in_file(content))
+
+
+def _concise(content: Content) -> str:
+    from syncscope.report.concise import render
+
+    return render(content.report, content.verdict, top=content.top)
 
 
 def _json(content: Content) -> str:
@@ -76,11 +90,12 @@ def _github(content: Content) -> str:
 def _markdown(content: Content) -> str:
     from syncscope.report.markdown import render
 
-    return render(content.report, content.verdict)
+    return render(content.report, content.verdict, top=content.top)
 
 
 RENDERERS: dict[str, Callable[[Content], str]] = {
     "text": _text,
+    "concise": _concise,
     "json": _json,
     "html": _html,
     "sarif": _sarif,
@@ -160,10 +175,53 @@ def write_outputs(wanted: Iterable[Target], content: Content) -> None:
     for target in wanted:
         if target.path != STDOUT:
             write(target.path, [RENDERERS[target.format](content).encode("utf-8", errors="replace")])
+            say_written(target.path)
     for format in printed:
         _print(format, content)
     if "github" in printed and os.environ.get(SUMMARY):
         _append(Path(os.environ[SUMMARY]), RENDERERS["markdown"](content))
+
+
+def view(verbose: bool, top: int | None) -> View:
+    """How much a terminal shows, with links where it opens them."""
+    from syncscope.cli.links import terminal_links
+    from syncscope.report.view import View
+
+    return View(verbose=verbose, top=top, link=terminal_links(Path.cwd()))
+
+
+def _in_file(content: Content) -> View:
+    """The same for a file, in which nothing can be clicked."""
+    from syncscope.report.view import WHOLE
+
+    return replace(content.view or WHOLE, link=None)
+
+
+def with_page(values: Sequence[str], wanted: bool) -> list[str]:
+    """The outputs with an HTML page among them where one is to be opened: in the folder for temporary files, unless
+    one is named."""
+    pages = any(_parsed(value).format == "html" and _parsed(value).path != STDOUT for value in values)
+    if not wanted or pages:
+        return list(values)
+    return [*values, f"html={Path(mkdtemp(prefix='syncscope-')) / 'report.html'}"]
+
+
+def open_pages(written: Iterable[Target], wanted: bool) -> None:
+    """Open the HTML pages that were written in the browser, where that was asked for."""
+    if wanted:
+        import webbrowser
+
+        for target in written:
+            if target.format == "html" and target.path != STDOUT:
+                webbrowser.open(target.path.resolve().as_uri())
+
+
+def say_written(path: Path) -> None:
+    """Name a file that was written, on stderr."""
+    from syncscope.cli.console import stderr
+    from syncscope.report.escape import terminal
+
+    stderr().print(f"wrote {terminal(str(path))}", soft_wrap=True)
 
 
 def _print(format: str, content: Content) -> None:
@@ -171,8 +229,9 @@ def _print(format: str, content: Content) -> None:
 
     if format == "text":
         from syncscope.report.text import show
+        from syncscope.report.view import WHOLE
 
-        show(content.report, content.verdict, stdout())
+        show(content.report, content.verdict, stdout(), content.view or WHOLE)
     else:
         write_stdout(RENDERERS[format](content))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syncscope.cli.errors import UNREADABLE, USAGE, CommandError
-from syncscope.cli.output import STDOUT, claim, write
+from syncscope.cli.output import STDOUT, claim, say_written, write
 
 if TYPE_CHECKING:
     from syncscope.schema.report import Report
@@ -65,6 +65,7 @@ def annotate(report: Report, written: Mapping[str, Destination], max_bytes: int)
         file, target = written[info.path]
         pieces = annotated(file, [finding for finding in report.findings if finding.trace == number], max_bytes)
         write(target, _gzipped(pieces) if target.suffix == ".gz" else pieces)
+        say_written(target)
 
 
 def by_name(files: Iterable[str]) -> dict[str, str]:

@@ -13,7 +13,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperOption
+
+from syncscope.cli.command import Command
 
 if TYPE_CHECKING:
     from syncscope.collect.annotations import Recorder
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 NOTHING_RECORDED = 3
 
 
-class ScriptCommand(TyperCommand):
+class ScriptCommand(Command):
     """Leaves everything after the script's name, or after ``-m MODULE``, to the script."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

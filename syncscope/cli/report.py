@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syncscope.cli.errors import USAGE, CommandError
+from syncscope.cli.errors import UNREADABLE, USAGE, CommandError
 from syncscope.cli.inputs import analyze_traces, choose_phase, exit_if_unread, is_report, read_report, reading_options
-from syncscope.cli.options import BareMs, Cache, Config, MaxSize, OnlyPhase, Output
-from syncscope.cli.output import Content, needs_picture, targets, write_outputs
+from syncscope.cli.options import BareMs, Cache, Config, MaxSize, OnlyPhase, Open, Output
+from syncscope.cli.output import Content, needs_picture, open_pages, targets, with_page, write_outputs
 from syncscope.cli.perfetto import annotate, by_name, destinations, traces_beside
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def report(
             show_default=False,
         ),
     ] = None,
+    open: Open = False,
     phase: OnlyPhase = None,
     bare_ms: BareMs = None,
     max_size: MaxSize = None,
@@ -50,6 +51,7 @@ def report(
 
       syncscope report trace.json.gz -o report.html
       syncscope report out/report.json -o report.html
+      syncscope report out/ --open
       syncscope report trace.json.gz --perfetto found.json.gz
 
     [bold]Exit status[/bold]: 0 done; 2 wrong usage or configuration; 3 a file that cannot be read.
@@ -57,9 +59,12 @@ def report(
     from syncscope.analysis.analyze import draw_beside, find_traces
     from syncscope.policy import load_policy
 
-    if not output and perfetto is None:
-        raise CommandError("nothing to write: name a file with --output or --perfetto", USAGE)
     file, reading = Path(source), reading_options(max_size, cache)  # a URL is no file
+    output = with_page(output or [], open)
+    if not output and perfetto is None:
+        if "://" not in source and not file.exists():
+            raise CommandError(f"{source}: does not exist", UNREADABLE)
+        raise CommandError("nothing to write: name a file with --output or --perfetto, or say --open", USAGE)
     if is_report(file):
         wanted, saved = targets(output, [source]), choose_phase(read_report(file), phase)
         traces = traces_beside(saved, file.parent) if perfetto else {}
@@ -67,6 +72,7 @@ def report(
         content = Content(*draw_beside(saved, file.parent, reading)) if needs_picture(wanted) else Content(saved)
         write_outputs(wanted, content)
         annotate(saved, written, reading.max_bytes)
+        open_pages(wanted, open)
         return
     traces = by_name(find_traces([source])) if perfetto else {}
     written = destinations(perfetto, traces, _paths(targets(output, traces.values())))
@@ -75,6 +81,7 @@ def report(
     result = choose_phase(result, phase)
     write_outputs(wanted, Content(result, lanes))
     annotate(result, written, reading.max_bytes)
+    open_pages(wanted, open)
     exit_if_unread(result)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syncscope.cli.errors import USAGE, CommandError
+from syncscope.cli.options import complete_rules
 
 if TYPE_CHECKING:
     from syncscope.rules import Rule
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 def rules(
     code: Annotated[
-        str | None, typer.Argument(metavar="RULE", help="A rule's code or name.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="RULE", help="A rule's code or name.", show_default=False, autocompletion=complete_rules
+        ),
     ] = None,
 ) -> None:
     """List the rules, or explain one.

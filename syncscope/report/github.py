@@ -10,8 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.escape import command, command_property, terminal
-from syncscope.report.finding_phrases import describe_cost, describe_finding, format_place, group_alike
+from syncscope.report.finding_phrases import describe_finding, describe_occurrences, format_place
+from syncscope.report.impact import Level as Weight
+from syncscope.report.impact import describe_impact
 from syncscope.report.repository import in_repository
 from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels
 from syncscope.report.verdict_phrases import (
@@ -22,12 +25,18 @@ from syncscope.report.verdict_phrases import (
     summarize_report,
     summarize_verdict,
 )
-from syncscope.schema.findings import Finding, Severity
 from syncscope.schema.report import Report
 from syncscope.schema.verdict import Verdict
 
 Level = Literal["error", "warning", "notice"]
-LEVELS: dict[Severity, Level] = {"error": "error", "warning": "warning", "note": "notice"}
+LEVELS: dict[Weight, Level] = {
+    "wrong": "error",
+    "high": "warning",
+    "medium": "warning",
+    "unknown": "warning",
+    "low": "notice",
+}
+"""How loud a finding is without a gate. What fails a gate is an error."""
 
 
 def render(report: Report, verdict: Verdict | None = None, *, base: str = "") -> str:
@@ -55,16 +64,16 @@ def _endings(verdict: Verdict, report: Report) -> list[str]:
 
 
 def _found(report: Report, base: str) -> Iterator[str]:
-    unexpected = (finding for finding in report.findings if finding.status == "unexpected")
-    for group in group_alike(unexpected):
-        yield _finding(group, LEVELS[group[0].severity], report, base)
+    for card in make_cards(choose_findings(report)):
+        impact = describe_impact(card.lead, report.traces[card.lead.trace])
+        yield _finding(card, LEVELS[impact.level], report, base)
     for entry in report.stale:
         yield _at("warning", entry.where, f"{entry.rule} stale expectation", describe_stale(entry), base)
 
 
 def _against(verdict: Verdict, report: Report, base: str) -> Iterator[str]:
-    for group in group_alike(verdict.unexpected):
-        yield _finding(group, "error", report, base)
+    for card in make_cards(verdict.unexpected):
+        yield _finding(card, "error", report, base)
     for entry in verdict.stale:
         yield _at("error", entry.where, f"{entry.rule} stale expectation", describe_stale(entry), base)
     for budget in (*verdict.exceeded, *verdict.unchecked_budgets):
@@ -73,12 +82,13 @@ def _against(verdict: Verdict, report: Report, base: str) -> Iterator[str]:
         yield _command("error", "not checked", f"{', '.join(rules)}: {why}")
 
 
-def _finding(group: list[Finding], level: Level, report: Report, base: str) -> str:
-    finding, site = group[0], group[0].site
+def _finding(card: Card, level: Level, report: Report, base: str) -> str:
+    finding, site = card.lead, card.lead.site
     file = in_repository(site.file, base) if site else None
-    facts = describe_cost(finding, report.traces)
-    if len(group) > 1:
-        facts += f"; on {len(group)} of {len(report.traces)} traces"
+    impact = describe_impact(finding, report.traces[finding.trace])
+    facts = " · ".join(filter(None, [impact.words, describe_occurrences(finding, report.traces)]))
+    if card.traces > 1:
+        facts += f"; on {card.traces} of {len(report.traces)} traces"
     message, *more = describe_finding(finding)
     lines = [f"{message} ({facts})", *more, f"Fix: {finding.fix}"]
     place = {}
@@ -86,7 +96,8 @@ def _finding(group: list[Finding], level: Level, report: Report, base: str) -> s
         lines.insert(0, f"{format_place(finding)}:")
     else:
         place = {"line": site.line, "col": site.column, "endColumn": site.end_column}
-    return _command(level, f"{finding.rule} {finding.name}", *lines, file=file, **place)
+    title = ", ".join(f"{rule} {name}" for rule, name in card.tags)
+    return _command(level, title, *lines, file=file, **place)
 
 
 def _at(level: Level, spot: str, title: str, text: str, base: str) -> str:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from syncscope.report.cards import Card, choose_findings, make_cards
+from syncscope.report.conclusion import conclude
 from syncscope.report.escape import code, markdown
-from syncscope.report.finding_phrases import describe_cost, describe_finding, format_location, format_place, group_alike
+from syncscope.report.finding_phrases import describe_finding, describe_occurrences, format_location, format_place
+from syncscope.report.impact import describe_impact
 from syncscope.report.notable import notable
 from syncscope.report.numbers import count, milliseconds
 from syncscope.report.run_phrases import (
@@ -47,11 +50,11 @@ MOST_RUNS, MOST_PHASES = 4, 8
 """Runs shown, and phases of each."""
 
 
-def render(report: Report, verdict: Verdict | None = None) -> str:
-    """A headline, a table of the findings that fail the gate (without a verdict, of the unexpected ones), and the
-    rest."""
+def render(report: Report, verdict: Verdict | None = None, *, top: int | None = None) -> str:
+    """A headline, what to know first, a table of the findings that fail the gate (without a verdict, of the unexpected
+    ones; of no more than ``top`` places), and the rest."""
     if verdict is None:
-        findings: Sequence[Finding] = [finding for finding in report.findings if finding.status == "unexpected"]
+        findings: Sequence[Finding] = choose_findings(report)
         headline, not_checked = summarize_report(report), report.not_checked
     else:
         findings, not_checked = verdict.unexpected, verdict.not_checked
@@ -59,8 +62,9 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
     parts = [
         [f"### syncscope: {markdown(headline)}"],
         [*_losses(report), *_unread(report.unread)],
+        ["<br>".join(f"**{label}** {markdown(said)}" for label, said in conclude(report, verdict).lines)],
         list(_runs(report)),
-        list(_findings(findings, report)),
+        list(_findings(findings, report, MOST_ROWS if top is None else min(top, MOST_ROWS))),
         [
             *_stale(report.stale),
             *_budgets(verdict),
@@ -72,32 +76,34 @@ def render(report: Report, verdict: Verdict | None = None) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
-def _findings(findings: Sequence[Finding], report: Report) -> Iterator[str]:
-    groups = group_alike(findings)
-    if not groups:
+def _findings(findings: Sequence[Finding], report: Report, most: int) -> Iterator[str]:
+    cards = make_cards(findings)
+    if not cards:
         return
-    yield "| rule | line | how often | what to do |"
+    yield "| impact | line | how often | what to do |"
     yield "|---|---|---|---|"
-    for group in groups[:MOST_ROWS]:
-        yield f"| {' | '.join(_cells(group, report))} |"
-    if len(groups) > MOST_ROWS:
-        yield f"\n… and {len(groups) - MOST_ROWS} more"
+    for card in cards[:most]:
+        yield f"| {' | '.join(_cells(card, report))} |"
+    if len(cards) > most:
+        yield f"\n… and {len(cards) - most} more"
 
 
-def _cells(group: list[Finding], report: Report) -> list[str]:
-    finding, site = group[0], group[0].site
+def _cells(card: Card, report: Report) -> list[str]:
+    finding, site = card.lead, card.lead.site
     place = code(format_location(site)) if site else markdown(format_place(finding))
     if site and site.expression:
         place += f"<br>{code(site.expression)}"
     if site and site.function:
         place += f"<br>in {code(site.function)}"
-    often = markdown(describe_cost(finding, report.traces))
-    if len(group) > 1:
-        often += f"<br>on {len(group)} of {len(report.traces)} traces"
-    rule = f"{finding.severity}<br>**{markdown(finding.rule)}** {markdown(finding.name)}"
+    often = markdown(describe_occurrences(finding, report.traces))
+    if card.traces > 1:
+        often += f"<br>on {card.traces} of {len(report.traces)} traces"
+    impact = describe_impact(finding, report.traces[finding.trace])
+    amount = f"<br>{markdown(impact.amount)}" if impact.amount else ""
+    tags = "".join(f"<br>**{markdown(rule)}** {markdown(name)}" for rule, name in card.tags)
     told = [*describe_finding(finding), *describe_causes(finding, report)]
     what = "<br>".join([*map(markdown, told), f"**Fix:** {markdown(finding.fix)}"])
-    return [rule, place, often, what]
+    return [f"{markdown(impact.words)}{amount}{tags}", place, often, what]
 
 
 def _runs(report: Report) -> Iterator[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
 from syncscope.report.escape import log_line, terminal
+from syncscope.report.view import Link
 from syncscope.schema.findings import Frame
 
 
@@ -23,10 +25,12 @@ def line(console: Console, text: Text, indent: int = 0, hang: int = 0) -> None:
         console.print(shown, soft_wrap=True, highlight=False)
 
 
-def place(frame: Frame, expression: str | None, style: str) -> Text:
-    """``train.py:21  loss.item()  in train_step``."""
+def place(frame: Frame, expression: str | None, style: str, link: Link | None = None) -> Text:
+    """``train.py:21  loss.item()  in train_step``; file and line are a link where the terminal opens it."""
     number = "" if frame.line is None else f":{frame.line}"
-    text = Text.assemble((f"{terminal(frame.file)}{number}", style))
+    address = link(frame) if link is not None else None
+    shown = Style.parse(style) + Style(link=address) if address else style
+    text = Text.assemble((f"{terminal(frame.file)}{number}", shown))
     if expression:
         text.append(f"  {terminal(expression)}")
     if frame.function:

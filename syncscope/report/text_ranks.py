@@ -44,7 +44,7 @@ def render(report: Report, console: Console) -> None:
             ["median of all", *_summary(traces, statistics.median)],
             ["most of all", *_summary(traces, max)],
         ]
-    _table(console, ["", "steps", "step", "waits", "with line", "idle", "copies exposed"], rows)
+    _table(console, ["", "steps", "step", "waits", "with line", "recorded idle", "copies exposed"], rows)
     numbered = [number for number in shown if names[number].startswith("#")]
     for number in numbered[:MOST_PATHS]:
         line(console, Text(f"{names[number]} {terminal(traces[number].path)}"), 2, hang=len(names[number]) + 1)

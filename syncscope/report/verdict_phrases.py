@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.finding_phrases import group_alike
 from syncscope.report.numbers import count
 from syncscope.report.worth_phrases import describe_all
-from syncscope.schema.findings import SEVERITIES
 from syncscope.schema.report import NotChecked, Report, Stale
 from syncscope.schema.verdict import Verdict
 
 
 def summarize_report(report: Report) -> str:
-    """What a report holds, in one line: ``3 findings: 1 error, 2 warnings · 1 expected``."""
-    unexpected = [group[0] for group in group_alike(f for f in report.findings if f.status == "unexpected")]
-    if unexpected:
-        counts = [count(n, name) for name in SEVERITIES if (n := sum(f.severity == name for f in unexpected))]
-        facts = [f"{count(len(unexpected), 'finding')}: {', '.join(counts)}"]
-    else:
-        facts = ["no findings"]
+    """What a report holds, in one line: ``3 findings at 2 places · 1 expected``."""
+    found = choose_findings(report)
+    number, places = len(group_alike(found)), len(make_cards(found))
+    facts = [count(number, "finding") if number else "no findings"]
+    if places < number:
+        facts[0] += f" at {count(places, 'place')}"
     for status, ending in (("expected", "expected"), ("baseline", "in the baseline")):
         if number := _with_status(report, status):
             facts.append(f"{number} {ending}")
@@ -69,8 +68,13 @@ def describe_stale(entry: Stale) -> str:
 
 
 def explain_how_to_allow(verdict: Verdict) -> str:
-    """What to write where a wait is intended, with the rule of the first finding as the example. Not escaped."""
-    one = f"to let one pass: # syncscope: expect {verdict.unexpected[0].rule} -- reason, on its line"
+    """What to write where a wait is intended, with the rule of a finding as the example: a comment where a line was
+    recorded, since only there it is read, else the configuration. Not escaped."""
+    recorded = next((one for one in verdict.unexpected if one.site and one.site_source in ("hook", "count")), None)
+    rule = (recorded or verdict.unexpected[0]).rule
+    comment = f"# syncscope: expect {rule} -- reason, on its line"
+    entry = f'[[expect]] with rule = "{rule}" and a reason, in syncscope.toml'
+    one = f"to let one pass: {comment if recorded else entry}"
     return one if verdict.baseline else f"{one}; to begin with all of them: --baseline FILE --write-baseline"
 
 

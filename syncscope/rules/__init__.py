@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 import msgspec
 
@@ -84,9 +85,18 @@ def select(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule
     """
     for entry in (*select, *ignore):
         if not entry or not any(rule.code.startswith(entry) for rule in RULES):
-            raise ValueError(f"unknown rule {entry!r}; rules are {', '.join(sorted(rule.code for rule in RULES))}")
+            raise ValueError(f"unknown rule {entry!r}{_suggest(entry)}")
     wanted = tuple(select) or ("",)
     return tuple(r for r in RULES if r.code.startswith(wanted) and not (ignore and r.code.startswith(tuple(ignore))))
+
+
+def _suggest(entry: str) -> str:
+    """What was likely meant by an unknown code, else all codes."""
+    known = {rule.name: rule.code for rule in RULES} | {rule.code: rule.code for rule in RULES}
+    if entry and any(code.startswith(entry.upper()) for code in BY_CODE):
+        return f", did you mean {entry.upper()}?"
+    close = get_close_matches(entry.lower(), known, n=1) or get_close_matches(entry.upper(), known, n=1)
+    return f", did you mean {known[close[0]]}?" if close else f"; rules are {', '.join(sorted(BY_CODE))}"
 
 
 def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:

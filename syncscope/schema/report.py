@@ -6,6 +6,7 @@ The structure *is* the JSON report (``Report.to_json``, ``Report.from_json``), u
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -202,6 +203,10 @@ class HTAReport(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
 
 
+FORMS: dict[Literal["text", "page", "cell"], Callable[[Report], str]] = {}
+"""How a report is shown; ``syncscope.report.forms`` enters the renderers."""
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int = SCHEMA_VERSION
     tool: Tool
@@ -223,6 +228,23 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def to_json(self, *, indent: int = 2) -> str:
         """The JSON report."""
         return msgspec.json.format(msgspec.json.encode(self.without_numbers()), indent=indent).decode()
+
+    def to_html(self) -> str:
+        """The HTML page, without the timeline, which needs the traces: ``syncscope report TRACE --open``."""
+        return FORMS["page"](self)
+
+    def __repr__(self) -> str:
+        """One line; ``print`` shows the summary."""
+        own = sum(finding.status == "unexpected" for finding in self.findings)
+        return f"<syncscope.Report: traces: {len(self.traces)}, unexpected findings: {own}>"
+
+    def __str__(self) -> str:
+        """What ``syncscope analyze`` prints."""
+        return FORMS["text"](self) if FORMS else repr(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what to know first, and a table of the findings."""
+        return FORMS["cell"](self)
 
     def without_numbers(self) -> Report:
         """The report as it is saved, without ``Finding.number``, which means nothing outside the program."""

@@ -16,9 +16,9 @@ def test_the_finding_is_printed_with_its_line(run: Run) -> None:
     done = run("analyze", "waiting.json.gz")
     assert done.code == 0
     assert done.err == ""
-    assert "SYN102 scalar-read · a step: 1 ×" in done.out
+    assert "SYN102 scalar-read\n" in done.out and "once a step" in done.out
     assert "train.py:21  loss.item()  in train_step" in done.out
-    assert "3 of 3 waits have a line" in done.out
+    assert "3 of 3 waits have a line" in " ".join(done.out.split())
 
 
 def test_a_clean_trace_has_no_findings_that_wait(run: Run) -> None:
@@ -228,3 +228,54 @@ def test_a_bare_step_of_no_length_is_wrong_usage(run: Run) -> None:
     done = run("analyze", "waiting.json.gz", "--bare-ms", "0")
     assert done.code == 2
     assert "--bare-ms" in done.err
+
+
+def test_concise_is_a_line_a_finding(run: Run) -> None:
+    done = run("analyze", "waiting.json.gz", "--format", "concise")
+    assert done.code == 0
+    assert done.out.startswith("train.py:21")
+    assert ": SYN102 loss.item() reads one value" in done.out.splitlines()[0]
+
+
+def test_the_page_can_be_printed(run: Run) -> None:
+    assert run("analyze", "waiting.json.gz", "--format", "html").out.startswith("<!doctype html>")
+
+
+def test_the_page_is_opened_on_request_in_a_folder_of_its_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert run("analyze", "waiting.json.gz").code == run("analyze", "waiting.json.gz", "--open").code == 0
+    assert run("report", "waiting.json.gz", "--open", "-o", "page.html").code == 0
+    assert [Path(one).name for one in opened] == ["report.html", "page.html"]
+    assert opened[1] == (Path.cwd() / "page.html").as_uri()
+
+
+def test_verbose_shows_what_lies_behind_the_figures(run: Run) -> None:
+    assert "savings: of a recorded step" not in run("analyze", "waiting.json.gz").out
+    assert "savings: of a recorded step" in " ".join(run("analyze", "waiting.json.gz", "-v").out.split())
+
+
+@pytest.mark.parametrize(("code", "meant"), [("syn", "SYN"), ("scaler-read", "SYN102"), ("SYN12", "SYN102")])
+def test_an_unknown_rule_has_a_suggestion(run: Run, code: str, meant: str) -> None:
+    done = run("analyze", "waiting.json.gz", "--select", code)
+    assert (done.code, done.err) == (2, f"error: unknown rule '{code}', did you mean {meant}?\n")
+
+
+def test_a_configuration_is_not_taken_for_a_trace(run: Run, folder: Path) -> None:
+    (folder / "pyproject.toml").write_text("[build-system]\nrequires = []\n")
+    done = run("analyze", "pyproject.toml")
+    assert done.code == 3
+    assert done.err.startswith("error: pyproject.toml: is TOML, not a trace")
+
+
+def test_help_shows_extras_and_no_type_of_flags(run: Run) -> None:
+    assert "'syncscope[hta]'" in " ".join(run("hta", "--help").out.split())
+    for command in ([], ["analyze"], ["profile"]):
+        assert "bool" not in run(*command, "--help").out
+
+
+def test_rules_are_completed_after_a_comma_too() -> None:
+    from syncscope.cli.options import complete_rules
+
+    assert ("CPY201", "pageable-copy") in list(complete_rules("c"))
+    assert [code for code, _ in complete_rules("SYN101,SYN102,ovl302")] == ["SYN101,SYN102,OVL302"]

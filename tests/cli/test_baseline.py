@@ -93,12 +93,12 @@ def test_a_baseline_that_is_there_is_not_written_again(run: Run, folder: Path, a
     assert (folder / FILE).read_bytes() == adopted
 
 
-def test_a_merge_that_is_not_resolved_is_3_and_says_so(run: Run, folder: Path, adopted: bytes) -> None:
+def test_a_merge_that_is_not_resolved_is_2_and_says_so(run: Run, folder: Path, adopted: bytes) -> None:
     text = adopted.decode().splitlines(keepends=True)
     conflict = ["<<<<<<< ours\n", *text[2:3], "=======\n", *text[2:3], ">>>>>>> theirs\n"]
     (folder / FILE).write_text("".join([*text[:2], *conflict, *text[3:]]))
     done = run(*ARGUMENTS)
-    assert done.code == 3
+    assert done.code == 2
     assert done.err == f"error: {FILE}: has the marks of a merge that is not resolved\n"
 
 
@@ -131,10 +131,10 @@ def test_what_another_run_tightened_meanwhile_is_not_undone(
 
 
 @pytest.mark.parametrize("data", ["", "{", '{"format": 99, "findings": {}}', '{"format": 1, "findings": 3}'])
-def test_a_corrupt_or_newer_file_is_3_and_stays(data: str, run: Run, folder: Path) -> None:
+def test_a_corrupt_or_newer_file_is_2_and_stays(data: str, run: Run, folder: Path) -> None:
     (folder / FILE).write_text(data)
     done = run(*ARGUMENTS, "--update")
-    assert (done.code, done.out) == (3, "")
+    assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error: {FILE}: ") and done.err.count("\n") == 1
     assert (folder / FILE).read_text() == data
 

@@ -26,7 +26,7 @@ def process(release: str, *arguments: object, **more: str) -> subprocess.Complet
 @pytest.mark.parametrize("release", RELEASES)
 def test_every_analysis_is_shown_or_says_why_not(release: str, folder: Path) -> None:
     done = process(release, "hta", TRACE, "-o", "json=-", "-o", folder / "hta.txt")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, f"wrote {folder / 'hta.txt'}\n")
     (trace,) = json.loads(done.stdout)["traces"]
     assert (trace["rank"], trace["hta"]["release"]) == (0, release.replace("==", " "))
     tables = {table["analysis"]: table for table in trace["hta"]["tables"]}
@@ -58,7 +58,7 @@ def test_the_last_step_and_the_nanoseconds_can_be_kept() -> None:
 
 def test_the_report_shows_them_with_the_option(folder: Path) -> None:
     done = process(RELEASES[-1], "analyze", TRACE, "--hta", "-o", folder / "report.json", "-o", folder / "page.html")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, f"wrote {folder / 'report.json'}\nwrote {folder / 'page.html'}\n")
     assert "HTA\n  traceinsight 0.6.1" in done.stdout
     (info,) = json.loads((folder / "report.json").read_text(encoding="utf-8"))["traces"]
     assert [table["analysis"] for table in info["hta"]["tables"]] == ANALYSES
@@ -82,7 +82,7 @@ def test_a_trace_beyond_the_limit_is_3() -> None:
 
 def test_ranks_that_are_studied_twice_keep_their_tables(folder: Path) -> None:
     done = process(RELEASES[-1], "analyze", STRAGGLER, "--hta", "--format", "json", "-o", folder / "report.json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, f"wrote {folder / 'report.json'}\n")
     traces = json.loads((folder / "report.json").read_text(encoding="utf-8"))["traces"]
     assert [[table["analysis"] for table in info["hta"]["tables"]] for info in traces] == [ANALYSES] * 2
 

@@ -29,7 +29,7 @@ def ranks(folder: Path) -> Path:
 def test_a_rank_that_cannot_be_read_is_named_and_the_others_are_reported_on(run: Run, ranks: Path) -> None:
     done = run("analyze", "run", "-o", "report.json")
     assert done.code == 3
-    assert done.err == "error: run/rank1.json: is empty\n"
+    assert done.err == "wrote report.json\nerror: run/rank1.json: is empty\n"
     assert "not read run/rank1.json: is empty" in done.out
     assert "train.py:21  loss.item()" in done.out
     report = Report.from_json(Path("report.json").read_bytes())

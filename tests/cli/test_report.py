@@ -12,7 +12,7 @@ from tests.report import sample_run
 
 def test_a_trace_becomes_html(run: Run, folder: Path) -> None:
     done = run("report", "waiting.json.gz", "-o", "report.html")
-    assert (done.code, done.out, done.err) == (0, "", "")
+    assert (done.code, done.out, done.err) == (0, "", "wrote report.html\n")
     assert "loss.item()" in (folder / "report.html").read_text(encoding="utf-8")
 
 
@@ -94,3 +94,9 @@ def test_a_phase_that_is_not_there_is_wrong_usage_and_names_the_others(run: Run,
     assert not (folder / "one.json").exists()
     done = run("analyze", "waiting.json.gz", "--phase", "train")
     assert (done.code, done.err) == (2, "error: --phase: no phase train was recorded\n")
+
+
+def test_a_source_that_does_not_exist_is_3_whatever_is_to_be_written(run: Run) -> None:
+    for output in ([], ["-o", "page.html"]):
+        done = run("report", "missing.json", *output)
+        assert (done.code, done.err) == (3, "error: missing.json: does not exist\n")

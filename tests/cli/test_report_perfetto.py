@@ -21,9 +21,9 @@ def tracks(path: Path) -> list[str]:
 def test_a_trace_is_written_with_its_findings(run: Run, folder: Path) -> None:
     for name in ("found.json.gz", "found.json"):
         done = run("report", "waiting.json.gz", "--perfetto", name)
-        assert (done.code, done.out, done.err) == (0, "", "")
+        assert (done.code, done.out, done.err) == (0, "", f"wrote {name}\n")
         assert (folder / name).read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
-        assert any(label.startswith("SYN102 scalar-read · train.py:21 · worth ") for label in tracks(folder / name))
+        assert any(label.startswith("SYN102 scalar-read · train.py:21 · saves ") for label in tracks(folder / name))
 
 
 def test_the_page_can_be_written_besides(run: Run, folder: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_saved_report_tells_the_findings_of_the_trace_beside_it(run: Run, fold
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["waiting.json.gz"], "nothing to write: name a file with --output or --perfetto"),
+        (["waiting.json.gz"], "nothing to write: name a file with --output or --perfetto, or say --open"),
         (["waiting.json.gz", "--perfetto", "waiting.json.gz"], "waiting.json.gz: would overwrite its input"),
         (["waiting.json.gz", "--perfetto", "none/x.json"], "none/x.json: its folder does not exist"),
         (["waiting.json.gz", "--perfetto", "-"], "--perfetto cannot write to standard output: name a file"),

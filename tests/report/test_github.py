@@ -36,7 +36,7 @@ def alone(finding: Finding, **how: Any) -> str:
 def test_an_unexpected_wait_is_an_error_at_its_line() -> None:
     assert alone(scalar_read()) == (
         "::error file=train.py,line=42,title=SYN102 scalar-read::The host waits for everything queued before it. "
-        "(a step: 1 × · blocked 1.63 ms · worth 0.19 ms (4 %25))"
+        "(saves 3.7 %25 · once a step · blocked 1.63 ms (27 %25 as recorded))"
         "%0AFix: Keep the value on the device and read it once an epoch."
     )
 
@@ -60,7 +60,7 @@ def test_signs_of_the_command_are_escaped() -> None:
     site = Site(file="a,b:c.py", line=7, function="f")
     line = alone(scalar_read(site=site, message="50 % of x, or\n::y"))
     assert line.startswith("::error file=a%2Cb%3Ac.py,line=7,title=")
-    assert "::50 %25 of x, or ::y (a step" in line
+    assert "::50 %25 of x, or ::y (saves" in line
 
 
 def test_with_a_verdict_only_what_stands_against_the_gate_is_told() -> None:
@@ -82,13 +82,19 @@ def test_with_a_verdict_only_what_stands_against_the_gate_is_told() -> None:
     ]
 
 
-def test_without_a_verdict_the_level_is_that_of_the_finding() -> None:
+def test_without_a_verdict_the_level_is_that_of_the_impact() -> None:
     said = lines(sample.report([QUIET]))
-    assert [line.split(" ")[0] for line in said[:-1]] == ["::error", "::warning", "::notice", "::warning"]
+    assert [line.split(" ")[0] for line in said[:-1]] == ["::warning"] * 4
     assert said[-1] == (
-        "syncscope: 3 findings: 1 error, 1 warning, 1 note · 1 expected · 1 in the baseline · "
-        "all fixed together: worth 0.4 ms (8 %) a recorded step"
+        "syncscope: 3 findings · 1 expected · 1 in the baseline · "
+        "all fixed together: saves 0.4 ms (7.8 %) a recorded step"
     )
+
+
+def test_a_race_is_an_error_and_what_saves_little_a_notice() -> None:
+    race, little = scalar_read(rule="HAZ401"), scalar_read(saving_ms_per_step=0.01, saving_below_drift=True)
+    said = lines(msgspec.structs.replace(sample.report([QUIET], [race, little]), stale=()))
+    assert [line.split(" ")[0] for line in said[:-1]] == ["::error", "::notice"]
 
 
 def test_a_clean_trace_leaves_no_annotation() -> None:

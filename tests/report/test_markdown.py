@@ -22,15 +22,15 @@ def test_the_headline_is_how_the_gate_ended() -> None:
         "<h3>syncscope: failed: 1 unexpected finding, 1 stale expectation · 1 expected · 1 in the baseline</h3>"
     )
     assert html(render(report, Verdict(gate=("SYN102",)))).startswith("<h3>syncscope: passed: SYN102 · ")
-    assert html(render(report)).startswith("<h3>syncscope: 3 findings: 1 error, 1 warning, 1 note · ")
+    assert html(render(report)).startswith("<h3>syncscope: 3 findings · 1 expected · ")
 
 
 def test_a_finding_is_a_row_with_its_line_weight_and_fix() -> None:
     report = sample.report()
     page = html(render(report, Verdict(gate=("SYN102",), unexpected=report.findings[:1])))
-    assert "<td>error<br><strong>SYN102</strong> scalar-read</td>" in page
+    assert "<td>saves 3.7 %<br>0.19 ms<br><strong>SYN102</strong> scalar-read</td>" in page
     assert "<td><code>train.py:42</code><br><code>loss.item()</code><br>in <code>train_step</code></td>" in page
-    assert "<td>a step: 1 × · blocked 1.63 ms · worth 0.19 ms (4 %)</td>" in page
+    assert "<td>once a step · blocked 1.63 ms (27 % as recorded)</td>" in page
     assert "<br><strong>Fix:</strong> Keep the value on the device and read it once an epoch.</td>" in page
     assert "CPY201" not in page
 
@@ -54,6 +54,10 @@ def test_every_trace_has_its_row_and_its_warnings() -> None:
     page = html(render(sample.report()))
     assert "<td><code>trace.json.gz</code></td>\n<td><code>NVIDIA H200</code></td>" in page
     assert "The file was cut short" in page
+
+
+def test_what_to_know_first_stands_under_the_headline() -> None:
+    assert "<p><strong>idle</strong> 27 % of the recorded step" in html(render(sample.report()))
 
 
 def test_many_findings_are_cut_and_counted() -> None:

@@ -49,7 +49,7 @@ def test_the_report_says_what_a_fix_is_worth() -> None:
     report = analyze(case)
     (finding,) = report.findings
     track = named(made(Timeline(load(case)), report.findings), "SYN102")
-    assert track.label.endswith(" · worth 0.371 ms a recorded step")
+    assert track.label.endswith(" · saves 0.371 ms a recorded step")
     assert track.slices[0].args["saving ms a step"] == finding.saving_ms_per_step
     assert sum(one.end - one.ts for one in track.slices) == round((finding.stall_ms or 0) * 1e6)
 

@@ -1,6 +1,7 @@
 """The terminal summary: what stands in it, that it fits, and that foreign names stay inert."""
 
 import io
+import re
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from rich.console import Console
 
 from syncscope.analysis.merge import merge
 from syncscope.report.text import render, render_verdict, to_text
+from syncscope.report.view import WHOLE, View
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import NotChecked, Replay, Report
 from syncscope.schema.verdict import Budget, BudgetOutcome, Ratchet, RatchetOutcome, Verdict
@@ -17,10 +19,13 @@ from tests.report import sample
 HOSTILE = "\x1b[31m[bold red]x[/bold red]\x1b]0;t\x07\u202e\n::error::"
 
 
-def shown(report: Report, width: int = 80, *, color: bool = False) -> str:
+VERBOSE = View(verbose=True)
+
+
+def shown(report: Report, width: int = 80, *, color: bool = False, view: View = WHOLE) -> str:
     buffer = io.StringIO()
     system = "standard" if color else None
-    render(report, Console(file=buffer, width=width, force_terminal=color, color_system=system))  # type: ignore[arg-type]
+    render(report, Console(file=buffer, width=width, force_terminal=color, color_system=system), view)  # type: ignore[arg-type]
     return buffer.getvalue()
 
 
@@ -44,29 +49,75 @@ def hostile_report() -> Report:
 
 
 def test_a_finding_shows_rule_place_weight_op_and_fix() -> None:
-    text = shown(sample.report())
-    assert "error SYN102 scalar-read · a step: 1 × · blocked 1.63 ms · worth 0.19 ms (4 %)\n" in text
+    text = shown(sample.report(), view=VERBOSE)
+    assert "saves 3.7 % (0.19 ms) · SYN102 scalar-read\n" in text
     assert "  train.py:42  loss.item()  in train_step\n" in text
     assert "  at <site-packages>/lib/metrics.py:88  in Meter.update\n" in text
-    assert "  aten::item · 12 B in all\n" in text
+    assert "  once a step · blocked 1.63 ms (27 % as recorded) · aten::item · 12 B in all\n" in text
     assert "  fix: Keep the value on the device and read it once an epoch.\n" in text
 
 
 def test_the_header_shows_device_steps_coverage_and_device_time() -> None:
-    text = shown(sample.report(), width=120)
-    assert "NVIDIA H200 · torch 2.11.0+cu130 · 3 steps · 5.1 ms a step · 6 ms under the profiler\n" in text
+    text = shown(sample.report(), width=120, view=VERBOSE)
+    assert "NVIDIA H200 · torch 2.11.0+cu130 · 3 steps · 5.1 ms a step · 6 ms under the profiler" in text
     assert "6 of 9 waits have a line\n" in text
-    assert "copies 0.7 ms (0.4 ms exposed), collectives 0.6 ms (0.1 ms exposed)" in text
-    assert "device idle 1.6 ms a step: wait 0.9 ms, host work 0.7 ms\n" in text
+    assert "copies 0.7 ms (0.4 ms exposed), collectives 0.6 ms (0.1 ms exposed)" in " ".join(text.split())
+    assert "device idle 1.6 ms a recorded step: wait 0.9 ms, host work 0.7 ms\n" in text
     assert "warning: The file was cut short" in text
 
 
 def test_the_end_counts_what_was_expected_and_names_what_is_stale_or_unseen() -> None:
-    text = " ".join(shown(sample.report()).split())
-    assert "3 findings: 1 error, 1 warning, 1 note · 1 expected · 1 in the baseline" in text
-    assert "all fixed together: worth 0.4 ms (8 %) a recorded step" in text
+    text = " ".join(shown(sample.report(), view=VERBOSE).split())
+    assert "3 findings · 1 expected · 1 in the baseline" in text
+    assert "all fixed together: saves 0.4 ms (7.8 %) a recorded step" in text
     assert 'pyproject.toml:41: SYN103 matches nothing; delete it (it says "mask in the data loader")' in text
     assert "not checked HAZ401: needs a recording with --hazards" in text
+
+
+def test_what_to_know_first_opens_the_output() -> None:
+    assert [line.split()[0] for line in shown(sample.report(), 160).splitlines()[:3]] == ["idle", "first", "step"]
+    text = verdict_text(Verdict(gate=("SYN102",), unexpected=sample.findings()[:1]), sample.findings())
+    assert text.startswith("idle   27 %")
+
+
+def several(number: int, **changes: Any) -> list[Finding]:
+    return [
+        msgspec.structs.replace(sample.findings()[0], fingerprint=f"{index:016x}", **changes) for index in range(number)
+    ]
+
+
+def test_findings_that_save_little_have_a_line_each() -> None:
+    little = several(2, saving_ms_per_step=0.02, saving_below_drift=True)
+    text = shown(sample.report(found=[sample.findings()[1], *little]))
+    assert text.count("fix: ") == 1
+    assert "\nunder 1 % of the step each:\n  SYN102 scalar-read  train.py:42  once a step" in text
+    assert shown(sample.report(found=little), view=VERBOSE).count("fix: ") == 2
+
+
+def test_after_five_findings_the_others_have_a_line_each() -> None:
+    text = shown(sample.report(found=several(7)), 120)
+    assert text.count("fix: ") == 5
+    assert "\nalso:\n  saves 3.7 % · SYN102 scalar-read  train.py:42  once a step" in text
+
+
+def test_top_shows_no_more_and_says_how_many_are_left() -> None:
+    text = shown(sample.report(found=several(7)), view=View(top=2))
+    assert text.count("fix: ") == 2
+    assert "… and 5 more findings (--top 2)\n" in text
+
+
+def test_what_fails_a_gate_is_marked_and_always_shown_in_full() -> None:
+    found = tuple(several(7, saving_ms_per_step=0.02, saving_below_drift=True))
+    text = verdict_text(Verdict(gate=("SYN102",), unexpected=found), found)
+    assert text.count("✗ saves under 1 % · SYN102 scalar-read\n") == text.count("fix: ") == 7
+
+
+def test_a_place_is_a_link_where_the_terminal_opens_it() -> None:
+    view = View(link=lambda frame: f"file:///{frame.file}#{frame.line}" if frame.file == "train.py" else None)
+    text = shown(sample.report(), color=True, view=view)
+    uncoloured = re.sub(r"\x1b\[[\d;]*m", "", text)
+    assert re.search(r"\x1b\]8;id=\d+;file:///train.py#42\x1b\\train.py:42\x1b\]8;;\x1b\\", uncoloured)
+    assert "metrics.py#" not in text
 
 
 def test_expected_findings_are_counted_not_listed() -> None:
@@ -78,10 +129,18 @@ def test_at_is_left_out_where_it_is_the_site() -> None:
     assert "\n  at " not in shown(one(at=finding.site))
 
 
-def test_a_finding_without_a_line_says_so() -> None:
-    text = shown(one(site=None))
-    assert "  line unknown\n" in text
+def test_how_to_get_the_lines_that_are_not_known_is_said_once() -> None:
+    text = shown(one(site=None), 200)
+    assert "no line is known of 1 of 1 finding; to see lines, record with `syncscope profile` or torch." in text
     assert "  at <site-packages>/lib/metrics.py:88" in text
+    assert "to see lines" not in shown(one())
+
+
+def test_what_cannot_record_a_device_is_not_advised_for_it() -> None:
+    amd = msgspec.structs.replace(sample.trace_info(), device="AMD Instinct MI300X")
+    found = [msgspec.structs.replace(sample.findings()[0], site=None)]
+    text = shown(sample.report([amd], found), 200)
+    assert "record with torch.profiler's with_stack=True" in text
 
 
 def test_an_annotation_stands_for_the_line() -> None:
@@ -92,12 +151,13 @@ NO_SAVING = dict.fromkeys(f"saving_{name}ms_per_step" for name in ("", "low_", "
 
 
 def test_what_has_neither_line_nor_op_is_about_the_whole_device() -> None:
-    assert "line unknown" not in shown(one(site=None, op=None))
+    assert "to see lines" not in shown(one(site=None, op=None))
 
 
 def test_a_line_from_a_stack_is_said_to_be_that_of_the_def() -> None:
     text = shown(one(site_source="stack"), width=120)
-    assert "  train.py:42  loss.item()  in train_step (the line is that of the def)\n" in text
+    assert "  train.py:42  loss.item()  in train_step (the def)\n" in text
+    assert "of 1 finding only the line of the def is known; to see lines, record with `syncscope profile`" in text
 
 
 def test_findings_of_one_trace_at_one_place_stay_apart() -> None:
@@ -109,25 +169,26 @@ def test_findings_of_one_trace_at_one_place_stay_apart() -> None:
 
 def test_missing_figures_are_left_out_and_never_zero() -> None:
     text = shown(one(stall_ms_per_step=None, bytes=None, **NO_SAVING))
-    assert "error SYN102 scalar-read · a step: 1 ×\n" in text
+    assert "saving not known · SYN102 scalar-read\n" in text
+    assert "\n  once a step\n" in text
     assert " 0 B" not in text
 
 
 def test_without_steps_the_weight_is_that_of_the_whole_trace() -> None:
     text = shown(one(per_step=None, count=3, **NO_SAVING))
-    assert "error SYN102 scalar-read · in all: 3 × · blocked 4.89 ms\n" in text
+    assert "3 times in all · blocked 4.89 ms (81 % of the device's time)" in " ".join(text.split())
 
 
 def test_without_a_bare_step_the_worth_is_a_range() -> None:
     text = shown(one(saving_ms_per_step=None, saving_low_ms_per_step=0.21, saving_high_ms_per_step=1.5), width=120)
-    assert "a step: 1 × · blocked 1.63 ms · worth 0.21 to 1.5 ms (up to 29 %)\n" in text
+    assert "saves up to 29 % (0.21 to 1.5 ms) · SYN102 scalar-read\n" in text
     text = shown(one(saving_ms_per_step=None, saving_low_ms_per_step=0.0124, saving_high_ms_per_step=0.15), width=120)
-    assert "worth 12.4 µs to 0.15 ms (up to 3 %)\n" in text
+    assert "saves up to 2.9 % (12.4 µs to 0.15 ms) · SYN102" in text
 
 
 def replayed(**fields: Any) -> str:
     info = msgspec.structs.replace(sample.trace_info(), replay=Replay(**fields))
-    return shown(sample.report([info]), width=120)
+    return shown(sample.report([info]), width=120, view=VERBOSE)
 
 
 def test_what_stands_behind_the_savings_is_told() -> None:
@@ -145,7 +206,7 @@ def test_why_there_are_no_savings_is_told() -> None:
 
 
 def test_waits_outside_the_steps_say_so_and_have_no_weight() -> None:
-    assert "error SYN102 scalar-read · outside the steps\n" in shown(one(per_step=0.0, count=0))
+    assert "\n  outside the steps\n" in shown(one(per_step=0.0, count=0, **NO_SAVING))
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -191,11 +252,11 @@ def merged() -> Report:
 
 
 def test_the_same_line_on_several_ranks_stands_once_under_the_heaviest() -> None:
-    text = shown(merged())
+    text = shown(merged(), 120)
     assert text.count("SYN102") == 1
     assert "blocked 0.84 ms" in text
     assert "on 2 of 2 traces, rank 1 shown" in text
-    assert "3 findings:" in text
+    assert "3 findings · " in text
 
 
 def test_several_traces_have_a_row_each() -> None:
@@ -215,7 +276,7 @@ def test_traces_without_ranks_are_numbered_and_named() -> None:
     infos = [sample.trace_info("a/trace.json"), sample.trace_info("b/trace.json")]
     text = shown(merge([sample.report([info]) for info in infos]))
     assert "  #1 a/trace.json\n  #2 b/trace.json\n" in text
-    assert "on 2 of 2 traces, #1 shown" in text
+    assert "on 2 of 2 traces, #1 shown" in " ".join(text.split())
 
 
 def test_rules_not_checked_on_some_traces_say_on_which() -> None:
@@ -223,7 +284,8 @@ def test_rules_not_checked_on_some_traces_say_on_which() -> None:
     report = msgspec.structs.replace(
         sample.report(infos), not_checked=(NotChecked(rule="SYN101", why="no runtime calls", trace=1, rank=1),)
     )
-    assert "not checked SYN101: no runtime calls (on rank 1)" in shown(report)
+    assert "not checked SYN101: no runtime calls (on rank 1)" in shown(report, view=VERBOSE)
+    assert "not checked SYN101 (--verbose says why)" in shown(report)
 
 
 def test_a_trace_without_device_or_runtime_rows_says_what_is_missing() -> None:

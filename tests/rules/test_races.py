@@ -132,10 +132,11 @@ def test_the_report_tells_not_looked_for_from_not_seen() -> None:
 
     from syncscope.analysis.analyze import analyze_timelines
     from syncscope.report import text
+    from syncscope.report.view import View
 
     def rendered(builder: TraceBuilder) -> str:
         console = Console(file=io.StringIO(), width=2000)
-        text.render(analyze_timelines([Timeline(builder.trace())]), console)
+        text.render(analyze_timelines([Timeline(builder.trace())]), console, View(verbose=True))
         assert isinstance(console.file, io.StringIO)
         return console.file.getvalue()
 

@@ -36,6 +36,10 @@ _QUOTE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|["\\]')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+_TOML = re.compile(r"\[\[?(?!true\b|false\b|null\b)[A-Za-z_][\w.-]*\]")
+"""How a file of TOML often begins, and no JSON does: with the name of a table in brackets."""
+
+
 @dataclass
 class _Damage:
     """What was wrong with the text."""
@@ -79,6 +83,8 @@ def salvage(text: str, path: str) -> tuple[Document, list[str]]:
         events, position = _read_events(text, 1, damage)
     else:
         events, top, position = _read_object(text, damage)
+    if not damage.read and _TOML.match(text):
+        raise TraceError(path, "is TOML, not a trace: traces are JSON of torch.profiler or `syncscope profile`")
     if not damage.read and damage.cut:
         raise TraceError(path, "is cut short before its first event")
     damage.tail = bool(text[position : position + 1000].strip()) and not damage.cut

@@ -1,0 +1,30 @@
+"""The report with what Python and notebooks show of it: ``print(report)``, ``report.to_html()``, the value of a cell.
+
+The structure is of a lower layer than its renderers, so they are entered here, wherever a report comes from.
+"""
+
+from __future__ import annotations
+
+from syncscope.schema.report import FORMS
+from syncscope.schema.report import Report as Report
+
+
+def _text(report: Report) -> str:
+    from syncscope.report.text import to_text
+
+    return to_text(report).rstrip("\n")
+
+
+def _page(report: Report) -> str:
+    from syncscope.report.html import render
+
+    return render(report)
+
+
+def _cell(report: Report) -> str:
+    from syncscope.report.essence import render
+
+    return render(report)
+
+
+FORMS.update({"text": _text, "page": _page, "cell": _cell})
