@@ -144,7 +144,7 @@ def test_what_cannot_record_a_device_is_not_advised_for_it() -> None:
 
 
 def test_an_annotation_stands_for_the_line() -> None:
-    assert "  in ## forward ##, line unknown\n" in shown(one(site=None, annotation="## forward ##"))
+    assert "  in ## forward ##\n" in shown(one(site=None, annotation="## forward ##"))
 
 
 NO_SAVING = dict.fromkeys(f"saving_{name}ms_per_step" for name in ("", "low_", "high_"))
