@@ -27,40 +27,63 @@ def group_alike(findings: Iterable[Finding]) -> list[list[Finding]]:
 def describe_cost(finding: Finding, traces: Sequence[TraceInfo]) -> str:
     """How often it occurs, how long it is blocked or exposed, and its saving: over the run where that is known, else
     in the recorded steps. Unknown figures are left out."""
+    return " · ".join(_describe(finding, traces, saving=True))
+
+
+def describe_occurrences(finding: Finding, traces: Sequence[TraceInfo]) -> str:
+    """``describe_cost`` without the saving; empty where nothing is known."""
+    return " · ".join(_describe(finding, traces, saving=False))
+
+
+def _describe(finding: Finding, traces: Sequence[TraceInfo], *, saving: bool) -> list[str]:
     often, info = describe_frequency(finding, traces), traces[finding.trace]
     if often is not None:
-        return " · ".join([often, *_cost_of_run(finding, info)])
+        return [often, *_cost_of_run(finding, info, saving)]
     if finding.per_step == 0:
-        return "outside the steps"
+        return ["outside the steps"]
+    stall = finding.stall_ms if finding.per_step is None else finding.stall_ms_per_step
+    recorded = [*_often(finding), *_recorded(finding, info, stall)]
+    return [*recorded, *(describe_saving(finding, info) if saving else [])]
+
+
+def _often(finding: Finding) -> list[str]:
+    """How often it was recorded; nothing for idle time, since bubbles are no events of the program."""
+    if finding.idle_ms_per_step is not None:
+        return []
     if finding.per_step is None:
-        prefix, number, stall = "in all: ", float(finding.count), finding.stall_ms
-    else:
-        prefix, number, stall = "a step: ", finding.per_step, finding.stall_ms_per_step
-    facts = [] if finding.idle_ms_per_step is not None else [f"{number:.4g} ×"]  # bubbles and launches are no events
-    for label, ms in (("blocked", stall), ("exposed", finding.exposed_ms_per_step), ("idle", finding.idle_ms_per_step)):
-        if ms is not None:
-            facts.append(f"{label} {milliseconds(ms)}")
-    return prefix + " · ".join([*facts, *describe_saving(finding, info)])
+        return ["once" if finding.count == 1 else f"{finding.count} times in all"]
+    return ["once a step" if finding.per_step == 1 else f"{finding.per_step:.4g} times a step"]
 
 
-def _cost_of_run(finding: Finding, info: TraceInfo) -> list[str]:
+def _recorded(finding: Finding, info: TraceInfo, stall: float | None, of: str = " as recorded") -> list[str]:
+    """How long it was blocked, exposed and idle, with the share of the recorded step. What is nothing is left out."""
+    named = (("blocked", stall), ("exposed", finding.exposed_ms_per_step), ("idle", finding.idle_ms_per_step))
+    return [f"{label} {milliseconds(ms)}{_share(ms, finding, info, of)}" for label, ms in named if ms]
+
+
+def _share(ms: float, finding: Finding, info: TraceInfo, of: str) -> str:
+    whole = info.steps.profiled_ms if finding.per_step is not None else None
+    return f" ({percent(ms, whole)}{of})" if whole else ""
+
+
+def _cost_of_run(finding: Finding, info: TraceInfo, with_saving: bool) -> list[str]:
     """Amounts a step of the run, and those of the recorded steps that are not known over the run. What they are per is
     said after the last of each."""
     facts = []
     stall, saving = finding.run_stall_ms_per_step, finding.run_saving_ms_per_step
     turn = "a step" if finding.run_steps is not None else ""  # before the first phase there are no steps
+    step_ms = find_step_of_run(finding, info)
+
+    def of_run(ms: float) -> str:
+        return milliseconds(ms) + (f" ({percent(ms, step_ms)})" if step_ms else "")
+
     if stall is not None:
-        facts.append((turn, f"blocked {milliseconds(stall)}"))
-    if saving is not None:
-        step_ms = find_step_of_run(finding, info)
-        of = f" ({percent(saving, step_ms)})" if step_ms else ""
-        facts.append((turn, f"worth {milliseconds(saving)}{of}"))
-    if stall is None and finding.stall_ms_per_step is not None:
-        facts.append(("a recorded step", f"blocked {milliseconds(finding.stall_ms_per_step)}"))
-    for label, ms in (("exposed", finding.exposed_ms_per_step), ("idle", finding.idle_ms_per_step)):
-        if ms is not None:
-            facts.append(("a recorded step", f"{label} {milliseconds(ms)}"))
-    if saving is None:
+        facts.append((turn, f"blocked {of_run(stall)}"))
+    if saving is not None and with_saving:
+        facts.append((turn, f"saves {of_run(saving)}"))
+    unseen = finding.stall_ms_per_step if stall is None else None
+    facts += [("a recorded step", text) for text in _recorded(finding, info, unseen, of="")]
+    if saving is None and with_saving:
         facts += [("a recorded step", text) for text in describe_saving(finding, info)]
     following = [*(unit for unit, _ in facts), ""][1:]
     pairs = zip(facts, following, strict=True)

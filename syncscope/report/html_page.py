@@ -164,7 +164,7 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
         out.append("No unexpected findings." + some)
     else:
         per = "a recorded step" if info.steps.count else "in all"
-        out += [f"Fixing everything below is {saving} {per}." for saving in describe_all(report)]
+        out += [f"Fixing everything below {saving} {per}." for saving in describe_all(report)]
     return tuple(out)
 
 

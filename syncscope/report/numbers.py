@@ -6,19 +6,24 @@ from syncscope.schema.numbers import milliseconds as milliseconds
 
 
 def between(low: float, high: float) -> str:
-    """``0.1 to 0.4 ms``, ``0 to 3 ms``: the unit once where it is the same."""
-    if low == 0:
-        return f"0 to {milliseconds(high)}"
-    (start, unit), end = milliseconds(low).split(" "), milliseconds(high)
-    return f"{start} to {end}" if end.endswith(f" {unit}") else f"{milliseconds(low)} to {end}"
+    """``0.1 to 0.4 ms``, ``0 to 3 ms``: the unit once where it is the same. Less than a nanosecond is 0."""
+    return span("0" if low < 1e-6 else milliseconds(low), " to ", milliseconds(high))
+
+
+def span(first: str, word: str, last: str) -> str:
+    """Two amounts with a word between them, and the unit once where it is the same: ``14.5 → 14.1 ms``."""
+    unit = last.rpartition(" ")[2]
+    return f"{first.removesuffix(f' {unit}')}{word}{last}"
 
 
 def percent(part: float, whole: float | None) -> str:
-    """``27 %``; a dash when there is no whole."""
+    """``27 %``, ``2.6 %``, ``under 1 %``: two digits; a dash when there is no whole."""
     if not whole:
         return "—"
     value = 100 * part / whole
-    return "under 1 %" if 0 < value < 1 else f"{value:.0f} %"
+    if 0 < value < 1:
+        return "under 1 %"
+    return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"
 
 
 def size(number: int) -> str:

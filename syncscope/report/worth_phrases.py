@@ -19,9 +19,9 @@ NOTHING = 5e-7
 
 
 def describe_saving(finding: Finding, info: TraceInfo | None = None) -> list[str]:
-    """``worth 0.3 ms (2 %)`` of a recorded step, ``worth at most 3 ms``, or that it is less than can be told; nothing
+    """``saves 0.3 ms (2 %)`` of a recorded step, ``saves at most 3 ms``, or that it is less than can be told; nothing
     where it is unknown. The share of the step is left out without the finding's trace."""
-    return [f"worth {amount}" for amount in _amounts(finding, info)]
+    return [f"saves {amount}" for amount in _amounts(finding, info)]
 
 
 def describe_amount(finding: Finding, info: TraceInfo) -> str | None:
@@ -70,11 +70,11 @@ def describe_all(report: Report) -> list[str]:
     """What all findings of the report's one trace are worth together."""
     step_ms = find_step_ms(report.traces[0]) if len(report.traces) == 1 else None
     ms, low, high = report.saving_all_ms_per_step, report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
-    return [f"worth {amount}" for amount in _format(ms, low, high, report.likely_saving_all_ms_per_step, step_ms)]
+    return [f"saves {amount}" for amount in _format(ms, low, high, report.likely_saving_all_ms_per_step, step_ms)]
 
 
 def describe_causes(finding: Finding, report: Report) -> list[str]:
-    """What each cause of a finding about idle time is worth, in one sentence: ``data loading: worth about 44 ms (28 %);
+    """What each cause of a finding about idle time is worth, in one sentence: ``data loading: saves about 44 ms (28 %);
     wait: 3 ms, see SYN102 (train.py:21)``."""
     said = [_describe_cause(cause, finding, report) for cause in finding.causes]
     return ["; ".join(one for one in said if one)] if any(said) else []
@@ -134,7 +134,7 @@ def _describe_cause(cause: IdleCause, finding: Finding, report: Report) -> str |
         cause.saving_ms_per_step, cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
         cause.likely_saving_ms_per_step, step_ms,
     )  # fmt: skip
-    return f"{cause.cause}: worth {amounts[0]}" if amounts else None
+    return f"{cause.cause}: saves {amounts[0]}" if amounts else None
 
 
 def _name_findings(fingerprints: Sequence[str], finding: Finding, findings: Sequence[Finding]) -> str:

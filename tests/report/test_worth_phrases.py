@@ -49,7 +49,7 @@ def test_a_saving_is_told_as_far_as_it_is_known(
     fields: dict[str, object], says: str, briefly: tuple[str, str | None]
 ) -> None:
     finding = saved(**fields)
-    assert describe_saving(finding, INFO) == [f"worth {says}"]
+    assert describe_saving(finding, INFO) == [f"saves {says}"]
     short = abbreviate_saving(finding, INFO)
     assert short is not None and (short.amount, short.share) == briefly
 
@@ -66,7 +66,7 @@ def test_a_card_shows_the_saving_of_the_run_where_it_is_known() -> None:
 
 def test_idle_time_is_told_by_its_length_and_not_by_the_number_of_bubbles() -> None:
     idle = saved(rule="OVL303", per_step=1290.0, stall_ms_per_step=None, idle_ms_per_step=2.5)
-    assert describe_cost(idle, [INFO]) == "a step: idle 2.5 ms"
+    assert describe_cost(idle, [INFO]) == "idle 2.5 ms (42 % as recorded)"
 
 
 def test_each_cause_of_idle_time_has_its_worth_or_names_the_findings_about_it() -> None:
@@ -78,7 +78,7 @@ def test_each_cause_of_idle_time_has_its_worth_or_names_the_findings_about_it() 
     idle = msgspec.structs.replace(idle, causes=(loading, wait, gone, queued))
     told = describe_causes(idle, sample.report(found=[READ, idle]))
     assert told == [
-        "data loading: worth 1.53 ms (30 %); wait: 0.5 ms, see SYN102; "
+        "data loading: saves 1.53 ms (30 %); wait: 0.5 ms, see SYN102; "
         "launching: 0.4 ms, which another finding is about"
     ]
     assert describe_causes(READ, sample.report()) == []

@@ -55,7 +55,8 @@ const ns = (value) => ms(value / 1e6);
 function share(value) {
   if (value === null || value === undefined) return NOTHING;
   const percent = 100 * value;
-  return percent > 0 && percent < 1 ? "under 1 %" : `${percent.toFixed(0)} %`;
+  if (percent > 0 && percent < 1) return "under 1 %";
+  return percent < 9.95 ? `${Number(percent.toPrecision(2))} %` : `${percent.toFixed(0)} %`;
 }
 
 function bytes(value) {

@@ -1,0 +1,185 @@
+"""The three lines that open every output: how idle the device is and why, the change to make first, and what the step
+becomes.
+
+They are plain text and name what the traces name: each output escapes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from syncscope.report.cards import choose_findings
+from syncscope.report.finding_phrases import format_location
+from syncscope.report.impact import Gain, describe_impact, measure_gain
+from syncscope.report.numbers import count, milliseconds, percent, span
+from syncscope.report.runs import is_counted_only
+from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
+from syncscope.report.worth_phrases import NOTHING, find_step_ms
+from syncscope.schema.findings import RACES, Finding
+from syncscope.schema.report import Report, TraceInfo
+from syncscope.schema.verdict import Verdict
+
+MOST_CAUSES = 3
+"""Causes of idle time that are named; the report has all."""
+MOST_SIGNS = 50
+"""Of an expression in a line."""
+LEAST_SHARE = 0.01
+"""Of the step: causes of idle time that take less are not named."""
+
+
+class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
+    idle: str
+    """``44 % of the recorded step (76.9 of 175 ms): data loading 34 %, launching 4.7 %``."""
+    change: str
+    """What to do first, and where."""
+    step: str
+    """``14.5 → 14.1 ms, −2.6 %; train.py:21``."""
+    finding: Finding | None = None
+    """The one to begin with; ``None`` where no change is known to help."""
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """The three lines, each with its label."""
+        return ("idle", self.idle), ("first", self.change), ("step", self.step)
+
+
+def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
+    """What a reader of the report should know first. Where a gate fails, its findings come before all others."""
+    found = verdict.unexpected if verdict is not None and verdict.unexpected else choose_findings(report)
+    best = _best(found, report.traces)
+    trace = best.trace if best is not None else _idlest(report.traces)
+    if not report.traces:
+        return Conclusion(idle="not known: no trace was read", change="none", step="not known")
+    step = _describe_step(best, report.traces[trace])
+    return Conclusion(
+        idle=_describe_idle(report, trace), change=_describe_change(best, found, report), step=step, finding=best
+    )
+
+
+def describe_place(finding: Finding) -> str:
+    """``train.py:21``; without a line the cause of idle time, the op or the name of the rule."""
+    if finding.site is not None:
+        return format_location(finding.site)
+    if finding.causes:
+        return finding.causes[0].cause
+    return f"{finding.op} (line unknown)" if finding.op else finding.name
+
+
+def shorten_fix(fix: str) -> str:
+    """The first thing that a fix says to do: up to its first full stop, semicolon or ``, or`` outside of brackets."""
+    depth = 0
+    for number, sign in enumerate(fix):
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth <= 0 and fix.startswith((". ", "; ", ", or "), number):
+            return fix[:number]
+    return fix.removesuffix(".")
+
+
+def _best(found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
+    """The finding to begin with: the first that gains a share of the step that can be told. Where none has a known
+    gain, the first of those of which it is not known."""
+    impacts = [(finding, describe_impact(finding, traces[finding.trace]).level) for finding in found]
+    known = next((finding for finding, level in impacts if level in ("wrong", "high", "medium")), None)
+    return known or next((finding for finding, level in impacts if level == "unknown"), None)
+
+
+def _idlest(traces: Sequence[TraceInfo]) -> int:
+    return max(range(len(traces)), key=lambda number: _idle_share(traces[number]) or 0.0, default=0)
+
+
+def _whole(info: TraceInfo) -> float | None:
+    """The time that idle time is a share of, in ms: that of a recorded step, or of the whole trace."""
+    if info.overlap is None:
+        return None
+    seen = info.overlap.device_busy_ms + info.overlap.idle_ms
+    recorded = info.steps.profiled_ms if info.steps.count else None
+    return recorded if recorded is not None and recorded >= info.overlap.idle_ms else seen
+
+
+def _idle_share(info: TraceInfo) -> float | None:
+    whole = _whole(info)
+    return info.overlap.idle_ms / whole if info.overlap is not None and whole else None
+
+
+def _describe_idle(report: Report, trace: int) -> str:
+    info = report.traces[trace]
+    if is_counted_only(info):
+        return "not known: no window was recorded, waits were counted only"
+    overlap, whole = info.overlap, _whole(info)
+    if overlap is None or not whole:
+        return "not known: the trace holds no device activity"
+    what = "recorded step" if info.steps.count else "device's time"
+    of = span(milliseconds(overlap.idle_ms), " of ", milliseconds(whole))
+    causes = sorted(overlap.idle_by_cause.items(), key=lambda pair: -pair[1])
+    named = [
+        f"{label_cause(cause, was_shared(info))} {percent(ms, whole)}"
+        for cause, ms in causes[:MOST_CAUSES]
+        if ms >= LEAST_SHARE * whole
+    ]
+    said = f"{percent(overlap.idle_ms, whole)} of the {what} ({of})" + (f": {', '.join(named)}" if named else "")
+    alone = [
+        f"{label} alone {percent(ms, whole)}"
+        for label, ms in (("copies", overlap.copy_exposed_ms), ("collectives", overlap.comm_exposed_ms))
+        if ms >= LEAST_SHARE * whole
+    ]
+    said += f"; {', '.join(alone)}" if alone else ""
+    if len(report.traces) == 1:
+        return said
+    shares = [share for share in map(_idle_share, report.traces) if share is not None]
+    least, most = percent(min(shares), 1.0), percent(max(shares), 1.0)
+    spread = f"; {least} to {most} in {len(shares)} traces" if least != most else f"; so in {len(shares)} traces"
+    return f"{label_by_number(report.traces)[trace]}: {said}{spread}"
+
+
+def _describe_change(best: Finding | None, found: Sequence[Finding], report: Report) -> str:
+    if best is None:
+        unseen = len({entry.rule for entry in report.not_checked if not entry.partial})
+        some = f"; {count(unseen, 'rule')} could not be checked" if unseen else ""
+        return ("no change is known to save 1 % of the step" if found else "nothing was found") + some
+    where, site = describe_place(best), best.site
+    if site is not None and site.expression:
+        where += f"  {_cut(site.expression)}"
+    return f"{where}: {shorten_fix(best.fix)}"
+
+
+def _cut(expression: str) -> str:
+    text = " ".join(expression.split()).removesuffix(":")
+    return text if len(text) <= MOST_SIGNS else f"{text[: MOST_SIGNS - 1]}…"
+
+
+def _describe_step(best: Finding | None, info: TraceInfo) -> str:
+    """What the step is now, and with the first change."""
+    step_ms = find_step_ms(info)
+    gain = measure_gain(best, info) if best is not None else None
+    if best is None or gain is None or gain.step_ms is None or best.rule.startswith(RACES):
+        now = "length not known" if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}"
+        if best is None:
+            return now
+        race = best.rule.startswith(RACES)
+        return f"{now}; results may be wrong until it is changed" if race else f"{now}; what it saves is not known"
+    before, after = milliseconds(gain.step_ms), milliseconds(max(gain.step_ms - gain.ms, 0.0))
+    lead = {"known": "", "likely": "about ", "at most": "at best ", "between": "at best "}[gain.kind]
+    base = _base(info, best if best.run_saving_ms_per_step is not None else None)
+    place = f"; {format_location(best.site).rsplit('/', 1)[-1]}" if best.site is not None else ""
+    return f"{lead}{span(before, ' → ', after)}{base}, −{percent(gain.ms, gain.step_ms)}{_doubt(gain)}{place}"
+
+
+def _base(info: TraceInfo, of_run: Finding | None) -> str:
+    """Which step it is that has this length."""
+    if of_run is not None:
+        return " (median of the run)"
+    if not info.steps.count:
+        return " (the whole trace, replayed without the profiler)" if info.replay and info.replay.before else ""
+    if info.steps.bare_ms is not None:
+        return ""
+    before = info.replay.before if info.replay else None
+    return " (replayed without the profiler)" if before else " (under the profiler)"
+
+
+def _doubt(gain: Gain) -> str:
+    if gain.kind != "likely" or gain.low is None or gain.high is None:
+        return ""
+    low = "0" if gain.low < NOTHING else percent(gain.low, gain.step_ms)
+    return f" ({span(low, ' to ', percent(gain.high, gain.step_ms))})"

@@ -1,0 +1,101 @@
+"""The three lines that open every output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from syncscope.report.conclusion import conclude, shorten_fix
+from syncscope.schema.findings import Finding, IdleCause
+from syncscope.schema.report import Report
+from syncscope.schema.verdict import Verdict
+from tests.report import sample
+
+READ = sample.findings()[0]
+RANGE = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53}
+
+
+def lines(*found: Finding, verdict: Verdict | None = None, **of_trace: Any) -> dict[str, str]:
+    info = msgspec.structs.replace(sample.trace_info(), **of_trace)
+    return dict(conclude(sample.report([info], found), verdict).lines)
+
+
+def changed(**fields: Any) -> Finding:
+    return msgspec.structs.replace(READ, **fields)
+
+
+def test_it_says_how_idle_what_first_and_what_the_step_becomes() -> None:
+    said = lines(*sample.findings())
+    assert said["idle"] == "27 % of the recorded step (1.6 of 6 ms): wait 15 %, host work 12 %; copies alone 6.7 %, " \
+        "collectives alone 1.7 %"  # fmt: skip
+    assert said["first"] == "train.py:42  loss.item(): Keep the value on the device and read it once an epoch"
+    assert said["step"] == "5.1 → 4.91 ms, −3.7 %; train.py:42"
+
+
+def test_a_likely_saving_has_its_doubt_and_the_step_its_base() -> None:
+    info = sample.trace_info()
+    unprofiled = msgspec.structs.replace(info.steps, bare_ms=None)
+    said = lines(changed(**{**RANGE, "likely_saving_ms_per_step": 0.51}), steps=unprofiled)
+    assert said["step"] == "about 5.1 → 4.59 ms (replayed without the profiler), −10 % (0 to 30 %); train.py:42"
+    assert lines(changed(**RANGE))["step"] == "at best 5.1 → 3.57 ms, −30 %; train.py:42"
+
+
+def test_the_first_change_is_one_whose_saving_can_be_told() -> None:
+    hidden = changed(saving_ms_per_step=0.001, saving_high_ms_per_step=0.01, saving_below_drift=True, fingerprint="1")
+    assert lines(hidden)["first"] == "no change is known to save 1 % of the step; 1 rule could not be checked"
+    assert lines(hidden)["step"] == "5.1 ms"
+    assert lines(hidden, READ)["step"].endswith("train.py:42")
+
+
+def test_a_race_comes_first_and_is_no_matter_of_time() -> None:
+    said = lines(changed(rule="HAZ401", **RANGE), READ)
+    assert said["step"] == "5.1 ms; results may be wrong until it is changed"
+
+
+def test_what_has_no_line_is_named_by_its_cause_or_its_op() -> None:
+    assert lines(changed(site=None))["first"].startswith("aten::item (line unknown): ")
+    idle = changed(site=None, op=None, causes=(IdleCause(cause="data loading", ms_per_step=1.0),))
+    assert lines(idle)["first"].startswith("data loading: ")
+
+
+def test_unknown_figures_are_said_to_be_unknown() -> None:
+    unknown = dict.fromkeys(("saving_ms_per_step", "saving_low_ms_per_step", "saving_high_ms_per_step"))
+    said = lines(changed(**unknown), overlap=None)
+    assert said["idle"] == "not known: the trace holds no device activity"
+    assert said["step"] == "5.1 ms; what it saves is not known"
+    assert lines()["first"].startswith("nothing was found")
+
+
+def test_without_steps_nothing_is_a_share_of_a_step() -> None:
+    info = sample.trace_info()
+    stepless = msgspec.structs.replace(info.steps, count=0, bare_ms=None, profiled_ms=None)
+    said = lines(READ, steps=stepless)
+    assert said["idle"].startswith("27 % of the device's time (1.6 of 6 ms)")
+    assert "(the whole trace, replayed without the profiler)" in said["step"]
+
+
+def test_the_findings_that_fail_a_gate_come_before_all_others() -> None:
+    copy = sample.findings()[1]
+    said = lines(*sample.findings(), verdict=Verdict(gate=("CPY201",), unexpected=(copy,)))
+    assert said["first"].startswith("train.py:31")
+
+
+def test_of_several_ranks_the_one_to_begin_with_is_named() -> None:
+    infos = [sample.trace_info(f"{rank}.json", rank) for rank in (0, 1)]
+    report: Report = sample.report(infos, [changed(trace=1, rank=1)])
+    assert conclude(report).idle.startswith("rank 1: 27 % of the recorded step")
+    assert conclude(report).idle.endswith("; so in 2 traces")
+
+
+@pytest.mark.parametrize(
+    ("fix", "short"),
+    [
+        ("Leave it out. Or not.", "Leave it out"),
+        ("Pin it (one way; or another), or wait.", "Pin it (one way; or another)"),
+        ("Load ahead: more workers.", "Load ahead: more workers"),
+    ],
+)
+def test_a_fix_in_short_is_the_first_thing_it_says(fix: str, short: str) -> None:
+    assert shorten_fix(fix) == short

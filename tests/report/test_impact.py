@@ -1,0 +1,37 @@
+"""What a finding means to a reader, in the words that every output has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from syncscope.report.impact import describe_impact
+from tests.report import sample
+
+READ = sample.findings()[0]
+INFO = sample.trace_info()
+
+
+@pytest.mark.parametrize(
+    ("fields", "level", "words", "amount"),
+    [
+        ({"saving_ms_per_step": 0.51}, "high", "saves 10 %", "0.51 ms"),
+        ({"saving_ms_per_step": 0.1326}, "medium", "saves 2.6 %", "0.133 ms"),
+        ({"saving_ms_per_step": 0.04, "saving_below_drift": True}, "low", "saves under 1 %", None),
+        ({"saving_ms_per_step": 0.04}, "low", "saves under 1 %", "40 µs"),
+        ({"saving_ms_per_step": 0.0, "saving_high_ms_per_step": 0.0}, "low", "saves nothing", None),
+        ({"likely_saving_ms_per_step": 0.51}, "high", "saves about 10 %", "0.51 ms, 0 to 1.53 ms"),
+        ({}, "high", "saves at most 30 %", "1.53 ms"),
+        ({"saving_low_ms_per_step": 0.2}, "high", "saves up to 30 %", "0.2 to 1.53 ms"),
+        ({"saving_high_ms_per_step": None}, "unknown", "saving not known", None),
+        ({"rule": "HAZ401"}, "wrong", "results may be wrong", None),
+    ],
+)
+def test_the_impact_is_the_share_of_the_step(
+    fields: dict[str, Any], level: str, words: str, amount: str | None
+) -> None:
+    open_end = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53}
+    impact = describe_impact(msgspec.structs.replace(READ, **{**open_end, **fields}), INFO)
+    assert (impact.level, impact.words, impact.amount) == (level, words, amount)
