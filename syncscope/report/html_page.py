@@ -9,7 +9,6 @@ import msgspec
 from syncscope.report.numbers import count, milliseconds, percent
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
-from syncscope.report.runs import is_counted_only
 from syncscope.report.trace_phrases import QUEUED, label_by_file, label_cause, was_shared
 from syncscope.report.worth_phrases import describe_all
 from syncscope.rules import RULES

@@ -101,5 +101,10 @@ def drawn(page: Any) -> set[str]:
     return {"#" + bytes(numbers[i : i + 3]).hex() for i in range(0, len(numbers), 4)}
 
 
+def nth(page: Any, number: int) -> Any:
+    """The card with this place on the page, from 1."""
+    return page.locator(".finding").nth(number - 1)
+
+
 def cards(page: Any) -> int:
     return int(page.locator(".finding:visible").count())

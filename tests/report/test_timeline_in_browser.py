@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
+from syncscope.report.cards import make_cards
 from syncscope.report.html import render
 from syncscope.report.picture.lanes import draw_lanes
 from syncscope.rules import find
 from syncscope.timeline import Timeline
 from syncscope.trace import load
 from tests.builders import TraceBuilder
-from tests.report.pages import Show, pixels, point, sample, under, x_range
-from tests.report.sample import finding, lanes, report
+from tests.report.pages import Show, nth, pixels, point, sample, under, x_range
+from tests.report.sample import finding, findings, lanes, report
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "traces" / "fixes" / "full.json.gz"
 
@@ -22,7 +23,7 @@ FIXTURE = Path(__file__).parents[2] / "fixtures" / "traces" / "fixes" / "full.js
 def test_a_click_on_a_finding_zooms_to_its_first_wait(show: Show) -> None:
     page = show(sample()).page
     before = x_range(page)
-    page.locator("#finding-1").get_by_role("button", name="Show in timeline").click()
+    nth(page, 1).get_by_role("button", name="Show in timeline").click()
     low, high = x_range(page)
     # The wait lies 3.25 to 4.91 ms into the first step.
     assert low < 3.25
@@ -34,13 +35,13 @@ def test_a_click_on_a_finding_zooms_to_its_first_wait(show: Show) -> None:
 
 def test_from_a_wait_one_gets_to_its_copy_and_back_to_the_finding(show: Show) -> None:
     page = show(sample()).page
-    page.locator("#finding-1").get_by_role("button", name="Show in timeline").click()
+    nth(page, 1).get_by_role("button", name="Show in timeline").click()
     page.get_by_role("button", name="Go to what it waited for").click()
     assert page.locator("#selected .title").inner_text() == "Memcpy DtoH (Device -> Pinned)"
     assert "pinned" in page.locator("#selected").inner_text()
     page.get_by_role("button", name="Go to who waited for it").click()
     page.get_by_role("link", name="Go to the finding").click()
-    assert page.url.endswith("#finding-1")
+    assert f"#finding-{findings()[0].fingerprint}" in page.url
 
 
 def test_a_finding_whose_place_is_not_drawn_says_so(show: Show) -> None:
@@ -188,12 +189,13 @@ def test_a_real_recording_shows_what_its_json_says(show: Show) -> None:
     made = show(render(found, [draw_lanes(timeline, find(timeline)[0])]))
     page = made.page
     assert made.errors == []
-    assert page.locator(".finding").count() == len(found.findings) > 3
-    for number, one in enumerate(found.findings, 1):
+    cards = make_cards(found.findings)
+    assert page.locator(".finding").count() == len(cards) > 3
+    for one in (card.lead for card in cards):
         if one.stall_ms_per_step is None or one.first_ns is None:
             continue
-        page.evaluate(f"location.hash = '#finding-{number}'")
-        page.locator(f"#finding-{number}").get_by_role("button", name="Show in timeline").click()
+        page.evaluate("(id) => { location.hash = id; }", f"#finding-{one.fingerprint}")
+        page.locator(f"#finding-{one.fingerprint}").get_by_role("button", name="Show in timeline").click()
         # The bar that begins then is chosen, and in view.
         low, high = x_range(page)
         start = page.locator("#selected dt", has_text="Start").locator("xpath=../dd").inner_text()

@@ -7,6 +7,7 @@ that says how many they are: nothing is dropped.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,8 +36,10 @@ FIRST_STEPS = 3
 AROUND = 2_000_000
 """Nanoseconds around the first occurrence of a wait or copy in which every event has one."""
 
-ENGINE, NAMED_AUTOGRAD = "autograd::engine", "pt_autograd"
-"""How the names of what autograd's engine runs begin, and those of its threads (torch/csrc/autograd/engine.cpp)."""
+ENGINE = re.compile(r"(torch::)?autograd::|\w+Backward\d*$")
+NAMED_AUTOGRAD = "pt_autograd"
+"""What autograd's engine runs, in older traces by the function's own name, and how the names of its threads begin
+(torch/csrc/autograd/engine.cpp)."""
 MOSTLY = 0.9
 """Of the time of a thread's ops: it is autograd's where so much is the engine's."""
 
@@ -251,7 +254,7 @@ def find_backward(rows: Rows) -> set[int]:
     """The threads (tid) on which autograd runs the backward pass, and little else."""
     ops = rows.take(rows.kind == KIND["op"])
     number, names = pd.factorize(ops.name)
-    engine = np.array([str(name).startswith(ENGINE) for name in names], dtype=bool)[number]
+    engine = np.array([ENGINE.match(str(name)) is not None for name in names], dtype=bool)[number]
     found = set()
     for tid in np.unique(ops.tid[engine]).tolist():
         mine, its = ops.take(ops.tid == tid), engine[ops.tid == tid]

@@ -97,11 +97,14 @@ function mainFacts(finding, data) {
       : null;
   const info = data.report.traces[finding.trace];
   const perStep = finding.per_step === null ? "" : `, ${digits(finding.per_step)} a step`;
+  const steps = info.steps.count ? ` in ${count(info.steps.count, "step")}` : "";
+  // Bubbles are no events of the program, so nobody wants to know how many there are.
+  const often = finding.idle_ms_per_step === null ? `${finding.count.toLocaleString("en")}${steps}${perStep}` : null;
   return factList([
     ["Phase", finding.phase],
     ["In the run", inSteps(finding)],
     ["Operation", finding.op && el("code", {}, finding.op)],
-    [finding.occurrences === null ? "Occurrences" : "Recorded", `${finding.count}${info.steps.count ? ` in ${count(info.steps.count, "step")}` : ""}${perStep}`],
+    [finding.occurrences === null ? "Occurrences" : "Recorded", often],
     ["Copied", finding.bytes === null ? null : bytes(finding.bytes)],
     ["Exposed", ofStep(finding.exposed_ms_per_step, finding, info)],
     ["Blocked", cost(finding)[0] === finding.stall_ms_per_step ? null : ofStep(finding.stall_ms_per_step, finding, info)],
