@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from syncscope.report.cards import Card
 from syncscope.report.escape import code, markdown, terminal
 from syncscope.report.finding_phrases import describe_occurrences, format_location
-from syncscope.report.impact import Impact, describe_impact
+from syncscope.report.impact import describe_impact
 from syncscope.report.numbers import milliseconds
 from syncscope.report.worth_phrases import find_step_ms
 from syncscope.schema.findings import Finding
@@ -72,7 +72,7 @@ def _place(finding: Finding) -> str:
 
 
 def _amounts(finding: Finding, report: Report) -> str:
-    impact: Impact = describe_impact(finding, report.traces[finding.trace])
+    impact = describe_impact(finding, report.traces[finding.trace])
     saves = f"{impact.words} ({impact.amount})" if impact.amount else impact.words
     return " · ".join(part for part in (describe_occurrences(finding, report.traces), saves) if part)
 
@@ -92,12 +92,6 @@ def _source(finding: Finding, sources: Sources) -> str | None:
 
 def _fence(text: str) -> str:
     """A block of code that nothing in the text can end."""
-    lines = [_visible(line)[:MOST_SIGNS] for line in text.split("\n")]
+    lines = [terminal(line.expandtabs(4)).rstrip()[:MOST_SIGNS] for line in text.split("\n")]
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", "\n".join(lines))), default=0))
     return "\n".join([f"{ticks}python", *lines, ticks])
-
-
-def _visible(line: str) -> str:
-    """A line of source without control and direction characters, and with its indentation."""
-    shown = terminal(line.expandtabs(4)).rstrip()
-    return shown

@@ -11,18 +11,8 @@ import pytest
 from syncscope.report.html import render
 from syncscope.schema.findings import Sketch, SketchLane
 from syncscope.schema.report import Replay
-from tests.report.pages import Show, cards, drawn, nth, pixels, point, sample, under
+from tests.report.pages import Show, cards, copied_text, drawn, nth, pixels, point, sample, under
 from tests.report.sample import HOSTILE, finding, findings, lanes, report, trace_info
-
-
-def copied_text(page: Any, number: int) -> str:
-    """What a card copied: to the clipboard, else to where it can be copied by hand."""
-    nth(page, number).locator("[role=status]:not(:empty)").wait_for()
-    by_hand = nth(page, number).locator("textarea.by-hand")
-    if by_hand.count():
-        return str(by_hand.input_value())
-    page.context.grant_permissions(["clipboard-read"])
-    return str(page.evaluate("navigator.clipboard.readText()"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -31,7 +31,7 @@ function costs(finding, info, impact, step) {
       "span",
       { class: `impact ${impact.level}` },
       el("b", {}, impact.words),
-      impact.amount ? `${impact.amount} a step` : null,
+      impact.amount === null ? null : impact.amount.endsWith("step") ? impact.amount : `${impact.amount} a step`,
     ),
     meter,
   );
