@@ -1,7 +1,8 @@
 """A card as text to hand over: as markdown for an issue or a chat, and as a prompt for a coding assistant.
 
-Both hold names and source text of the trace, so whatever is foreign stands in code spans, escaped, or inside a fence
-that it cannot close. The prompt says so.
+Both hold names and source text of the trace. In the note whatever is foreign stands in code spans, escaped, or inside a
+fence that it cannot close. The prompt is read as it stands: sentences are one line each, without control characters,
+names and source are marked as above, and it says that the source is data.
 """
 
 from __future__ import annotations
@@ -40,13 +41,14 @@ def write_markdown(card: Card, report: Report, sources: Sources) -> str:
 def write_prompt(card: Card, report: Report, sources: Sources) -> str:
     """A finding as a task: what is slow, the source around it, the fix to make, and how to tell that it helped."""
     lead, info = card.lead, report.traces[card.lead.trace]
-    expression = f"\n{_fence(lead.site.expression)}" if lead.site is not None and lead.site.expression else ""
+    expression = f"\n\n{_fence(lead.site.expression)}" if lead.site is not None and lead.site.expression else ""
+    rules = ", ".join(f"{rule} {name}" for rule, name in card.tags)
+    where = f" at {_place(lead)}" if lead.site is not None or lead.op else ""
     asked = [
-        f"A PyTorch program has {_kind(lead)} at {_place(lead)} "
-        f"({', '.join(f'{rule} {markdown(name)}' for rule, name in card.tags)}).{expression}",
-        f"What happens: {markdown(lead.message)}",
-        f"What it costs: {markdown(_amounts(lead, report))}.",
-        f"What to change: {markdown(lead.fix)}",
+        f"A PyTorch program has {_kind(lead)}{where} ({terminal(rules)}).{expression}",
+        f"What happens: {terminal(lead.message)}",
+        f"What it costs: {_amounts(lead, report)}.",
+        f"What to change: {terminal(lead.fix)}",
     ]
     source = _source(lead, sources)
     if source:
@@ -83,9 +85,14 @@ def _source(finding: Finding, sources: Sources) -> str | None:
     if site is None or site.line is None:
         return None
     known = sources.get(site.file, {})
-    near = [n for n in range(site.line - AROUND, site.line + AROUND + 1) if str(n) in known]
-    if site.line not in near:
+    if str(site.line) not in known:
         return None
+    first = last = site.line
+    while first > site.line - AROUND and str(first - 1) in known:
+        first -= 1
+    while last < site.line + AROUND and str(last + 1) in known:
+        last += 1
+    near = [n for n in range(first, last + 1) if n == site.line or first < n < last or known[str(n)].strip()]
     width = len(str(near[-1]))
     return _fence("\n".join(f"{'>' if n == site.line else ' '} {n:{width}} {known[str(n)]}" for n in near))
 
