@@ -151,3 +151,12 @@ def test_an_example_is_called_one_unless_it_is_the_reader_s_own_call(show: Show)
     assert "one_hot(labels, num_classes=n)" in nth(page, 1).locator(".change").inner_text()
     nth(page, 2).locator("> summary").click()
     assert nth(page, 2).locator(".change figcaption").inner_text() == "An example, not your code"
+
+
+def test_a_saving_of_nothing_is_no_range_and_not_unknown(show: Show) -> None:
+    none = dict.fromkeys(("saving_low_ms_per_step", "saving_high_ms_per_step", "likely_saving_ms_per_step"), 0.0)
+    one = msgspec.structs.replace(findings()[0], saving_ms_per_step=None, saving_null_why="no bare step", **none)
+    page = show(render(report(found=[one]), [lanes()])).page
+    assert page.locator(".finding .impact").inner_text() == "saves nothing"
+    facts = nth(page, 1).locator(".facts").first.inner_text()
+    assert "0 to 0" not in facts and "no bare step" not in facts

@@ -1,5 +1,7 @@
 // What is known of one finding: what it costs, how often, where, and what to write instead.
 
+const NOTHING_MS = 5e-7; // shown as 0
+
 const SITE_SOURCE = {
   hook: "PyTorch's own warning, at the very expression",
   stack: "the trace's Python frames (line of the def)",
@@ -91,7 +93,9 @@ function inSteps(finding) {
 }
 
 function mainFacts(finding, data) {
+  const isNothing = finding.saving_high_ms_per_step !== null && finding.saving_high_ms_per_step < NOTHING_MS;
   const range =
+    !isNothing &&
     finding.saving_low_ms_per_step !== null && finding.saving_high_ms_per_step !== null
       ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} of the step without the profiler`
       : null;
@@ -109,7 +113,7 @@ function mainFacts(finding, data) {
     ["Exposed", ofStep(finding.exposed_ms_per_step, finding, info)],
     ["Blocked", cost(finding)[0] === finding.stall_ms_per_step ? null : ofStep(finding.stall_ms_per_step, finding, info)],
     ["Saves", range],
-    [range ? "Only a range" : "Saving unknown", finding.saving_null_why],
+    [range ? "Only a range" : "Saving unknown", isNothing ? null : finding.saving_null_why],
     ["Idle time", data.page.causes[data.report.findings.indexOf(finding)]],
     [
       "Waits at",
