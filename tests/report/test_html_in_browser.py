@@ -38,8 +38,12 @@ def test_missing_figures_are_dashes_and_true_zeros_are_zeros(show: Show) -> None
     page = show(sample()).page
     by_name = dict(zip([f.name for f in findings()], page.locator(".finding .cost").all_inner_texts(), strict=True))
     assert by_name["copy-not-overlapped"].split("\n") == ["saving not known"]
-    assert by_name["explicit-sync"].split("\n") == ["20 µs", "blocked a step, under 1 % as recorded", "saves nothing"]
-    blocked, saved = ["1.63 ms", "blocked a step, 27 % as recorded"], ["saves 3.7 %", "0.19 ms a step"]
+    assert by_name["explicit-sync"].split("\n") == [
+        "20 µs",
+        "blocked a step, under 1\u00a0% as recorded",
+        "saves nothing",
+    ]
+    blocked, saved = ["1.63 ms", "blocked a step, 27\u00a0% as recorded"], ["saves 3.7 %", "0.19 ms a step"]
     assert by_name["scalar-read"].split("\n") == [*blocked, *saved]
 
 

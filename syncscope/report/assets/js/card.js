@@ -26,7 +26,7 @@ function costs(finding, info, impact, step) {
   return el(
     "span",
     { class: "cost" },
-    time === null ? el("span", {}) : el("span", {}, el("b", {}, ms(time)), `${what}${of}`),
+    time === null ? el("span", {}) : el("span", {}, el("b", {}, ms(time)), unbroken(`${what}${of}`)),
     el(
       "span",
       { class: `impact ${impact.level}` },
