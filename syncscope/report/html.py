@@ -19,18 +19,23 @@ from pathlib import PurePath
 import msgspec
 
 from syncscope.advice import Example
+from syncscope.report.conclusion import conclude
+from syncscope.report.html_cards import CardView, view_cards
 from syncscope.report.html_page import RuleDoc, View, document_rules, make_views
 from syncscope.report.html_run import Runs, make_runs
+from syncscope.report.impact import Impact, describe_impact
+from syncscope.report.missing_lines import explain_missing_lines
 from syncscope.report.notable import reduced
 from syncscope.report.picture.lanes import Lanes
-from syncscope.report.worth_phrases import Worth, abbreviate_saving, describe_causes
+from syncscope.report.worth_phrases import describe_causes, find_step_ms
 from syncscope.rules import BY_CODE
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 
 SCRIPTS = (
-    "dom.js", "overview.js", "run.js", "ranks.js", "limits.js", "sketch.js", "card.js", "findings.js", "unpack.js",
-    "picture.js", "paint.js", "minimap.js", "inspector.js", "input.js", "timeline.js", "hta.js", "main.js",
+    "dom.js", "address.js", "overview.js", "run.js", "ranks.js", "limits.js", "sketch.js", "facts.js", "card.js",
+    "findings.js", "unpack.js", "picture.js", "paint.js", "minimap.js", "inspector.js", "input.js", "totals.js",
+    "kernels.js", "lanes.js", "timeline.js", "hta.js", "main.js",
 )  # fmt: skip
 MOST_TRACES = 128
 """Traces on the page; the JSON report has all."""
@@ -45,8 +50,17 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[RuleDoc, ...]
     examples: tuple[Example | None, ...]
     """What to write instead, of each finding."""
-    worths: tuple[Worth | None, ...]
-    """What each finding is worth."""
+    conclusion: tuple[tuple[str, str], ...]
+    """The three lines at the top, each with its label."""
+    first: str | None
+    """The card of the change to make first."""
+    cards: tuple[CardView, ...]
+    impacts: tuple[Impact, ...]
+    """What fixing each finding means."""
+    steps: tuple[float | None, ...]
+    """The length of the step that savings of each trace are shares of, in ms."""
+    without_lines: str | None
+    """How to record lines, where they are missing."""
     causes: tuple[str | None, ...]
     """What each cause of idle time is worth, of each finding that is about idle time."""
     runs: Runs
@@ -68,12 +82,18 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
     whole, report = report, reduced(report, MOST_TRACES)
     shown = {info.path for info in report.traces}
     lanes = [one for one in lanes if one.path in shown]
+    concluded, cards = conclude(whole), view_cards(report, lanes)
     page = _Page(
         left_out=len(whole.traces) - len(report.traces),
         views=make_views(report, lanes),
         rules=document_rules(report),
         examples=tuple(_example(finding) for finding in report.findings),
-        worths=tuple(abbreviate_saving(finding, report.traces[finding.trace]) for finding in report.findings),
+        conclusion=concluded.lines,
+        first=_find_card(concluded.finding, report, cards),
+        cards=cards,
+        impacts=tuple(describe_impact(finding, report.traces[finding.trace]) for finding in report.findings),
+        steps=tuple(find_step_ms(info) for info in report.traces),
+        without_lines=explain_missing_lines(report.findings, report),
         causes=tuple(next(iter(describe_causes(finding, report)), None) for finding in report.findings),
         runs=make_runs(report),
     )
@@ -92,6 +112,14 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         "script": script,
     }
     return re.sub(r"@@(\w+)@@", lambda slot: parts[slot[1]], _asset("page.html"))
+
+
+def _find_card(finding: Finding | None, report: Report, cards: Sequence[CardView]) -> str | None:
+    """The card that shows a finding."""
+    wanted = finding.fingerprint if finding is not None else None
+    return next(
+        (card.id for card in cards for group in card.groups if report.findings[group[0]].fingerprint == wanted), None
+    )
 
 
 def _example(finding: Finding) -> Example | None:

@@ -9,7 +9,6 @@ import msgspec
 from syncscope.report.numbers import count, milliseconds, percent
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
-from syncscope.report.runs import is_counted_only
 from syncscope.report.trace_phrases import QUEUED, label_by_file, label_cause, was_shared
 from syncscope.report.worth_phrases import describe_all
 from syncscope.rules import RULES
@@ -67,7 +66,6 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     label: str
     rank: int | None
-    verdict: str
     details: tuple[str, ...]
     figures: tuple[Figure, ...]
     parts: tuple[Part, ...]
@@ -91,7 +89,6 @@ def make_views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
         view = View(
             label=label,
             rank=info.rank,
-            verdict=write_verdict(info),
             details=write_details(report, number, wait_ms),
             figures=make_figures(info, wait_ms),
             parts=split_step(info.overlap, was_shared(info)),
@@ -125,47 +122,26 @@ def _owners(findings: dict[int, Finding], spots: Sequence[Spot]) -> tuple[int | 
     return tuple(next((index[number] for number in spot.findings if number in index), None) for spot in spots)
 
 
-def write_verdict(info: TraceInfo) -> str:
-    """The first sentence of the page: the largest loss of the step, or that there is none."""
-    overlap = info.overlap
-    whole = "each step" if info.steps.count else "the trace"
-    if is_counted_only(info):
-        return "No window of this process was recorded: its waits were counted."
-    if overlap is None:
-        return "This trace holds no device activity, so nothing can be said about waits on it."
-    total = overlap.device_busy_ms + overlap.idle_ms
-    losses = [
-        (overlap.idle_ms, f"The device is idle for {{}} of {whole}."),
-        (overlap.copy_exposed_ms, f"Copies hold up the device for {{}} of {whole}."),
-        (overlap.comm_exposed_ms, f"Collectives hold up the device for {{}} of {whole}."),
-    ]
-    worst, sentence = max(losses, key=lambda loss: loss[0])
-    if total <= 0 or worst / total < LEAST_HEADLINE:
-        return f"The device is busy for {percent(overlap.device_busy_ms, total)} of {whole}."
-    return sentence.format(percent(worst, total))
-
-
 def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...]:
-    """The sentences under the verdict: what was not seen, the cause of idle time, how long the host is blocked, and the
-    saving."""
+    """The sentences under the verdict: what was not seen, the longest cause of idle time, how long the host is blocked,
+    and what all changes together save."""
     info = report.traces[trace]
     out = [*_tell_unseen(report, info), *([SHARED] if was_shared(info) else [])]
-    overlap = info.overlap
-    total = overlap.device_busy_ms + overlap.idle_ms if overlap else 0.0
-    if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > LEAST_HEADLINE * total:
-        cause, ms = max(overlap.idle_by_cause.items(), key=lambda pair: pair[1])
-        out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {_explain(cause, info)}.")
-    step = "a step" if info.steps.count else "in all"
-    mine = [f for f in report.findings if f.status == "unexpected" and f.trace == trace]
+    overlap, whole = info.overlap, find_whole(info)
+    if overlap is not None and whole and overlap.idle_by_cause and overlap.idle_ms > LEAST_HEADLINE * whole:
+        cause = max(overlap.idle_by_cause, key=overlap.idle_by_cause.__getitem__)
+        out.append(f"The longest cause of idle time: {_explain(cause, info)}.")
+    step = "a recorded step" if info.steps.count else "in all"
     if wait_ms is not None and wait_ms > 0:
-        out.append(f"The host is blocked for {milliseconds(wait_ms)} {step}.")
-    if not mine:
+        share = f" ({percent(wait_ms, whole)})" if whole else ""
+        out.append(f"The host is blocked for {milliseconds(wait_ms)}{share} {step}.")
+    if not any(finding.status == "unexpected" and finding.trace == trace for finding in report.findings):
         unseen = len({entry.rule for entry in report.not_checked if entry.trace == trace and not entry.partial})
-        some = "" if not unseen else f" {unseen} rule{'s' if unseen > 1 else ''} could not be checked."
+        some = f" {count(unseen, 'rule')} could not be checked." if unseen else ""
         out.append("No unexpected findings." + some)
     else:
-        per = "a recorded step" if info.steps.count else "in all"
-        out += [f"Fixing everything below {saving} {per}." for saving in describe_all(report)]
+        per = "of the step without the profiler" if info.steps.count else "in all"
+        out += [f"Every change below together {saving} {per}." for saving in describe_all(report)]
     return tuple(out)
 
 
@@ -182,30 +158,42 @@ def _tell_unseen(report: Report, info: TraceInfo) -> list[str]:
     return [f"Not all was seen: {text}." for text in texts]
 
 
+def find_whole(info: TraceInfo) -> float | None:
+    """The time that the figures are shares of, in ms: that of a recorded step, or of the whole trace."""
+    overlap = info.overlap
+    seen = overlap.device_busy_ms + overlap.idle_ms if overlap else None
+    recorded = info.steps.profiled_ms if info.steps.count else None
+    if recorded is not None and (overlap is None or recorded >= overlap.idle_ms):
+        return recorded
+    return seen
+
+
 def make_figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:
-    """The row of numbers under the sentence."""
-    steps, overlap = info.steps, info.overlap
-    total = overlap.device_busy_ms + overlap.idle_ms if overlap else None
+    """The row of numbers under the verdict, all of the recorded step. Collectives have one where there are any."""
+    overlap, whole = info.overlap, find_whole(info)
 
     def part(label: str, ms: float | None, note: str = "") -> Figure:
-        return Figure(label=label, ms=ms, share=None if ms is None or not total else ms / total, note=note)
+        return Figure(label=label, ms=ms, share=None if ms is None or not whole else ms / whole, note=note)
 
-    return (
-        _step(steps),
+    figures = (
+        _step(info.steps),
         part("Device busy", overlap.device_busy_ms if overlap else None),
         part("Device idle", overlap.idle_ms if overlap else None),
         part("Host blocked", wait_ms, "waiting for the device"),
         part("Copies exposed", overlap.copy_exposed_ms if overlap else None, "no compute beside them"),
         part("Collectives exposed", overlap.comm_exposed_ms if overlap else None, "no compute beside them"),
     )
+    return figures if overlap is None or overlap.comm_ms or (info.world_size or 1) > 1 else figures[:-1]
 
 
 def _step(steps: Steps) -> Figure:
-    """The length of a step, without the profiler where that was measured."""
-    if steps.bare_ms is None or steps.profiled_ms is None:
-        note = f"under the profiler, mean of {steps.count}" if steps.count else "no steps in the trace"
-        return Figure(label="Step", ms=steps.profiled_ms, note=note)
-    return Figure(label="Step", ms=steps.bare_ms, note=f"{milliseconds(steps.profiled_ms)} under the profiler")
+    """The length of the recorded step, which is that of all figures beside it, and what it is without the profiler."""
+    if not steps.count:
+        return Figure(label="Recorded step", ms=steps.profiled_ms, note="no steps in the trace")
+    note = f"under the profiler, mean of {steps.count}"
+    if steps.bare_ms is not None:
+        note += f"; {milliseconds(steps.bare_ms)} without it"
+    return Figure(label="Recorded step", ms=steps.profiled_ms, note=note)
 
 
 def split_step(overlap: Overlap | None, shared: bool = False) -> tuple[Part, ...]:

@@ -15,8 +15,9 @@ from syncscope.report import text_ranks
 from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.conclusion import conclude
 from syncscope.report.escape import terminal
+from syncscope.report.missing_lines import explain_missing_lines
 from syncscope.report.notable import notable
-from syncscope.report.text_cards import explain_missing_lines, show_cards
+from syncscope.report.text_cards import show_cards
 from syncscope.report.text_hta import show_hta
 from syncscope.report.text_lines import line as _line
 from syncscope.report.text_run import show_runs

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from syncscope.report.cards import Card
 from syncscope.report.escape import terminal
-from syncscope.report.finding_phrases import describe_occurrences, describe_often, format_location, group_alike
+from syncscope.report.finding_phrases import describe_occurrences, describe_often, format_location
 from syncscope.report.impact import Impact, Level, describe_impact
 from syncscope.report.numbers import count, size
 from syncscope.report.run_phrases import describe_source
@@ -151,24 +151,3 @@ def _where(card: Card, report: Report) -> list[str]:
 
 def _differs(at: Frame, site: Frame | None) -> bool:
     return site is None or (at.file, at.line, at.function) != (site.file, site.line, site.function)
-
-
-def explain_missing_lines(findings: Sequence[Finding], report: Report) -> str | None:
-    """How to get the lines that are not known, said once for all findings; ``None`` where all are. Not escaped."""
-    leads = [group[0] for group in group_alike(findings)]
-    unknown = [one for one in leads if one.site is None and one.op is not None]
-    of_def = [one for one in leads if one.site is not None and one.site_source == "stack"]
-    if not unknown and not of_def:
-        return None
-    stacks = all("stacks" in report.traces[one.trace].has for one in unknown)
-    amd = any(_on_amd(one, report) for one in (*unknown, *of_def))
-    ways = ([] if amd else ["`syncscope profile`"]) + ([] if stacks else ["torch.profiler's with_stack=True"])
-    said = f"no line is known of {len(unknown)} of {count(len(leads), 'finding')}" if unknown else ""
-    if of_def:
-        said += f"{'; ' if said else ''}of {count(len(of_def), 'finding')} only the line of the def is known"
-    return f"{said}; to see lines, record with {' or '.join(ways)}" if ways else said
-
-
-def _on_amd(finding: Finding, report: Report) -> bool:
-    """Whether a finding is of a device that ``syncscope profile`` cannot record."""
-    return "AMD" in (report.traces[finding.trace].device or "") or (finding.op or "").startswith("hip")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.schema.findings import Finding, IdleCause
 from syncscope.schema.report import Report, TraceInfo
@@ -27,37 +25,6 @@ def describe_saving(finding: Finding, info: TraceInfo | None = None) -> list[str
 def describe_amount(finding: Finding, info: TraceInfo) -> str | None:
     """``describe_saving`` without its verb; ``None`` where it is unknown."""
     return next(iter(_amounts(finding, info)), None)
-
-
-class Worth(msgspec.Struct, frozen=True, kw_only=True):
-    """A saving in few words, for a card."""
-
-    amount: str
-    """``0.19 ms``, ``about 44 ms``, ``at most 3 ms``, ``under 1 %``, ``nothing``."""
-    share: str | None = None
-    """Its share of the step: ``4 %``."""
-
-
-def abbreviate_saving(finding: Finding, info: TraceInfo) -> Worth | None:
-    """What fixing a finding saves, over the run where that is known; ``None`` unknown."""
-    low, high, step_ms = finding.saving_low_ms_per_step, finding.saving_high_ms_per_step, find_step_ms(info)
-    if (of_run := finding.run_saving_ms_per_step) is not None:
-        return _worth("", of_run, find_step_of_run(finding, info))
-    if _is_nothing(high):
-        return Worth(amount="nothing")
-    if finding.saving_below_drift:
-        return Worth(amount="under 1 %")
-    if finding.saving_ms_per_step is not None:
-        return _worth("", finding.saving_ms_per_step, step_ms)
-    if low is None or high is None:
-        return None
-    if (likely := finding.likely_saving_ms_per_step) is not None and not _is_nothing(likely):
-        return _worth("about ", likely, step_ms)
-    return _worth("at most ", high, step_ms) if _is_nothing(low) else Worth(amount=between(low, high))
-
-
-def _worth(before: str, ms: float, step_ms: float | None) -> Worth:
-    return Worth(amount=f"{before}{milliseconds(ms)}", share=percent(ms, step_ms) if step_ms and ms else None)
 
 
 def find_step_of_run(finding: Finding, info: TraceInfo) -> float | None:

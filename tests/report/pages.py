@@ -101,5 +101,20 @@ def drawn(page: Any) -> set[str]:
     return {"#" + bytes(numbers[i : i + 3]).hex() for i in range(0, len(numbers), 4)}
 
 
+def nth(page: Any, number: int) -> Any:
+    """The card with this place on the page, from 1."""
+    return page.locator(".finding").nth(number - 1)
+
+
+def copied_text(page: Any, number: int) -> str:
+    """What a card copied: to the clipboard, else to where it can be copied by hand."""
+    nth(page, number).locator("[role=status]:not(:empty)").wait_for()
+    by_hand = nth(page, number).locator("textarea.by-hand")
+    if by_hand.count():
+        return str(by_hand.input_value())
+    page.context.grant_permissions(["clipboard-read"])
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
 def cards(page: Any) -> int:
     return int(page.locator(".finding:visible").count())

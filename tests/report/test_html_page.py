@@ -52,24 +52,30 @@ def test_idle_time_without_a_cause_says_so() -> None:
 def test_a_trace_without_device_rows_has_no_parts_and_unknown_figures() -> None:
     view = html_page.make_views(with_overlap(None), ())[0]
     assert view.parts == ()
-    assert "no device activity" in view.verdict
     assert {figure.label: figure.ms for figure in view.figures}["Device idle"] is None
 
 
-def test_the_verdict_names_the_largest_loss() -> None:
-    cases = [
-        (overlap(device_busy_ms=60, compute_ms=50, copy_ms=10, copy_exposed_ms=10, idle_ms=40), "idle for 40 %"),
-        (overlap(device_busy_ms=90, compute_ms=60, copy_ms=30, copy_exposed_ms=30, idle_ms=10), "Copies"),
-        (overlap(device_busy_ms=99, compute_ms=69, comm_ms=30, comm_exposed_ms=30, idle_ms=1), "Collectives"),
-        (overlap(device_busy_ms=99, compute_ms=99, idle_ms=1), "busy for 99 %"),
-    ]
-    for value, words in cases:
-        assert words in html_page.make_views(with_overlap(value), ())[0].verdict
+def test_the_figures_have_one_time_base_and_name_the_other() -> None:
+    figures = {figure.label: figure for figure in html_page.make_views(report(), [lanes()])[0].figures}
+    assert (figures["Recorded step"].ms, figures["Recorded step"].share) == (6.0, None)
+    assert "5.1 ms without it" in figures["Recorded step"].note
+    assert figures["Device idle"].share == pytest.approx(1.6 / 6.0)
+
+
+def test_on_one_device_nothing_is_said_of_collectives() -> None:
+    def labels(value: Overlap, ranks: int | None) -> list[str]:
+        info = msgspec.structs.replace(trace_info(), overlap=value, world_size=ranks)
+        return [figure.label for figure in html_page.make_figures(info, None)]
+
+    alone = overlap(device_busy_ms=5, compute_ms=5)
+    assert "Collectives exposed" not in labels(alone, None)
+    assert "Collectives exposed" in labels(alone, 2)
+    assert "Collectives exposed" in labels(overlap(device_busy_ms=5, comm_ms=1), None)
 
 
 def test_the_host_s_wait_comes_from_the_lanes_else_from_the_steps() -> None:
     with_lanes, without = html_page.make_views(report(), [lanes()])[0], html_page.make_views(report(), ())[0]
-    assert "blocked for 2.08 ms a step" in " ".join(with_lanes.details)
+    assert "blocked for 2.08 ms (35 %) a recorded step" in " ".join(with_lanes.details)
     known = EachStep(length_ms=(6.0, 6.0), blocked_ms=(1.0, 3.0), copy_exposed_ms=None)
     each = html_page.make_views(report([msgspec.structs.replace(trace_info(), each_step=known)]), ())[0]
     blocked = [

@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
+from syncscope.report.cards import make_cards
 from syncscope.report.html import render
 from syncscope.report.picture.lanes import draw_lanes
 from syncscope.rules import find
 from syncscope.timeline import Timeline
 from syncscope.trace import load
 from tests.builders import TraceBuilder
-from tests.report.pages import Show, pixels, point, sample, under, x_range
-from tests.report.sample import finding, lanes, report
+from tests.report.pages import Show, nth, pixels, point, sample, under, x_range
+from tests.report.sample import finding, findings, lanes, report
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "traces" / "fixes" / "full.json.gz"
 
@@ -22,7 +23,7 @@ FIXTURE = Path(__file__).parents[2] / "fixtures" / "traces" / "fixes" / "full.js
 def test_a_click_on_a_finding_zooms_to_its_first_wait(show: Show) -> None:
     page = show(sample()).page
     before = x_range(page)
-    page.locator("#finding-1").get_by_role("button", name="Show in timeline").click()
+    nth(page, 1).get_by_role("button", name="Show in timeline").click()
     low, high = x_range(page)
     # The wait lies 3.25 to 4.91 ms into the first step.
     assert low < 3.25
@@ -34,13 +35,13 @@ def test_a_click_on_a_finding_zooms_to_its_first_wait(show: Show) -> None:
 
 def test_from_a_wait_one_gets_to_its_copy_and_back_to_the_finding(show: Show) -> None:
     page = show(sample()).page
-    page.locator("#finding-1").get_by_role("button", name="Show in timeline").click()
+    nth(page, 1).get_by_role("button", name="Show in timeline").click()
     page.get_by_role("button", name="Go to what it waited for").click()
     assert page.locator("#selected .title").inner_text() == "Memcpy DtoH (Device -> Pinned)"
     assert "pinned" in page.locator("#selected").inner_text()
     page.get_by_role("button", name="Go to who waited for it").click()
     page.get_by_role("link", name="Go to the finding").click()
-    assert page.url.endswith("#finding-1")
+    assert f"#finding-{findings()[0].fingerprint}" in page.url
 
 
 def test_a_finding_whose_place_is_not_drawn_says_so(show: Show) -> None:
@@ -188,12 +189,13 @@ def test_a_real_recording_shows_what_its_json_says(show: Show) -> None:
     made = show(render(found, [draw_lanes(timeline, find(timeline)[0])]))
     page = made.page
     assert made.errors == []
-    assert page.locator(".finding").count() == len(found.findings) > 3
-    for number, one in enumerate(found.findings, 1):
+    cards = make_cards(found.findings)
+    assert page.locator(".finding").count() == len(cards) > 3
+    for one in (card.lead for card in cards):
         if one.stall_ms_per_step is None or one.first_ns is None:
             continue
-        page.evaluate(f"location.hash = '#finding-{number}'")
-        page.locator(f"#finding-{number}").get_by_role("button", name="Show in timeline").click()
+        page.evaluate("(id) => { location.hash = id; }", f"#finding-{one.fingerprint}")
+        page.locator(f"#finding-{one.fingerprint}").get_by_role("button", name="Show in timeline").click()
         # The bar that begins then is chosen, and in view.
         low, high = x_range(page)
         start = page.locator("#selected dt", has_text="Start").locator("xpath=../dd").inner_text()
@@ -227,3 +229,162 @@ def test_a_hundred_thousand_bars_open_and_move(show: Show) -> None:
     assert high - low < 0.02
     at = next(ms for ms in (low + (high - low) * part / 20 for part in range(20)) if "warm" in under(page, ms))
     assert "3 µs" in under(page, at)["warm"][1]
+
+
+def test_a_name_never_runs_into_the_next_bar(show: Show) -> None:
+    wide = "W" * 60 + " kernel with a wide name"
+    page = show(render(report(), [lanes(kernel=wide)])).page
+    page.evaluate(
+        """() => {
+        const pen = CanvasRenderingContext2D.prototype, { fillText, fillRect } = pen;
+        window.said = []; window.bars = [];
+        pen.fillRect = function (...box) {
+          if (this.canvas.id === "timeline") window.bars.push(box);
+          return fillRect.apply(this, box);
+        };
+        pen.fillText = function (text, x, y) {
+          if (this.textAlign === "left") window.said.push([text, x, y, x + this.measureText(text).width]);
+          return fillText.apply(this, [text, x, y]);
+        }; }"""
+    )
+    page.locator("#timeline-frame").focus()
+    for key in "www":
+        page.keyboard.press(key)
+    x_range(page)
+    names = page.evaluate(
+        """() => window.said.filter(([text]) => text.startsWith("WW")).map(([text, x, y, end]) => [text, end,
+        window.bars.filter(([a, b, w, h]) => a <= x && x <= a + w && b <= y && y <= b + h && w < 600)
+          .map(([a, , w]) => a + w)])"""
+    )
+    assert names
+    for text, end, ends in names:
+        assert ends and end <= max(ends), text
+
+
+def test_a_kernel_is_found_by_a_part_of_its_name(show: Show) -> None:
+    page = show(sample()).page
+    page.get_by_label("Find", exact=True).fill("allreduce")
+    assert page.locator("#kernel-count").inner_text() == "3 events, 1.8 ms in all"
+    seen = []
+    for _ in range(4):
+        page.get_by_role("button", name="Next", exact=True).click()
+        low, high = x_range(page)
+        assert page.locator("#selected .title").inner_text() == "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+        assert low <= 3.2 and high >= 3.8
+        seen.append(page.locator("#step").input_value())
+    assert seen == ["100", "101", "102", "100"]  # and from the beginning again
+    page.get_by_label("Find", exact=True).fill("no such kernel")
+    assert page.locator("#kernel-count").inner_text() == "Nothing has this name."
+
+
+def test_what_was_found_is_framed(show: Show) -> None:
+    page = show(sample()).page
+    accent = page.evaluate("colour('accent')")
+    y = under(page, 3.5)["ncclDevKernel_AllReduce_Sum_f32_RING_LL"][0]
+    assert accent not in pixels(page, 3.5, y, 8, 12)
+    page.get_by_label("Find", exact=True).fill("AllReduce")
+    x_range(page)
+    assert accent in pixels(page, 3.5, y, 8, 12)
+
+
+def test_a_drag_with_shift_or_after_a_press_of_measure_measures(show: Show) -> None:
+    page = show(sample()).page
+    before = x_range(page)
+
+    def drag(low: float, high: float) -> str:
+        (x0, y), (x1, _) = point(page, low, 100), point(page, high, 100)
+        page.mouse.move(x0, y)
+        page.mouse.down()
+        page.mouse.move(x1, y, steps=4)
+        page.mouse.up()
+        return str(page.locator("#measured").inner_text())
+
+    page.keyboard.down("Shift")
+    said = drag(5.0, 5.8)
+    page.keyboard.up("Shift")
+    assert x_range(page) == before
+    length = float(said.split()[1])
+    assert abs(length - 0.8) < 0.02
+    assert "GPU 0 idle" in said and "(100 %)" in said  # the device waits from 4.9 ms on
+    page.keyboard.press("Escape")
+    assert page.locator("#measured").inner_text() == ""
+    page.get_by_role("button", name="Measure").click()
+    assert "Measured" in drag(1.3, 2.0)
+    page.get_by_role("button", name="Measure").click()
+    drag(1.3, 2.0)
+    assert x_range(page) != before
+
+
+def test_totals_by_kernel_are_those_of_what_is_in_view(show: Show) -> None:
+    page = show(sample()).page
+    page.locator("#totals > summary").click()
+    page.locator("#timeline-frame").focus()
+    page.keyboard.press("f")
+    page.wait_for_timeout(400)
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("#totals-table tbody tr").all()]
+    # 24 of 36 kernels of 0.26 ms, and so on; the trace lasts 18 ms and 10 % more are in view.
+    assert rows[0] == ["ampere_sgemm_128x64_tn", "kernel", "24", "6.24 ms", "32 %"]
+    assert rows[2][:4] == ["ncclDevKernel_AllReduce_Sum_f32_RING_LL", "collective", "3", "1.8 ms"]
+    page.keyboard.press("0")
+    page.wait_for_timeout(400)
+    assert page.locator("#totals-table tbody td:nth-child(3)").first.inner_text() == "8"
+
+
+def test_a_lane_folds_by_a_click_on_its_name_and_by_a_button(show: Show) -> None:
+    page = show(sample()).page
+    page.locator("#timeline-frame").scroll_into_view_if_needed()
+    whole = page.locator("#timeline").bounding_box()
+    page.mouse.click(whole["x"] + 60, whole["y"] + 50)
+    x_range(page)
+    folded = page.locator("#timeline").bounding_box()
+    assert folded["height"] == whole["height"] - (15 + 17 + 22 + 2) + 12
+    assert "cudaStreamSynchronize" in under(page, 4.0)  # it is still there
+    page.locator("#lanes > summary").click()
+    button = page.get_by_role("button", name="MainThread")
+    assert button.get_attribute("aria-pressed") == "false"
+    button.click()
+    x_range(page)
+    assert page.locator("#timeline").bounding_box()["height"] == whole["height"]
+    assert page.evaluate("document.activeElement.textContent") == "MainThread"
+
+
+def test_the_view_is_in_the_address_and_comes_back(show: Show) -> None:
+    page = show(sample()).page
+    page.wait_for_timeout(300)
+    assert "#" not in page.url
+    page.get_by_label("Step", exact=True).fill("101")
+    page.get_by_label("Step", exact=True).press("Enter")
+    page.locator("#timeline-frame").focus()
+    page.keyboard.press("w")
+    kept = x_range(page)
+    page.wait_for_timeout(400)
+    assert "step=101" in page.url
+    again = show(sample(), at=page.url[page.url.index("#") :]).page
+    assert x_range(again) == pytest.approx(kept, abs=1e-5)
+    assert again.locator("#step").input_value() == "101"
+    # A finding in the address stays there.
+    again.evaluate("(id) => { location.hash = id; }", f"finding-{findings()[0].fingerprint}")
+    again.locator("#timeline-frame").focus()
+    again.keyboard.press("d")
+    again.wait_for_timeout(400)
+    assert "#finding-" in again.url and "step=101" in again.url
+
+
+@pytest.mark.parametrize(
+    "at", ["#from=nan&to=1", "#step=1e9&from=-1&to=-2", "#trace=77&from=0&to=1", "#%E0%A4%A", "#&&="]
+)
+def test_an_address_that_makes_no_sense_is_ignored(show: Show, at: str) -> None:
+    made = show(sample(), at=at)
+    assert made.errors == []
+    assert x_range(made.page)[1] > 0
+
+
+def test_show_never_begins_before_the_trace(show: Show) -> None:
+    early = finding("SYN109", "library-sync", 12, "x.inverse()", first_ns=1000 * 1_000_000 + 20_000)
+    page = show(render(report(found=[early, *findings()]), [lanes()])).page
+    assert x_range(page)[0] >= 0
+    page.get_by_role("button", name="Show in timeline").first.click()
+    assert x_range(page)[0] >= 0
+    page.locator("#timeline-frame").focus()
+    page.keyboard.press("n")
+    assert x_range(page)[0] >= 0

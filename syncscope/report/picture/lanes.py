@@ -7,6 +7,7 @@ that says how many they are: nothing is dropped.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +35,13 @@ FIRST_STEPS = 3
 
 AROUND = 2_000_000
 """Nanoseconds around the first occurrence of a wait or copy in which every event has one."""
+
+ENGINE = re.compile(r"(torch::)?autograd::|\w+Backward\d*$")
+NAMED_AUTOGRAD = "pt_autograd"
+"""What autograd's engine runs, in older traces by the function's own name, and how the names of its threads begin
+(torch/csrc/autograd/engine.cpp)."""
+MOSTLY = 0.9
+"""Of the time of a thread's ops: it is autograd's where so much is the engine's."""
 
 PLACES: dict[int, Literal["host", "idle", "stream"]] = {HOST: "host", IDLE: "idle", STREAM: "stream"}
 MEMORY = ("", "pageable", "pinned")
@@ -133,7 +141,7 @@ def draw_lanes(timeline: Timeline, hits: Sequence[Hit], max_items: int = MOST_IT
         steps=_steps(rows, timeline, start),
         names=tuple(map(str, names)),
         spots=spots.all,
-        lanes=_lanes(order, timeline),
+        lanes=_lanes(order, timeline, find_backward(rows)),
         series=find_series(lane, bars.kind),
         bars=pack_columns(table),
         links=pack_links(bars.link),
@@ -242,9 +250,25 @@ def pack_links(link: Ints) -> tuple[Column, Column]:
     return packed(linked, steps=True), packed(link[linked], steps=True)
 
 
-def _lanes(order: list[LaneKey], timeline: Timeline) -> tuple[Lane, ...]:
+def find_backward(rows: Rows) -> set[int]:
+    """The threads (tid) on which autograd runs the backward pass, and little else."""
+    ops = rows.take(rows.kind == KIND["op"])
+    number, names = pd.factorize(ops.name)
+    engine = np.array([ENGINE.match(str(name)) is not None for name in names], dtype=bool)[number]
+    found = set()
+    for tid in np.unique(ops.tid[engine]).tolist():
+        mine, its = ops.take(ops.tid == tid), engine[ops.tid == tid]
+        covered = Union(mine.ts[its], mine.end[its]).within(mine.ts, mine.end)
+        if covered.sum() >= MOSTLY * (mine.end - mine.ts).sum():
+            found.add(tid)
+    return found
+
+
+def _lanes(order: list[LaneKey], timeline: Timeline, backward: set[int]) -> tuple[Lane, ...]:
     """Threads by name, with their number where a name is not enough; streams by number."""
     names = {tid: timeline.thread_name(tid) for where, tid, _, _ in order if where == HOST}
+    autograd = {tid for tid, name in names.items() if tid in backward or (name or "").startswith(NAMED_AUTOGRAD)}
+    names |= dict.fromkeys(autograd, "autograd")
     shared = {name for name, count in Counter(names.values()).items() if count > 1}
     lanes = []
     for where, tid, device, stream in order:

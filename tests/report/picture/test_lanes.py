@@ -314,3 +314,18 @@ def test_times_that_no_browser_can_hold_are_no_reason_to_fail() -> None:
     builder = TraceBuilder().launch("gemm", call=(0, 2), runs=(5, 1))
     builder.events[-1]["ts"] = 3.9e15
     assert picture(builder).dur > 2**53
+
+
+def test_the_thread_of_the_backward_pass_is_called_autograd_whatever_the_trace_calls_it() -> None:
+    builder = (
+        TraceBuilder()
+        .on(1, "python")
+        .launch("k", call=(1, 1), runs=(3, 1))
+        .op("aten::linear", 0, 10)
+        .op("AddmmBackward0", 12, 2)
+    )
+    builder.on(2, "python").op("autograd::engine::evaluate_function: AddmmBackward0", 10, 9).op("aten::add", 20, 0.5)
+    builder.on(3, "python").op("ReluBackward1", 10, 5).op("torch::autograd::AccumulateGrad", 16, 2)
+    builder.on(4, "pt_autograd_0").op("aten::add", 10, 5)
+    labels = {lane.tid: lane.label for lane in picture(builder).lanes if lane.place == "host"}
+    assert labels == {1: "python", 2: "autograd 2", 3: "autograd 3", 4: "autograd 4"}

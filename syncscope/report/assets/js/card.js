@@ -1,287 +1,181 @@
-// A finding as a card: what it costs at a glance, and unfolded the fix, the source and the call chain.
+// One place as a card: what changing it means at a glance, and unfolded the fix, the source and the call chain.
 
-const SITE_SOURCE = {
-  hook: "PyTorch's own warning, at the very expression",
-  stack: "the trace's Python frames (line of the def)",
-  op: "the operation alone; the trace holds no Python frames",
-  count: "the count over the run; no window recorded it",
-};
-
-function snippet(finding, sources) {
-  const lines = finding.site && sources[finding.site.file];
-  if (!lines || finding.site.line === null || !(String(finding.site.line) in lines)) return null;
-  const numbers = Object.keys(lines)
-    .map(Number)
-    .filter((n) => Math.abs(n - finding.site.line) <= 3)
-    .sort((a, b) => a - b);
-  while (!lines[numbers.at(-1)].trim()) numbers.pop();
-  return el(
-    "div",
-    { class: "snippet", tabindex: "0", role: "region", "aria-label": `Source of ${place(finding.site)}` },
-    numbers.map((n) =>
-      el("div", { class: n === finding.site.line ? "hit" : null }, el("span", {}, String(n)), lines[n] || " "),
-    ),
-  );
+/** The findings of a card, one for each rule: those of a trace, or the heaviest of all where `trace` is null. */
+function shownOn(view, data, trace) {
+  const { findings } = data.report;
+  const of = (group) => (trace === null ? group[0] : group.find((n) => findings[n].trace === trace));
+  return view.groups.map(of).filter((n) => n !== undefined);
 }
 
-/** Why a finding may stay, or what it goes beyond. */
-function allowance(finding) {
-  if (finding.status === "unexpected")
-    return finding.exceeds ? el("p", { class: "reason" }, el("b", {}, finding.exceeds)) : null;
-  return el(
-    "p",
-    { class: "reason" },
-    el("b", {}, finding.status === "baseline" ? "In the baseline" : words(finding.status)),
-    finding.reason ? `: ${finding.reason}` : null,
-  );
-}
-
-function callChain(finding) {
-  const isSite = (frame) => finding.site && frame.file === finding.site.file && frame.line === finding.site.line;
-  const frames = finding.chain.map((frame) =>
-    el(
-      "li",
-      { class: isSite(frame) ? "site" : null },
-      el("code", {}, place(frame)),
-      el("span", {}, ` in ${frame.function}`),
-    ),
-  );
-  return el(
-    "details",
-    { class: "chain" },
-    el("summary", {}, frames.length > 1 ? `Call chain, ${frames.length} frames` : "Details"),
-    frames.length > 1 ? el("ol", {}, frames) : null,
-    details(finding),
-  );
-}
-
-/** What amounts of the recorded steps are per: those of the run have steps of their own. */
-const recordedStep = (finding) => (finding.occurrences === null ? "a step" : "a recorded step");
-
-/** What a finding costs: the host blocked, else the device's exposed time, with the words for it. */
-function cost(finding) {
-  if (finding.run_stall_ms_per_step !== null) return [finding.run_stall_ms_per_step, "blocked a step"];
-  const step = recordedStep(finding);
-  if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `blocked ${step}`];
-  if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `exposed ${step}`];
-  if (finding.idle_ms_per_step !== null) return [finding.idle_ms_per_step, `idle ${step}`];
-  return [finding.stall_ms, finding.stall_ms === null ? "blocked" : "blocked in all"];
-}
-
-function costs(finding, info, worth) {
+function costs(finding, info, impact, step) {
   const [time, what] = cost(finding);
   const inRun = finding.run_stall_ms_per_step === null ? null : stepOfPhase(finding, info);
-  const step = inRun || info.steps.profiled_ms;
-  const overRun = finding.run_saving_ms_per_step !== null;
-  const saving = overRun ? finding.run_saving_ms_per_step : finding.saving_ms_per_step;
-  const of = overRun ? "a step" : recordedStep(finding);
-  const width = (value, whole) => `width: ${Math.min(100, (100 * value) / whole).toFixed(2)}%`;
+  const whole = what.endsWith(" step") ? inRun || info.steps.profiled_ms : null;
+  const saving = finding.run_saving_ms_per_step ?? finding.saving_ms_per_step ?? finding.likely_saving_ms_per_step;
+  const width = (value, of) => `width: ${Math.min(100, (100 * value) / of).toFixed(2)}%`;
   const meter =
-    step && time !== null && what.endsWith(" step")
+    whole && time !== null
       ? el(
           "span",
           { class: "meter", "aria-hidden": "true" },
-          el("i", { style: width(time, step) }),
-          saving ? el("i", { class: "worth", style: width(saving, inRun || info.steps.bare_ms || step) }) : null,
+          el("i", { style: width(time, whole) }),
+          saving ? el("i", { class: "saves", style: width(saving, inRun || step || whole) }) : null,
         )
       : null;
+  const of = whole && time !== null ? `, ${share(time / whole)}${inRun ? "" : " as recorded"}` : "";
   return el(
     "span",
     { class: "cost" },
-    el("span", {}, el("b", {}, ms(time)), what),
+    time === null ? el("span", {}) : el("span", {}, el("b", {}, ms(time)), unbroken(`${what}${of}`)),
     el(
       "span",
-      { class: worth ? "worth" : "worth none" },
-      el("b", {}, worth ? worth.amount : ms(null)),
-      worth ? `worth ${of}${worth.share ? `, ${worth.share}` : ""}` : "worth",
+      { class: `impact ${impact.level}` },
+      el("b", {}, impact.words),
+      impact.amount === null ? null : impact.amount.endsWith("step") ? impact.amount : `${impact.amount} a step`,
     ),
     meter,
   );
 }
 
-/** The median step of a finding's phase over the run, in ms. */
-function stepOfPhase(finding, info) {
-  const phase = info.run && info.run.phases.find((one) => one.name === finding.phase);
-  return phase && phase.step_ms ? phase.step_ms.median : null;
-}
-
-/** In which steps a finding occurs, of how many. */
-function inSteps(finding) {
-  if (finding.occurrences === null) return null;
-  const exact = finding.run_per_step_low === finding.run_per_step_high ? "" : "about ";
-  const [first, last] = finding.run_steps || [null, null];
-  const steps = first === null ? "" : first === last ? `, in step ${first}` : `, in steps ${first} to ${last}`;
-  return `${exact}${finding.occurrences.toLocaleString("en")}${steps}`;
-}
-
-function mainFacts(finding, data) {
-  const range =
-    finding.saving_low_ms_per_step !== null && finding.saving_high_ms_per_step !== null
-      ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} ${recordedStep(finding)}`
-      : null;
-  const info = data.report.traces[finding.trace];
-  const perStep = finding.per_step === null ? "" : `, ${digits(finding.per_step)} a step`;
-  return factList([
-    ["Phase", finding.phase],
-    ["In the run", inSteps(finding)],
-    ["Operation", finding.op && el("code", {}, finding.op)],
-    [finding.occurrences === null ? "Occurrences" : "Recorded", `${finding.count}${info.steps.count ? ` in ${count(info.steps.count, "step")}` : ""}${perStep}`],
-    ["Copied", finding.bytes === null ? null : bytes(finding.bytes)],
-    ["Exposed", finding.exposed_ms_per_step === null ? null : `${ms(finding.exposed_ms_per_step)} ${recordedStep(finding)}`],
-    ["Worth", range],
-    [range ? "Only a range" : "Worth unknown", finding.saving_null_why],
-    ["Idle time", data.page.causes[data.report.findings.indexOf(finding)]],
-    [
-      "Waits at",
-      finding.at && (!finding.site || place(finding.at) !== place(finding.site))
-        ? el("code", {}, place(finding.at))
-        : null,
-    ],
-    ["Trace", data.page.views.length > 1 ? data.page.views[finding.trace].label : null],
-  ]);
-}
-
-/** What few readers need: folded away with the call chain. */
-function details(finding) {
-  return factList([
-    ["Thread", finding.thread],
-    ["Blocked in all", finding.stall_ms === null ? null : ms(finding.stall_ms)],
-    ["Line from", SITE_SOURCE[finding.site_source]],
-    ["Fingerprint", el("code", {}, finding.fingerprint)],
-  ]);
-}
-
-function factList(rows) {
-  return el(
-    "dl",
-    { class: "facts" },
-    rows
-      .filter(([, value]) => value !== null && value !== undefined && value !== "")
-      .map(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])
-      .flat(),
-  );
-}
-
-function relatedLinks(finding, data) {
-  const others = data.report.findings
-    .map((other, i) => [other, i + 1])
-    .filter(
-      ([other]) => other.trace === finding.trace && other !== finding && finding.related.includes(other.fingerprint),
-    );
-  if (!others.length) return null;
-  return el(
-    "p",
-    { class: "same" },
-    "Same cause: ",
-    others
-      .map(([other, n], i) => [i ? ", " : "", el("a", { href: `#finding-${n}` }, `${n} ${words(other.name)}`)])
-      .flat(),
-  );
-}
-
-/** What to write instead, as a change: in general, and not the reader's own lines. */
-function example(pair) {
-  if (!pair) return null;
-  const lines = (kind, sign, label, code) =>
-    code
-      .split("\n")
-      .map((line) => el("div", { class: kind }, el("i", { role: "img", "aria-label": label }, sign), line || " "));
-  return el(
-    "div",
-    { class: "example", role: "group", "aria-label": "Example of the fix" },
-    lines("minus", "−", "instead of", pair.before),
-    lines("plus", "+", "write", pair.after),
-  );
-}
-
-/** What findings of several ranks have in common when they are one cause. */
-const alikeKey = (finding) =>
-  [finding.rule, finding.fingerprint, finding.at && place(finding.at), finding.status, finding.phase].join(" ");
-
-/** The other ranks that have the same finding. */
-function elsewhere(finding, data) {
-  data.alike ||= data.report.findings.reduce(
-    (map, other) => map.set(alikeKey(other), (map.get(alikeKey(other)) || new Set()).add(other.trace)),
-    new Map(),
-  );
-  const traces = [...data.alike.get(alikeKey(finding))].filter((trace) => trace !== finding.trace);
+/** The other traces that have what a card shows. */
+function elsewhere(view, finding, data) {
+  const { findings } = data.report;
+  const all = new Set(view.groups.flat().map((n) => findings[n].trace));
+  const traces = [...all].filter((trace) => trace !== finding.trace);
   if (!traces.length) return null;
   return traces.length > 3
     ? `also on ${traces.length} others of ${data.page.views.length}`
     : `also on ${traces.map((trace) => data.page.views[trace].label).join(", ")}`;
 }
 
-function body(finding, n, data, show) {
+/** Other cards about the same cause. */
+function relatedLinks(view, shown, data) {
+  const { findings } = data.report;
+  const prints = new Set(shown.flatMap((n) => findings[n].related));
+  const others = data.page.cards.filter(
+    (other) => other !== view && other.groups.flat().some((n) => prints.has(findings[n].fingerprint)),
+  );
+  if (!others.length) return null;
+  const name = (other) => {
+    const lead = findings[other.groups[0][0]];
+    return `${words(lead.name)}${lead.site ? `, ${place(lead.site)}` : ""}`;
+  };
+  return el(
+    "p",
+    { class: "same" },
+    "Same cause: ",
+    others.map((other, i) => [i ? "; " : "", el("a", { href: `#${other.id}` }, name(other))]).flat(),
+  );
+}
+
+/** What the other rules of a card say of the place. */
+function otherRules(shown, data) {
+  const rest = shown.slice(1).map((n) => data.report.findings[n]);
+  if (!rest.length) return null;
+  return el(
+    "ul",
+    { class: "others", "aria-label": "What other rules say of this place" },
+    rest.map((one) => el("li", {}, el("b", {}, `${one.rule} ${words(one.name)}`), ` ${one.message}`)),
+  );
+}
+
+function actions(view, n, data, show) {
+  const copied = el("span", { role: "status", class: "lead" });
+  const copy = (name, text) => el("button", { type: "button", onclick: () => copyText(text(), copied) }, name);
+  const lanes = data.page.views[data.report.findings[n].trace].lanes;
+  const rules = [...new Set(view.groups.map((group) => data.report.findings[group[0]].rule))];
+  return el(
+    "div",
+    { class: "actions" },
+    lanes === null ? null : el("button", { type: "button", onclick: () => show(n) }, "Show in timeline"),
+    copy("Copy as Markdown", () => view.markdown),
+    copy("Copy as prompt", () => view.prompt),
+    copy("Copy link", () => `${location.href.split("#")[0]}#${view.id}`),
+    rules
+      .filter((rule) => data.page.rules.some((one) => one.code === rule))
+      .map((rule) => el("a", { href: `#rule-${rule}` }, `About ${rule}`)),
+    copied,
+  );
+}
+
+function body(view, shown, data, show) {
+  const finding = data.report.findings[shown[0]];
   const info = data.report.traces[finding.trace];
   const lanes = data.lanes[data.page.views[finding.trace].lanes];
-  const rule = data.page.rules.some((one) => one.code === finding.rule)
-    ? el("a", { href: `#rule-${finding.rule}` }, `About ${finding.rule}`)
-    : null;
-  const copied = el("span", { role: "status", class: "lead" });
   return [
     el(
       "div",
       {},
       finding.site ? el("p", {}, finding.message) : null,
+      otherRules(shown, data),
       snippet(finding, lanes ? lanes.sources : {}),
       el("p", { class: "fix" }, el("b", {}, "Fix "), finding.fix),
-      example(data.page.examples[n - 1]),
+      example(data.page.examples[shown[0]], finding),
       allowance(finding),
       callChain(finding),
-      relatedLinks(finding, data),
-      el(
-        "div",
-        { class: "actions" },
-        lanes ? el("button", { type: "button", onclick: () => show(n - 1) }, "Show in timeline") : null,
-        el("button", { type: "button", onclick: () => copyLink(n, copied) }, "Copy link"),
-        rule,
-        copied,
-      ),
+      relatedLinks(view, shown, data),
+      actions(view, shown[0], data, show),
     ),
-    el("div", { class: "aside" }, sketches(finding, info), mainFacts(finding, data)),
+    el("div", { class: "aside" }, sketches(finding, info, data.page.steps[finding.trace]), mainFacts(finding, data)),
   ];
 }
 
-function summary(finding, n, data) {
-  const often = data.page.runs.often[n - 1];
-  const site = finding.site;
+function summary(view, shown, data) {
+  const finding = data.report.findings[shown[0]];
+  const often = data.page.runs.often[shown[0]];
+  const { site } = finding;
   const where = site
     ? [el("code", {}, place(site)), ` in ${site.function}`]
     : [
-        finding.op ? [el("code", {}, finding.op), ", "] : null,
-        finding.annotation ? ["in ", el("code", {}, finding.annotation), ", "] : null,
-        "no line in the trace",
+        finding.op ? el("code", {}, finding.op) : null,
+        finding.annotation ? [finding.op ? " in " : "in ", el("code", {}, finding.annotation)] : null,
       ].flat();
   const many = data.page.views.length > 1;
-  const others = many ? elsewhere(finding, data) : null;
+  const others = many ? elsewhere(view, finding, data) : null;
+  const tags = shown.map((n) => data.report.findings[n]);
+  const impact = data.page.impacts[shown[0]];
   return el(
     "summary",
     {},
-    icon(finding.severity),
+    icon(impact.level),
     el(
       "span",
       { class: "what" },
       el("span", { class: "rule" }, words(finding.name)),
-      el("span", { class: "tags" }, `${finding.rule} · ${finding.severity}`),
+      el(
+        "span",
+        { class: "tags" },
+        tags.map((one) => el("span", { class: "tag", title: words(one.name) }, one.rule)),
+      ),
+      view.sums_up ? el("span", { class: "chip" }, "sums up the others") : null,
       finding.status === "unexpected" ? null : el("span", { class: "chip" }, finding.status),
       many ? el("span", { class: "chip of-trace" }, data.page.views[finding.trace].label) : null,
       others ? el("span", { class: "chip" }, others) : null,
-      el("span", { class: "line" }, where),
+      where.some(Boolean) ? el("span", { class: "line" }, where) : null,
       site && site.expression ? el("code", { class: "expression" }, site.expression) : null,
       site ? null : el("span", { class: "message" }, finding.message),
       often ? el("span", { class: "often" }, often) : null,
     ),
-    costs(finding, data.report.traces[finding.trace], data.page.worths[n - 1]),
+    costs(finding, data.report.traces[finding.trace], impact, data.page.steps[finding.trace]),
   );
 }
 
-/** Makes a card's details when it is first unfolded, because a run of many ranks has many findings. */
-function card(finding, n, data, show) {
-  const node = el("details", { class: "finding", id: `finding-${n}` }, summary(finding, n, data));
-  node.make = () => {
-    node.make = () => {};
-    node.append(el("div", { class: "body" }, body(finding, n, data, show)));
+/** A card; `node.showOf(trace)` makes it that of one trace. Its details are made when it is first unfolded. */
+function card(view, data, show) {
+  const node = el("details", { class: "finding", id: view.id });
+  let of = null;
+  node.showOf = (trace) => {
+    const shown = shownOn(view, data, trace);
+    if (!shown.length || shown.join() === of) return;
+    of = shown.join();
+    node.replaceChildren(summary(view, shown, data));
+    node.make = () => {
+      node.make = () => {};
+      node.append(el("div", { class: "body" }, body(view, shown, data, show)));
+    };
+    if (node.open) node.make();
   };
+  node.showOf(null);
   node.addEventListener("toggle", () => node.open && node.make());
   return node;
 }
@@ -289,15 +183,4 @@ function card(finding, n, data, show) {
 function unfold(node) {
   node.make();
   node.open = true;
-}
-
-async function copyLink(n, status) {
-  const url = `${location.href.split("#")[0]}#finding-${n}`;
-  try {
-    await navigator.clipboard.writeText(url);
-    status.textContent = "Copied.";
-  } catch {
-    location.hash = `finding-${n}`;
-    status.textContent = "The address bar now holds the link.";
-  }
 }

@@ -77,22 +77,22 @@ const words = (name) => {
 };
 const place = (frame) => (frame.line === null ? frame.file : `${frame.file}:${frame.line}`);
 
-/** Severity has a shape as well as a colour. */
-function icon(severity) {
-  const shapes = {
-    error: "M5.6 1h6.8L17 5.6v6.8L12.4 17H5.6L1 12.4V5.6zM8.1 4.6v5.6h1.8V4.6zM8.1 11.8v1.8h1.8v-1.8z",
-    warning: "M9 1.2 17.4 16.6H.6zM8.1 6.4v5h1.8v-5zM8.1 12.7v1.8h1.8v-1.8z",
-    note: "M9 1a8 8 0 1 0 0 16A8 8 0 0 0 9 1zM8.1 8v5.4h1.8V8zM8.1 4.8v1.8h1.8V4.8z",
-  };
+/** Impact has a shape as well as a colour: a cross for wrong results, then as many bars as it is great. */
+function icon(level) {
+  const bars = { high: 3, medium: 2, low: 1, unknown: 0 };
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   svg.setAttribute("viewBox", "0 0 18 18");
-  svg.setAttribute("class", `icon ${severity in shapes ? severity : "note"}`);
+  svg.setAttribute("class", `icon ${level === "wrong" || level in bars ? level : "unknown"}`);
   svg.setAttribute("aria-hidden", "true");
-  path.setAttribute("fill", "currentColor");
-  path.setAttribute("fill-rule", "evenodd");
-  path.setAttribute("d", shapes[severity] || shapes.note);
-  svg.append(path);
+  const add = (d, faint) => {
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    path.setAttribute("fill", "currentColor");
+    path.setAttribute("d", d);
+    if (faint) path.setAttribute("opacity", ".25");
+    svg.append(path);
+  };
+  if (level === "wrong") add("M5.6 1h6.8L17 5.6v6.8L12.4 17H5.6L1 12.4V5.6zM8.1 4.6v5.6h1.8V4.6zM8.1 11.8v1.8h1.8v-1.8z");
+  else ["M2 12h3.4v4H2z", "M7.3 7.5h3.4V16H7.3z", "M12.6 3H16v13h-3.4z"].forEach((d, i) => add(d, i >= (bars[level] || 0)));
   return svg;
 }
 

@@ -1,4 +1,4 @@
-// The findings in the report's order, with a filter over them.
+// The cards in the report's order, with a filter over them. What is one card is decided where the page is made.
 
 /** All that a reader may search for, in lower case. */
 function haystack(finding) {
@@ -29,13 +29,18 @@ function haystack(finding) {
 class Findings {
   constructor(data, show) {
     this.data = data;
-    this.rows = data.report.findings.map((finding, i) => ({
-      finding,
-      text: haystack(finding),
-      key: alikeKey(finding),
-      card: card(finding, i + 1, data, show),
-    }));
+    this.rows = data.page.cards.map((view) => {
+      const found = view.groups.map((group) => group.map((n) => data.report.findings[n]));
+      return {
+        view,
+        findings: found.flat(),
+        text: found.map((group) => haystack(group[0])).join("\n"),
+        card: card(view, data, show),
+      };
+    });
     const none = el("p", { class: "empty", id: "none" }, "");
+    byId("lines-lead").hidden = data.page.without_lines === null;
+    fill("lines-lead", inline(data.page.without_lines || ""));
     fill(
       "cards",
       this.rows.map((row) => row.card),
@@ -45,14 +50,15 @@ class Findings {
     this.fillFilters();
     byId("filters").addEventListener("input", () => this.apply());
     byId("filters").addEventListener("submit", (event) => event.preventDefault());
-    window.addEventListener("hashchange", () => this.open());
     this.apply();
   }
 
   fillFilters() {
     const { report, page } = this.data;
-    const tally = (key) =>
-      this.rows.reduce((map, row) => map.set(row.finding[key], (map.get(row.finding[key]) || 0) + 1), new Map());
+    const tally = (key) => {
+      const found = this.rows.flatMap((row) => [...new Set(row.findings.map((one) => one[key]))]);
+      return found.reduce((map, value) => map.set(value, (map.get(value) || 0) + 1), new Map());
+    };
     const rules = [...tally("rule")].sort(([a], [b]) => (a < b ? -1 : 1));
     const name = (code) => report.findings.find((finding) => finding.rule === code).name;
     fill(
@@ -61,6 +67,8 @@ class Findings {
       rules.map(([code, n]) => el("option", { value: code }, `${code} ${words(name(code))} (${n})`)),
     );
     const statuses = tally("status");
+    // Without a gate all are unexpected, and there is nothing to choose.
+    byId("statuses").hidden = statuses.size < 2;
     fill(
       "statuses",
       el("legend", {}, "Status"),
@@ -103,42 +111,56 @@ class Findings {
   apply() {
     const needles = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const rule = byId("rule").value;
-    const trace = byId("trace").value;
+    const trace = byId("trace").value === "" ? null : Number(byId("trace").value);
     const phase = byId("phase").value;
     const statuses = new Set([...document.querySelectorAll("input[name=status]:checked")].map((box) => box.value));
     let shown = 0;
-    const seen = new Set();
-    let alike = 0;
-    for (const { finding, text, key, card: node } of this.rows) {
-      let fits =
-        statuses.has(finding.status) &&
-        (!rule || finding.rule === rule) &&
-        (!trace || finding.trace === Number(trace)) &&
-        (!phase || finding.phase === this.phases[Number(phase)]) &&
+    for (const { findings, text, card: node } of this.rows) {
+      const fits =
+        statuses.has(findings[0].status) &&
+        (!rule || findings.some((one) => one.rule === rule)) &&
+        (trace === null || findings.some((one) => one.trace === trace)) &&
+        (!phase || findings[0].phase === this.phases[Number(phase)]) &&
         needles.every((needle) => text.includes(needle));
-      // Show the heaviest of the findings that several ranks share, until the reader chooses one of the others.
-      if (fits && !trace && seen.has(key)) [fits, alike] = [false, alike + 1];
-      if (fits) seen.add(key);
       node.hidden = !fits;
+      if (fits) node.showOf(trace);
       shown += fits;
     }
-    byId("cards").classList.toggle("one-trace", trace !== "");
-    const distinct = trace ? this.rows.length : new Set(this.rows.map((row) => row.key)).size;
-    byId("count").textContent =
-      (shown + alike === this.rows.length ? count(shown, "finding") : `${shown} of ${count(distinct, "finding")}`) +
-      (alike ? `, and ${alike} alike on other ranks` : "");
+    byId("cards").classList.toggle("one-trace", trace !== null);
+    byId("count").textContent = this.tell(shown);
     this.none.hidden = shown > 0;
     this.none.textContent = this.rows.length ? "Nothing matches the filter." : "No findings.";
   }
 
+  /** How many are shown: findings where each has a card, else cards, and how many findings these are. */
+  tell(shown) {
+    const all = this.data.report.findings.length;
+    const cards = this.rows.length;
+    if (all === cards) return shown === all ? count(all, "finding") : `${shown} of ${count(all, "finding")}`;
+    const ranks = this.data.page.views.length;
+    const of = ranks > 1 ? ` of ${count(ranks, "trace")}` : "";
+    return shown === cards ? `${count(cards, "card")} for ${count(all, "finding")}${of}` : `${shown} of ${count(cards, "card")}`;
+  }
+
+  /** The card that the address names: by its own address, else by the fingerprint of any finding on it. */
+  named() {
+    const { id } = readAddress();
+    const print = id.replace(/^finding-/, "");
+    return (
+      this.rows.find((row) => row.view.id === id) ||
+      this.rows.find((row) => row.findings.some((one) => one.fingerprint === print))
+    );
+  }
+
   /** Opens what the address points at, even if a filter hides it. */
   open() {
-    const target = byId(decodeURIComponent(location.hash.slice(1)));
+    const { id } = readAddress();
+    const row = id.startsWith("finding-") ? this.named() : null;
+    const target = row ? row.card : byId(id);
+    this.rows.forEach((one) => one.card.classList.toggle("named", one === row));
     if (!target || target.tagName !== "DETAILS") return;
     if (target.hidden) {
       byId("filters").reset();
-      const row = this.rows.find((one) => one.card === target);
-      byId("trace").value = row && this.data.page.views.length > 1 ? String(row.finding.trace) : "";
       this.apply();
     }
     if (target.make) unfold(target);
@@ -155,7 +177,7 @@ class Findings {
 
   /** So that a reader sees what a card holds. */
   openFirst() {
-    const shown = this.rows.filter((row) => !row.card.hidden && row.finding.status === "unexpected");
+    const shown = this.rows.filter((row) => !row.card.hidden && row.findings[0].status === "unexpected");
     if (shown.length && !shown.some((row) => row.card.open)) unfold(shown[0].card);
   }
 
@@ -166,7 +188,13 @@ class Findings {
     return folded;
   }
 
+  /** Marks the card of a finding. */
   mark(index) {
-    this.rows.forEach((row, i) => row.card.classList.toggle("shown", i === index));
+    this.rows.forEach((row) => row.card.classList.toggle("shown", row.view.groups.flat().includes(index)));
+  }
+
+  /** The address of the card of a finding. */
+  idOf(index) {
+    return this.rows.find((row) => row.view.groups.flat().includes(index)).view.id;
   }
 }

@@ -16,6 +16,7 @@ const KEYS = {
   0: "fit",
   Home: "fit",
   f: "whole",
+  m: "measure",
 };
 
 function listen(timeline) {
@@ -28,7 +29,10 @@ function listen(timeline) {
     const action = event.ctrlKey || event.metaKey || event.altKey ? null : KEYS[event.key];
     if (action) event.preventDefault();
     if (action) timeline.do(action);
-    if (event.key === "Escape" && timeline.picture) timeline.choose(null);
+    if (event.key === "Escape" && timeline.picture) {
+      timeline.measure(null);
+      timeline.choose(null);
+    }
   });
   canvas.addEventListener("wheel", (event) => wheel(event, timeline, frame), { passive: false });
   canvas.addEventListener("mouseleave", () => {
@@ -66,16 +70,19 @@ function time(timeline, { offsetX }) {
   return timeline.from + ((offsetX - left) / (width - left)) * (timeline.to - timeline.from);
 }
 
-/** One pointer moves, two zoom, a click chooses. */
+/** One pointer moves, or measures, two zoom; a click chooses, and on the name of a lane folds it. */
 function drags(timeline, canvas, frame) {
   const held = new Map();
   let moved = 0;
+  let began = null; // where a measurement does
   canvas.addEventListener("pointerdown", (event) => {
     if (!timeline.picture || event.button > 0) return;
     frame.focus({ preventScroll: true });
     held.set(event.pointerId, event);
     canvas.setPointerCapture(event.pointerId);
     moved = 0;
+    const measures = (event.shiftKey || timeline.measuring) && event.offsetX >= timeline.paint.left;
+    began = measures ? time(timeline, event) : null;
   });
   canvas.addEventListener("pointermove", (event) => {
     if (!timeline.picture) return;
@@ -91,6 +98,9 @@ function drags(timeline, canvas, frame) {
     if (other) {
       const apart = (one) => Math.max(20, Math.abs(one.offsetX - other.offsetX));
       timeline.zoom(apart(before) / apart(event), time(timeline, other));
+    } else if (moved > 3 && began !== null) {
+      byId("tip").hidden = true;
+      timeline.measure(began, time(timeline, event));
     } else if (moved > 3) {
       byId("tip").hidden = true;
       canvas.classList.add("moving");
@@ -101,7 +111,10 @@ function drags(timeline, canvas, frame) {
   const release = (event) => {
     const clicked = held.delete(event.pointerId) && event.type === "pointerup" && moved <= 3;
     canvas.classList.remove("moving");
-    if (clicked && timeline.picture) timeline.choose(timeline.inspector.under(event)?.n ?? null);
+    if (!clicked || !timeline.picture) return;
+    const lane = laneOf(timeline, event);
+    if (lane !== null) timeline.fold(lane);
+    else timeline.choose(timeline.inspector.under(event)?.n ?? null);
   };
   canvas.addEventListener("pointerup", release);
   canvas.addEventListener("pointercancel", release);

@@ -91,7 +91,7 @@ class Inspector {
         go(to || "Go to what it launched", item.link),
         go("Go to its launch", item.launcher),
         go(item.kind === "wait" ? "Go to the idle time behind it" : "Go to who waited for it", item.waiter),
-        at === null ? null : el("a", { href: `#finding-${at + 1}` }, "Go to the finding"),
+        at === null ? null : el("a", { href: `#${this.timeline.tell.idOf(at)}` }, "Go to the finding"),
       ),
     );
   }

@@ -3,9 +3,15 @@
 async function start() {
   const data = JSON.parse(byId("data").textContent);
   const { views } = data.page;
-  let current = 0;
+  // The trace with the most to gain comes first, and the findings of all.
+  const usual = data.report.findings.find((finding) => finding.status === "unexpected")?.trace ?? 0;
+  let current = usual;
 
-  const timeline = new Timeline(data, (index) => findings.mark(index));
+  const timeline = new Timeline(data, {
+    mark: (index) => findings.mark(index),
+    idOf: (index) => findings.idOf(index),
+    moved: (view) => writeAddress({ trace: current === usual ? null : current, view }),
+  });
   const show = async (index) => {
     const { trace } = data.report.findings[index];
     if (trace !== current) await choose(trace, false);
@@ -25,7 +31,7 @@ async function start() {
     if (filter) findings.ofTrace(index);
     findings.openFirst();
     byId("view").value = String(index);
-    drawHeadline(views[index], data.report.traces[index]);
+    drawHeadline(views[index], data.report.traces[index], views.length > 1 ? views[index].label : null);
     drawRun(data, index);
     drawSplit(views[index], data.report.traces[index]);
     drawRanks(data, index, choose);
@@ -44,13 +50,20 @@ async function start() {
     "foot",
     `Made by ${data.report.tool.name} ${data.report.tool.version} from the JSON report, schema ${data.report.schema_version}. Charts by plotly.js (MIT).`,
   );
+  drawVerdict(data.page);
   drawRules(data.page.rules);
   drawWaiting(data, choose);
-  // The trace with the most to gain comes first, and the findings of all.
-  const heaviest = data.report.findings.find((finding) => finding.status === "unexpected");
-  await choose(heaviest ? heaviest.trace : 0, false);
+  const asked = readAddress();
+  await choose(asked.trace in views ? asked.trace : usual, false);
+  if (asked.view) timeline.look(asked.view);
   timeline.draw();
   findings.open();
+  window.addEventListener("hashchange", async () => {
+    const { trace, view } = readAddress();
+    if (trace !== null && trace !== current && trace in views) await choose(trace, false);
+    if (view) timeline.look(view);
+    findings.open();
+  });
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
   let seen = innerWidth;

@@ -28,9 +28,30 @@ function swatch({ top, under = null, hatched = false }) {
 /** A number stays on the line of its unit. */
 const unbroken = (text) => text.replace(/(\d) (ms|µs|%)/g, "$1\u00a0$2");
 
-function drawHeadline(view, info) {
-  fill("verdict", unbroken(view.verdict));
-  fill("details", unbroken(view.details.join(" ")));
+/** The three lines that every output begins with; they are about the whole report. */
+function drawVerdict(page) {
+  const [[, idle], ...rest] = page.conclusion;
+  fill("verdict", el("span", { class: "label" }, "Idle"), " ", el("span", {}, unbroken(idle)));
+  fill(
+    "lines",
+    rest.map(([name, text]) =>
+      el(
+        "div",
+        {},
+        el("dt", {}, words(name)),
+        el(
+          "dd",
+          {},
+          unbroken(text),
+          name === "first" && page.first ? [" ", el("a", { href: `#${page.first}` }, "See its card")] : null,
+        ),
+      ),
+    ),
+  );
+}
+
+function drawHeadline(view, info, name) {
+  fill("details", name ? `${words(name)}: ` : null, unbroken(view.details.join(" ")));
   fill(
     "where",
     [info.path.split(/[\\/]/).slice(-2).join("/"), info.device, info.torch && `torch ${info.torch}`]
@@ -56,6 +77,13 @@ function drawHeadline(view, info) {
   );
 }
 
+/** Says so where the device's time is not that of the step on the host. */
+function apart(total, info) {
+  const step = info.steps.profiled_ms;
+  if (!step || Math.abs(total - step) < 0.005 * step) return "";
+  return ` The step takes ${ms(step)} on the host: the device ${total < step ? "does not span all of it" : "goes on after it"}.`;
+}
+
 function drawSplit(view, info, frozenWidth = null) {
   const parts = styled(view.parts);
   byId("split-section").hidden = parts.length === 0;
@@ -65,7 +93,7 @@ function drawSplit(view, info, frozenWidth = null) {
   fill(
     "split-lead",
     info.steps.count
-      ? `Device time of a recorded step${info.phase ? ` of ${info.phase}` : ""}, ${ms(total)} under the profiler, mean of ${count(info.steps.count, "step")}.`
+      ? `The device over ${ms(total)} of a recorded step${info.phase ? ` of ${info.phase}` : ""}, under the profiler, mean of ${count(info.steps.count, "step")}.${apart(total, info)}`
       : `Device time over the whole trace, ${ms(total)}; it has no steps.`,
   );
   byId("split").setAttribute(

@@ -12,9 +12,13 @@ const ON = {
   memset: "on-colour",
 };
 const HATCHED = new Set(["collective", "HtoD", "DtoH", "copy"]); // a rim keeps the name apart from the hatching
-const LETTER = 6.3; // pixels of a letter at 11 px, about
+const NARROWEST = 25; // pixels of a bar that has a name
+const LEAST_LETTERS = 3; // of a name that is cut short
 const MOST_TEXTS = 400;
 const MOST_LINKS = 200;
+const MOST_HITS = 2000;
+const MOST_WIDTHS = 20_000; // texts of which the width is remembered
+const LONGEST = 200; // letters of a name that are looked at
 const THIN = 1.6; // pixels under which idle time has no shade of its own
 
 class Paint {
@@ -31,6 +35,7 @@ class Paint {
     this.ink = Object.fromEntries(`${kinds} ${rest}`.split(" ").map((name) => [name, colour(name)]));
     this.sans = colour("sans");
     this.hatch = null;
+    this.widths = new Map(); // pixels of texts in this font
   }
 
   size(width, height) {
@@ -44,7 +49,10 @@ class Paint {
     this.hatch = null;
   }
 
-  /** Everything; `view` has picture, from, to, zero (times), left (pixels), chosen (a bar, or null) and words(bar). */
+  /**
+   * Everything; `view` has picture, from, to, zero (times), left (pixels), chosen (a bar, or null), measured (two times, or null), matches
+   * (has(bar), or null) and words(bar).
+   */
   draw(view) {
     const { pen } = this;
     Object.assign(this, view);
@@ -55,6 +63,7 @@ class Paint {
     pen.textBaseline = "middle";
     this.grid();
     this.texts = [];
+    this.hits = [];
     this.waits = [];
     pen.save();
     pen.beginPath();
@@ -64,7 +73,9 @@ class Paint {
     this.picture.series.forEach((series) => this.bars(series));
     this.links();
     this.names();
+    this.found();
     this.frame();
+    this.span();
     pen.restore();
     this.lanes();
   }
@@ -100,7 +111,7 @@ class Paint {
       const from = Math.max(x, this.left) + 4;
       const room = Math.min(this.width, this.x(steps[i].ts + steps[i].dur)) - from;
       taken = x;
-      if (room < text.length * LETTER) continue;
+      if (room < this.measure(text)) continue;
       pen.fillText(text, from, bottom + 8);
     }
   }
@@ -149,7 +160,8 @@ class Paint {
       // A hairline of background separates neighbours.
       pen.fillRect(x, y, wide > 3 ? wide - 0.6 : wide, h);
       pen.globalAlpha = 1;
-      if (wide > 4 * LETTER && this.texts.length < MOST_TEXTS) this.texts.push([n, x, wide, y + h / 2]);
+      if (wide > NARROWEST && h > 11 && this.texts.length < MOST_TEXTS) this.texts.push([n, x, wide, y + h / 2]);
+      if (this.matches?.has(n) && this.hits.length < MOST_HITS) this.hits.push([x, wide, y, h]);
       if (kind === "wait" && wide > 3 && this.waits.length < MOST_LINKS) this.waits.push(n);
     });
     pen.globalAlpha = 1;
@@ -229,10 +241,9 @@ class Paint {
     pen.lineJoin = "round";
     this.texts.forEach(([n, x, wide, y]) => {
       const from = Math.max(x, this.left) + 4;
-      const letters = Math.floor((Math.min(x + wide, this.width) - from - 3) / LETTER);
-      if (letters < 4) return;
       const { kind } = picture.seriesOf(n);
-      const text = shorten(this.words(n), letters);
+      const text = this.fit(this.words(n), Math.min(x + wide, this.width) - from - 3);
+      if (text === null) return;
       if (HATCHED.has(kind)) {
         pen.strokeStyle = ink[kind];
         pen.lineWidth = 4;
@@ -257,8 +268,69 @@ class Paint {
     const { pen, ink } = this;
     pen.fillStyle = ink.text;
     pen.textAlign = "right";
-    const letters = Math.floor((this.left - 10) / LETTER);
-    this.picture.labels.forEach((label) => pen.fillText(shorten(label.text, letters), this.left - 8, label.y));
+    this.picture.labels.forEach((label) => {
+      const text = this.fit(clean(label.text), this.left - 28);
+      if (text !== null) pen.fillText(text, this.left - 8, label.y);
+      pen.fillStyle = ink.soft;
+      pen.beginPath();
+      const [x, y] = [9, label.y];
+      const corners = label.folded ? [[-2, -4], [-2, 4], [3, 0]] : [[-4, -2], [4, -2], [0, 3]];
+      corners.forEach(([dx, dy], i) => (i ? pen.lineTo(x + dx, y + dy) : pen.moveTo(x + dx, y + dy)));
+      pen.fill();
+      pen.fillStyle = ink.text;
+    });
+  }
+
+  /** Pixels that a text takes. */
+  measure(text) {
+    let wide = this.widths.get(text);
+    if (wide === undefined) {
+      wide = this.pen.measureText(text).width;
+      if (this.widths.size > MOST_WIDTHS) this.widths.clear();
+      this.widths.set(text, wide);
+    }
+    return wide;
+  }
+
+  /** As much of a text as fits into so many pixels; null where that says nothing. */
+  fit(name, room) {
+    const text = clean(name).slice(0, LONGEST);
+    if (room <= 0) return null;
+    if (this.measure(text) <= room) return text;
+    let [low, high] = [0, text.length];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.measure(`${text.slice(0, middle)}…`) <= room) low = middle;
+      else high = middle - 1;
+    }
+    return low < LEAST_LETTERS ? null : `${text.slice(0, low)}…`;
+  }
+
+  /** What a search has found stands in a frame. */
+  found() {
+    this.pen.strokeStyle = this.ink.accent;
+    this.pen.lineWidth = 1.5;
+    this.hits.forEach(([x, wide, y, h]) => this.pen.strokeRect(x + 0.5, y + 0.5, Math.max(2, wide - 1.5), h - 1));
+  }
+
+  /** The measured span, with its length. */
+  span() {
+    if (!this.measured) return;
+    const { pen, ink } = this;
+    const [a, b] = [this.x(this.measured.from), this.x(this.measured.to)];
+    pen.fillStyle = ink.accent;
+    pen.globalAlpha = 0.12;
+    pen.fillRect(a, 22, b - a, this.picture.height - 22);
+    pen.globalAlpha = 1;
+    pen.fillRect(a, 22, 1, this.picture.height - 22);
+    pen.fillRect(b - 1, 22, 1, this.picture.height - 22);
+    const text = ns(this.measured.to - this.measured.from);
+    const wide = this.measure(text) + 10;
+    const x = Math.max(this.left, Math.min(this.width - wide, (a + b - wide) / 2));
+    pen.fillRect(x, 20, wide, 15);
+    pen.fillStyle = ink.bg;
+    pen.textAlign = "left";
+    pen.fillText(text, x + 5, 28);
   }
 }
 

@@ -1,6 +1,6 @@
 // One rank's timeline: its bars in columns, where each lies from top to bottom (pixels), and how to find one.
 
-const ROW = { annotation: 15, op: 17, call: 22, idle: 18, stream: 26, gap: 9, top: 30 };
+const ROW = { annotation: 15, op: 17, call: 22, idle: 18, stream: 26, folded: 12, gap: 9, top: 30 };
 const ON_ROW = { annotation: "annotation", op: "op", idle: "idle", exposed: "stream" };
 
 class Picture {
@@ -33,6 +33,7 @@ class Picture {
     this.start = Math.min(0, ...lanes.steps.slice(0, 1).map((step) => step.ts));
     const last = lanes.steps.at(-1);
     this.stop = Math.max(lanes.dur, last ? last.ts + last.dur : 0, 1);
+    this.folded = new Set(); // numbers of lanes
     this.layOut();
   }
 
@@ -56,15 +57,16 @@ class Picture {
       before = lane;
       const host = lane.place === "host";
       const top = y;
-      (host ? ["annotation", "op", "call"] : [lane.place]).forEach((kind) => {
-        const here = mine.filter((series) => (ON_ROW[series.kind] || (host ? "call" : "stream")) === kind);
+      const folded = this.folded.has(l);
+      (folded ? ["folded"] : host ? ["annotation", "op", "call"] : [lane.place]).forEach((kind) => {
+        const here = mine.filter((series) => folded || (ON_ROW[series.kind] || (host ? "call" : "stream")) === kind);
         if (!here.length) return;
         const row = take(ROW[kind]);
         row.series = here;
         here.forEach((series) => Object.assign(series, { row }));
       });
       const text = several && !host ? `${lane.label}, GPU ${lane.device}` : lane.label;
-      this.labels.push({ y: (top + y - 1) / 2, text });
+      this.labels.push({ y: (top + y - 1) / 2, text, lane: l, top, bottom: y, folded });
       if (host) return;
       const device = this.devices.find((one) => one.device === lane.device) || { device: lane.device, y: top };
       if (!this.devices.includes(device)) this.devices.push(device);

@@ -123,9 +123,10 @@ function rankColumns(data) {
   const rows = ofRanks(data);
   const found = data.page.views.map(() => 0);
   for (const finding of data.report.findings) found[finding.trace] += finding.status === "unexpected";
-  const figures = data.page.views[0].figures.map((figure, i) => [
-    figure.label,
-    (t) => data.page.views[t].figures[i].ms,
+  const labels = [...new Set(data.page.views.flatMap((view) => view.figures.map((figure) => figure.label)))];
+  const figures = labels.map((name) => [
+    name,
+    (t) => data.page.views[t].figures.find((figure) => figure.label === name)?.ms ?? null,
     ms,
   ]);
   const pairs = rows.size

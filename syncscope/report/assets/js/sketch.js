@@ -36,19 +36,36 @@ function stepSketch(sketch, bin) {
   return shape("svg", { viewBox: `0 0 ${SKETCH_WIDTH} ${high}`, class: "sketch", "aria-hidden": "true" }, ...rows);
 }
 
-/** Before and after, with the length of each; null where the saving was not drawn. */
-function sketches(finding, info) {
+/** Whether a picture of the step agrees with what is said of the saving: one that contradicts it is not shown. */
+function agrees(finding, before) {
+  const [low, high] = [finding.saving_low_ms_per_step, finding.saving_high_ms_per_step];
+  if (low === null || high === null) return false;
+  const saved = before.step_ms - finding.after.step_ms;
+  const slack = 0.01 * before.step_ms;
+  return saved >= low - slack && saved <= high + slack;
+}
+
+/**
+ * Before and after, with the length of each; null where the saving was not drawn. The lengths are those that the saving
+ * is a share of, so that they agree with it; the replay behind the pictures may be off by a little.
+ */
+function sketches(finding, info, step) {
   const before = info.replay && info.replay.before;
   if (!before || !finding.after || !before.lanes.length || !before.lanes[0].busy.length) return null;
+  if (step === null || !agrees(finding, before)) return null;
   const bin = SKETCH_WIDTH / before.lanes[0].busy.length;
-  const half = (name, sketch) => [
-    el("dt", {}, name, el("b", {}, ms(sketch.step_ms))),
-    el("dd", {}, stepSketch(sketch, bin)),
-  ];
+  const { saving_ms_per_step: known, likely_saving_ms_per_step: likely, saving_high_ms_per_step: high } = finding;
+  const about = known !== null ? "" : likely !== null ? "about " : "at best ";
+  const half = (name, sketch, text) => [el("dt", {}, name, el("b", {}, text)), el("dd", {}, stepSketch(sketch, bin))];
   return el(
     "figure",
     { class: "sketches" },
-    el("dl", {}, half("Step as it is", before), half("With this fixed", finding.after)),
-    el("figcaption", {}, `Rows: ${before.lanes.map((lane) => lane.label).join(", ")}. Replayed, without the profiler.`),
+    el(
+      "dl",
+      {},
+      half("Step without the profiler", before, ms(step)),
+      half("With this fixed", finding.after, `${about}${ms(Math.max(0, step - (known ?? likely ?? high)))}`),
+    ),
+    el("figcaption", {}, `Rows: ${before.lanes.map((lane) => lane.label).join(", ")}. Drawn from a replay.`),
   );
 }

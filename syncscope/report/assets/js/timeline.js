@@ -18,12 +18,14 @@ const KIND_LABEL = {
 };
 const LEGEND = "wait HtoD DtoH DtoD copy collective compute memset launch call op annotation idle exposed".split(" ");
 const LEAST_NS = 100;
+const REST_MS = 150; // after which a view that has not moved rests
 const ROOM_NS = 60_000; // the shortest span shown around a bar that is in focus
 
 class Timeline {
-  constructor(data, mark) {
+  /** `tell` has mark(finding), idOf(finding) and moved(view). */
+  constructor(data, tell) {
     this.data = data;
-    this.mark = mark;
+    this.tell = tell;
     this.pictures = new Map();
     this.picture = null;
     this.chosen = null;
@@ -31,6 +33,9 @@ class Timeline {
     this.paint = new Paint(byId("timeline"));
     this.minimap = new Minimap(byId("minimap"));
     this.inspector = new Inspector(this);
+    this.measured = null;
+    this.kernels = new Kernels(this);
+    this.totals = new Totals(this);
     listen(this);
   }
 
@@ -41,6 +46,7 @@ class Timeline {
     this.view = view;
     this.picture = null;
     this.chosen = null;
+    this.measured = null;
     if (at === null) return;
     if (!this.pictures.has(at)) this.pictures.set(at, Picture.of(this.data.lanes[at]));
     const picture = await this.pictures.get(at);
@@ -51,7 +57,10 @@ class Timeline {
     if (steps.length) Object.assign(byId("step"), { min: steps[0].number, max: steps.at(-1).number });
     this.lead();
     this.legend();
+    listLanes(this);
+    this.kernels.search();
     this.goTo(0);
+    this.home = [this.from, this.to];
   }
 
   lead() {
@@ -82,8 +91,34 @@ class Timeline {
     const [from, to] = steps.length ? [steps[step].ts, steps[step].until] : [this.picture.start, this.picture.stop];
     this.zero = from;
     const room = 0.02 * (to - from);
-    this.moveTo(from - room, to - from + 2 * room);
+    const left = Math.max(this.picture.start, from - room);
+    this.moveTo(left, to + room - left);
     this.inspector.describe();
+  }
+
+  // The address
+
+  /** Shows what an address names: `from` and `to` in ms since the begin of a step. */
+  look({ step, from, to }) {
+    if (!this.picture) return;
+    const { steps } = this.picture.lanes;
+    const at = steps.findIndex((one) => one.number === step);
+    if (at >= 0) this.enterStep(steps[at].ts);
+    this.moveTo(this.zero + from * 1e6, (to - from) * 1e6);
+    this.inspector.describe();
+  }
+
+  /** Once the view rests: tells the address, and sums up what is in view. */
+  settle() {
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => {
+      if (!this.picture || this.paperWidth) return;
+      const { steps } = this.picture.lanes;
+      const moved = this.from !== this.home[0] || this.to !== this.home[1];
+      const [from, to] = [this.from - this.zero, this.to - this.zero].map((time) => time / 1e6);
+      this.tell.moved(moved ? { step: steps.length ? steps[this.step].number : null, from, to } : null);
+      this.totals.draw();
+    }, REST_MS);
   }
 
   // Moving
@@ -111,11 +146,13 @@ class Timeline {
     if (!width) return;
     const left = width < 560 ? 78 : 136;
     this.paint.size(width, this.picture.height + 20);
-    const { picture, from, to, zero, chosen } = this;
-    this.paint.draw({ picture, from, to, zero, chosen, left, words: (n) => this.words(n) });
+    const { picture, from, to, zero, chosen, measured } = this;
+    const { matches } = this.kernels;
+    this.paint.draw({ picture, from, to, zero, chosen, measured, matches, left, words: (n) => this.words(n) });
     this.minimap.draw(picture, from, to, width, left, this.paint.ink);
     frame.dataset.from = ((from - zero) / 1e6).toFixed(6);
     frame.dataset.to = ((to - zero) / 1e6).toFixed(6);
+    this.settle();
     if (this.drawn) return;
     this.drawn = true;
     performance.mark("timeline drawn");
@@ -148,6 +185,7 @@ class Timeline {
       whole: () => this.moveTo(this.picture.start, 1.1 * (this.picture.stop - this.picture.start)),
       wait: () => this.nextWait(1),
       back: () => this.nextWait(-1),
+      measure: () => this.ruler(!this.measuring),
     };
     if (this.picture && actions[action]) actions[action]();
   }
@@ -176,7 +214,7 @@ class Timeline {
     const to = Math.max(end[n], end[linked]);
     const span = Math.max(ROOM_NS, 1.8 * (to - from));
     this.enterStep(ts[n]);
-    this.moveTo((from + to) / 2 - span / 2, span);
+    this.moveTo(Math.max(this.picture.start, (from + to) / 2 - span / 2), span);
     this.choose(n);
   }
 
@@ -189,6 +227,31 @@ class Timeline {
     byId("step").value = String(this.picture.lanes.steps[step].number);
   }
 
+  // Measuring
+
+  /** Whether a drag measures, and does not move. */
+  ruler(on) {
+    this.measuring = on;
+    byId("timeline").classList.toggle("measuring", on);
+    byId("ruler").setAttribute("aria-pressed", String(on));
+  }
+
+  /** Measures between two times; null forgets what was measured. */
+  measure(a, b = null) {
+    this.measured = a === null || a === b ? null : { from: Math.min(a, b), to: Math.max(a, b) };
+    fill("measured", this.measured ? describeMeasured(this) : null);
+    this.schedule();
+  }
+
+  /** Folds a lane into one thin row, or unfolds it. */
+  fold(lane) {
+    const { folded } = this.picture;
+    if (!folded.delete(lane)) folded.add(lane);
+    this.picture.layOut();
+    listLanes(this);
+    this.schedule();
+  }
+
   // Findings
 
   /** Goes to the first occurrence of a finding. */
@@ -196,7 +259,7 @@ class Timeline {
     const [finding, first] = [this.data.report.findings[index], this.data.page.views[this.view].first[String(index)]];
     byId("timeline-section").scrollIntoView({ block: "start" });
     byId("timeline-frame").focus({ preventScroll: true });
-    this.mark(index);
+    this.tell.mark(index);
     const known = first !== undefined && first >= this.picture.start && first <= this.picture.stop;
     const n = known ? this.picture.beginning(first) : null;
     if (n !== null) {
@@ -206,7 +269,7 @@ class Timeline {
     this.choose(null);
     if (known) {
       this.enterStep(first);
-      this.moveTo(first - 150_000, 1_000_000);
+      this.moveTo(Math.max(this.picture.start, first - 150_000), 1_000_000);
       fill("selected", el("p", {}, `${words(finding.name)} begins at the left of this view.`));
       return;
     }

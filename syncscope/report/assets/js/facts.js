@@ -1,0 +1,169 @@
+// What is known of one finding: what it costs, how often, where, and what to write instead.
+
+const NOTHING_MS = 5e-7; // shown as 0
+
+const SITE_SOURCE = {
+  hook: "PyTorch's own warning, at the very expression",
+  stack: "the trace's Python frames (line of the def)",
+  op: "the operation alone; the trace holds no Python frames",
+  count: "the count over the run; no window recorded it",
+};
+
+function snippet(finding, sources) {
+  const lines = finding.site && sources[finding.site.file];
+  if (!lines || finding.site.line === null || !(String(finding.site.line) in lines)) return null;
+  const numbers = Object.keys(lines)
+    .map(Number)
+    .filter((n) => Math.abs(n - finding.site.line) <= 3)
+    .sort((a, b) => a - b);
+  while (!lines[numbers.at(-1)].trim()) numbers.pop();
+  return el(
+    "div",
+    { class: "snippet", tabindex: "0", role: "region", "aria-label": `Source of ${place(finding.site)}` },
+    numbers.map((n) =>
+      el("div", { class: n === finding.site.line ? "hit" : null }, el("span", {}, String(n)), lines[n] || " "),
+    ),
+  );
+}
+
+/** Why a finding may stay, or what it goes beyond. */
+function allowance(finding) {
+  if (finding.status === "unexpected")
+    return finding.exceeds ? el("p", { class: "reason" }, el("b", {}, finding.exceeds)) : null;
+  return el(
+    "p",
+    { class: "reason" },
+    el("b", {}, finding.status === "baseline" ? "In the baseline" : words(finding.status)),
+    finding.reason ? `: ${finding.reason}` : null,
+  );
+}
+
+function callChain(finding) {
+  const isSite = (frame) => finding.site && frame.file === finding.site.file && frame.line === finding.site.line;
+  const frames = finding.chain.map((frame) =>
+    el(
+      "li",
+      { class: isSite(frame) ? "site" : null },
+      el("code", {}, place(frame)),
+      el("span", {}, ` in ${frame.function}`),
+    ),
+  );
+  return el(
+    "details",
+    { class: "chain" },
+    el("summary", {}, frames.length > 1 ? `Call chain, ${frames.length} frames` : "Details"),
+    frames.length > 1 ? el("ol", {}, frames) : null,
+    details(finding),
+  );
+}
+
+/** What amounts of the recorded steps are per: those of the run have steps of their own. */
+const recordedStep = (finding) => (finding.occurrences === null ? "a step" : "a recorded step");
+
+/** What a finding costs: the host blocked, else the device's exposed time, with the words for it. */
+function cost(finding) {
+  if (finding.run_stall_ms_per_step !== null) return [finding.run_stall_ms_per_step, "blocked a step"];
+  const step = recordedStep(finding);
+  if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `blocked ${step}`];
+  if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `exposed ${step}`];
+  if (finding.idle_ms_per_step !== null) return [finding.idle_ms_per_step, `idle ${step}`];
+  return [finding.stall_ms, finding.stall_ms === null ? "blocked" : "blocked in all"];
+}
+
+/** The median step of a finding's phase over the run, in ms. */
+function stepOfPhase(finding, info) {
+  const phase = info.run && info.run.phases.find((one) => one.name === finding.phase);
+  return phase && phase.step_ms ? phase.step_ms.median : null;
+}
+
+/** An amount of the recorded steps with its share of them, or null. */
+function ofStep(value, finding, info) {
+  if (value === null) return null;
+  const of = info.steps.count && info.steps.profiled_ms ? ` (${share(value / info.steps.profiled_ms)})` : "";
+  return `${ms(value)}${of} ${recordedStep(finding)}`;
+}
+
+/** In which steps a finding occurs, of how many. */
+function inSteps(finding) {
+  if (finding.occurrences === null) return null;
+  const exact = finding.run_per_step_low === finding.run_per_step_high ? "" : "about ";
+  const [first, last] = finding.run_steps || [null, null];
+  const steps = first === null ? "" : first === last ? `, in step ${first}` : `, in steps ${first} to ${last}`;
+  return `${exact}${finding.occurrences.toLocaleString("en")}${steps}`;
+}
+
+function mainFacts(finding, data) {
+  const isNothing = finding.saving_high_ms_per_step !== null && finding.saving_high_ms_per_step < NOTHING_MS;
+  const range =
+    !isNothing &&
+    finding.saving_low_ms_per_step !== null && finding.saving_high_ms_per_step !== null
+      ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} of the step without the profiler`
+      : null;
+  const info = data.report.traces[finding.trace];
+  const perStep = finding.per_step === null ? "" : `, ${digits(finding.per_step)} a step`;
+  const steps = info.steps.count ? ` in ${count(info.steps.count, "step")}` : "";
+  // Bubbles are no events of the program, so nobody wants to know how many there are.
+  const often = finding.idle_ms_per_step === null ? `${finding.count.toLocaleString("en")}${steps}${perStep}` : null;
+  return factList([
+    ["Phase", finding.phase],
+    ["In the run", inSteps(finding)],
+    ["Operation", finding.op && el("code", {}, finding.op)],
+    [finding.occurrences === null ? "Occurrences" : "Recorded", often],
+    ["Copied", finding.bytes === null ? null : bytes(finding.bytes)],
+    ["Exposed", ofStep(finding.exposed_ms_per_step, finding, info)],
+    ["Blocked", cost(finding)[0] === finding.stall_ms_per_step ? null : ofStep(finding.stall_ms_per_step, finding, info)],
+    ["Saves", range],
+    [range ? "Only a range" : "Saving unknown", isNothing ? null : finding.saving_null_why],
+    ["Idle time", data.page.causes[data.report.findings.indexOf(finding)]],
+    [
+      "Waits at",
+      finding.at && (!finding.site || place(finding.at) !== place(finding.site))
+        ? el("code", {}, place(finding.at))
+        : null,
+    ],
+    ["Trace", data.page.views.length > 1 ? data.page.views[finding.trace].label : null],
+  ]);
+}
+
+/** What few readers need: folded away with the call chain. */
+function details(finding) {
+  return factList([
+    ["Thread", finding.thread],
+    ["Blocked in all", finding.stall_ms === null ? null : ms(finding.stall_ms)],
+    ["Line from", SITE_SOURCE[finding.site_source]],
+    ["Fingerprint", el("code", {}, finding.fingerprint)],
+  ]);
+}
+
+function factList(rows) {
+  return el(
+    "dl",
+    { class: "facts" },
+    rows
+      .filter(([, value]) => value !== null && value !== undefined && value !== "")
+      .map(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])
+      .flat(),
+  );
+}
+
+/** What to write instead, as a change: of the reader's own call where that is known, else in general. */
+function example(pair, finding) {
+  if (!pair) return null;
+  const lines = (kind, sign, label, code) =>
+    code
+      .split("\n")
+      .map((line) => el("div", { class: kind }, el("i", { role: "img", "aria-label": label }, sign), line || " "));
+  const own = finding.site && finding.site.expression === pair.before;
+  const title = own ? "Your call, changed" : "An example, not your code";
+  return el(
+    "figure",
+    { class: "change" },
+    el("figcaption", {}, title),
+    el(
+      "div",
+      { class: "example", role: "group", "aria-label": "Example of the fix" },
+      lines("minus", "−", "instead of", pair.before),
+      lines("plus", "+", "write", pair.after),
+    ),
+  );
+}

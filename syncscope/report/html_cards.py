@@ -1,0 +1,53 @@
+"""What the HTML page shows as a card: which findings it is about, its address, and its text to be copied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from syncscope.report.cards import Card, choose_findings, make_cards
+from syncscope.report.hand_over import Sources, write_markdown, write_prompt
+from syncscope.report.picture.lanes import Lanes
+from syncscope.schema.report import Report
+
+
+class CardView(msgspec.Struct, frozen=True, kw_only=True):
+    """One card. Numbers of findings are indices into ``Report.findings``."""
+
+    id: str
+    """Its address on the page: ``finding-`` and the fingerprint of the finding that it shows."""
+    groups: tuple[tuple[int, ...], ...]
+    """A group for each rule, the one that gains most first; in a group the same finding of each trace."""
+    sums_up: bool
+    """Whether it only sums up what other cards are about."""
+    markdown: str
+    prompt: str
+
+
+def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
+    """All findings as cards, in the report's order; those that only sum others up come last."""
+    number = {id(finding): place for place, finding in enumerate(report.findings)}
+    chosen = {id(finding) for finding in choose_findings(report)}
+    sources = {one.path: one.sources for one in lanes}
+    taken: Counter[str] = Counter()
+    views = []
+    for card in make_cards(report.findings):
+        lead = card.lead
+        taken[lead.fingerprint] += 1
+        again = f"-{taken[lead.fingerprint]}" if taken[lead.fingerprint] > 1 else ""
+        known: Sources = sources.get(report.traces[lead.trace].path, {})
+        view = CardView(
+            id=f"finding-{lead.fingerprint}{again}",
+            groups=tuple(tuple(number[id(finding)] for finding in group) for group in card.groups),
+            sums_up=_sums_up(card, chosen),
+            markdown=write_markdown(card, report, known),
+            prompt=write_prompt(card, report, known),
+        )
+        views.append(view)
+    return tuple(sorted(views, key=lambda view: view.sums_up))
+
+
+def _sums_up(card: Card, chosen: set[int]) -> bool:
+    return card.lead.status == "unexpected" and not any(id(finding) in chosen for finding in card.findings)
