@@ -18,6 +18,7 @@ from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
+from syncscope.estimate.power import UNKNOWN, Condition, condition_of
 from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.questions import Study, question
@@ -50,6 +51,8 @@ class Prepared:
     """``None`` where there are no findings, so nothing is replayed."""
     phase: str | None = None
     """The phase that was recorded."""
+    condition: Condition = UNKNOWN
+    """What held the GPU's clock."""
 
     @property
     def peer(self) -> Peer | None:
@@ -99,6 +102,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         bare_ns=tuple(bare.steps_ns) if bare else (),
         bare_ms=bare_ms,
         replay=Replay(assumptions=study.assumptions),
+        condition=condition_of(recording.gpu if recording else None),
     )
 
 
@@ -128,6 +132,7 @@ class _Packed(msgspec.Struct, frozen=True):
     bare_ms: float | None
     replay: Replay | None
     phase: str | None
+    condition: Condition
 
 
 def _pack_question(question: Question) -> _PackedQuestion:

@@ -12,9 +12,13 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from syncscope.estimate.clocks import LIKELY
 from syncscope.estimate.edits import Question, combine
 from syncscope.estimate.fit import MISFIT, Fit, fit, steady_steps
 from syncscope.estimate.peers import Peer, with_peers, without_late_peers
+from syncscope.estimate.power import RANGE as RESPONSES
+from syncscope.estimate.power import SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
+from syncscope.estimate.power import UNKNOWN as UNKNOWN_CONDITION
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import HOST, Interval, Replayed, replay
@@ -81,7 +85,9 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     pairs = list(zip(prepared.findings, prepared.questions, strict=True))
     tried = [(finding, question) for finding, question in pairs if question]
     on_one_rank = [known and not all(finding.fingerprint in other.findings for other in others) for finding, _ in tried]
-    savings = replay_savings(program, [question for _, question in tried], fitted, on_one_rank)
+    savings = replay_savings(
+        program, [question for _, question in tried], fitted, on_one_rank, condition=prepared.condition
+    )
     before, *after = draw_steps(savings.replayed, program.streams)
     answers = iter(zip(savings.each, after, strict=False))
     findings = tuple(
@@ -96,12 +102,13 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
 def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:
     """The program as it runs without a profiler, and how it fits. If it does not fit, and the other ranks' traces show
     how long this one waited for them, it is fitted again without those waits: their profilers may have caused them."""
-    fitted = fit(program, prepared.bare_ns, prepared.bare_ms)
+    bare = at_clock(program, prepared.condition.timed)
+    fitted = fit(program, prepared.bare_ns, prepared.bare_ms, bare)
     if fitted.scenarios or not known or abs(fitted.misfit) > MISFIT:
-        return program, fitted
-    prompt = without_late_peers(program)
+        return bare, fitted
+    prompt = at_clock(without_late_peers(program), prepared.condition.timed)
     again = fit(program, prepared.bare_ns, prepared.bare_ms, prompt)
-    return (prompt, again) if again.scenarios else (program, fitted)
+    return (prompt, again) if again.scenarios else (bare, fitted)
 
 
 def _why_untried(finding: Finding) -> str:
@@ -151,20 +158,38 @@ class Savings:
 
 
 def replay_savings(
-    program: Program, questions: Sequence[Question], fit: Fit, on_one_rank: Sequence[bool] = ()
+    program: Program,
+    questions: Sequence[Question],
+    fit: Fit,
+    on_one_rank: Sequence[bool] = (),
+    *,
+    condition: Condition = UNKNOWN_CONDITION,
 ) -> Savings:
     """Replay in steady state: nothing changed, each question, and all of them.
 
     A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
+    ``condition`` says whether the GPU's power limit takes a part back.
     """
     every = [{}, *questions, combine(questions)]
     order, warm = steady_steps(program)
-    replayed = replay(program, every, fit.scenarios, order, on_one_rank=(False, *on_one_rank, any(on_one_rank)))
-    lengths = np.diff(replayed.ends[warm - 1 :], axis=0) * 1e-6
-    # By recorded step: each is replayed as often as the others.
-    by_step = lengths.reshape(-1, program.steps, *lengths.shape[1:]).mean(axis=0)
-    saved = by_step[:, :1] - by_step
-    step = float(by_step[:, 0, 0].mean())
+    one_rank = (False, *on_one_rank, any(on_one_rank))
+
+    def run(changed: Program) -> Replayed:
+        return replay(changed, every, fit.scenarios, order, on_one_rank=one_rank)
+
+    replayed = run(program)
+    limited: tuple[Floats, ...] = ()
+    work, lengths = Work.of(program, every), _by_step(replayed, warm, program.steps).mean(axis=0) * 1e6
+    step = float(lengths[0, 0]) * 1e-6
+    if may_be_capped(condition, work, lengths):
+        slow = run(at_clock(program, SLOWED))
+        slower = _by_step(slow, warm, program.steps).mean(axis=0) * 1e6
+        parts = [settle(condition, work, lengths, slower, response) for response in (LIKELY, *RESPONSES)]
+        limited = tuple(_by_step(between(replayed, slow, part), warm, program.steps)[:, :, :1] for part in parts[1:])
+        # Where nothing is known of the GPU, the likely answer is that without a limit.
+        replayed = between(replayed, slow, parts[0]) if condition.known else replayed
+    columns = np.concatenate([_by_step(replayed, warm, program.steps), *limited], axis=2)
+    saved = columns[:, :1] - columns
     bounds = np.array([_saving(saved[:, number], step) for number in range(1, len(every))])
     # To fix all findings saves at least as much as to fix one of them.
     bounds[-1] = bounds.max(axis=0)
@@ -173,6 +198,14 @@ def replay_savings(
         for ms, low, high in np.clip(bounds, 0.0, step)
     ]
     return Savings(tuple(savings[:-1]), savings[-1], step, replayed)
+
+
+def _by_step(replayed: Replayed, warm: int, steps: int) -> Floats:
+    """Milliseconds that each recorded step takes (steps, questions, scenarios), without those that fill the queues."""
+    lengths: Floats = np.diff(replayed.ends[warm - 1 :], axis=0) * 1e-6
+    # Each is replayed as often as the others.
+    mean: Floats = lengths.reshape(-1, steps, *lengths.shape[1:]).mean(axis=0)
+    return mean
 
 
 def _saving(saved: Floats, step: float) -> tuple[float, float, float]:
