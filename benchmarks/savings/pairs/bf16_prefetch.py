@@ -1,7 +1,7 @@
 """Pinned copies wait on the default stream between large steps; the fix copies the next batch on a stream of its own."""
 
 import torch
-from heavy import LowPrecision, mlp
+from heavy import LOW, LowPrecision, mlp
 from parts import Step, profiled
 
 SIZES = {"small": (16384, 4096, 4), "large": (32768, 4096, 4)}
@@ -12,7 +12,7 @@ FIX = {
 
 
 def ready(rows: int, width: int, depth: int) -> tuple[LowPrecision, torch.Tensor]:
-    batch = torch.linspace(-1, 1, rows * width).reshape(rows, width).to(torch.bfloat16)
+    batch = torch.linspace(-1, 1, rows * width).reshape(rows, width).to(LOW)
     return LowPrecision(mlp(width, depth)), batch.pin_memory()
 
 

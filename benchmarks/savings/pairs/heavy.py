@@ -7,11 +7,15 @@ from models import Attention, Fit
 from torch import nn
 
 
+LOW = torch.bfloat16 if torch.cuda.is_available() else torch.float32
+"""Without a GPU it would take minutes."""
+
+
 class LowPrecision(Fit):
-    """A model in bfloat16 and its optimiser."""
+    """A model in low precision and its optimiser."""
 
     def __init__(self, model: nn.Module) -> None:
-        super().__init__(model.to(torch.bfloat16))
+        super().__init__(model.to(LOW))
 
 
 def mlp(width: int, depth: int) -> nn.Module:
@@ -28,7 +32,7 @@ def blocks(width: int, depth: int) -> nn.Module:
 def rows(batch: int, width: int) -> torch.Tensor:
     """Inputs on the device."""
     values = torch.linspace(-1, 1, batch * width, device="cuda").reshape(batch, width)
-    return values.to(torch.bfloat16)
+    return values.to(LOW)
 
 
 def tokens(batch: int, length: int, width: int) -> torch.Tensor:
