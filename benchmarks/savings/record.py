@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,6 +127,16 @@ def missing(out: Path, only: Sequence[str], ranks: int, new: bool = False) -> It
             yield pair, mode
 
 
+def one_size_first(wanted: Iterable[tuple[Pair, str]]) -> list[tuple[Pair, str]]:
+    """A size of each program before the second of any: a run that is cut short has seen every program."""
+    seen: dict[tuple[str, str], int] = {}
+    keys = []
+    for number, (pair, mode) in enumerate(wanted):
+        turn = seen[pair.program, mode] = seen.get((pair.program, mode), 0) + 1
+        keys.append((turn, number, pair, mode))
+    return [(pair, mode) for _, _, pair, mode in sorted(keys, key=lambda key: key[:2])]
+
+
 def record(wanted: list[tuple[Pair, str]], out: Path, scratch: Path, deadline: float) -> None:
     """Start them all, wait until all are ready, run them one after the other."""
     jobs = [start(each, out, scratch) for each in wanted]
@@ -173,7 +183,7 @@ def main() -> int:
     deadline = time.monotonic() + options.seconds
     if options.programs and options.data:
         prove_patched(options, deadline)
-    wanted = list(missing(options.out, options.only, options.ranks, options.new))
+    wanted = one_size_first(missing(options.out, options.only, options.ranks, options.new))
     with tempfile.TemporaryDirectory() as scratch:
         for begin in range(0, len(wanted), AT_ONCE):
             if time.monotonic() < deadline:

@@ -1,7 +1,8 @@
 """Time and record whole programs with and without their patches.
 
 Each version runs in as many fresh processes as asked for. They start side by side and wait in their first steps; then
-one after the other, the versions in turn, runs its steps alone. After that the unpatched program is recorded, alone too.
+one after the other, the versions in turn, runs its steps alone. After that the unpatched program is recorded, alone
+too.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -106,10 +109,8 @@ def take_turns(timing: Timing) -> None:
 
 def stop(process: subprocess.Popen[bytes]) -> None:
     """End a process and its loader's workers, which may outlive it."""
-    try:
-        os.killpg(process.pid, 9)
-    except ProcessLookupError:
-        pass
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 

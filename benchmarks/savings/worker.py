@@ -36,9 +36,9 @@ WARM = 2
 BLOCK_MS = 60
 """Time of a block, within ``FEWEST`` to ``MOST`` steps."""
 FEWEST, MOST = 8, 60
-LONG_MS, LONG_BLOCKS = 400, 10
+LONG_MS, LONG_BLOCKS = 300, 8
 """Time and number of the blocks of a pair that needs time to settle."""
-FRESH_NARROW, FRESH_BLOCKS = 0.01, 120
+FRESH_NARROW, FRESH_BLOCKS = 0.01, 90
 """``NARROW`` and ``MOST_BLOCKS`` of fresh pairs."""
 
 
@@ -87,7 +87,7 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
     count = agreed(wanted if pair.settle_ms else min(wanted, MOST))
     fewest = LONG_BLOCKS if pair.settle_ms else BLOCKS
     narrow, most = (FRESH_NARROW, FRESH_BLOCKS) if pair.fresh else (NARROW, MOST_BLOCKS)
-    most = LONG_BLOCKS * 2 if pair.settle_ms else most
+    most = 2 * LONG_BLOCKS if pair.settle_ms else most
     blocks: dict[str, list[float]] = {name: [] for name in versions}
     order = random.Random(0)
     gc.collect()

@@ -34,20 +34,22 @@ class Edit:
     from it, and a collective, it runs beside what follows."""
     beside: bool = False
     """The copy has a stream of its own, beside what its stream did before; what follows waits for both."""
+    batch: float = np.inf
+    """Nanoseconds from the batch before to this one, made by worker processes, at most."""
     pieces: tuple[Target, ...] = ()
     """The collective runs in as many equal pieces, beside its stream, each when its target is done."""
 
     @property
     def only_timing(self) -> bool:
         """Whether only the host's work and the gap before the activity change about a launch."""
-        return not (self.gone or self.early or self.beside or self.pieces) and self.dur == np.inf
+        return not (self.gone or self.early or self.beside or self.pieces) and self.dur == self.batch == np.inf
 
     def combine(self, other: Edit) -> Edit:
         """Both edits of one item."""
         return Edit(
             min(self.pre, other.pre), min(self.own, other.own), self.free or other.free, self.joins and other.joins,
             self.gone or other.gone, min(self.dur, other.dur), min(self.gap, other.gap), self.early or other.early,
-            self.beside or other.beside, self.pieces or other.pieces,
+            self.beside or other.beside, min(self.batch, other.batch), self.pieces or other.pieces,
         )  # fmt: skip
 
 
@@ -84,6 +86,7 @@ class Change:
         self.dur: Floats = across["dur"]
         self.gap: Floats = across["gap"]
         self.early: Bools = across["early"]
+        self.batch: Floats | None = across["batch"] if np.isfinite(across["batch"]).any() else None
         self.apart: Bools | None = _where_any(across["early"] | across["beside"])
         self.joins: Bools | None = _where_any(across["joins"])
         self.spread: Bools | None = _where_any(across["spread"])

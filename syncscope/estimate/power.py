@@ -3,8 +3,8 @@
 At its limit a GPU lowers its clock until its power fits. A step that idles less draws more at the same clock, so the
 clock falls, and the kernels that follow it take longer: idle time that is filled comes back only in part.
 
-Power above idle is the energy of a step's work divided by the step's length. The energy of each kernel goes with a power
-of the clock, and so does its time (``clocks``). The clock settles where power meets what the limit leaves.
+Power above idle is the energy of a step's work divided by the step's length. The energy of each kernel goes with a
+power of the clock, and so does its time (``clocks``). The clock settles where power meets what the limit leaves.
 """
 
 from __future__ import annotations

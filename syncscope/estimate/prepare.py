@@ -17,6 +17,7 @@ import numpy.typing as npt
 from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
 from syncscope.estimate.power import UNKNOWN, Condition, condition_of
 from syncscope.estimate.profiler_cost import MEASURED
@@ -53,6 +54,8 @@ class Prepared:
     """The phase that was recorded."""
     condition: Condition = UNKNOWN
     """What held the GPU's clock."""
+    asked: tuple[tuple[str, Question], ...] = ()
+    """Changes of the loader to try, by what they are called."""
 
     @property
     def peer(self) -> Peer | None:
@@ -66,7 +69,8 @@ class Prepared:
     def to_bytes(self) -> bytes:
         """The form in which it travels between processes."""
         questions = tuple(_pack_question(question) for question in self.questions)
-        fields = {**vars(self), "questions": questions}
+        asked = tuple((name, _pack_question(question)) for name, question in self.asked)
+        fields = {**vars(self), "questions": questions, "asked": asked}
         data = msgspec.msgpack.encode(_Packed(**fields), enc_hook=_pack_array)
         return isal_zlib.compress(data, 1)
 
@@ -75,6 +79,7 @@ class Prepared:
         """The same again. Raises ``zlib.error`` or ``msgspec.DecodeError`` for anything else."""
         packed = msgspec.msgpack.decode(zlib.decompress(data), type=_Packed, dec_hook=_unpack_array)
         fields = {name: getattr(packed, name) for name in packed.__struct_fields__}
+        fields["asked"] = tuple((name, _unpack_question(one)) for name, one in packed.asked)
         return Prepared(**{**fields, "questions": tuple(_unpack_question(one) for one in packed.questions)})
 
 
@@ -94,7 +99,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         return replace(prepared, replay=Replay(null_why=_missing(timeline)))
     bare = recording.bare if recording else None
     study = Study(timeline, program)
-    questions = tuple(question(study, hit) for hit in hits)
+    questions, asked = tuple(question(study, hit) for hit in hits), ask_about_loader(study)
     return replace(
         prepared,
         questions=questions,
@@ -103,6 +108,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         bare_ms=bare_ms,
         replay=Replay(assumptions=study.assumptions),
         condition=condition_of(recording.gpu if recording else None),
+        asked=asked,
     )
 
 
@@ -133,6 +139,7 @@ class _Packed(msgspec.Struct, frozen=True):
     replay: Replay | None
     phase: str | None
     condition: Condition
+    asked: tuple[tuple[str, _PackedQuestion], ...]
 
 
 def _pack_question(question: Question) -> _PackedQuestion:

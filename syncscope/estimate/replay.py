@@ -254,7 +254,11 @@ class _Machine:
         """When the host has its next batch and has done what else lies before an item's call."""
         loaded = host + item.loading * change.pre
         if self._batch is not None:
-            loaded = np.where(self._worker_paced, np.maximum(host, self._batch + item.period), loaded)
+            period: Floats | float = item.period
+            paced = self._worker_paced
+            if change.batch is not None:
+                period, paced = np.minimum(period, change.batch), paced | np.isfinite(change.batch)
+            loaded = np.where(paced, np.maximum(host, self._batch + period), loaded)
         self._batch = loaded
         return loaded + max(item.pre - item.loading, 0.0) * change.pre
 

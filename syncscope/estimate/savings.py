@@ -25,7 +25,7 @@ from syncscope.estimate.replay import HOST, Interval, Replayed, replay
 from syncscope.rules import BY_CODE
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Sketch, SketchLane
-from syncscope.schema.report import Replay
+from syncscope.schema.report import Asked, Replay
 from syncscope.timeline.intervals import Floats
 
 LITTLE = 0.01
@@ -85,9 +85,8 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     pairs = list(zip(prepared.findings, prepared.questions, strict=True))
     tried = [(finding, question) for finding, question in pairs if question]
     on_one_rank = [known and not all(finding.fingerprint in other.findings for other in others) for finding, _ in tried]
-    savings = replay_savings(
-        program, [question for _, question in tried], fitted, on_one_rank, condition=prepared.condition
-    )
+    questions, besides = [question for _, question in tried], [question for _, question in prepared.asked]
+    savings = replay_savings(program, questions, fitted, on_one_rank, condition=prepared.condition, besides=besides)
     before, *after = draw_steps(savings.replayed, program.streams)
     answers = iter(zip(savings.each, after, strict=False))
     findings = tuple(
@@ -95,8 +94,18 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
         for finding, question in pairs
     )
     scale = None if fitted.ranged else fitted.scenarios[0].host
-    replayed = msgspec.structs.replace(prepared.replay, misfit=misfit, host_scale=scale, before=before)
+    asked = tuple(_answer(*one) for one in zip(prepared.asked, savings.besides, strict=True))
+    replayed = msgspec.structs.replace(prepared.replay, misfit=misfit, host_scale=scale, before=before, asked=asked)
     return Estimate(findings, savings.all if tried else Saving(), replayed)
+
+
+def _answer(asked: tuple[str, Question], saving: Saving) -> Asked:
+    return Asked(
+        question=asked[0],
+        saving_ms_per_step=saving.ms,
+        saving_low_ms_per_step=saving.low,
+        saving_high_ms_per_step=saving.high,
+    )
 
 
 def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:
@@ -155,6 +164,8 @@ class Savings:
     """Length of the unchanged step, in steady state."""
     replayed: Replayed
     """Question 0 changes nothing, the last everything."""
+    besides: tuple[Saving, ...] = ()
+    """Of the questions that do not belong to all."""
 
 
 def replay_savings(
@@ -164,15 +175,16 @@ def replay_savings(
     on_one_rank: Sequence[bool] = (),
     *,
     condition: Condition = UNKNOWN_CONDITION,
+    besides: Sequence[Question] = (),
 ) -> Savings:
-    """Replay in steady state: nothing changed, each question, and all of them.
+    """Replay in steady state: nothing changed, each question, those ``besides``, and all of the former.
 
     A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
     ``condition`` says whether the GPU's power limit takes a part back.
     """
-    every = [{}, *questions, combine(questions)]
+    every = [{}, *questions, *besides, combine(questions)]
     order, warm = steady_steps(program)
-    one_rank = (False, *on_one_rank, any(on_one_rank))
+    one_rank = (False, *on_one_rank, *[False] * len(besides), any(on_one_rank)) if on_one_rank else ()
 
     def run(changed: Program) -> Replayed:
         return replay(changed, every, fit.scenarios, order, on_one_rank=one_rank)
@@ -192,12 +204,13 @@ def replay_savings(
     saved = columns[:, :1] - columns
     bounds = np.array([_saving(saved[:, number], step) for number in range(1, len(every))])
     # To fix all findings saves at least as much as to fix one of them.
-    bounds[-1] = bounds.max(axis=0)
+    bounds[-1] = np.max([*bounds[: len(questions)], bounds[-1]], axis=0)
     savings = [
         Saving(None if fit.ranged else round(float(ms), 6), round(float(low), 6), round(float(high), 6))
         for ms, low, high in np.clip(bounds, 0.0, step)
     ]
-    return Savings(tuple(savings[:-1]), savings[-1], step, replayed)
+    own = len(questions)
+    return Savings(tuple(savings[:own]), savings[-1], step, replayed, tuple(savings[own:-1]))
 
 
 def _by_step(replayed: Replayed, warm: int, steps: int) -> Floats:

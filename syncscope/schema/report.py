@@ -48,6 +48,16 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     idle_by_cause: dict[str, float]
 
 
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change would save that no finding speaks of."""
+
+    question: str
+    """The change, as a user would say it: ``two more workers``."""
+    saving_ms_per_step: float | None = None
+    saving_low_ms_per_step: float | None = None
+    saving_high_ms_per_step: float | None = None
+
+
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """The replay behind the savings of a trace."""
 
@@ -60,6 +70,8 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: tuple[str, ...] = ()
     """What was assumed because the trace does not show it, one sentence each."""
     before: Sketch | None = None
+    asked: tuple[Asked, ...] = ()
+    """Changes of the loader that were tried, too."""
 
 
 class Delay(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,11 @@ from parts import Step, collate, profiled
 
 SIZES = {"light": (32, 512, 2048, 4, 2000), "heavy": (32, 512, 2048, 4, 8000)}
 FIX = {
-    "question": "all waits removed", "kind": "wait", "fresh": True, "settle_ms": 300, "limited": True,
+    "question": "all waits removed",
+    "kind": "wait",
+    "fresh": True,
+    "settle_ms": 250,
+    "limited": True,
     "findings": [("SYN105", "torch.cuda.synchronize()")],
 }
 

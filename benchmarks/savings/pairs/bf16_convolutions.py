@@ -7,7 +7,11 @@ from parts import Step, collate, profiled
 
 SIZES = {"light": (64, 64, 256, 6, 1500), "heavy": (64, 64, 256, 6, 6000)}
 FIX = {
-    "question": "wait removed", "kind": "wait", "fresh": True, "settle_ms": 300, "limited": True,
+    "question": "wait removed",
+    "kind": "wait",
+    "fresh": True,
+    "settle_ms": 250,
+    "limited": True,
     "findings": [("SYN102", "right.item()")],
 }
 

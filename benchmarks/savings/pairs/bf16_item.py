@@ -5,7 +5,11 @@ from parts import Step, collate, profiled
 
 SIZES = {"light": (8192, 4096, 6, 1500), "heavy": (8192, 4096, 6, 6000)}
 FIX = {
-    "question": "wait removed", "kind": "wait", "fresh": True, "settle_ms": 300, "limited": True,
+    "question": "wait removed",
+    "kind": "wait",
+    "fresh": True,
+    "settle_ms": 250,
+    "limited": True,
     "findings": [("SYN102", "loss.item()")],
 }
 

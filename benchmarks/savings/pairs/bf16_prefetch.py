@@ -1,4 +1,4 @@
-"""Pinned copies wait on the default stream between large steps; the fix copies the next batch on a stream of its own."""
+"""Pinned copies wait on the default stream between large steps; the fix copies the next batch on another stream."""
 
 import torch
 from heavy import LOW, LowPrecision, mlp
@@ -6,7 +6,11 @@ from parts import Step, profiled
 
 SIZES = {"small": (16384, 4096, 4), "large": (32768, 4096, 4)}
 FIX = {
-    "question": "prefetch", "kind": "transform", "fresh": True, "settle_ms": 300, "limited": True,
+    "question": "prefetch",
+    "kind": "transform",
+    "fresh": True,
+    "settle_ms": 250,
+    "limited": True,
     "findings": [("OVL301", "")],
 }
 

@@ -6,7 +6,11 @@ from parts import Step, collate, profiled
 
 SIZES = {"light": (16, 512, 2048, 6, 1000), "heavy": (16, 512, 2048, 6, 5000)}
 FIX = {
-    "question": "wait removed", "kind": "wait", "fresh": True, "settle_ms": 300, "limited": True,
+    "question": "wait removed",
+    "kind": "wait",
+    "fresh": True,
+    "settle_ms": 250,
+    "limited": True,
     "findings": [("SYN", "finite.item()")],
 }
 

@@ -6,7 +6,6 @@ import torch
 from models import Attention, Fit
 from torch import nn
 
-
 LOW = torch.bfloat16 if torch.cuda.is_available() else torch.float32
 """Without a GPU it would take minutes."""
 

@@ -8,7 +8,10 @@ from torch import nn
 
 SIZES = {"paced": (64, 1024, 300, 2, 500), "fed": (256, 4096, 1, 3, 1500)}
 FIX = {
-    "question": "wait removed", "kind": "wait", "fresh": True, "settle_ms": 300,
+    "question": "wait removed",
+    "kind": "wait",
+    "fresh": True,
+    "settle_ms": 250,
     "findings": [("SYN102", "loss.item()")],
 }
 

@@ -8,7 +8,10 @@ from torch import nn
 
 SIZES = {"medium": (256, 2048, 1, 2), "large": (128, 8192, 1, 3)}
 FIX = {
-    "question": "pinned and asynchronous", "kind": "transform", "fresh": True, "settle_ms": 300,
+    "question": "pinned and asynchronous",
+    "kind": "transform",
+    "fresh": True,
+    "settle_ms": 250,
     "findings": [("CPY201", "next(loader).to("), ("SYN101", "next(loader).to(")],
 }
 

@@ -7,8 +7,12 @@ from torch import nn
 
 SIZES = {"paced": (64, 1024, 300), "close": (64, 1024, 120)}
 FIX = {
-    "question": "more workers", "kind": "transform", "fresh": True, "settle_ms": 300,
-    "asked": "two more workers", "findings": [("OVL303", "loader")],
+    "question": "more workers",
+    "kind": "transform",
+    "fresh": True,
+    "settle_ms": 250,
+    "asked": "two more workers",
+    "findings": [("OVL303", "loader")],
 }
 
 

@@ -7,7 +7,9 @@ from torch import nn
 
 SIZES = {"small": (16, 32, 256, 4, 500), "medium": (96, 128, 384, 4, 1500)}
 FIX = {
-    "question": "wait removed", "kind": "wait", "fresh": True,
+    "question": "wait removed",
+    "kind": "wait",
+    "fresh": True,
     "findings": [("SYN102", "int(lengths.max())")],
 }
 

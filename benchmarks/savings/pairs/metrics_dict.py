@@ -6,7 +6,9 @@ from parts import Step, profiled
 
 SIZES = {"small": (32, 16, 32, 6), "medium": (256, 32, 64, 8)}
 FIX = {
-    "question": "all waits removed", "kind": "wait", "fresh": True,
+    "question": "all waits removed",
+    "kind": "wait",
+    "fresh": True,
     "findings": [("SYN102", "value.item()")],
 }
 

@@ -7,7 +7,9 @@ from torch import nn
 
 SIZES = {"small": (8, 16, 192, 3), "medium": (64, 64, 384, 4)}
 FIX = {
-    "question": "print gone", "kind": "wait", "fresh": True,
+    "question": "print gone",
+    "kind": "wait",
+    "fresh": True,
     "findings": [("SYN104", "str(norms)")],
 }
 

@@ -7,7 +7,9 @@ from torch import nn
 
 SIZES = {"small": (512, 2048), "medium": (4096, 2048)}
 FIX = {
-    "question": "pinned once", "kind": "transform", "fresh": True,
+    "question": "pinned once",
+    "kind": "transform",
+    "fresh": True,
     "findings": [("CPY202", "batch.pin_memory()")],
 }
 

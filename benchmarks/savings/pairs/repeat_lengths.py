@@ -7,7 +7,9 @@ from torch import nn
 
 SIZES = {"small": (16, 32, 256, 4), "medium": (128, 128, 512, 4)}
 FIX = {
-    "question": "wait removed", "kind": "wait", "fresh": True,
+    "question": "wait removed",
+    "kind": "wait",
+    "fresh": True,
     "findings": [("SYN", "torch.repeat_interleave(")],
 }
 

@@ -6,7 +6,9 @@ from parts import Step, profiled
 
 SIZES = {"small": (8, 8, 256, 4, 8), "medium": (64, 64, 512, 6, 8)}
 FIX = {
-    "question": "all waits removed", "kind": "wait", "fresh": True,
+    "question": "all waits removed",
+    "kind": "wait",
+    "fresh": True,
     "findings": [("SYN", "(token == END).all()")],
 }
 END = 1001

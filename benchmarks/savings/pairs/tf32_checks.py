@@ -7,7 +7,11 @@ from parts import Step, profiled
 
 SIZES = {"few": (16384, 4096, 4), "many": (4096, 4096, 12)}
 FIX = {
-    "question": "all waits removed", "kind": "wait", "fresh": True, "settle_ms": 300, "limited": True,
+    "question": "all waits removed",
+    "kind": "wait",
+    "fresh": True,
+    "settle_ms": 250,
+    "limited": True,
     "findings": [("SYN", "torch.isfinite(values).all()")],
 }
 

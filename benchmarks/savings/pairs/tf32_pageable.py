@@ -1,4 +1,4 @@
-"""A batch is copied from pageable memory before a large TF32 step; the fix copies from pinned memory, asynchronously."""
+"""A batch is copied from pageable memory before a large TF32 step; the fix copies from pinned memory."""
 
 import torch
 from heavy import allow_tf32, mlp
@@ -7,7 +7,11 @@ from parts import Step, profiled
 
 SIZES = {"wide": (16384, 4096, 3), "deep": (8192, 4096, 8)}
 FIX = {
-    "question": "pinned and asynchronous", "kind": "transform", "fresh": True, "settle_ms": 300, "limited": True,
+    "question": "pinned and asynchronous",
+    "kind": "transform",
+    "fresh": True,
+    "settle_ms": 250,
+    "limited": True,
     "findings": [("CPY201", "batch.to("), ("SYN101", "batch.to(")],
 }
 

@@ -6,7 +6,9 @@ from parts import Step, profiled
 
 SIZES = {"small": (48, 16, 32, 4), "medium": (128, 24, 48, 6)}
 FIX = {
-    "question": "copies gathered", "kind": "transform", "fresh": True,
+    "question": "copies gathered",
+    "kind": "transform",
+    "fresh": True,
     "findings": [("CPY203", "torch.tensor("), ("SYN101", "torch.tensor(")],
 }
 
