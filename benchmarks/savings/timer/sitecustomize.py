@@ -1,8 +1,8 @@
 """Times steps of an unmodified program: between two backwards, with the device idle at both ends.
 
 On ``PYTHONPATH``, with ``SAVINGS_TIMER`` set to JSON: ``folder``, ``name``, and ``gate``, ``settle`` and ``timed``,
-numbers of backwards. The process announces itself in ``NAME.ready`` after the first, waits for ``NAME.go``, goes on for the
-second, times the third, writes milliseconds for one to ``NAME.ms`` and ends. Without the variable this does nothing.
+numbers of backwards. The process announces itself in ``NAME.ready`` after the first, waits for ``NAME.go``, goes on for
+the second, times the third, writes milliseconds for one to ``NAME.ms`` and ends. Without the variable nothing happens.
 """
 
 from __future__ import annotations
