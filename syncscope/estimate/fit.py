@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,10 +13,19 @@ from syncscope.estimate.replay import Scenario, replay
 from syncscope.timeline.intervals import Floats
 
 MISFIT = 0.03
-"""The share of the step by which a replay may miss it."""
+"""The share of the step by which a replay may miss it before its answers are doubted for it."""
+
+USELESS = 0.5
+"""The share beyond which there is no answer: what was recorded is something else."""
+
+MISSED = 0.5
+"""Share of what a replay misses by which a saving may be off."""
 
 LEAST, MOST = 0.6, 1.05
 """Factors between which the host's work may be scaled."""
+
+LEAST_EVER = 0.35
+"""The least factor where none of those meets the bare step: the profiler recorded more than its measured costs say."""
 
 USUAL, SPREAD = 0.95, 0.1
 """The scale where the step's length does not show it, and how far from it the true one may lie."""
@@ -59,6 +68,10 @@ class Fit:
     """Why it does not."""
     ranged: bool = False
     """No bare step is known: the likely scenario is a guess."""
+    doubt: float = 0.0
+    """Share of the step by which every saving may be off, because the replay does not meet a step."""
+    note: str | None = None
+    """Why it is doubted."""
 
 
 def steady_steps(program: Program) -> tuple[list[int], int]:
@@ -76,9 +89,16 @@ def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None
     traced = replay(program, [{}], [Scenario()], profiled=True)
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)
-    if abs(misfit) > MISFIT:
+    if abs(misfit) > USELESS:
         return Fit(misfit, why=f"the model does not fit this trace: its replay misses the traced step by {misfit:+.1%}")
-    bare = bare or program
+    found = _fit_bare(bare or program, misfit, bare_ns, bare_ms)
+    if abs(misfit) <= MISFIT or found.why:
+        return found
+    note = f"the replay misses the traced step by {misfit:+.1%}: the ranges are wider for it"
+    return replace(found, doubt=max(found.doubt, MISSED * abs(misfit)), note=found.note or note)
+
+
+def _fit_bare(bare: Program, misfit: float, bare_ns: tuple[int, ...], bare_ms: float | None) -> Fit:
     if bare_ms is None and not bare_ns:
         return Fit(misfit, _around(bare, Scenario(USUAL, worker_paced=_worker_paced(bare)), LEAST, 1.0), ranged=True)
     if bare_ms is not None:
@@ -86,7 +106,25 @@ def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None
     else:
         wanted, skipped = sum(bare_ns) / len(bare_ns), 0
         order = [number % bare.steps for number in range(len(bare_ns))]
-    return _nearest(bare, misfit, lambda scenarios: _step_ns(bare, scenarios, order, skipped) / wanted - 1)
+
+    def off_at(scenarios: list[Scenario]) -> Floats:
+        return _step_ns(bare, scenarios, order, skipped) / wanted - 1
+
+    found = _nearest(bare, misfit, off_at, LEAST)
+    if not found.scenarios:
+        found = _nearest(bare, misfit, off_at, LEAST_EVER)
+    return found if found.scenarios else _doubted(bare, misfit, off_at, wanted)
+
+
+def _doubted(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats], wanted: float) -> Fit:
+    """The recorded steps with the usual scale, where no scale meets the bare step."""
+    usual = Scenario(USUAL, worker_paced=_worker_paced(program))
+    off = float(off_at([usual])[0])
+    lengths = f"{wanted * 1e-6:.3g} ms without a profiler, and {wanted * (1 + off) * 1e-6:.3g} ms in the replay"
+    if abs(off) > USELESS:
+        return Fit(misfit, why=f"a step took {lengths}: other steps were recorded (record later ones: --profile-at)")
+    note = f"a step took {lengths}: savings are those of the recorded steps, and their ranges are wider"
+    return Fit(misfit, _around(program, usual, LEAST, MOST), doubt=MISSED * abs(off), note=note)
 
 
 def _step_ns(program: Program, scenarios: list[Scenario], order: list[int], skipped: int) -> Floats:
@@ -97,9 +135,10 @@ def _step_ns(program: Program, scenarios: list[Scenario], order: list[int], skip
     return length
 
 
-def _grid(program: Program, host: float, copies: float) -> tuple[Floats, Floats]:
-    """Scales of the host's work, ``host`` apart, and of the time of pageable copies, where there are any."""
-    hosts = np.linspace(LEAST, MOST, round((MOST - LEAST) / host) + 1)
+def _grid(program: Program, least: float, host: float, copies: float) -> tuple[Floats, Floats]:
+    """Scales of the host's work from ``least``, ``host`` apart, and of the time of pageable copies, where there are
+    any."""
+    hosts = np.linspace(least, MOST, round((MOST - least) / host) + 1)
     many = round(2 * PAGEABLE_MOST / copies) + 1 if program.items.pageable.any() else 1
     return hosts, 1 + np.linspace(-PAGEABLE_MOST, PAGEABLE_MOST, many) if many > 1 else np.ones(1)
 
@@ -109,25 +148,25 @@ def _worker_paced(program: Program) -> float:
     return float(program.workers is not False)
 
 
-def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats]) -> Fit:
-    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters.
+def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats], least: float) -> Fit:
+    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters; without
+    scenarios where none of ``least`` or more does.
 
     ``off_at`` returns the share by which the replay misses the bare step in each of some scenarios.
     """
     worker_paced = _worker_paced(program)
-    hosts, copies = _grid(program, COARSE_HOST, COARSE_COPIES)
+    hosts, copies = _grid(program, least, COARSE_HOST, COARSE_COPIES)
     coarse = [Scenario(host, copy, worker_paced) for copy in copies for host in hosts]
     off = off_at(coarse).reshape(len(copies), len(hosts))
     # A step's length is made of sums and maxima of what is scaled, so between two scales it is close to straight.
-    fine, fine_copies = _grid(program, COARSE_HOST / FINER, COARSE_COPIES / FINER)
+    fine, fine_copies = _grid(program, least, COARSE_HOST / FINER, COARSE_COPIES / FINER)
     off = np.array([np.interp(fine, hosts, row) for row in off])
     off = np.array([np.interp(fine_copies, copies, column) for column in off.T]).T
     doubt = (off / NOISE) ** 2 + ((fine - USUAL) / SPREAD) ** 2 + ((fine_copies[:, None] - 1) / PAGEABLE) ** 2
     at_copy, at_host = np.unravel_index(np.argmin(doubt), doubt.shape)
     missed = float(off[at_copy, at_host])
     if abs(missed) > MISFIT:
-        why = f"with the host's work scaled by {LEAST} to {MOST}, it misses the bare step by {missed:+.1%} or more"
-        return Fit(misfit, why=f"the model does not fit this trace: {why}")
+        return Fit(misfit)
     likely = fine[doubt[at_copy] <= doubt[at_copy, at_host] + 4]
     best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), worker_paced)
     return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max())))

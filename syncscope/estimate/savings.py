@@ -95,7 +95,16 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     )
     scale = None if fitted.ranged else fitted.scenarios[0].host
     asked = tuple(_answer(*one) for one in zip(prepared.asked, savings.besides, strict=True))
-    replayed = msgspec.structs.replace(prepared.replay, misfit=misfit, host_scale=scale, before=before, asked=asked)
+    assumptions = (*prepared.replay.assumptions, *filter(None, [fitted.note]))
+    replayed = msgspec.structs.replace(
+        prepared.replay,
+        misfit=misfit,
+        host_scale=scale,
+        before=before,
+        asked=asked,
+        doubt=round(fitted.doubt, 6) or None,
+        assumptions=assumptions,
+    )
     return Estimate(findings, savings.all if tried else Saving(), replayed)
 
 
@@ -113,11 +122,11 @@ def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fi
     how long this one waited for them, it is fitted again without those waits: their profilers may have caused them."""
     bare = at_clock(program, prepared.condition.timed)
     fitted = fit(program, prepared.bare_ns, prepared.bare_ms, bare)
-    if fitted.scenarios or not known or abs(fitted.misfit) > MISFIT:
+    if not known or not (fitted.why or fitted.doubt) or abs(fitted.misfit) > MISFIT:
         return bare, fitted
     prompt = at_clock(without_late_peers(program), prepared.condition.timed)
     again = fit(program, prepared.bare_ns, prepared.bare_ms, prompt)
-    return (prompt, again) if again.scenarios else (bare, fitted)
+    return (prompt, again) if again.scenarios and not again.doubt else (bare, fitted)
 
 
 def _why_untried(finding: Finding) -> str:
@@ -202,7 +211,7 @@ def replay_savings(
         replayed = between(replayed, slow, parts[0]) if condition.known else replayed
     columns = np.concatenate([_by_step(replayed, warm, program.steps), *limited], axis=2)
     saved = columns[:, :1] - columns
-    bounds = np.array([_saving(saved[:, number], step) for number in range(1, len(every))])
+    bounds = np.array([_saving(saved[:, number], step, fit.doubt) for number in range(1, len(every))])
     # To fix all findings saves at least as much as to fix one of them.
     bounds[-1] = np.max([*bounds[: len(questions)], bounds[-1]], axis=0)
     savings = [
@@ -221,17 +230,18 @@ def _by_step(replayed: Replayed, warm: int, steps: int) -> Floats:
     return mean
 
 
-def _saving(saved: Floats, step: float) -> tuple[float, float, float]:
+def _saving(saved: Floats, step: float, doubt: float) -> tuple[float, float, float]:
     """Likely, least and greatest, from savings by step and scenario (steps, scenarios); the first is the likely one.
 
-    The doubts are independent of each other: the steps, each pair of scenarios, and the two windows of steps.
+    The doubts are independent of each other: the steps, each pair of scenarios, the two windows of steps, and
+    ``doubt``, a share of the step.
     """
     means, steps = saved.mean(axis=0), len(saved)
     likely = float(means[0])
     spread = 2 * float(saved[:, 0].std(ddof=1)) / steps**0.5 if steps > 1 else 0.0
     pairs = means[1:].reshape(-1, 2) - likely
     below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)
-    always = spread**2 + (DRIFT * step) ** 2
+    always = spread**2 + (DRIFT * step) ** 2 + (doubt * step) ** 2
     return likely, likely - (always + (below**2).sum()) ** 0.5, likely + (always + (above**2).sum()) ** 0.5
 
 

@@ -65,6 +65,8 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the traced step by which the replay of the unchanged steps misses it."""
     host_scale: float | None = None
     """The factor on the host's work, without the profiler's cost, at which the replay meets the bare step."""
+    doubt: float | None = None
+    """Share of the step by which every range is wider, because the replay misses the traced step or the bare one."""
     null_why: str | None = None
     """Why no saving of the trace could be estimated."""
     assumptions: tuple[str, ...] = ()
