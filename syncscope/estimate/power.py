@@ -19,6 +19,7 @@ from syncscope.estimate.edits import Question
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Interval, Replayed
 from syncscope.schema.recording import GpuWindow, RecordedGpu
+from syncscope.timeline.gpu import CAPPED, is_capped, settled_window
 from syncscope.timeline.intervals import Floats
 
 IDLE_SHARE = 0.15
@@ -27,11 +28,6 @@ power of a loop of copies meets an idle GPU's."""
 
 HELD = 0.99
 """Share of the limit at which an H200 holds its power."""
-
-CAPPED = 0.5
-"""Share of the samples that say ``power cap`` from which a GPU is at its limit."""
-
-POWER_CAP = "power cap"
 
 BUSY = 0.55
 """Energy of a step from which a GPU of unknown power may be at its limit, as a share of what matrix products without a
@@ -42,6 +38,9 @@ SLOWED = 0.9
 
 LOWEST = 0.5
 """The clock never settles below this share."""
+
+SLOWING = ("thermal", "hardware slowdown", "power brake")
+"""Reasons that hold the clock down as the power limit does, by a limit that nothing tells."""
 
 MOST_APART = 0.15
 """The most by which the clocks of two windows may differ for kernels to be scaled from one to the other."""
@@ -70,32 +69,25 @@ class Condition:
 
 UNKNOWN = Condition(known=False)
 
+BOTH = "nothing tells whether the GPU is at its power limit: ranges hold the saving if it is, and if it is not"
+"""What is said where the condition is ``UNKNOWN`` and makes a difference."""
+
 
 def condition_of(gpu: RecordedGpu | None) -> Condition:
     """The condition that a recording shows; ``UNKNOWN`` where it does not say enough."""
-    window = (gpu.bare or gpu.timed) if gpu else None
-    if gpu is None or window is None or not window.samples:
+    window = settled_window(gpu)
+    if gpu is None or window is None:
         return UNKNOWN
-    timed = _between(gpu.bare, gpu.timed)
-    if is_capped(gpu, window):
+    timed, capped = _between(gpu.bare, gpu.timed), is_capped(gpu, window)
+    if capped:
         highest, clock = gpu.max_sm_clock_mhz, window.sm_clock_mhz
         return Condition(ceiling=max(1.0, highest / clock) if highest and clock else 1.0, timed=timed)
-    if window.power_w is None or gpu.power_limit_w is None:
+    others = max((share for reason, share in window.throttled.items() if reason in SLOWING), default=0.0)
+    if capped is None or others >= CAPPED or not window.power_w or not gpu.power_limit_w:
         return replace(UNKNOWN, timed=timed)
     idle = IDLE_SHARE * gpu.power_limit_w
     drawn = max(window.power_w - idle, 0.01 * gpu.power_limit_w)
     return Condition(budget=max((HELD * gpu.power_limit_w - idle) / drawn, 1.001), timed=timed)
-
-
-def is_capped(gpu: RecordedGpu, window: GpuWindow) -> bool:
-    """Whether the power limit held the clock down during a window."""
-    if window.throttled.get(POWER_CAP, 0.0) >= CAPPED:
-        return True
-    figures = (window.power_w, gpu.power_limit_w, window.sm_clock_mhz, gpu.max_sm_clock_mhz)
-    if window.throttled or None in figures:
-        return False
-    power, limit, clock, highest = (float(figure) for figure in figures if figure is not None)
-    return power >= 0.97 * limit and clock <= 0.98 * highest
 
 
 def _between(bare: GpuWindow | None, timed: GpuWindow | None) -> float:

@@ -16,8 +16,8 @@ from syncscope.estimate.clocks import LIKELY
 from syncscope.estimate.edits import Question, combine
 from syncscope.estimate.fit import MISFIT, Fit, fit, steady_steps
 from syncscope.estimate.peers import Peer, with_peers, without_late_peers
+from syncscope.estimate.power import BOTH, SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
 from syncscope.estimate.power import RANGE as RESPONSES
-from syncscope.estimate.power import SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
 from syncscope.estimate.power import UNKNOWN as UNKNOWN_CONDITION
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
@@ -95,7 +95,7 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     )
     scale = None if fitted.ranged else fitted.scenarios[0].host
     asked = tuple(_answer(*one) for one in zip(prepared.asked, savings.besides, strict=True))
-    assumptions = (*prepared.replay.assumptions, *filter(None, [fitted.note]))
+    assumptions = (*prepared.replay.assumptions, *filter(None, [fitted.note, BOTH if savings.both else None]))
     replayed = msgspec.structs.replace(
         prepared.replay,
         misfit=misfit,
@@ -175,6 +175,8 @@ class Savings:
     """Question 0 changes nothing, the last everything."""
     besides: tuple[Saving, ...] = ()
     """Of the questions that do not belong to all."""
+    both: bool = False
+    """The ranges hold what is saved at the power limit and below it, since nothing tells."""
 
 
 def replay_savings(
@@ -219,7 +221,8 @@ def replay_savings(
         for ms, low, high in np.clip(bounds, 0.0, step)
     ]
     own = len(questions)
-    return Savings(tuple(savings[:own]), savings[-1], step, replayed, tuple(savings[own:-1]))
+    both = bool(limited) and not condition.known
+    return Savings(tuple(savings[:own]), savings[-1], step, replayed, tuple(savings[own:-1]), both)
 
 
 def _by_step(replayed: Replayed, warm: int, steps: int) -> Floats:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.numbers import count, milliseconds, percent
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
@@ -153,6 +154,7 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
     if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > LEAST_HEADLINE * total:
         cause, ms = max(overlap.idle_by_cause.items(), key=lambda pair: pair[1])
         out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {_explain(cause, info)}.")
+    out += describe_gpu(info.gpu)
     step = "a step" if info.steps.count else "in all"
     mine = [f for f in report.findings if f.status == "unexpected" and f.trace == trace]
     if wait_ms is not None and wait_ms > 0:

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from syncscope.schema.findings import TRAINING, Finding, Frame, Site, SiteSource, Sketch
+from syncscope.schema.gpu import Gpu
 from syncscope.schema.hta import HTA
 from syncscope.schema.ranks import BetweenRanks, MissingRanks, Unread
 from syncscope.schema.run import Run
@@ -163,6 +164,8 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The phase of the program that was recorded; ``None`` where the recording does not say."""
     run: Run | None = None
     """``None`` where only these steps were looked at."""
+    gpu: Gpu | None = None
+    """``None`` where the recording says nothing of the GPU's power and clock."""
 
     @property
     def in_training(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from syncscope.schema.report import Coverage, EachStep, Meetings, Steps, StepSource, TraceInfo
 from syncscope.timeline.collectives import find_meetings, places_behind
+from syncscope.timeline.gpu import describe_gpu
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.overlap import is_compute, union_of
 from syncscope.timeline.run import describe_run
@@ -43,6 +44,7 @@ def describe(timeline: Timeline) -> TraceInfo:
         meetings=_find_meetings(timeline),
         phase=recording.phase if recording else None,
         run=describe_run(recording),
+        gpu=describe_gpu(recording.gpu if recording else None),
     )
 
 
