@@ -72,6 +72,8 @@ class Fit:
     """Share of the step by which every saving may be off, because the replay does not meet a step."""
     note: str | None = None
     """Why it is doubted."""
+    measured: float = 1.0
+    """The mean factor on the host's work that stamps showed, before that of the scenarios."""
 
 
 def steady_steps(program: Program) -> tuple[list[int], int]:
@@ -85,7 +87,7 @@ def steady_steps(program: Program) -> tuple[list[int], int]:
 
 def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None, bare: Program | None = None) -> Fit:
     """Compare the replay with the trace, and with the bare steps: their lengths, from idle device to idle device, or
-    only ``bare_ms``, the mean of many. ``bare`` is what runs in those, where it is not just the same."""
+    only ``bare_ms``, that of a steady one. ``bare`` is what runs in those, where it is not just the same."""
     traced = replay(program, [{}], [Scenario()], profiled=True)
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)

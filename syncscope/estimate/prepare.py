@@ -23,10 +23,13 @@ from syncscope.estimate.power import UNKNOWN, Condition, condition_of
 from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.questions import Study, question
+from syncscope.estimate.stamps import Stamped, find_stamped
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
+from syncscope.schema.recording import Bare
 from syncscope.schema.report import Replay
 from syncscope.timeline import Timeline
+from syncscope.timeline.bare import bare_step_ns, runs_ahead
 from syncscope.timeline.intervals import Ints
 
 NO_STEPS = "the trace has no steps to replay"
@@ -47,13 +50,15 @@ class Prepared:
     bare_ns: tuple[int, ...] = ()
     """Lengths of the recorded bare steps."""
     bare_ms: float | None = None
-    """Mean length of a step with no profiler, where the user gives it."""
+    """Length of a step with no profiler, as the user gives it or the recording shows it in steady state."""
     replay: Replay | None = None
     """``None`` where there are no findings, so nothing is replayed."""
     phase: str | None = None
     """The phase that was recorded."""
     condition: Condition = UNKNOWN
     """What held the GPU's clock."""
+    stamped: Stamped | None = None
+    """Moments of the bare steps that the recorded ones have, too."""
     asked: tuple[tuple[str, Question], ...] = ()
     """Changes of the loader to try, by what they are called."""
 
@@ -105,11 +110,20 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         questions=questions,
         program=program,
         bare_ns=tuple(bare.steps_ns) if bare else (),
-        bare_ms=bare_ms,
+        bare_ms=_median_ms(bare) if bare_ms is None else bare_ms,
+        stamped=find_stamped(timeline, program, bare) if bare_ms is None else None,
         replay=Replay(assumptions=study.assumptions),
         condition=condition_of(recording.gpu if recording else None),
         asked=asked,
     )
+
+
+def _median_ms(bare: Bare | None) -> float | None:
+    """Where the host keeps pace with the device, what a step takes; else the whole window is looked at."""
+    if bare is None or not bare.steps_ns or runs_ahead(bare):
+        return None
+    step_ns = bare_step_ns(bare)
+    return None if step_ns is None else step_ns * 1e-6
 
 
 def _missing(timeline: Timeline) -> str:
@@ -140,6 +154,7 @@ class _Packed(msgspec.Struct, frozen=True):
     phase: str | None
     condition: Condition
     asked: tuple[tuple[str, _PackedQuestion], ...]
+    stamped: Stamped | None
 
 
 def _pack_question(question: Question) -> _PackedQuestion:

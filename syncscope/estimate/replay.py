@@ -74,6 +74,8 @@ class Replayed:
     """When the device was done with all that had been launched by then."""
     last: tuple[Interval, ...]
     """What took time in the last step; columns are questions, and within each the scenarios."""
+    probed: tuple[tuple[int, int, Floats], ...] = ()
+    """When the host was done with a probed item: number of the replayed step, item, (columns,)."""
 
     @property
     def ends(self) -> Floats:
@@ -90,6 +92,7 @@ def replay(
     *,
     profiled: bool = False,
     on_one_rank: Sequence[bool] = (),
+    probes: frozenset[int] = frozenset(),
 ) -> Replayed:
     """Run ``steps`` (the recorded ones once), from an idle device.
 
@@ -97,13 +100,13 @@ def replay(
     changes nothing on the other ranks; with such a question, question 0 must change nothing.
     """
     order = range(program.steps) if steps is None else steps
-    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), profiled, on_one_rank)
+    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), profiled, on_one_rank, probes)
     for number, step in enumerate(order):
         machine.recording = number == len(order) - 1
         machine.step(number, step)
     shape = (len(order), len(questions), len(scenarios))
     host, device = (np.array(times).reshape(shape) for times in (machine.hosts, machine.devices))
-    return Replayed(host, device, tuple(machine.recorded))
+    return Replayed(host, device, tuple(machine.recorded), tuple(machine.probed))
 
 
 class _Item(NamedTuple):
@@ -155,6 +158,7 @@ class _Machine:
         scenarios: Floats,
         profiled: bool,
         on_one_rank: Sequence[bool],
+        probes: frozenset[int],
     ) -> None:
         """``scenarios`` (scenarios, 4): host, pageable, worker_paced, slowdown."""
         items = program.items if profiled else without_profiler(program.items)
@@ -170,6 +174,7 @@ class _Machine:
         self._item = [
             _Item(*row) for row in zip(*(getattr(items, name).tolist() for name in _Item._fields), strict=True)
         ]
+        self._probes = probes
         self._steps = find_runs(items, self._apart(items), self._changes.timing_changes, scenarios[:, 0])
         self._shared = len(np.unique(items.stream[items.alone])) > 1
         self._contended = [*(_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
@@ -188,6 +193,7 @@ class _Machine:
         self.devices: list[Floats] = []
         self.recording = False
         self.recorded: list[Interval] = []
+        self.probed: list[tuple[int, int, Floats]] = []
 
     def _apart(self, items: Items) -> Bools:
         """Items that are no part of a stretch, since something about them is special."""
@@ -195,7 +201,7 @@ class _Machine:
         apart |= items.loading > 0
         apart |= (items.engine == COLLECTIVE) & (self._on_one_rank is not None)
         apart |= (items.engine >= 0) & (items.dur >= HOLDS_ENGINE)
-        apart[sorted({*self._changes.items, *self._targets.holds, *self._remembered})] = True
+        apart[sorted({*self._changes.items, *self._targets.holds, *self._remembered, *self._probes})] = True
         return apart
 
     def step(self, number: int, step: int) -> None:
@@ -245,6 +251,8 @@ class _Machine:
             host = np.maximum(host, self._host[0]) if item.follows else host
             begin = self._loaded(item, change, host) if item.loading > 0 else host + item.pre * change.pre
             self._host[item.chain] = self._call(number, step, begin)
+            if number in self._probes:
+                self.probed.append((step, number, self._host[item.chain]))
         for target in self._remembered.get(number, ()):
             self._ends[target] = self._stream[target.stream]
         if item.mark:

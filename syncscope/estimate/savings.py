@@ -7,7 +7,7 @@ known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -22,6 +22,7 @@ from syncscope.estimate.power import UNKNOWN as UNKNOWN_CONDITION
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import HOST, Interval, Replayed, replay
+from syncscope.estimate.stamps import scale_stretches
 from syncscope.rules import BY_CODE
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Sketch, SketchLane
@@ -93,7 +94,7 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
         _with_saving(finding, *next(answers), fitted, savings) if question else _without(finding, _why_untried(finding))
         for finding, question in pairs
     )
-    scale = None if fitted.ranged else fitted.scenarios[0].host
+    scale = None if fitted.ranged else round(fitted.scenarios[0].host * fitted.measured, 4)
     asked = tuple(_answer(*one) for one in zip(prepared.asked, savings.besides, strict=True))
     assumptions = (*prepared.replay.assumptions, *filter(None, [fitted.note, BOTH if savings.both else None]))
     replayed = msgspec.structs.replace(
@@ -121,6 +122,11 @@ def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fi
     """The program as it runs without a profiler, and how it fits. If it does not fit, and the other ranks' traces show
     how long this one waited for them, it is fitted again without those waits: their profilers may have caused them."""
     bare = at_clock(program, prepared.condition.timed)
+    if prepared.stamped is not None:
+        stamped, scale = scale_stretches(bare, prepared.stamped, *steady_steps(bare))
+        found = fit(program, prepared.bare_ns, prepared.bare_ms, stamped)
+        if stamped is not bare and not (found.why or found.doubt):
+            return stamped, replace(found, measured=scale)
     fitted = fit(program, prepared.bare_ns, prepared.bare_ms, bare)
     if not known or not (fitted.why or fitted.doubt) or abs(fitted.misfit) > MISFIT:
         return bare, fitted

@@ -102,8 +102,8 @@ class BareStamp(msgspec.Struct, frozen=True, kw_only=True):
     ordinal: Number = 0
     """Among equal events of the step."""
     begins_ns: tuple[Number, ...] = ()
-    """Since the step's boundary, one for each of ``steps_ns`` in which it happened, in order. Empty where only the
-    return is known (PyTorch's warnings)."""
+    """Since the step's boundary, one for each of ``steps_ns``, in order. Empty where only the return is known
+    (PyTorch's warnings)."""
     ends_ns: tuple[Number, ...] = ()
 
 
@@ -118,7 +118,7 @@ class RecordedLoader(msgspec.Struct, frozen=True, kw_only=True):
     ready: Number | None = None
     """Batches that were ready when the bare steps asked, median; 0 behind a loader that sets the pace."""
     interval_ns: Number | None = None
-    """Between two batches that the workers finish, median over bare steps in which the host waited for them."""
+    """Between two batches that the workers finish, on average over those that the host waited for."""
 
 
 class Bare(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +128,9 @@ class Bare(msgspec.Struct, frozen=True, kw_only=True):
     """Length of each step between its boundaries on the host, the last one closed by the device sync."""
     set_aside: tuple[SetAsideStep, ...] = ()
     """Steps that are not among ``steps_ns``, and why."""
+    drain_ns: Number | None = None
+    """How long the device sync at the end of the last step took. Where that is longer than a step, the host runs ahead
+    of the device: the mean of ``steps_ns`` is then the length of a step, the median is not."""
     stamps: tuple[BareStamp, ...] = ()
     loader: RecordedLoader | None = None
 
