@@ -66,19 +66,42 @@ def test_without_a_bare_step_the_scale_is_a_guess_between_bounds() -> None:
     assert found.scenarios[1:] == (Scenario(LEAST, 1.0, 1.0), Scenario(1.0, 1.0, 1.0))
 
 
-@pytest.mark.parametrize("factor", [0.4, 1.5])
-def test_a_bare_step_that_no_scale_meets_is_a_misfit(factor: float) -> None:
+def test_a_profiler_that_cost_more_than_was_measured_is_taken_off_too() -> None:
     compiled = program(HOST_BOUND)
-    found = fit(compiled, tuple(round(length * factor) for length in bare(compiled, Scenario(0.9))))
+    found = fit(compiled, bare(compiled, Scenario(0.45)))
+    assert found.scenarios[0].host == pytest.approx(0.45, abs=0.02)
+    assert not found.doubt and found.note is None
+
+
+@pytest.mark.parametrize("factor", [0.75, 1.5])
+def test_a_bare_step_that_no_scale_meets_leaves_the_recorded_step_and_a_doubt(factor: float) -> None:
+    compiled = program(DEVICE_BOUND)
+    found = fit(compiled, tuple(round(length * factor) for length in bare(compiled, Scenario())))
+    assert found.why is None and found.scenarios[0].host == USUAL
+    assert found.doubt == pytest.approx(abs(1 / factor - 1) / 2, abs=0.01)
+    assert found.note is not None and "savings are those of the recorded steps" in found.note
+
+
+@pytest.mark.parametrize("factor", [0.4, 3.0])
+def test_bare_steps_that_are_something_else_leave_no_answer(factor: float) -> None:
+    compiled = program(DEVICE_BOUND)
+    found = fit(compiled, tuple(round(length * factor) for length in bare(compiled, Scenario())))
     assert found.scenarios == ()
-    assert found.why is not None and "misses the bare step by" in found.why
+    assert found.why is not None and "other steps were recorded" in found.why
 
 
-def test_a_replay_that_misses_the_trace_is_a_misfit() -> None:
+def test_a_replay_that_misses_the_trace_is_doubted_for_it() -> None:
     compiled = program(HOST_BOUND)
     found = fit(replace(compiled, host_ns=compiled.host_ns * (1 + 2 * MISFIT)), bare(compiled, Scenario()))
     assert found.misfit == pytest.approx(-0.0566, abs=0.001)
-    assert found.why == "the model does not fit this trace: its replay misses the traced step by -5.7%"
+    assert found.doubt == pytest.approx(0.0283, abs=0.001)
+    assert found.note is not None and "misses the traced step by -5.7%" in found.note
+
+
+def test_a_replay_far_from_the_trace_is_a_misfit() -> None:
+    compiled = program(HOST_BOUND)
+    found = fit(replace(compiled, host_ns=compiled.host_ns * 3), bare(compiled, Scenario()))
+    assert found.why == "the model does not fit this trace: its replay misses the traced step by -66.7%"
 
 
 def test_the_time_of_pageable_copies_is_fitted_too() -> None:

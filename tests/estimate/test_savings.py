@@ -83,7 +83,21 @@ def test_a_bare_step_can_be_given() -> None:
 def test_a_bare_step_out_of_reach_leaves_no_saving_and_says_by_how_much() -> None:
     found = one(estimated(waiting(), bare_ms=0.5), "SYN105")
     assert found.saving_ms_per_step is found.saving_low_ms_per_step is found.saving_high_ms_per_step is None
-    assert found.saving_null_why is not None and "it misses the bare step by +" in found.saving_null_why
+    assert found.saving_null_why is not None and "a step took 0.5 ms without a profiler" in found.saving_null_why
+
+
+def test_a_bare_step_nearly_in_reach_leaves_a_wider_range_and_says_so() -> None:
+    near, far = estimated(waiting(), bare_ms=1.4), estimated(waiting(), bare_ms=1.8)
+    assert near.replay is not None and far.replay is not None
+    assert near.replay.doubt is None and far.replay.doubt is not None and far.replay.doubt > 0.05
+    assert any("ranges are wider" in text for text in far.replay.assumptions)
+
+    def width(found: Estimate) -> float:
+        low, high = one(found, "SYN105").saving_low_ms_per_step, one(found, "SYN105").saving_high_ms_per_step
+        assert low is not None and high is not None
+        return high - low
+
+    assert width(far) > 1.5 * width(near)
 
 
 def test_a_trace_without_steps_calls_or_device_has_no_savings() -> None:
