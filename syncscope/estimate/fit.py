@@ -112,10 +112,10 @@ def _fit_bare(bare: Program, misfit: float, bare_ns: tuple[int, ...], bare_ms: f
     def off_at(scenarios: list[Scenario]) -> Floats:
         return _step_ns(bare, scenarios, order, skipped) / wanted - 1
 
-    found = _nearest(bare, misfit, off_at, LEAST)
-    if not found.scenarios:
-        found = _nearest(bare, misfit, off_at, LEAST_EVER)
-    return found if found.scenarios else _doubted(bare, misfit, off_at, wanted)
+    found, missed = _nearest(bare, misfit, off_at, LEAST)
+    if found is None and missed > 0:
+        found, _ = _nearest(bare, misfit, off_at, LEAST_EVER)
+    return found or _doubted(bare, misfit, off_at, wanted)
 
 
 def _doubted(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats], wanted: float) -> Fit:
@@ -150,9 +150,11 @@ def _worker_paced(program: Program) -> float:
     return float(program.workers is not False)
 
 
-def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats], least: float) -> Fit:
-    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters; without
-    scenarios where none of ``least`` or more does.
+def _nearest(
+    program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats], least: float
+) -> tuple[Fit | None, float]:
+    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters; ``None``
+    where none of ``least`` or more does. And by what share it misses.
 
     ``off_at`` returns the share by which the replay misses the bare step in each of some scenarios.
     """
@@ -168,10 +170,10 @@ def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
     at_copy, at_host = np.unravel_index(np.argmin(doubt), doubt.shape)
     missed = float(off[at_copy, at_host])
     if abs(missed) > MISFIT:
-        return Fit(misfit)
+        return None, missed
     likely = fine[doubt[at_copy] <= doubt[at_copy, at_host] + 4]
     best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), worker_paced)
-    return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max())))
+    return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max()))), missed
 
 
 def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -19,6 +19,8 @@ from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
 LEAST_HEADLINE = 0.05
 """Idle or exposed time is the verdict only if it takes at least this share of a step."""
 
+LEAST_ASKED = 0.01
+"""Share of the step from which it is told what a change of the loader would save."""
 LEAST_PIECE = 0.01
 """A cause of idle time has its own part of the bar if it takes at least this share of a step."""
 
@@ -167,7 +169,17 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
         bare = info.steps.bare_ms
         of = f" ({percent(report.saving_all_ms_per_step, bare)} of the step)" if bare else ""
         out.append(f"Fixing everything below is worth {milliseconds(report.saving_all_ms_per_step)} a step{of}.")
-    return tuple(out)
+    return (*out, *_answer_asked(info))
+
+
+def _answer_asked(info: TraceInfo) -> Iterator[str]:
+    """What changes of the loader would save, where that is something."""
+    bare = info.steps.bare_ms
+    for asked in info.replay.asked if info.replay else ():
+        saving = asked.saving_ms_per_step
+        if saving is not None and bare and saving >= LEAST_ASKED * bare:
+            change = asked.question[:1].upper() + asked.question[1:]
+            yield f"{change} would save {milliseconds(saving)} a step ({percent(saving, bare)})."
 
 
 def _explain(cause: str, info: TraceInfo) -> str:

@@ -58,8 +58,9 @@ def test_behind_a_loader_that_sets_the_pace_a_wait_saves_nothing() -> None:
 def test_two_more_workers_make_batches_at_twice_the_pace_of_two() -> None:
     answer = asked(estimated(recorded(paced(), PACE)))["two more workers"]
     assert answer.saving_ms_per_step == pytest.approx((PACE - PACE / 2) / 1000, abs=0.05)
-    assert answer.saving_low_ms_per_step is not None and answer.saving_high_ms_per_step is not None
-    assert answer.saving_low_ms_per_step < answer.saving_ms_per_step < answer.saving_high_ms_per_step
+    low, likely, high = answer.saving_low_ms_per_step, answer.saving_ms_per_step, answer.saving_high_ms_per_step
+    assert low is not None and likely is not None and high is not None
+    assert low < likely < high
 
 
 def test_more_workers_save_nothing_beyond_what_the_step_takes() -> None:
