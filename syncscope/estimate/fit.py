@@ -72,6 +72,8 @@ class Fit:
     """Share of the step by which every saving may be off, because the replay does not meet a step."""
     note: str | None = None
     """Why it is doubted."""
+    missed: float = 0.0
+    """Share by which the replay misses the bare step, where that is doubted."""
     measured: float = 1.0
     """The mean factor on the host's work that stamps showed, before that of the scenarios."""
 
@@ -126,7 +128,7 @@ def _doubted(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
     if abs(off) > USELESS:
         return Fit(misfit, why=f"a step took {lengths}: other steps were recorded (record later ones: --profile-at)")
     note = f"a step took {lengths}: savings are those of the recorded steps, and their ranges are wider"
-    return Fit(misfit, _around(program, usual, LEAST, MOST), doubt=MISSED * abs(off), note=note)
+    return Fit(misfit, _around(program, usual, LEAST, MOST), doubt=MISSED * abs(off), note=note, missed=off)
 
 
 def _step_ns(program: Program, scenarios: list[Scenario], order: list[int], skipped: int) -> Floats:

@@ -7,22 +7,22 @@ known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 
 from syncscope.estimate.clocks import LIKELY
 from syncscope.estimate.edits import Question, combine
-from syncscope.estimate.fit import MISFIT, Fit, fit, steady_steps
-from syncscope.estimate.peers import Peer, with_peers, without_late_peers
+from syncscope.estimate.fit import Fit, steady_steps
+from syncscope.estimate.peers import Peer, with_peers
 from syncscope.estimate.power import BOTH, SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
 from syncscope.estimate.power import RANGE as RESPONSES
 from syncscope.estimate.power import UNKNOWN as UNKNOWN_CONDITION
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import HOST, Interval, Replayed, replay
-from syncscope.estimate.stamps import scale_stretches
+from syncscope.estimate.undisturbed import fit_undisturbed
 from syncscope.rules import BY_CODE
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Sketch, SketchLane
@@ -79,7 +79,7 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     together = [peer for peer in peers if peer.phase == prepared.phase] if prepared.rank is not None else []
     others = [peer for peer in together if peer.rank != prepared.rank]
     program, known = with_peers(prepared.program, prepared.collectives, others)
-    program, fitted = _fit(prepared, program, known)
+    program, fitted = fit_undisturbed(prepared, program, known)
     misfit = round(fitted.misfit, 6)
     if fitted.why:
         return _without_savings(prepared, Replay(misfit=misfit, null_why=fitted.why))
@@ -116,23 +116,6 @@ def _answer(asked: tuple[str, Question], saving: Saving) -> Asked:
         saving_low_ms_per_step=saving.low,
         saving_high_ms_per_step=saving.high,
     )
-
-
-def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:
-    """The program as it runs without a profiler, and how it fits. If it does not fit, and the other ranks' traces show
-    how long this one waited for them, it is fitted again without those waits: their profilers may have caused them."""
-    bare = at_clock(program, prepared.condition.timed)
-    if prepared.stamped is not None:
-        stamped, scale = scale_stretches(bare, prepared.stamped, *steady_steps(bare))
-        found = fit(program, prepared.bare_ns, prepared.bare_ms, stamped)
-        if stamped is not bare and not (found.why or found.doubt):
-            return stamped, replace(found, measured=scale)
-    fitted = fit(program, prepared.bare_ns, prepared.bare_ms, bare)
-    if not known or not (fitted.why or fitted.doubt) or abs(fitted.misfit) > MISFIT:
-        return bare, fitted
-    prompt = at_clock(without_late_peers(program), prepared.condition.timed)
-    again = fit(program, prepared.bare_ns, prepared.bare_ms, prompt)
-    return (prompt, again) if again.scenarios and not again.doubt else (bare, fitted)
 
 
 def _why_untried(finding: Finding) -> str:
