@@ -138,8 +138,8 @@ def may_be_capped(condition: Condition, work: Work, lengths: Floats) -> bool:
 
 
 def settle(condition: Condition, work: Work, usual: Floats, slowed: Floats, response: Response) -> Floats:
-    """How far the length of each question's steps goes from ``usual`` towards ``slowed`` (questions, scenarios), its
-    length at the recorded clock and at ``SLOWED``: 0 nowhere, 1 all the way.
+    """How far the length of each question's steps goes from ``usual`` towards ``slowed`` (questions, 1), its length at
+    the recorded clock and at ``SLOWED``: 0 nowhere, 1 all the way.
 
     Question 0 changes nothing.
     """
@@ -173,19 +173,22 @@ def settle(condition: Condition, work: Work, usual: Floats, slowed: Floats, resp
 
 
 def between(usual: Replayed, slowed: Replayed, part: Floats) -> Replayed:
-    """The replay that lies ``part`` (questions, scenarios) of the way from one to the other."""
+    """The replay that lies ``part`` (questions, 1) of the way from one to the other. ``slowed`` has the likely scenario
+    only; the others are moved by as much as that."""
+    scenarios = usual.host.shape[2]
+    alike = [one.stream for one in usual.last] == [other.stream for other in slowed.last]
 
-    def mixed(first: Floats, second: Floats, share: Floats) -> Floats:
-        there: Floats = first + (second - first) * share
+    def moved(first: Floats, second: Floats) -> Floats:
+        there: Floats = first + np.repeat((second - first[::scenarios]) * part.ravel(), scenarios)
         return there
 
-    alike = [one.stream for one in usual.last] == [other.stream for other in slowed.last]
-    columns = part.ravel()
     last = [
-        Interval(one.stream, *(mixed(a, b, columns) for a, b in zip(one[1:], other[1:], strict=True)))
+        Interval(one.stream, *(moved(a, b) for a, b in zip(one[1:], other[1:], strict=True)))
         for one, other in zip(usual.last, slowed.last, strict=True)
     ] if alike else list(usual.last)  # fmt: skip
-    return Replayed(mixed(usual.host, slowed.host, part), mixed(usual.device, slowed.device, part), tuple(last))
+    host = usual.host + (slowed.host - usual.host[:, :, :1]) * part
+    device = usual.device + (slowed.device - usual.device[:, :, :1]) * part
+    return Replayed(host, device, tuple(last))
 
 
 RANGE = (STRONG, WEAK)

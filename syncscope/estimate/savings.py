@@ -21,7 +21,7 @@ from syncscope.estimate.power import RANGE as RESPONSES
 from syncscope.estimate.power import UNKNOWN as UNKNOWN_CONDITION
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
-from syncscope.estimate.replay import HOST, Interval, Replayed, replay
+from syncscope.estimate.replay import HOST, Interval, Replayed, Scenario, replay
 from syncscope.estimate.undisturbed import fit_undisturbed
 from syncscope.rules import BY_CODE
 from syncscope.rules.base.question import Intervention, NoQuestion
@@ -186,15 +186,15 @@ def replay_savings(
     order, warm = steady_steps(program)
     one_rank = (False, *on_one_rank, *[False] * len(besides), any(on_one_rank)) if on_one_rank else ()
 
-    def run(changed: Program) -> Replayed:
-        return replay(changed, every, fit.scenarios, order, on_one_rank=one_rank)
+    def run(changed: Program, scenarios: Sequence[Scenario]) -> Replayed:
+        return replay(changed, every, scenarios, order, on_one_rank=one_rank)
 
-    replayed = run(program)
+    replayed = run(program, fit.scenarios)
     limited: tuple[Floats, ...] = ()
     work, lengths = Work.of(program, every), _by_step(replayed, warm, program.steps).mean(axis=0) * 1e6
     step = float(lengths[0, 0]) * 1e-6
     if may_be_capped(condition, work, lengths):
-        slow = run(at_clock(program, SLOWED))
+        slow, lengths = run(at_clock(program, SLOWED), fit.scenarios[:1]), lengths[:, :1]
         slower = _by_step(slow, warm, program.steps).mean(axis=0) * 1e6
         parts = [settle(condition, work, lengths, slower, response) for response in (LIKELY, *RESPONSES)]
         limited = tuple(_by_step(between(replayed, slow, part), warm, program.steps)[:, :, :1] for part in parts[1:])
