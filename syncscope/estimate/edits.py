@@ -113,11 +113,15 @@ class Changes:
 
     def __init__(self, questions: Sequence[Question], scale: Floats) -> None:
         """``scale`` (columns,) is that of the host's work."""
-        self._questions = questions
+        self._many = len(questions)
         self._scale = scale
         # Most items are changed in one of a few ways: each way is spread out over the columns once.
         self._ways: dict[tuple[tuple[int, Edit], ...], Change] = {}
         self._of: dict[int, Change] = {}
+        self._edits: dict[int, list[tuple[int, Edit]]] = {}
+        for number, question in enumerate(questions):
+            for item, edit in question.items():
+                self._edits.setdefault(item, []).append((number, edit))
         self.items = frozenset(item for question in questions for item, e in question.items() if not e.only_timing)
         """Items of which some question changes more than the host's work and the gap."""
         self.timing_changes = tuple(_timing_change(question) for question in questions)
@@ -126,9 +130,9 @@ class Changes:
     def of(self, item: int) -> Change:
         change = self._of.get(item)
         if change is None:
-            way = tuple((number, question[item]) for number, question in enumerate(self._questions) if item in question)
+            way = tuple(self._edits.get(item, ()))
             if way not in self._ways:
-                self._ways[way] = Change(way, len(self._questions), self._scale)
+                self._ways[way] = Change(way, self._many, self._scale)
             change = self._of[item] = self._ways[way]
         return change
 

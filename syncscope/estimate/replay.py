@@ -100,7 +100,9 @@ def replay(
     changes nothing on the other ranks; with such a question, question 0 must change nothing.
     """
     order = range(program.steps) if steps is None else steps
-    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), profiled, on_one_rank, probes)
+    machine = _Machine(
+        program, questions, np.array(scenarios, dtype=np.float64), frozenset(order), profiled, on_one_rank, probes
+    )
     for number, step in enumerate(order):
         machine.recording = number == len(order) - 1
         machine.step(number, step)
@@ -156,11 +158,12 @@ class _Machine:
         program: Program,
         questions: Sequence[Question],
         scenarios: Floats,
+        steps: frozenset[int],
         profiled: bool,
         on_one_rank: Sequence[bool],
         probes: frozenset[int],
     ) -> None:
-        """``scenarios`` (scenarios, 4): host, pageable, worker_paced, slowdown."""
+        """``scenarios`` (scenarios, 4): host, pageable, worker_paced, slowdown. ``steps`` are those that will run."""
         items = program.items if profiled else without_profiler(program.items)
         self._scale = np.tile(scenarios[:, 0], len(questions))
         self._pageable = np.tile(scenarios[:, 1], len(questions))
@@ -171,11 +174,12 @@ class _Machine:
         self._which = np.tile(np.arange(len(scenarios)), len(questions))
         self._changes = Changes(questions, self._scale)
         self._targets, self._remembered = program.targets, program.targets.remembered(self._changes.targets)
-        self._item = [
-            _Item(*row) for row in zip(*(getattr(items, name).tolist() for name in _Item._fields), strict=True)
-        ]
         self._probes = probes
-        self._steps = find_runs(items, self._apart(items), self._changes.timing_changes, scenarios[:, 0])
+        apart = self._apart(items)
+        alone = np.flatnonzero(apart & np.isin(items.step, sorted(steps)))
+        columns = (getattr(items, name)[alone].tolist() for name in _Item._fields)
+        self._item = dict(zip(alone.tolist(), map(_Item._make, zip(*columns, strict=True)), strict=True))
+        self._steps = find_runs(items, apart, self._changes.timing_changes, scenarios[:, 0], steps)
         self._shared = len(np.unique(items.stream[items.alone])) > 1
         self._contended = [*(_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
