@@ -12,7 +12,6 @@ import json
 import os
 import random
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -42,16 +41,13 @@ FRESH_NARROW, FRESH_BLOCKS = 0.01, 90
 """``NARROW`` and ``MOST_BLOCKS`` of fresh pairs."""
 
 
-def block_ms(step: Any, count: int, settle_ms: int = 0) -> float:
+def block_ms(step: Any, count: int, warm: int = WARM) -> float:
     """Milliseconds a step, from the end of the warm steps' work on the device to the end of the last step's.
 
     Timed by the device, so that neither the first launches nor the last wait of a block counts.
     """
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    until = time.monotonic() + settle_ms * 1e-3
-    while time.monotonic() < until:
-        step()
-    for _ in range(WARM):
+    for _ in range(warm):
         step()
     begin.record()
     for _ in range(count):
@@ -82,9 +78,10 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
     versions = {"before": program.before(*pair.sizes), "after": program.after(*pair.sizes)}
     for step in versions.values():  # the first steps load kernels and fill the allocator
         block_ms(step, FEWEST)
-    length = block_ms(versions["before"], FEWEST, pair.settle_ms)
+    length = block_ms(versions["before"], FEWEST)
     wanted = max(round((LONG_MS if pair.settle_ms else BLOCK_MS) / length), FEWEST)
     count = agreed(wanted if pair.settle_ms else min(wanted, MOST))
+    warm = max(WARM, round(pair.settle_ms / length))
     fewest = LONG_BLOCKS if pair.settle_ms else BLOCKS
     narrow, most = (FRESH_NARROW, FRESH_BLOCKS) if pair.fresh else (NARROW, MOST_BLOCKS)
     most = 2 * LONG_BLOCKS if pair.settle_ms else most
@@ -97,7 +94,7 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
         if done >= fewest and agreed(settled(blocks["before"], blocks["after"], narrow, most)):
             break
         for name in order.sample(list(versions), 2):
-            blocks[name].append(round(block_ms(versions[name], count, pair.settle_ms), 5))
+            blocks[name].append(round(block_ms(versions[name], count, warm), 5))
             gc.collect()
     gc.enable()
     gc.unfreeze()

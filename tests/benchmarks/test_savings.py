@@ -86,7 +86,7 @@ def test_each_block_times_both_versions(monkeypatch):
 
     asked: list[tuple[str, int]] = []
 
-    def block_ms(step: str, count: int) -> float:
+    def block_ms(step: str, count: int, warm: int = worker.WARM) -> float:
         asked.append((step, count))
         return 5.0
 
