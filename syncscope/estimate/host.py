@@ -129,7 +129,8 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
     """
     recording = timeline.trace.recording
     loader = recording.bare.loader if recording and recording.bare else None
-    pace = float(loader.interval_ns) if loader and loader.interval_ns and loader.workers else None
+    interval_ns = loader.interval_ns or 0 if loader and loader.workers > 0 else 0
+    pace = float(interval_ns) if interval_ns > 0 else None
     begin, end, names = _batches(timeline)
     length, period = np.zeros(len(host)), np.zeros(len(host))
     step = float(timeline.steps.dur.mean())

@@ -27,7 +27,7 @@ def ask_about_loader(study: Study) -> tuple[tuple[str, Question], ...]:
 def add_workers(study: Study, loader: RecordedLoader) -> Question:
     """Batches come at the pace of more workers. Without any, loading a batch took the host itself as long as it would
     take one of them."""
-    items, workers = study.program.items, int(loader.workers)
+    items, workers = study.program.items, max(int(loader.workers), 0)
     share = workers / (workers + MORE) if workers else 1 / MORE
     took = items.period if workers else items.loading
     return {item: Edit(batch=float(took[item] * share)) for item in np.flatnonzero(items.loading > 0).tolist()}

@@ -45,6 +45,9 @@ SLOWING = ("thermal", "hardware slowdown", "power brake")
 MOST_APART = 0.15
 """The most by which the clocks of two windows may differ for kernels to be scaled from one to the other."""
 
+MOST_RISE = 2.0
+"""The clock never rises beyond this share of what it was."""
+
 ROUNDS = 24
 """Halvings in the search for the clock."""
 
@@ -81,7 +84,8 @@ def condition_of(gpu: RecordedGpu | None) -> Condition:
     timed, capped = _between(gpu.bare, gpu.timed), is_capped(gpu, window)
     if capped:
         highest, clock = gpu.max_sm_clock_mhz, window.sm_clock_mhz
-        return Condition(ceiling=max(1.0, highest / clock) if highest and clock else 1.0, timed=timed)
+        rise = highest / clock if highest and clock else 1.0
+        return Condition(ceiling=min(max(rise, 1.0), MOST_RISE), timed=timed)
     others = max((share for reason, share in window.throttled.items() if reason in SLOWING), default=0.0)
     if capped is None or others >= CAPPED or not window.power_w or not gpu.power_limit_w:
         return replace(UNKNOWN, timed=timed)

@@ -109,7 +109,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         prepared,
         questions=questions,
         program=program,
-        bare_ns=tuple(bare.steps_ns) if bare else (),
+        bare_ns=tuple(bare.steps_ns) if bare and bare_step_ns(bare) else (),
         bare_ms=_median_ms(bare) if bare_ms is None else bare_ms,
         stamped=find_stamped(timeline, program, bare) if bare_ms is None else None,
         replay=Replay(assumptions=study.assumptions),

@@ -17,7 +17,7 @@ import numpy as np
 from syncscope.estimate.fit import USUAL
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Replayed, Scenario, replay, without_profiler
-from syncscope.schema.recording import Bare, SiteEvent
+from syncscope.schema.recording import Bare, BareStamp, SiteEvent
 from syncscope.timeline import Timeline
 from syncscope.timeline.bare import bare_step_ns
 from syncscope.timeline.intervals import Floats, Ints
@@ -62,7 +62,7 @@ def find_stamped(timeline: Timeline, program: Program, bare: Bare | None) -> Sta
     seen = _in_steps(timeline, recording.sites)
     found: list[tuple[float, list[int]]] = []
     for stamp in bare.stamps[:MOST]:
-        kind = {"wait": "warning", "loader": "call"}.get(stamp.event)
+        kind = _kind(stamp)
         if kind is None or stamp.stack is None or len(stamp.ends_ns) != len(bare.steps_ns):
             continue
         times = seen.get(_Key(kind, stamp.stack, stamp.ordinal), {})
@@ -72,6 +72,14 @@ def find_stamped(timeline: Timeline, program: Program, bare: Bare | None) -> Sta
     if not found:
         return None
     return Stamped(np.array([items for _, items in found]), np.array([ns for ns, _ in found]), step_ns)
+
+
+def _kind(stamp: BareStamp) -> str | None:
+    """The kind of event that recorded steps have in place of a stamp: PyTorch's warning of a wait, or an entry point of
+    its name. They have none of modules and optimisers."""
+    if stamp.event == "wait":
+        return "call" if stamp.name else "warning"
+    return "call" if stamp.event == "loader" else None
 
 
 def _in_steps(timeline: Timeline, sites: Iterable[SiteEvent]) -> dict[_Key, dict[int, float]]:

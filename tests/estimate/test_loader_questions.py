@@ -81,5 +81,11 @@ def test_pinned_and_prefetched_batches_take_their_copies_out_of_the_way() -> Non
     assert saving is not None and 0.02 < saving < 0.15
 
 
+@pytest.mark.parametrize(("workers", "interval_ns"), [(-2, 5), (2, -5), (1 << 62, 1 << 62)])
+def test_a_loader_of_no_sense_breaks_nothing(workers: int, interval_ns: int) -> None:
+    found = estimated(recorded(RecordedLoader(workers=workers, interval_ns=interval_ns), STEP))
+    assert found.replay is not None
+
+
 def test_nothing_is_asked_where_no_loader_was_recorded() -> None:
     assert asked(estimated(recorded(None, STEP))) == {}

@@ -79,6 +79,22 @@ def test_stamps_that_the_recorded_steps_lack_are_passed_over() -> None:
     assert find_stamped(timeline, compiled(timeline), other) is None
 
 
+def test_a_call_that_waits_is_found_by_its_name() -> None:
+    builder, at, marks = TraceBuilder(), 0.0, [0.0]
+    for _ in range(STEPS):
+        builder.launch("gemm", call=(at + 390, 5), runs=(at + 397, 10))
+        builder.entry("torch.cuda.synchronize", at + 394, at + 412, line(3, "torch.cuda.synchronize()"))
+        builder.stream_sync(at + 395, 15)
+        at += 1010
+        marks.append(at)
+    stamp = BareStamp(event="wait", name="torch.cuda.synchronize", stack=0, ends_ns=(300_000,) * 5)
+    optimizer = BareStamp(event="optimizer", name="AdamW", stack=0, ends_ns=(900_000,) * 5)
+    bare = Bare(steps_ns=(800_000,) * 5, drain_ns=1000, stamps=(stamp, optimizer))
+    timeline = Timeline(builder.recording(*marks, drained=at + 5, bare=bare).trace())
+    found = find_stamped(timeline, compiled(timeline), bare)
+    assert found is not None and found.ns.tolist() == [300_000.0]
+
+
 def test_a_stretch_that_the_device_bounds_keeps_the_scale_of_the_others() -> None:
     builder, at, marks = TraceBuilder(), 0.0, [0.0]
     for _ in range(STEPS):

@@ -21,3 +21,4 @@ def test_recordings_that_do_not_say_how_long_the_drain_took_have_their_mean() ->
 
 def test_without_steps_it_is_not_known() -> None:
     assert bare_step_ns(Bare(steps_ns=())) is None
+    assert bare_step_ns(Bare(steps_ns=(0, 0))) is None
