@@ -13,8 +13,8 @@ def runs_ahead(bare: Bare) -> bool:
 
 
 def bare_step_ns(bare: Bare) -> float | None:
-    """The median of the bare steps where the host keeps pace with the device, else their mean; ``None`` without any, and
-    for lengths that are none."""
+    """The median of the bare steps where the host keeps pace with the device, else their mean; ``None`` without any,
+    and for lengths that are none."""
     if not bare.steps_ns:
         return None
     length = float(statistics.mean(bare.steps_ns) if runs_ahead(bare) else statistics.median(bare.steps_ns))
