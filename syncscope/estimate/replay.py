@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +18,10 @@ import numpy as np
 from syncscope.estimate.dependencies import NOW, Target
 from syncscope.estimate.edits import Change, Changes, Question
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items
+from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import QUEUE, Program
 from syncscope.estimate.runs import Run, find_runs
 from syncscope.timeline.intervals import Bools, Floats
-
-LEAST_LEFT = 0.25
-"""The least share of an item's host work that is left when the profiler's cost is taken off."""
 
 HOLDS_ENGINE = 20_000
 """A copy of at least this many nanoseconds keeps copies of other streams waiting."""
@@ -398,10 +396,3 @@ def _one_by_one(items: Items, engine: int) -> bool:
     starts, ends = items.starts[mine], items.ends[mine]
     sooner = starts[1:] < np.maximum.accumulate(ends)[:-1]
     return len(np.unique(items.stream[mine])) > 1 and not sooner.any()
-
-
-def without_profiler(items: Items) -> Items:
-    """The items without the profiler's share of the host's work. It comes off the work before the call first."""
-    less = np.minimum(items.profiler, (1 - LEAST_LEFT) * items.pre)
-    own = np.maximum(items.own - (items.profiler - less), LEAST_LEFT * items.own)
-    return replace(items, pre=items.pre - less, own=own)

@@ -6,7 +6,7 @@ known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -189,18 +189,17 @@ def replay_savings(
     def run(changed: Program, scenarios: Sequence[Scenario]) -> Replayed:
         return replay(changed, every, scenarios, order, on_one_rank=one_rank)
 
+    def by_step(replayed: Replayed) -> Floats:
+        return _by_step(replayed, warm, program.steps)
+
     replayed = run(program, fit.scenarios)
-    limited: tuple[Floats, ...] = ()
-    work, lengths = Work.of(program, every), _by_step(replayed, warm, program.steps).mean(axis=0) * 1e6
-    step = float(lengths[0, 0]) * 1e-6
-    if may_be_capped(condition, work, lengths):
-        slow, lengths = run(at_clock(program, SLOWED), fit.scenarios[:1]), lengths[:, :1]
-        slower = _by_step(slow, warm, program.steps).mean(axis=0) * 1e6
-        parts = [settle(condition, work, lengths, slower, response) for response in (LIKELY, *RESPONSES)]
-        limited = tuple(_by_step(between(replayed, slow, part), warm, program.steps)[:, :, :1] for part in parts[1:])
-        # Where nothing is known of the GPU, the likely answer is that without a limit.
-        replayed = between(replayed, slow, parts[0]) if condition.known else replayed
-    columns = np.concatenate([_by_step(replayed, warm, program.steps), *limited], axis=2)
+    limited: list[Replayed] = []
+    work, lengths = Work.of(program, every), by_step(replayed).mean(axis=0)
+    step = float(lengths[0, 0])
+    if may_be_capped(condition, work, lengths * 1e6):
+        slow = run(at_clock(program, SLOWED), fit.scenarios[:1])
+        replayed, *limited = _at_limit(condition, work, replayed, slow, by_step)
+    columns = np.concatenate([by_step(replayed), *(by_step(one)[:, :, :1] for one in limited)], axis=2)
     saved = columns[:, :1] - columns
     bounds = np.array([_saving(saved[:, number], step, fit.doubt) for number in range(1, len(every))])
     # To fix all findings saves at least as much as to fix one of them.
@@ -212,6 +211,17 @@ def replay_savings(
     own = len(questions)
     both = bool(limited) and not condition.known
     return Savings(tuple(savings[:own]), savings[-1], step, replayed, tuple(savings[own:-1]), both)
+
+
+def _at_limit(
+    condition: Condition, work: Work, usual: Replayed, slow: Replayed, by_step: Callable[[Replayed], Floats]
+) -> list[Replayed]:
+    """The replay as the power limit leaves it, and as it would with kernels that follow the clock more and less. Where
+    nothing is known of the GPU, the first is that without a limit."""
+    length, slower = (by_step(one).mean(axis=0)[:, :1] * 1e6 for one in (usual, slow))
+    likely, *others = (settle(condition, work, length, slower, response) for response in (LIKELY, *RESPONSES))
+    limited = [between(usual, slow, part) for part in others]
+    return [between(usual, slow, likely) if condition.known else usual, *limited]
 
 
 def _by_step(replayed: Replayed, warm: int, steps: int) -> Floats:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from syncscope.estimate.fit import USUAL
+from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import Program
-from syncscope.estimate.replay import Replayed, Scenario, replay, without_profiler
+from syncscope.estimate.replay import Replayed, Scenario, replay
 from syncscope.schema.recording import Bare, BareStamp, SiteEvent
 from syncscope.timeline import Timeline
 from syncscope.timeline.bare import bare_step_ns
