@@ -183,7 +183,7 @@ def predict(pair: Pair, *files: Path) -> Predicted:
         saving=saving,
         low=low,
         high=high,
-        why="" if saving is not None else next(iter(whys), "not asked" if pair.asked else "no finding"),
+        why="" if saving is not None else "not asked" if pair.asked else next(iter(whys), "no finding"),
         blocked=sum(stalls) if stalls else None,
         idle=overlap.idle_ms if overlap else None,
         busy=overlap.device_busy_ms if overlap else None,

@@ -43,7 +43,9 @@ def between(low: float | None, high: float | None) -> str:
 def line(row: Row) -> str:
     measured, predicted = row.measured, row.predicted
     off = "–" if row.off is None else f"{100 * row.off:.1f}"
-    marks = "" if measured.scored else "  not scored: the interval is too wide"
+    marks = "" if measured.scored or row.pair.patched else "  not scored: the interval is too wide"
+    marks += "  not near" if predicted.saving is not None and not row.near else ""
+    marks += "  outside the range" if predicted.low is not None and not row.inside else ""
     marks += "  over twice" if row.overpromised else ""
     marks += "  not held" if row.pair.kind == "transform" and not row.held else ""
     marks += f"  recorded while a step took {100 * row.drift:+.0f} %" if abs(row.drift) > DRIFTED else ""
@@ -67,10 +69,14 @@ def summary(kind: str, mode: str, result: Score) -> str:
     )
 
 
+NARROW = 0.01
+"""Width of the measured interval, as a share of the step, of a pair that is well measured."""
+
 PARTS: dict[str, Callable[[Row], bool]] = {
     "all": lambda row: True,
     "over 4 % of the step": lambda row: row.measured.saving > GREAT * row.measured.step,
     "bound by the host": lambda row: row.regime == "host",
+    "of them within 1 %": lambda row: row.regime == "host" and row.measured.width <= NARROW,
     "balanced": lambda row: row.regime == "balanced",
     "bound by the device": lambda row: row.regime == "device",
     "at the power limit": lambda row: row.predicted.capped,
