@@ -110,7 +110,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         questions=questions,
         program=program,
         bare_ns=tuple(bare.steps_ns) if bare and bare_step_ns(bare) else (),
-        bare_ms=_median_ms(bare) if bare_ms is None else bare_ms,
+        bare_ms=_steady_ms(bare) if bare_ms is None else bare_ms,
         stamped=find_stamped(timeline, program, bare) if bare_ms is None else None,
         replay=Replay(assumptions=study.assumptions),
         condition=condition_of(recording.gpu if recording else None),
@@ -118,7 +118,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
     )
 
 
-def _median_ms(bare: Bare | None) -> float | None:
+def _steady_ms(bare: Bare | None) -> float | None:
     """Where the host keeps pace with the device, what a step takes; else the whole window is looked at."""
     if bare is None or not bare.steps_ns or runs_ahead(bare):
         return None

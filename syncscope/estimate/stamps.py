@@ -20,7 +20,7 @@ from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Replayed, Scenario, replay
 from syncscope.schema.recording import Bare, BareStamp, SiteEvent
 from syncscope.timeline import Timeline
-from syncscope.timeline.bare import bare_step_ns
+from syncscope.timeline.bare import bare_step_ns, typical_ns
 from syncscope.timeline.intervals import Floats, Ints
 
 SCALES = np.linspace(0.4, 1.3, 10)
@@ -68,7 +68,7 @@ def find_stamped(timeline: Timeline, program: Program, bare: Bare | None) -> Sta
             continue
         times = seen.get(_Key(kind, stamp.stack, stamp.ordinal), {})
         if len(times) == program.steps:
-            found.append((float(np.median(stamp.ends_ns)), _items_at(program, times)))
+            found.append((typical_ns(bare, stamp.ends_ns), _items_at(program, times)))
     found = _in_order(found)
     if not found:
         return None
