@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.numbers import count, milliseconds, percent
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
@@ -18,6 +19,9 @@ from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
 
 LEAST_HEADLINE = 0.05
 """Idle or exposed time is the verdict only if it takes at least this share of a step."""
+
+LEAST_ASKED = 0.01
+"""Share of the step from which it is told what a change of the loader would save."""
 
 LEAST_PIECE = 0.01
 """A cause of idle time has its own part of the bar if it takes at least this share of a step."""
@@ -155,6 +159,7 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
     if overlap is not None and overlap.idle_by_cause and overlap.idle_ms > LEAST_HEADLINE * total:
         cause, ms = max(overlap.idle_by_cause.items(), key=lambda pair: pair[1])
         out.append(f"{percent(ms, overlap.idle_ms)} of the idle time: {_explain(cause, info)}.")
+    out += describe_gpu(info.gpu)
     step = "a step" if info.steps.count else "in all"
     mine = [f for f in report.findings if f.status == "unexpected" and f.trace == trace]
     if wait_ms is not None and wait_ms > 0:
@@ -166,7 +171,17 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
     else:
         per = "a recorded step" if info.steps.count else "in all"
         out += [f"Fixing everything below is {saving} {per}." for saving in describe_all(report)]
-    return tuple(out)
+    return (*out, *_answer_asked(info))
+
+
+def _answer_asked(info: TraceInfo) -> Iterator[str]:
+    """What changes of the loader would save, where that is something."""
+    bare = info.steps.bare_ms
+    for asked in info.replay.asked if info.replay else ():
+        saving = asked.saving_ms_per_step
+        if saving is not None and bare and saving >= LEAST_ASKED * bare:
+            change = asked.question[:1].upper() + asked.question[1:]
+            yield f"{change} would save {milliseconds(saving)} a step ({percent(saving, bare)})."
 
 
 def _explain(cause: str, info: TraceInfo) -> str:

@@ -14,8 +14,9 @@ from rich.text import Text
 from syncscope.report import text_ranks
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import describe_cost, format_place, group_alike
+from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.notable import notable
-from syncscope.report.numbers import count, milliseconds, size
+from syncscope.report.numbers import between, count, milliseconds, size
 from syncscope.report.run_phrases import describe_source
 from syncscope.report.runs import is_counted_only
 from syncscope.report.text_hta import show_hta
@@ -39,7 +40,7 @@ from syncscope.report.verdict_phrases import (
 )
 from syncscope.report.worth_phrases import describe_causes
 from syncscope.schema.findings import Finding, Frame, Severity
-from syncscope.schema.report import NotChecked, Report, Stale, TraceInfo
+from syncscope.schema.report import Asked, NotChecked, Report, Stale, TraceInfo
 from syncscope.schema.verdict import Budget, BudgetOutcome, Verdict
 
 STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
@@ -134,7 +135,7 @@ def _one_trace(info: TraceInfo, console: Console) -> None:
         return
     _line(console, Text(" · ".join([*facts, *_steps(info)])), INDENT)
     _line(console, Text(_coverage(info)), INDENT)
-    for line in (*_device_time(info), *_savings(info)):
+    for line in (*_device_time(info), *describe_gpu(info.gpu), *_savings(info)):
         _line(console, Text(line), INDENT, hang=INDENT)
 
 
@@ -193,7 +194,16 @@ def _savings(info: TraceInfo) -> list[str]:
     assumed = [f"assumed: {terminal(text)}" for text in replay.assumptions]
     of, meets = ("of a recorded step", "it") if info.steps.count else ("in all", "the trace")
     within = f"{abs(replay.misfit or 0.0):.1%}"
-    return [f"savings: {of}, from a replay that meets {meets} within {within}{bare}", *assumed]
+    source = f"savings: {of}, from a replay that meets {meets} within {within}{bare}"
+    return [source, *assumed, *map(_asked, replay.asked)]
+
+
+def _asked(asked: Asked) -> str:
+    """``two more workers: saves 1.2 ms a step (0.9 to 1.4 ms)``."""
+    low, high, likely = asked.saving_low_ms_per_step, asked.saving_high_ms_per_step, asked.saving_ms_per_step
+    bounds = between(low, high) if low is not None and high is not None else "unknown"
+    saves = f"{milliseconds(likely)} a step ({bounds})" if likely is not None else f"{bounds} a step"
+    return f"{terminal(asked.question)}: saves {saves}"
 
 
 def _findings(findings: Iterable[Finding], report: Report, console: Console) -> None:

@@ -41,14 +41,15 @@ class Worth(msgspec.Struct, frozen=True, kw_only=True):
 def abbreviate_saving(finding: Finding, info: TraceInfo) -> Worth | None:
     """What fixing a finding saves, over the run where that is known; ``None`` unknown."""
     low, high, step_ms = finding.saving_low_ms_per_step, finding.saving_high_ms_per_step, find_step_ms(info)
+    about = "about " if _is_doubted(info) else ""
     if (of_run := finding.run_saving_ms_per_step) is not None:
-        return _worth("", of_run, find_step_of_run(finding, info))
+        return _worth(about, of_run, find_step_of_run(finding, info))
     if _is_nothing(high):
         return Worth(amount="nothing")
     if finding.saving_below_drift:
         return Worth(amount="under 1 %")
     if finding.saving_ms_per_step is not None:
-        return _worth("", finding.saving_ms_per_step, step_ms)
+        return _worth(about, finding.saving_ms_per_step, step_ms)
     if low is None or high is None:
         return None
     if (likely := finding.likely_saving_ms_per_step) is not None and not _is_nothing(likely):
@@ -68,8 +69,9 @@ def find_step_of_run(finding: Finding, info: TraceInfo) -> float | None:
 
 def describe_all(report: Report) -> list[str]:
     """What all findings of the report's one trace are worth together."""
-    step_ms = find_step_ms(report.traces[0]) if len(report.traces) == 1 else None
-    ms, low, high = report.saving_all_ms_per_step, report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
+    info = report.traces[0] if len(report.traces) == 1 else None
+    step_ms, ms = find_step_ms(info) if info else None, _if_firm(report.saving_all_ms_per_step, info)
+    low, high = report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
     return [f"worth {amount}" for amount in _format(ms, low, high, report.likely_saving_all_ms_per_step, step_ms)]
 
 
@@ -92,7 +94,7 @@ def _amounts(finding: Finding, info: TraceInfo | None) -> list[str]:
     if finding.saving_below_drift and not _is_nothing(finding.saving_high_ms_per_step):
         return [UNTOLD]
     return _format(
-        finding.saving_ms_per_step, finding.saving_low_ms_per_step, finding.saving_high_ms_per_step,
+        _if_firm(finding.saving_ms_per_step, info), finding.saving_low_ms_per_step, finding.saving_high_ms_per_step,
         finding.likely_saving_ms_per_step, find_step_ms(info) if info else None,
     )  # fmt: skip
 
@@ -112,6 +114,16 @@ def _format(
     return [most if _is_nothing(low) else f"{between(low, high)}{_of_step(high, step_ms, 'up to ')}"]
 
 
+def _is_doubted(info: TraceInfo | None) -> bool:
+    """Whether the trace's replay does not meet its steps, so that a saving is told with its range."""
+    return info is not None and info.replay is not None and bool(info.replay.doubt)
+
+
+def _if_firm(ms: float | None, info: TraceInfo | None) -> float | None:
+    """A saving that can be told without its range, else ``None``."""
+    return None if _is_doubted(info) else ms
+
+
 def _is_nothing(ms: float | None) -> bool:
     return ms is not None and ms < NOTHING
 
@@ -129,10 +141,10 @@ def _describe_cause(cause: IdleCause, finding: Finding, report: Report) -> str |
     if cause.covered_by:
         names = _name_findings(cause.covered_by, finding, report.findings)
         return f"{cause.cause}: {milliseconds(cause.ms_per_step)}, {names}"
-    step_ms = find_step_ms(report.traces[finding.trace])
+    info = report.traces[finding.trace]
     amounts = _format(
-        cause.saving_ms_per_step, cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
-        cause.likely_saving_ms_per_step, step_ms,
+        _if_firm(cause.saving_ms_per_step, info), cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
+        cause.likely_saving_ms_per_step, find_step_ms(info),
     )  # fmt: skip
     return f"{cause.cause}: worth {amounts[0]}" if amounts else None
 
