@@ -14,7 +14,7 @@ from unittest import mock
 from syncscope import Finding
 
 PROGRAMS = Path(__file__).parent / "pairs"
-SHARED = ("parts", "models", "layers")
+SHARED = ("parts", "models", "layers", "heavy", "feeding")
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,17 @@ class Pair:
     """Processes that run it, each with a GPU."""
     held_out: bool = False
     """Written, and predicted, before the replay had been changed with its recordings in view."""
+    fresh: bool = False
+    """Written, recorded and predicted after the model of the power limit and of loaders was set (2026-11-22)."""
+    patched: bool = False
+    """A program of a public repository with a patch, timed whole in fresh processes."""
+    asked: str = ""
+    """The question of the report that the fix answers, where it is no finding's."""
+    settle_ms: int = 0
+    """Its steps run for so long before they are timed, or recorded: until the clock is where the power limit holds it,
+    or what a loader had ready is used up."""
+    limited: bool = False
+    """Its products are made to bring a large GPU to its power limit."""
 
     @property
     def name(self) -> str:
@@ -82,7 +93,8 @@ def pairs() -> list[Pair]:
             every += [
                 Pair(
                     script.stem, size, sizes, fix["question"], fix["kind"], named,
-                    fix.get("ranks", 1), fix.get("held_out", False),
+                    fix.get("ranks", 1), fix.get("held_out", False), fix.get("fresh", False),
+                    asked=fix.get("asked", ""), settle_ms=fix.get("settle_ms", 0), limited=fix.get("limited", False),
                 )
                 for size, sizes in constants["SIZES"].items()
             ]  # fmt: skip

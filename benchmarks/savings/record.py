@@ -16,14 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.public.running import Place
 from benchmarks.savings.catalogue import Pair, pairs
+from benchmarks.savings.patched import PATCHED
 from benchmarks.savings.ranks import environment, free_port
 from benchmarks.savings.scores import MODES, RECORDINGS, Measured, traces
 from benchmarks.savings.slim import keep
+from benchmarks.savings.whole import prove
 from syncscope import Report
 
 AT_ONCE = 22
@@ -115,12 +118,23 @@ def start(wanted: tuple[Pair, str], out: Path, scratch: Path) -> Job:
     return Job(pair, mode, out, folder, processes)
 
 
-def missing(out: Path, only: Sequence[str], ranks: int) -> Iterator[tuple[Pair, str]]:
-    """What is not yet in ``out``."""
+def missing(out: Path, only: Sequence[str], ranks: int, new: bool = False) -> Iterator[tuple[Pair, str]]:
+    """What is not yet in ``out``: of the ``new`` pairs, which are recorded by windows only, or of all others."""
     for pair, mode in itertools.product(pairs(), MODES):
         named = not only or any(f"{pair.name}.{mode}.".startswith(f"{name}.") for name in only)
-        if named and pair.ranks == ranks and not all(trace.exists() for trace in traces(pair, mode, out)):
+        wanted = pair.fresh == new and (mode == "windows" or not new)
+        if named and wanted and pair.ranks == ranks and not all(trace.exists() for trace in traces(pair, mode, out)):
             yield pair, mode
+
+
+def one_size_first(wanted: Iterable[tuple[Pair, str]]) -> list[tuple[Pair, str]]:
+    """A size of each program before the second of any: a run that is cut short has seen every program."""
+    seen: dict[tuple[str, str], int] = {}
+    keys = []
+    for number, (pair, mode) in enumerate(wanted):
+        turn = seen[pair.program, mode] = seen.get((pair.program, mode), 0) + 1
+        keys.append((turn, number, pair, mode))
+    return [(pair, mode) for _, _, pair, mode in sorted(keys, key=lambda key: key[:2])]
 
 
 def record(wanted: list[tuple[Pair, str]], out: Path, scratch: Path, deadline: float) -> None:
@@ -141,20 +155,40 @@ def record(wanted: list[tuple[Pair, str]], out: Path, scratch: Path, deadline: f
         print(last.keep(), flush=True)
 
 
+def prove_patched(options: argparse.Namespace, deadline: float) -> None:
+    """Time and record the patched programs that are named and not there yet."""
+    out, only = options.out.resolve(), options.only
+    wanted = [
+        one
+        for one in PATCHED
+        if (not only or one.name in only) and not all(trace.exists() for trace in traces(one.pair, "windows", out))
+    ]
+    place = Place(options.programs.resolve(), options.data.resolve(), options.work.resolve(), Path.cwd(), ("--stop",))
+    prove(wanted, place, out, options.processes, options.at_once, deadline)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path, nargs="?", default=RECORDINGS)
     parser.add_argument("--only", nargs="+", default=(), help="programs, pairs or pair.mode")
     parser.add_argument("--ranks", type=int, default=1, help="pairs of so many ranks")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing new after so many")
+    parser.add_argument("--new", action="store_true", help="the fresh pairs instead, and the patched programs")
+    parser.add_argument("--programs", type=Path, help="with --new: the folder with the clones of public programs")
+    parser.add_argument("--data", type=Path, help="with --new: the folder that benchmarks.public.data filled")
+    parser.add_argument("--work", type=Path, default=Path("/tmp/patched"), help="for copies of the clones")
+    parser.add_argument("--processes", type=int, default=10, help="with --new: of each version of a patched program")
+    parser.add_argument("--at-once", type=int, default=2, help="with --new: patched programs that start side by side")
     options = parser.parse_args()
     deadline = time.monotonic() + options.seconds
-    wanted = list(missing(options.out, options.only, options.ranks))
+    if options.programs and options.data:
+        prove_patched(options, deadline)
+    wanted = one_size_first(missing(options.out, options.only, options.ranks, options.new))
     with tempfile.TemporaryDirectory() as scratch:
         for begin in range(0, len(wanted), AT_ONCE):
             if time.monotonic() < deadline:
                 record(wanted[begin : begin + AT_ONCE], options.out, Path(scratch), deadline)
-    left = list(missing(options.out, options.only, options.ranks))
+    left = list(missing(options.out, options.only, options.ranks, options.new))
     print(f"{len(left)} recordings missing" if left else "all recorded")
     return 1 if left else 0
 

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.savings.catalogue import Pair, pairs
+from benchmarks.savings.patched import PATCHED
 from syncscope import rules
 from syncscope.estimate import estimate_savings, prepare
+from syncscope.schema.report import Asked
 from syncscope.timeline import Timeline
 from syncscope.trace import load
 
@@ -24,18 +26,24 @@ MODES = {"windows": "trace", "full": "full"}
 """Mode of recording → stem of its files."""
 
 SETS: dict[str, Callable[[Pair], bool]] = {
-    "In view": lambda pair: pair.ranks == 1 and not pair.held_out,
+    "In view": lambda pair: pair.ranks == 1 and not pair.held_out and not pair.fresh,
     "Held out": lambda pair: pair.held_out,
     "Two ranks": lambda pair: pair.ranks > 1,
+    "New": lambda pair: pair.fresh,
 }
 """What is scored together: pairs whose recordings were in view while the replay was made, pairs that were recorded and
-predicted before anything was changed because of them, and those of two ranks, in view too."""
+predicted before anything was changed because of them, those of two ranks, in view too, and those written after the
+model of the power limit and of loaders was set, which have nothing to do with how it was set."""
 
 DRAWS = 2000
 WIDEST = 0.02
 """Width of the measured interval, as a share of the step, above which a pair is shown but not scored."""
 DRIFTED = 0.03
 """Share by which the bare step of a recording may differ from the timed one, before that is said."""
+NEAR_STEP, NEAR_SAVING = 0.01, 0.25
+"""A prediction is near within this share of the step, or of the saving."""
+GREAT = 0.04
+"""Savings above this share of the step are scored by themselves, too."""
 LARGE = 0.05
 """A saving above this share of the step must not be promised more than twice over."""
 
@@ -67,6 +75,10 @@ class Measured:
     def scored(self) -> bool:
         return self.width <= WIDEST
 
+    def scaled(self, factor: float) -> Measured:
+        """The same saving of a step that is longer by a factor."""
+        return Measured(*(factor * value for value in (self.step, self.saving, self.low, self.high)))
+
     def off(self, saving: float) -> float:
         """Distance of a predicted saving from the interval; 0 inside."""
         return max(self.low - saving, saving - self.high, 0.0)
@@ -90,6 +102,8 @@ class Predicted:
     """Time that the device is busy."""
     bare: float | None = None
     """The recording's own step with no profiler, which the replay starts from."""
+    capped: bool = False
+    """The recording shows the GPU at its power limit."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +144,19 @@ class Row:
         return bare / self.measured.step - 1 if bare else 0.0
 
     @property
+    def near(self) -> bool:
+        """Whether the prediction lies within 1 % of the step or a quarter of the saving of the measured one."""
+        saving, measured = self.predicted.saving, self.measured
+        allowed = max(NEAR_STEP * measured.step, NEAR_SAVING * measured.saving)
+        return saving is not None and abs(saving - measured.saving) <= allowed
+
+    @property
+    def inside(self) -> bool:
+        """Whether the measured saving lies in the predicted range. A fix that makes a step longer saves nothing."""
+        low, high = self.predicted.low, self.predicted.high
+        return low is not None and high is not None and low <= max(self.measured.saving, 0.0) <= high
+
+    @property
     def overpromised(self) -> bool:
         """More than twice a large saving."""
         measured, saving = self.measured, self.predicted.saving
@@ -140,23 +167,33 @@ def predict(pair: Pair, *files: Path) -> Predicted:
     """What the replay of the version before the fix, one trace a rank, says that the fix is worth to the first rank:
     the findings that it answers, fixed together."""
     timelines = [Timeline(load(file)) for file in files]
-    prepared = [prepare(one, [hit for hit in rules.find(one)[0] if pair.answers(hit.finding)]) for one in timelines]
+    hits = [[hit for hit in rules.find(one)[0] if pair.asked or pair.answers(hit.finding)] for one in timelines]
+    prepared = [prepare(one, found) for one, found in zip(timelines, hits, strict=True)]
     told = estimate_savings(prepared[0], [peer for one in prepared if (peer := one.peer)])
+    saving, low, high = told.together.ms, told.together.low, told.together.high
+    if pair.asked:
+        asked = told.replay.asked if told.replay else ()
+        saving, low, high = next((_figures(one) for one in asked if one.question == pair.asked), (None, None, None))
     info = timelines[0].info()
     overlap = info.overlap
     whys = [finding.saving_null_why for finding in told.findings if finding.saving_null_why]
     stalls = [finding.stall_ms_per_step for finding in told.findings if finding.stall_ms_per_step is not None]
     return Predicted(
         rules=tuple(sorted({finding.rule for finding in told.findings})),
-        saving=told.together.ms,
-        low=told.together.low,
-        high=told.together.high,
-        why="" if told.together.ms is not None else next(iter(whys), "no finding"),
+        saving=saving,
+        low=low,
+        high=high,
+        why="" if saving is not None else "not asked" if pair.asked else next(iter(whys), "no finding"),
         blocked=sum(stalls) if stalls else None,
         idle=overlap.idle_ms if overlap else None,
         busy=overlap.device_busy_ms if overlap else None,
         bare=info.steps.bare_ms,
+        capped=prepared[0].condition.at_limit,
     )
+
+
+def _figures(asked: Asked) -> tuple[float | None, float | None, float | None]:
+    return asked.saving_ms_per_step, asked.saving_low_ms_per_step, asked.saving_high_ms_per_step
 
 
 def traces(pair: Pair, mode: str, recordings: Path = RECORDINGS) -> list[Path]:
@@ -170,13 +207,16 @@ def traces(pair: Pair, mode: str, recordings: Path = RECORDINGS) -> list[Path]:
 def rows(recordings: Path = RECORDINGS, wanted: Callable[[Pair], bool] = lambda pair: True) -> list[Row]:
     """A row for each recording that is there, by pair and mode, of the ``wanted`` pairs."""
     found = []
-    for pair in filter(wanted, pairs()):
+    for pair in filter(wanted, [*pairs(), *(one.pair for one in PATCHED)]):
         for mode, stem in MODES.items():
             files = traces(pair, mode, recordings)
             if all(file.exists() for file in files):
                 timings = json.loads((recordings / pair.name / f"{stem}.timings.json").read_text())
-                measured = Measured.of(timings["before_ms"], timings["after_ms"])
-                found.append(Row(pair, mode, measured, predict(pair, *files)))
+                measured, predicted = Measured.of(timings["before_ms"], timings["after_ms"]), predict(pair, *files)
+                if pair.fresh and predicted.bare:
+                    # Compared as shares of the step: the host is now faster and now slower.
+                    measured = measured.scaled(predicted.bare / measured.step)
+                found.append(Row(pair, mode, measured, predicted))
     return found
 
 
@@ -216,6 +256,43 @@ def score(every: Sequence[Row], kind: str) -> Score:
         widest=_or_nan(max, widths),
         blocked=_naive(scored, lambda row: row.predicted.blocked),
         idle=_naive(scored, lambda row: row.predicted.idle),
+    )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How some rows do, whatever their kind of fix; shares of the rows, and of the step."""
+
+    rows: int
+    near: float
+    inside: float
+    answered: float
+    worst: float
+    """Distance of a prediction from the measured saving."""
+    width: float
+    """Median width of a range."""
+
+
+def summarise(every: Sequence[Row]) -> Summary:
+    """All rows with a narrow enough interval; those of whole programs with any."""
+    scored = [row for row in every if row.measured.scored or row.pair.patched]
+    off = [
+        abs(row.predicted.saving - row.measured.saving) / row.measured.step
+        for row in scored
+        if row.predicted.saving is not None
+    ]
+    widths = [row.width for row in scored if row.width is not None]
+
+    def share(flags: Sequence[bool]) -> float:
+        return sum(flags) / len(flags) if flags else math.nan
+
+    return Summary(
+        rows=len(scored),
+        near=share([row.near for row in scored]),
+        inside=share([row.inside for row in scored]),
+        answered=share([row.predicted.saving is not None for row in scored]),
+        worst=_or_nan(max, off),
+        width=_or_nan(statistics.median, widths),
     )
 
 

@@ -8,10 +8,23 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.savings.scatter import draw
-from benchmarks.savings.scores import DRIFTED, MODES, RECORDINGS, SETS, Row, Score, rows, score
+from benchmarks.savings.scores import (
+    DRIFTED,
+    GREAT,
+    MODES,
+    RECORDINGS,
+    SETS,
+    Row,
+    Score,
+    Summary,
+    rows,
+    score,
+    summarise,
+)  # fmt: skip
 
 HEAD = (
     f"{'pair':26} {'mode':7} {'bound by':8} {'step':>7} {'measured':>8} {'95 % interval':>16} {'predicted':>9} "
@@ -30,7 +43,9 @@ def between(low: float | None, high: float | None) -> str:
 def line(row: Row) -> str:
     measured, predicted = row.measured, row.predicted
     off = "–" if row.off is None else f"{100 * row.off:.1f}"
-    marks = "" if measured.scored else "  not scored: the interval is too wide"
+    marks = "" if measured.scored or row.pair.patched else "  not scored: the interval is too wide"
+    marks += "  not near" if predicted.saving is not None and not row.near else ""
+    marks += "  outside the range" if predicted.low is not None and not row.inside else ""
     marks += "  over twice" if row.overpromised else ""
     marks += "  not held" if row.pair.kind == "transform" and not row.held else ""
     marks += f"  recorded while a step took {100 * row.drift:+.0f} %" if abs(row.drift) > DRIFTED else ""
@@ -54,6 +69,32 @@ def summary(kind: str, mode: str, result: Score) -> str:
     )
 
 
+NARROW = 0.01
+"""Width of the measured interval, as a share of the step, of a pair that is well measured."""
+
+PARTS: dict[str, Callable[[Row], bool]] = {
+    "all": lambda row: True,
+    "over 4 % of the step": lambda row: row.measured.saving > GREAT * row.measured.step,
+    "bound by the host": lambda row: row.regime == "host",
+    "of them within 1 %": lambda row: row.regime == "host" and row.measured.width <= NARROW,
+    "balanced": lambda row: row.regime == "balanced",
+    "bound by the device": lambda row: row.regime == "device",
+    "at the power limit": lambda row: row.predicted.capped,
+    "CUDA graphs": lambda row: row.pair.question == "CUDA graph",
+    "behind a loader": lambda row: row.pair.program.startswith("loader") or bool(row.pair.asked),
+    "public programs": lambda row: row.pair.patched,
+}
+"""What is summed up by itself."""
+
+
+def part(name: str, result: Summary) -> str:
+    return (
+        f"{name:22} {result.rows:3d} scored: near {100 * result.near:3.0f} %, in range {100 * result.inside:3.0f} %, "
+        f"answered {100 * result.answered:3.0f} %, worst off by {100 * result.worst:4.1f} % of the step, "
+        f"median width {100 * result.width:4.1f} %"
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recordings", type=Path, nargs="?", default=RECORDINGS)
@@ -66,12 +107,17 @@ def main() -> int:
         return 3
     for title, wanted in SETS.items():
         mine = [row for row in every if wanted(row.pair)]
+        if not mine:
+            continue
         print(f"{title}\n{HEAD}")
         for row in sorted(mine, key=lambda row: (row.pair.kind, row.pair.question, row.pair.name)):
             print(line(row))
         print()
         for kind, mode in itertools.product(("wait", "transform"), MODES):
             print(summary(kind, mode, score([row for row in mine if row.mode == mode], kind)))
+        for name, holds in PARTS.items():
+            if some := [row for row in mine if holds(row)]:
+                print(part(name, summarise(some)))
         print()
     (options.recordings / "savings.svg").write_text(draw(every), encoding="utf-8")
     return 0

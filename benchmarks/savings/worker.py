@@ -35,15 +35,19 @@ WARM = 2
 BLOCK_MS = 60
 """Time of a block, within ``FEWEST`` to ``MOST`` steps."""
 FEWEST, MOST = 8, 60
+LONG_MS, LONG_BLOCKS = 300, 8
+"""Time and number of the blocks of a pair that needs time to settle."""
+FRESH_NARROW, FRESH_BLOCKS = 0.01, 90
+"""``NARROW`` and ``MOST_BLOCKS`` of fresh pairs."""
 
 
-def block_ms(step: Any, count: int) -> float:
+def block_ms(step: Any, count: int, warm: int = WARM) -> float:
     """Milliseconds a step, from the end of the warm steps' work on the device to the end of the last step's.
 
     Timed by the device, so that neither the first launches nor the last wait of a block counts.
     """
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    for _ in range(WARM):
+    for _ in range(warm):
         step()
     begin.record()
     for _ in range(count):
@@ -62,11 +66,11 @@ def agreed(value: T) -> T:
     return values[0]
 
 
-def settled(before: list[float], after: list[float]) -> bool:
+def settled(before: list[float], after: list[float], narrow: float = NARROW, most: int = MOST_BLOCKS) -> bool:
     """Whether the interval is narrow, or too wide for all blocks to make it narrow enough to be scored: it goes with
     the root of their number."""
     width = Measured.of(before, after).width
-    return width <= NARROW or width * (len(before) / MOST_BLOCKS) ** 0.5 > WIDEST
+    return width <= narrow or width * (len(before) / most) ** 0.5 > WIDEST
 
 
 def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
@@ -74,17 +78,23 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
     versions = {"before": program.before(*pair.sizes), "after": program.after(*pair.sizes)}
     for step in versions.values():  # the first steps load kernels and fill the allocator
         block_ms(step, FEWEST)
-    count = agreed(min(max(round(BLOCK_MS / block_ms(versions["before"], FEWEST)), FEWEST), MOST))
+    length = block_ms(versions["before"], FEWEST)
+    wanted = max(round((LONG_MS if pair.settle_ms else BLOCK_MS) / length), FEWEST)
+    count = agreed(wanted if pair.settle_ms else min(wanted, MOST))
+    warm = max(WARM, round(pair.settle_ms / length))
+    fewest = LONG_BLOCKS if pair.settle_ms else BLOCKS
+    narrow, most = (FRESH_NARROW, FRESH_BLOCKS) if pair.fresh else (NARROW, MOST_BLOCKS)
+    most = 2 * LONG_BLOCKS if pair.settle_ms else most
     blocks: dict[str, list[float]] = {name: [] for name in versions}
     order = random.Random(0)
     gc.collect()
     gc.freeze()
     gc.disable()
-    for done in range(MOST_BLOCKS):
-        if done >= BLOCKS and agreed(settled(blocks["before"], blocks["after"])):
+    for done in range(most):
+        if done >= fewest and agreed(settled(blocks["before"], blocks["after"], narrow, most)):
             break
         for name in order.sample(list(versions), 2):
-            blocks[name].append(round(block_ms(versions[name], count), 5))
+            blocks[name].append(round(block_ms(versions[name], count, warm), 5))
             gc.collect()
     gc.enable()
     gc.unfreeze()

@@ -180,7 +180,7 @@ def _with_run_saving(finding: Finding, step_ms: float | None) -> Finding:
 def find_peer(report: Report, prepared: Prepared) -> tuple[Peer, ...]:
     """What the other ranks need to know of this one; nothing where it meets no other. ``report`` has its savings."""
     replay, peer = report.traces[0].replay, prepared.peer
-    fits = replay is None or (replay.null_why is None and replay.bounds_why is None)
+    fits = replay is None or (replay.null_why is None and not replay.doubt)
     return (msgspec.structs.replace(peer, fits=fits),) if peer else ()
 
 

@@ -74,7 +74,7 @@ def lower_severity(severity: Severity, saving_ms: float | None, step_ms: float |
 def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, fit: Fit, step_ms: float) -> Finding:
     """A finding with its saving. One that is ``at_most`` is the most there is; ``after`` is the step with it fixed, and
     ``step_ms`` the length of the step as it is."""
-    why = _why_bounds(fit)
+    why = RANGE if fit.ranged else None
     if at_most:
         saving, why = saving.at_most(finding.idle_ms_per_step), WHY_AT_MOST if finding.causes else UNLIKE
     little = saving.likely is not None and saving.likely < LITTLE * step_ms
@@ -91,17 +91,12 @@ def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, 
     )
 
 
-def _why_bounds(fit: Fit) -> str | None:
-    """Why only bounds are known, ``None`` where a likely saving is."""
-    return fit.why or (RANGE if fit.ranged else None)
-
-
 def give_causes(finding: Finding, savings: Iterator[Saving | None], fit: Fit) -> Finding:
     """A finding whose causes have their savings, the next of ``savings``; ``None`` for one that cannot be tried."""
     causes = []
     for cause, saving in zip(finding.causes, islice(savings, len(finding.causes)), strict=True):
         at_most = saving is not None and cause.cause in AT_MOST
-        why = WHY_AT_MOST if at_most else _why_bounds(fit)
+        why = WHY_AT_MOST if at_most else RANGE if fit.ranged else None
         known = (saving.at_most() if at_most else saving) if saving else Saving()
         causes.append(
             msgspec.structs.replace(

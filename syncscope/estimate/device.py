@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from syncscope.estimate.clocks import classify
 from syncscope.estimate.host import find_roles, recorded_steps
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, DevicePart, HostPart, Timing
 from syncscope.timeline import Timeline
@@ -77,11 +78,21 @@ def find_device_part(timeline: Timeline, host: HostPart) -> DevicePart:
         of_first(np.select(engines, [TO_DEVICE, TO_HOST, COLLECTIVE], -1)),
         any_of(device.memory == "pageable"),
     )
+
+    def share(values: Floats) -> Floats:
+        """The mean over an item's activities, weighted by their lengths."""
+        lengths = np.maximum((device.end - device.ts)[rows].astype(float), 1.0)
+        if not len(begins):
+            return spread(lengths, 0.0)
+        return spread(np.add.reduceat(values[rows] * lengths, begins) / np.add.reduceat(lengths, begins), 0.0)
+
+    kinds_of_work = classify(device.name)
     return DevicePart(
         stream=stream, starts=starts, ends=ends, dur=np.nan_to_num(ends - starts), device=where,
         kind=of_first(np.select(kinds, range(len(KINDS)), -1)), engine=engine, kernel=kernel, pageable=pageable,
         alone=_alone(kernel, where, stream, starts, ends),
         blocks=_blocking(timeline, host, stream, starts, pageable & ((engine == TO_DEVICE) | (engine == TO_HOST))),
+        computes=share(kinds_of_work.computes), moves=share(kinds_of_work.moves), draws=share(kinds_of_work.draws),
     )  # fmt: skip
 
 

@@ -34,22 +34,22 @@ class Edit:
     from it, and a collective, it runs beside what follows."""
     beside: bool = False
     """The copy has a stream of its own, beside what its stream did before; what follows waits for both."""
-    load: float = 1.0
-    """Share that stays of the time in which the next batch is made."""
+    batch: float = np.inf
+    """Nanoseconds from the batch before to this one, at most: worker processes make them at that pace."""
     pieces: tuple[Target, ...] = ()
     """The collective runs in as many equal pieces, beside its stream, each when its target is done."""
 
     @property
     def only_timing(self) -> bool:
         """Whether only the host's work and the gap before the activity change about a launch."""
-        return not (self.gone or self.early or self.beside or self.pieces) and self.dur == np.inf
+        return not (self.gone or self.early or self.beside or self.pieces) and self.dur == self.batch == np.inf
 
     def combine(self, other: Edit) -> Edit:
         """Both edits of one item."""
         return Edit(
             min(self.pre, other.pre), min(self.own, other.own), self.free or other.free, self.joins and other.joins,
             self.gone or other.gone, min(self.dur, other.dur), min(self.gap, other.gap), self.early or other.early,
-            self.beside or other.beside, min(self.load, other.load), self.pieces or other.pieces,
+            self.beside or other.beside, min(self.batch, other.batch), self.pieces or other.pieces,
         )  # fmt: skip
 
 
@@ -81,13 +81,12 @@ class Change:
         self.pre: Floats = across["pre"] * scale
         self.own: Floats = across["own"] * scale
         """What the host's work before and inside the call is multiplied with."""
-        self.load: Floats = across["load"]
-        """What the time in which a batch is made is multiplied with; without the scale of the host's work."""
         self.free: Bools = across["free"]
         self.gone: Bools = across["gone"]
         self.dur: Floats = across["dur"]
         self.gap: Floats = across["gap"]
         self.early: Bools = across["early"]
+        self.batch: Floats = across["batch"]
         self.apart: Bools | None = _where_any(across["early"] | across["beside"])
         self.joins: Bools | None = _where_any(across["joins"])
         self.spread: Bools | None = _where_any(across["spread"])
@@ -114,11 +113,15 @@ class Changes:
 
     def __init__(self, questions: Sequence[Question], scale: Floats) -> None:
         """``scale`` (columns,) is that of the host's work."""
-        self._questions = questions
+        self._many = len(questions)
         self._scale = scale
         # Most items are changed in one of a few ways: each way is spread out over the columns once.
         self._ways: dict[tuple[tuple[int, Edit], ...], Change] = {}
         self._of: dict[int, Change] = {}
+        self._edits: dict[int, list[tuple[int, Edit]]] = {}
+        for number, question in enumerate(questions):
+            for item, edit in question.items():
+                self._edits.setdefault(item, []).append((number, edit))
         self.items = frozenset(item for question in questions for item, e in question.items() if not e.only_timing)
         """Items of which some question changes more than the host's work and the gap."""
         self.timing_changes = tuple(_timing_change(question) for question in questions)
@@ -127,9 +130,9 @@ class Changes:
     def of(self, item: int) -> Change:
         change = self._of.get(item)
         if change is None:
-            way = tuple((number, question[item]) for number, question in enumerate(self._questions) if item in question)
+            way = tuple(self._edits.get(item, ()))
             if way not in self._ways:
-                self._ways[way] = Change(way, len(self._questions), self._scale)
+                self._ways[way] = Change(way, self._many, self._scale)
             change = self._of[item] = self._ways[way]
         return change
 

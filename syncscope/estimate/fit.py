@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,10 +13,13 @@ from syncscope.estimate.replay import Scenario, replay
 from syncscope.timeline.intervals import Floats
 
 MISFIT = 0.03
-"""The share of the step by which a replay may miss it."""
+"""The share of the step by which a replay may miss it before its answers are doubted for it."""
 
-HOPELESS = 0.5
-"""The share of the step by which it may miss it for bounds to say anything."""
+USELESS = 0.5
+"""The share beyond which there is no answer: what was recorded is something else."""
+
+MISSED = 0.5
+"""Share of what a replay misses by which a saving may be off."""
 
 SLOWER = (
     "replayed, the recorded steps take {:.1%} longer than they did, so the trace lacks what let their work run side by "
@@ -27,21 +30,25 @@ FASTER = (
     "lacks (events that it lost, another process on the device)"
 )
 TOO_LONG = (
-    "the recorded steps are {:.1%} longer than the bare ones even without what a profiler adds, so they did more: "
-    "record steps like the others, or give --bare-ms of such steps"
+    "the recorded steps are {:.1%} longer than the bare ones of {:.3g} ms even without what a profiler adds, so they "
+    "did more: record steps like the others (--profile-at), or give --bare-ms of such steps"
 )
 TOO_SHORT = (
-    "the bare steps are {:.1%} longer than the recorded ones, so they did more (an epoch's end, a loader that was "
-    "slower then): record more of them, or give --bare-ms of steps like the recorded ones"
+    "the bare steps of {1:.3g} ms are {0:.1%} longer than the recorded ones, so they did more (an epoch's end, a "
+    "loader that was slower then): record more of them (--profile-at), or give --bare-ms of steps like "
+    "the recorded ones"
 )
-"""Why a program does not fit, with the share by which it misses."""
+"""In what a replay differs from the traced or the bare steps, with the share by which it does and a bare step."""
 
-UNLIKE_STEPS = 0.12
-"""Share of the step by which savings are in doubt where steps differ for an unknown reason, besides what they differ
-by: bare steps of one host-bound program differ by 10 to 15 % from one process to the next (measured on an H200)."""
+WIDER = "ranges are wider: {}"
+WIDER_OF_RECORDED = "savings are those of the recorded steps, and ranges are wider: {}"
+"""What follows for the savings, where they are not denied."""
 
 LEAST, MOST = 0.6, 1.05
 """Factors between which the host's work may be scaled."""
+
+LEAST_EVER = 0.35
+"""The least factor where none of those meets the bare step: the profiler recorded more than its measured costs say."""
 
 USUAL, SPREAD = 0.95, 0.1
 """The scale where the step's length does not show it, and how far from it the true one may lie."""
@@ -71,6 +78,9 @@ WARM = 6
 MOST_ITEMS = 100_000
 """Items that are replayed for that at most, beyond one step."""
 
+MOST_BARE = 50
+"""Steps of a bare window that are replayed, at most, unless a round of the recorded ones is longer."""
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -82,11 +92,16 @@ class Fit:
     """The likely one, then pairs of alternatives. Empty when the model does not fit."""
     why: str | None = None
     """Why it does not, in words for a user."""
-    doubt: float = 0.0
-    """Share of the step by which savings are in doubt because it misses steps: its scenarios are then those of a usual
-    host."""
     ranged: bool = False
     """No bare step is known: the likely scenario is a guess."""
+    doubt: float = 0.0
+    """Share of the step by which every saving may be off, because the replay does not meet a step."""
+    doubt_why: str | None = None
+    """Why it is doubted, in words for a user."""
+    missed: float = 0.0
+    """Share by which the replay misses the bare step, where that is doubted."""
+    measured: float = 1.0
+    """The mean factor on the host's work that stamps showed, before that of the scenarios."""
 
 
 def steady_steps(program: Program) -> tuple[list[int], int]:
@@ -100,34 +115,73 @@ def steady_steps(program: Program) -> tuple[list[int], int]:
 
 def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None, bare: Program | None = None) -> Fit:
     """Compare the replay with the trace, and with the bare steps: their lengths, from idle device to idle device, or
-    only ``bare_ms``, the mean of many. ``bare`` is what runs in those, where it is not just the same."""
+    only ``bare_ms``, that of a steady one. ``bare`` is what runs in those, where it is not just the same."""
     traced = replay(program, [{}], [Scenario()], profiled=True)
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)
-    if abs(misfit) > MISFIT:
-        return _doubted(bare or program, misfit, misfit, (SLOWER if misfit > 0 else FASTER).format(abs(misfit)))
-    bare = bare or program
+    says = (SLOWER if misfit > 0 else FASTER).format(abs(misfit))
+    if abs(misfit) > USELESS:
+        return Fit(misfit, why=says)
+    found = _fit_bare(bare or program, misfit, bare_ns, bare_ms)
+    if abs(misfit) <= MISFIT or found.why:
+        return found
+    doubt = max(found.doubt, MISSED * abs(misfit))
+    return replace(found, doubt=doubt, doubt_why=found.doubt_why or WIDER.format(says))
+
+
+def _fit_bare(bare: Program, misfit: float, bare_ns: tuple[int, ...], bare_ms: float | None) -> Fit:
     if bare_ms is None and not bare_ns:
-        return Fit(misfit, _usual(bare), ranged=True)
-    if bare_ms is not None:
-        wanted, (order, skipped) = bare_ms * 1e6, steady_steps(bare)
-    else:
-        wanted, skipped = sum(bare_ns) / len(bare_ns), 0
-        order = [number % bare.steps for number in range(len(bare_ns))]
-    return _nearest(bare, misfit, lambda scenarios: _step_ns(bare, scenarios, order, skipped) / wanted - 1)
+        return Fit(misfit, _around(bare, Scenario(USUAL, worker_paced=_worker_paced(bare)), LEAST, 1.0), ranged=True)
+    wanted = sum(bare_ns) / len(bare_ns) if bare_ms is None else bare_ms * 1e6
+
+    def off_at(scenarios: list[Scenario]) -> Floats:
+        steps = _steady_ns(bare, scenarios) if bare_ms is not None else _window_ns(bare, scenarios, len(bare_ns))
+        off: Floats = steps / wanted - 1
+        return off
+
+    found, missed = _nearest(bare, misfit, off_at, LEAST)
+    if found is None and missed > 0:
+        found, _ = _nearest(bare, misfit, off_at, LEAST_EVER)
+    return found or _doubted(bare, misfit, off_at, wanted)
 
 
-def _step_ns(program: Program, scenarios: list[Scenario], order: list[int], skipped: int) -> Floats:
-    """Mean length of a step in each scenario, without the first ``skipped``."""
+def _doubted(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats], wanted: float) -> Fit:
+    """The recorded steps with the usual scale, where no scale meets the bare step."""
+    usual = Scenario(USUAL, worker_paced=_worker_paced(program))
+    off = float(off_at([usual])[0])
+    differ, share = (TOO_LONG, off) if off > 0 else (TOO_SHORT, 1 / (1 + off) - 1)
+    says = differ.format(share, wanted * 1e-6)
+    if abs(off) > USELESS:
+        return Fit(misfit, why=says)
+    return Fit(
+        misfit, _around(program, usual, LEAST, MOST), doubt=MISSED * abs(off),
+        doubt_why=WIDER_OF_RECORDED.format(says), missed=off,
+    )  # fmt: skip
+
+
+def _steady_ns(program: Program, scenarios: list[Scenario]) -> Floats:
+    """Mean length of a step in each scenario, in steady state."""
+    order, warm = steady_steps(program)
     ends = replay(program, [{}], scenarios, order).ends[:, 0]
-    begin = ends[skipped - 1] if skipped else 0.0
-    length: Floats = (ends[-1] - begin) / (len(order) - skipped)
+    length: Floats = (ends[-1] - ends[warm - 1]) / (len(order) - warm)
     return length
 
 
-def _grid(program: Program, host: float, copies: float) -> tuple[Floats, Floats]:
-    """Scales of the host's work, ``host`` apart, and of the time of pageable copies, where there are any."""
-    hosts = np.linspace(LEAST, MOST, round((MOST - LEAST) / host) + 1)
+def _window_ns(program: Program, scenarios: list[Scenario], many: int) -> Floats:
+    """Mean length of the first ``many`` steps from an idle device in each scenario. Those that are not replayed, since
+    they are so many, take as long as the last round of those that are."""
+    steps = program.steps
+    replayed = min(many, max(MOST_BARE, WARM + steps))
+    ends = replay(program, [{}], scenarios, [number % steps for number in range(replayed)]).ends[:, 0]
+    rest = (many - replayed) * (ends[-1] - ends[-1 - steps]) / steps if many > replayed else 0.0
+    length: Floats = (ends[-1] + rest) / many
+    return length
+
+
+def _grid(program: Program, least: float, host: float, copies: float) -> tuple[Floats, Floats]:
+    """Scales of the host's work from ``least``, ``host`` apart, and of the time of pageable copies, where there are
+    any."""
+    hosts = np.linspace(least, MOST, round((MOST - least) / host) + 1)
     many = round(2 * PAGEABLE_MOST / copies) + 1 if program.items.pageable.any() else 1
     return hosts, 1 + np.linspace(-PAGEABLE_MOST, PAGEABLE_MOST, many) if many > 1 else np.ones(1)
 
@@ -137,42 +191,30 @@ def _worker_paced(program: Program) -> float:
     return float(program.workers is not False)
 
 
-def _nearest(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats]) -> Fit:
-    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters.
+def _nearest(
+    program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats], least: float
+) -> tuple[Fit | None, float]:
+    """The scenario in which the replay meets the bare step, near the usual one where that hardly matters; ``None``
+    where none of ``least`` or more does. And by what share it misses.
 
     ``off_at`` returns the share by which the replay misses the bare step in each of some scenarios.
     """
     worker_paced = _worker_paced(program)
-    hosts, copies = _grid(program, COARSE_HOST, COARSE_COPIES)
+    hosts, copies = _grid(program, least, COARSE_HOST, COARSE_COPIES)
     coarse = [Scenario(host, copy, worker_paced) for copy in copies for host in hosts]
     off = off_at(coarse).reshape(len(copies), len(hosts))
     # A step's length is made of sums and maxima of what is scaled, so between two scales it is close to straight.
-    fine, fine_copies = _grid(program, COARSE_HOST / FINER, COARSE_COPIES / FINER)
+    fine, fine_copies = _grid(program, least, COARSE_HOST / FINER, COARSE_COPIES / FINER)
     off = np.array([np.interp(fine, hosts, row) for row in off])
     off = np.array([np.interp(fine_copies, copies, column) for column in off.T]).T
     doubt = (off / NOISE) ** 2 + ((fine - USUAL) / SPREAD) ** 2 + ((fine_copies[:, None] - 1) / PAGEABLE) ** 2
     at_copy, at_host = np.unravel_index(np.argmin(doubt), doubt.shape)
     missed = float(off[at_copy, at_host])
     if abs(missed) > MISFIT:
-        return _doubted(
-            program, misfit, missed, TOO_LONG.format(missed) if missed > 0 else TOO_SHORT.format(1 / (1 + missed) - 1)
-        )
+        return None, missed
     likely = fine[doubt[at_copy] <= doubt[at_copy, at_host] + 4]
     best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), worker_paced)
-    return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max())))
-
-
-def _usual(program: Program) -> tuple[Scenario, ...]:
-    """What the profiler usually does to a host."""
-    return _around(program, Scenario(USUAL, worker_paced=_worker_paced(program)), LEAST, 1.0)
-
-
-def _doubted(program: Program, misfit: float, missed: float, why: str) -> Fit:
-    """A program that does not fit: its replay gives bounds, unless it misses by more than ``HOPELESS``."""
-    doubt = abs(missed)
-    if doubt > HOPELESS:
-        return Fit(misfit, why=why, doubt=doubt)
-    return Fit(misfit, _usual(program), f"only bounds are known: {why}", ranged=True, doubt=doubt + UNLIKE_STEPS)
+    return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max()))), missed
 
 
 def _around(program: Program, likely: Scenario, least: float, most: float) -> tuple[Scenario, ...]:

@@ -139,7 +139,15 @@ class Loading:
 
 
 def find_loading(timeline: Timeline, host: HostPart) -> Loading:
-    """The batches that chain 0 got inside the steps."""
+    """The batches that chain 0 got inside the steps.
+
+    The pace of the workers is that of the steps without a profiler, where those waited for them: starting the profiler
+    takes long, and the recorded steps live on what the loader made meanwhile.
+    """
+    recording = timeline.trace.recording
+    loader = recording.bare.loader if recording and recording.bare else None
+    interval_ns = loader.interval_ns or 0 if loader and loader.workers > 0 else 0
+    pace = float(interval_ns) if interval_ns > 0 else None
     begin, end, names = _batches(timeline)
     length, period = np.zeros(len(host)), np.zeros(len(host))
     step = float(recorded_steps(timeline).dur.mean())
@@ -152,9 +160,12 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
         inside = last - max(first, called[at] - pre[at]) if at < len(rows) else 0.0
         # The first batch has none before it; it takes the usual time.
         apart = last - end[number - 1] if number else float(np.median(np.diff(end))) if len(end) > 1 else 0.0
-        if inside >= LEAST_LOADING * step and apart > 0:
+        if pace is not None and at < len(rows):
+            length[rows[at]], period[rows[at]] = max(inside, 1.0), pace
+        elif inside >= LEAST_LOADING * step and apart > 0:
             length[rows[at]], period[rows[at]] = inside, apart
-    return Loading(length, period, any(WITH_WORKERS in name for name in names) if names else None)
+    told = any(WITH_WORKERS in name for name in names) if names else None
+    return Loading(length, period, told if loader is None else loader.workers > 0)
 
 
 def _batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:

@@ -41,7 +41,7 @@ def load_ahead(study: Study) -> Question:
     timeline, items = study.timeline, study.program.items
     loads = timeline.loads.take(np.isin(timeline.loads.tid, timeline.calls.tid))
     edits = _leave_out(study, loads.ts, loads.end, np.ones(len(loads)))
-    ready = {item: Edit(load=0.0) for item in np.flatnonzero(items.loading > 0).tolist()}
+    ready = {item: Edit(batch=0.0) for item in np.flatnonzero(items.loading > 0).tolist()}
     return {item: edit for item, edit in edits.items() if item not in ready} | ready
 
 

@@ -63,6 +63,12 @@ class DevicePart:
     """A kernel beside which no other stream computed."""
     blocks: Bools
     """The launching call returns only when the activity is done."""
+    computes: Floats
+    """Share of the launch's kernels, by time, that multiply matrices."""
+    moves: Floats
+    """Share of them that mostly move data. Of the rest nothing is known."""
+    draws: Floats
+    """Their power above idle, as a share of a matrix product's (``clocks.MATRIX``)."""
 
 
 @dataclass(frozen=True)

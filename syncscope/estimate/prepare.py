@@ -18,15 +18,20 @@ from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.idle import cause_question
+from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
+from syncscope.estimate.power import UNKNOWN, Condition, condition_of
 from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.questions import is_at_most, question
+from syncscope.estimate.stamps import Stamped, find_stamped
 from syncscope.estimate.study import Study
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
+from syncscope.schema.recording import Bare
 from syncscope.schema.report import Replay
 from syncscope.timeline import Timeline
+from syncscope.timeline.bare import bare_step_ns, runs_ahead
 from syncscope.timeline.intervals import Ints
 
 NO_STEPS = "the trace has no steps, and is too long to count as one: call prof.step() at the end of each step"
@@ -52,11 +57,17 @@ class Prepared:
     bare_ns: tuple[int, ...] = ()
     """Lengths of the recorded bare steps."""
     bare_ms: float | None = None
-    """Mean length of a step with no profiler, where the user gives it."""
+    """Length of a step with no profiler, as the user gives it or the recording shows it in steady state."""
     replay: Replay | None = None
     """``None`` where there are no findings, so nothing is replayed."""
     phase: str | None = None
     """The phase that was recorded."""
+    condition: Condition = UNKNOWN
+    """What held the GPU's clock."""
+    stamped: Stamped | None = None
+    """Moments of the bare steps that the recorded ones have, too."""
+    asked: tuple[tuple[str, Question], ...] = ()
+    """Changes of the loader to try, by what they are called."""
 
     @property
     def peer(self) -> Peer | None:
@@ -70,7 +81,8 @@ class Prepared:
     def to_bytes(self) -> bytes:
         """The form in which it travels between processes."""
         questions, causes = (tuple(map(_pack_question, some)) for some in (self.questions, self.causes))
-        fields = {**vars(self), "questions": questions, "causes": causes}
+        asked = tuple((name, _pack_question(question)) for name, question in self.asked)
+        fields = {**vars(self), "questions": questions, "causes": causes, "asked": asked}
         data = msgspec.msgpack.encode(_Packed(**fields), enc_hook=_pack_array)
         return isal_zlib.compress(data, 1)
 
@@ -80,7 +92,8 @@ class Prepared:
         packed = msgspec.msgpack.decode(zlib.decompress(data), type=_Packed, dec_hook=_unpack_array)
         fields = {name: getattr(packed, name) for name in packed.__struct_fields__}
         questions, causes = (tuple(map(_unpack_question, some)) for some in (packed.questions, packed.causes))
-        return Prepared(**{**fields, "questions": questions, "causes": causes})
+        asked = tuple((name, _unpack_question(one)) for name, one in packed.asked)
+        return Prepared(**{**fields, "questions": questions, "causes": causes, "asked": asked})
 
 
 def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = None) -> Prepared:
@@ -99,7 +112,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         return replace(prepared, replay=Replay(null_why=_missing(timeline)))
     bare = recording.bare if recording else None
     study = Study(timeline, program)
-    questions = tuple(question(study, hit) for hit in hits)
+    questions, asked = tuple(question(study, hit) for hit in hits), ask_about_loader(study)
     causes = tuple(cause_question(study, cause.cause) for finding in findings for cause in finding.causes)
     return replace(
         prepared,
@@ -107,10 +120,21 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         at_most=tuple(is_at_most(study, hit) for hit in hits),
         causes=causes,
         program=program,
-        bare_ns=tuple(bare.steps_ns) if bare else (),
-        bare_ms=bare_ms,
+        bare_ns=tuple(bare.steps_ns) if bare and bare_step_ns(bare) else (),
+        bare_ms=_steady_ms(bare) if bare_ms is None else bare_ms,
+        stamped=find_stamped(timeline, program, bare) if bare_ms is None else None,
         replay=Replay(assumptions=study.assumptions if len(timeline.steps) else (WHOLE, *study.assumptions)),
+        condition=condition_of(recording.gpu if recording else None),
+        asked=asked,
     )
+
+
+def _steady_ms(bare: Bare | None) -> float | None:
+    """Where the host keeps pace with the device, what a step takes; else the whole window is looked at."""
+    if bare is None or not bare.steps_ns or runs_ahead(bare):
+        return None
+    step_ns = bare_step_ns(bare)
+    return None if step_ns is None else step_ns * 1e-6
 
 
 def _missing(timeline: Timeline) -> str:
@@ -141,6 +165,9 @@ class _Packed(msgspec.Struct, frozen=True):
     bare_ms: float | None
     replay: Replay | None
     phase: str | None
+    condition: Condition
+    asked: tuple[tuple[str, _PackedQuestion], ...]
+    stamped: Stamped | None
 
 
 def _pack_question(question: Question) -> _PackedQuestion:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from syncscope.estimate.host import recorded_steps
-from syncscope.estimate.items import DevicePart, HostPart
+from syncscope.estimate.items import DevicePart, HostPart, Items
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats, Ints
+
+LEAST_LEFT = 0.25
+"""The least share of an item's host work that is left when the profiler's cost is taken off."""
 
 
 @dataclass(frozen=True)
@@ -78,3 +81,10 @@ def _add(cost: Floats, time: Ints, chain: Ints, host: HostPart, each: float) -> 
             np.maximum.accumulate(host.end[rows]), time[(chain == number) & (time >= 0)], side="left"
         )
         cost[rows] += each * np.bincount(mine[mine < len(rows)], minlength=len(rows))
+
+
+def without_profiler(items: Items) -> Items:
+    """The items without the profiler's share of the host's work. It comes off the work before the call first."""
+    less = np.minimum(items.profiler, (1 - LEAST_LEFT) * items.pre)
+    own = np.maximum(items.own - (items.profiler - less), LEAST_LEFT * items.own)
+    return replace(items, pre=items.pre - less, own=own)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +18,10 @@ import numpy as np
 from syncscope.estimate.dependencies import NOW, Target
 from syncscope.estimate.edits import Change, Changes, Question
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items
+from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import QUEUE, Program
 from syncscope.estimate.runs import Run, find_runs
 from syncscope.timeline.intervals import Bools, Floats
-
-LEAST_LEFT = 0.25
-"""The least share of an item's host work that is left when the profiler's cost is taken off."""
 
 HOLDS_ENGINE = 20_000
 """A copy of at least this many nanoseconds keeps copies of other streams waiting."""
@@ -74,6 +72,8 @@ class Replayed:
     """When the device was done with all that had been launched by then."""
     last: tuple[Interval, ...]
     """What took time in the last step; columns are questions, and within each the scenarios."""
+    probed: tuple[tuple[int, int, Floats], ...] = ()
+    """When the host was done with a probed item: number of the replayed step, item, (columns,)."""
 
     @property
     def ends(self) -> Floats:
@@ -90,6 +90,7 @@ def replay(
     *,
     profiled: bool = False,
     on_one_rank: Sequence[bool] = (),
+    probes: frozenset[int] = frozenset(),
 ) -> Replayed:
     """Run ``steps`` (the recorded ones once), from an idle device.
 
@@ -97,13 +98,15 @@ def replay(
     changes nothing on the other ranks; with such a question, question 0 must change nothing.
     """
     order = range(program.steps) if steps is None else steps
-    machine = _Machine(program, questions, np.array(scenarios, dtype=np.float64), profiled, on_one_rank)
+    machine = _Machine(
+        program, questions, np.array(scenarios, dtype=np.float64), frozenset(order), profiled, on_one_rank, probes
+    )
     for number, step in enumerate(order):
         machine.recording = number == len(order) - 1
         machine.step(number, step)
     shape = (len(order), len(questions), len(scenarios))
     host, device = (np.array(times).reshape(shape) for times in (machine.hosts, machine.devices))
-    return Replayed(host, device, tuple(machine.recorded))
+    return Replayed(host, device, tuple(machine.recorded), tuple(machine.probed))
 
 
 class _Item(NamedTuple):
@@ -153,10 +156,12 @@ class _Machine:
         program: Program,
         questions: Sequence[Question],
         scenarios: Floats,
+        steps: frozenset[int],
         profiled: bool,
         on_one_rank: Sequence[bool],
+        probes: frozenset[int],
     ) -> None:
-        """``scenarios`` (scenarios, 4): host, pageable, worker_paced, slowdown."""
+        """``scenarios`` (scenarios, 4): host, pageable, worker_paced, slowdown. ``steps`` are those that will run."""
         items = program.items if profiled else without_profiler(program.items)
         self._scale = np.tile(scenarios[:, 0], len(questions))
         self._pageable = np.tile(scenarios[:, 1], len(questions))
@@ -167,10 +172,12 @@ class _Machine:
         self._which = np.tile(np.arange(len(scenarios)), len(questions))
         self._changes = Changes(questions, self._scale)
         self._targets, self._remembered = program.targets, program.targets.remembered(self._changes.targets)
-        self._item = [
-            _Item(*row) for row in zip(*(getattr(items, name).tolist() for name in _Item._fields), strict=True)
-        ]
-        self._steps = find_runs(items, self._apart(items), self._changes.timing_changes, scenarios[:, 0])
+        self._probes = probes
+        apart = self._apart(items)
+        alone = np.flatnonzero(apart & np.isin(items.step, sorted(steps)))
+        columns = (getattr(items, name)[alone].tolist() for name in _Item._fields)
+        self._item = dict(zip(alone.tolist(), map(_Item._make, zip(*columns, strict=True)), strict=True))
+        self._steps = find_runs(items, apart, self._changes.timing_changes, scenarios[:, 0], steps)
         self._shared = len(np.unique(items.stream[items.alone])) > 1
         self._contended = [*(_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
         zero, self._never = np.zeros(len(self._scale)), np.full(len(self._scale), -np.inf)
@@ -188,6 +195,7 @@ class _Machine:
         self.devices: list[Floats] = []
         self.recording = False
         self.recorded: list[Interval] = []
+        self.probed: list[tuple[int, int, Floats]] = []
 
     def _apart(self, items: Items) -> Bools:
         """Items that are no part of a stretch, since something about them is special."""
@@ -195,7 +203,7 @@ class _Machine:
         apart |= items.loading > 0
         apart |= (items.engine == COLLECTIVE) & (self._on_one_rank is not None)
         apart |= (items.engine >= 0) & (items.dur >= HOLDS_ENGINE)
-        apart[sorted({*self._changes.items, *self._targets.holds, *self._remembered})] = True
+        apart[sorted({*self._changes.items, *self._targets.holds, *self._remembered, *self._probes})] = True
         return apart
 
     def step(self, number: int, step: int) -> None:
@@ -245,6 +253,8 @@ class _Machine:
             host = np.maximum(host, self._host[0]) if item.follows else host
             begin = self._loaded(item, change, host) if item.loading > 0 else host + item.pre * change.pre
             self._host[item.chain] = self._call(number, step, begin)
+            if number in self._probes:
+                self.probed.append((step, number, self._host[item.chain]))
         for target in self._remembered.get(number, ()):
             self._ends[target] = self._stream[target.stream]
         if item.mark:
@@ -252,10 +262,10 @@ class _Machine:
 
     def _loaded(self, item: _Item, change: Change, host: Floats) -> Floats:
         """When the host has its next batch and has done what else lies before an item's call."""
-        loaded = host + item.loading * change.load * self._scale
+        loaded = host + np.minimum(item.loading * self._scale, change.batch)
         if self._batch is not None:
-            paced = np.maximum(host, self._batch + item.period * change.load)
-            loaded = np.where(self._worker_paced, paced, loaded)
+            paced = np.maximum(host, self._batch + np.minimum(item.period, change.batch))
+            loaded = np.where(self._worker_paced | np.isfinite(change.batch), paced, loaded)
         self._batch = loaded
         return loaded + max(item.pre - item.loading, 0.0) * change.pre
 
@@ -383,10 +393,3 @@ def _one_by_one(items: Items, engine: int) -> bool:
     starts, ends = items.starts[mine], items.ends[mine]
     sooner = starts[1:] < np.maximum.accumulate(ends)[:-1]
     return len(np.unique(items.stream[mine])) > 1 and not sooner.any()
-
-
-def without_profiler(items: Items) -> Items:
-    """The items without the profiler's share of the host's work. It comes off the work before the call first."""
-    less = np.minimum(items.profiler, (1 - LEAST_LEFT) * items.pre)
-    own = np.maximum(items.own - (items.profiler - less), LEAST_LEFT * items.own)
-    return replace(items, pre=items.pre - less, own=own)

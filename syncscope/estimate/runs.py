@@ -7,7 +7,7 @@ what follows that one. Both are sums along the stretch, so they need no walk thr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,8 +49,11 @@ Step = list["Run | int"]
 """What happens in a step: stretches, and the numbers of items that stand by themselves."""
 
 
-def find_runs(items: Items, apart: Bools, changes: Sequence[TimingChange], scales: Floats) -> list[Step]:
-    """The steps. ``apart`` (n,) are the items that stand by themselves; ``scales`` are those of the host's work."""
+def find_runs(
+    items: Items, apart: Bools, changes: Sequence[TimingChange], scales: Floats, wanted: Collection[int]
+) -> list[Step]:
+    """The steps, empty where they are not ``wanted``. ``apart`` (n,) are the items that stand by themselves; ``scales``
+    are those of the host's work."""
     first = _begins(items, apart)
     starts = np.flatnonzero(first)
     last = np.append(starts[1:], len(items)) - 1
@@ -60,13 +63,16 @@ def find_runs(items: Items, apart: Bools, changes: Sequence[TimingChange], scale
         edited[change.items] = True
     changed = np.logical_or.reduceat(edited & ~apart, starts)
     edited_sums = _changed(items, starts, last, np.flatnonzero(changed), changes, scales)
-    most = np.maximum.reduceat(items.stream, starts)
-    count = np.add.reduceat((items.stream >= 0).astype(np.int64), starts)
-    alone = np.logical_or.reduceat(items.alone, starts)
-    chain, of_step = items.chain[starts], items.step[starts].tolist()
+    most = np.maximum.reduceat(items.stream, starts).tolist()
+    count = np.add.reduceat((items.stream >= 0).astype(np.int64), starts).tolist()
+    alone, changed = np.logical_or.reduceat(items.alone, starts).tolist(), changed.tolist()
+    chain, of_step = items.chain[starts].tolist(), items.step[starts].tolist()
     steps: list[Step] = [[] for _ in range(int(items.step.max()) + 1)]
+    single = apart[starts].tolist()
     for number, (item, step) in enumerate(zip(starts.tolist(), of_step, strict=True)):
-        if apart[item]:
+        if step not in wanted:
+            continue
+        if single[number]:
             steps[step].append(item)
             continue
         work, busy, behind = edited_sums.get(number) or (
@@ -75,8 +81,7 @@ def find_runs(items: Items, apart: Bools, changes: Sequence[TimingChange], scale
             nothing[2][number, 0],
         )
         run = Run(
-            int(chain[number]), int(most[number]), int(count[number]), bool(alone[number]), bool(changed[number]),
-            work, busy, behind,
+            chain[number], most[number], count[number], alone[number], changed[number], work, busy, behind,
         )  # fmt: skip
         steps[step].append(run)
     return steps

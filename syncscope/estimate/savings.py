@@ -6,21 +6,26 @@ known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 
 from syncscope.estimate.answers import Saving, deny_saving, give_causes, give_saving
+from syncscope.estimate.clocks import LIKELY
 from syncscope.estimate.edits import Question, combine
-from syncscope.estimate.fit import MISFIT, Fit, fit, steady_steps
-from syncscope.estimate.peers import Peer, with_peers, without_late_peers
+from syncscope.estimate.fit import Fit, steady_steps
+from syncscope.estimate.peers import Peer, with_peers
+from syncscope.estimate.power import BOTH, SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
+from syncscope.estimate.power import RANGE as RESPONSES
+from syncscope.estimate.power import UNKNOWN as UNKNOWN_CONDITION
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
-from syncscope.estimate.replay import HOST, Interval, Replayed, replay
+from syncscope.estimate.replay import HOST, Interval, Replayed, Scenario, replay
+from syncscope.estimate.undisturbed import fit_undisturbed
 from syncscope.schema.findings import Finding, Sketch, SketchLane
-from syncscope.schema.report import Replay
+from syncscope.schema.report import Asked, Replay
 from syncscope.timeline.intervals import Floats
 
 BINS = 60
@@ -55,35 +60,62 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     together = [peer for peer in peers if peer.phase == prepared.phase] if prepared.rank is not None else []
     others = [peer for peer in together if peer.rank != prepared.rank]
     program, known = with_peers(prepared.program, prepared.collectives, others)
-    program, fitted = _fit(prepared, program, known)
-    misfit = round(fitted.misfit, 6)
+    program, fitted = fit_undisturbed(prepared, program, known)
     if not fitted.scenarios:
-        return _deny_all(prepared, Replay(misfit=misfit, null_why=fitted.why))
+        return _deny_all(prepared, Replay(misfit=round(fitted.misfit, 6), null_why=fitted.why))
     pairs = list(zip(prepared.findings, prepared.questions, strict=True))
     tried = [(finding, question) for finding, question in pairs if question]
     on_one_rank = [known and not all(finding.fingerprint in other.findings for other in others) for finding, _ in tried]
     firm = [most is False for (_, question), most in zip(pairs, prepared.at_most, strict=True) if question]
     questions = [question for _, question in tried]
     besides = [cause for cause in prepared.causes if cause and cause not in questions]
-    every = [*questions, *besides]
-    one_rank = [*on_one_rank, *[any(on_one_rank)] * len(besides)]
+    every = [*questions, *besides, *(question for _, question in prepared.asked)]
     savings = replay_savings(
-        program, every, fitted, one_rank, together=np.flatnonzero(firm).tolist(), limit_ms=_bare_ms(prepared)
-    )
+        program, every, fitted, [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(prepared.asked)],
+        condition=prepared.condition, together=np.flatnonzero(firm).tolist(), limit_ms=_bare_ms(prepared),
+    )  # fmt: skip
     before, *after = draw_steps(savings.replayed, program.streams)
-    answers = iter(zip(savings.each, after, strict=False))
     causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
-    findings = []
-    for (finding, question), at_most in zip(pairs, prepared.at_most, strict=True):
-        found = (
-            give_saving(finding, *next(answers), at_most, fitted, savings.step_ms) if question else deny_saving(finding)
-        )
-        findings.append(give_causes(found, causes, fitted))
-    scale = None if fitted.ranged else fitted.scenarios[0].host
-    replayed = msgspec.structs.replace(
-        prepared.replay, misfit=misfit, host_scale=scale, bounds_why=fitted.why, before=before
+    findings = tuple(_answer_findings(prepared, savings, after, causes, fitted))
+    asked = tuple(map(_answer, prepared.asked, savings.each[len(questions) + len(besides) :]))
+    replayed = _describe(prepared.replay, fitted, savings.both)
+    replayed = msgspec.structs.replace(replayed, before=before, asked=asked)
+    return Estimate(findings, _all(savings, len(tried), any(firm)), replayed)
+
+
+def _answer_findings(
+    prepared: Prepared, savings: Savings, after: Sequence[Sketch], causes: Iterator[Saving | None], fit: Fit
+) -> Iterator[Finding]:
+    """Each finding with its saving and those of its causes. ``savings`` and ``after`` begin with those of the findings
+    that were tried."""
+    answers = iter(zip(savings.each, after, strict=False))
+    for finding, question, at_most in zip(prepared.findings, prepared.questions, prepared.at_most, strict=True):
+        found = deny_saving(finding)
+        if question:
+            found = give_saving(finding, *next(answers), at_most, fit, savings.step_ms)
+        yield give_causes(found, causes, fit)
+
+
+def _describe(replay: Replay, fit: Fit, both: bool) -> Replay:
+    """What is said of the replay. No scale of the host's work is where none meets the bare step."""
+    met = not (fit.ranged or fit.missed)
+    return msgspec.structs.replace(
+        replay,
+        misfit=round(fit.misfit, 6),
+        host_scale=round(fit.scenarios[0].host * fit.measured, 4) if met else None,
+        doubt=round(fit.doubt, 6) or None,
+        bounds_why=fit.doubt_why,
+        assumptions=(*replay.assumptions, BOTH) if both else replay.assumptions,
     )
-    return Estimate(tuple(findings), _all(savings, len(tried), any(firm)), replayed)
+
+
+def _answer(asked: tuple[str, Question], saving: Saving) -> Asked:
+    return Asked(
+        question=asked[0],
+        saving_ms_per_step=saving.ms,
+        saving_low_ms_per_step=saving.low,
+        saving_high_ms_per_step=saving.high,
+    )
 
 
 def _bare_ms(prepared: Prepared) -> float:
@@ -103,17 +135,6 @@ def _all(savings: Savings, tried: int, firm: bool) -> Saving:
     return together if firm else together.at_most()
 
 
-def _fit(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:
-    """The program as it runs without a profiler, and how it fits. If it does not fit, and the other ranks' traces show
-    how long this one waited for them, it is fitted again without those waits: their profilers may have caused them."""
-    fitted = fit(program, prepared.bare_ns, prepared.bare_ms)
-    if not fitted.why or not known or abs(fitted.misfit) > MISFIT:
-        return program, fitted
-    prompt = without_late_peers(program)
-    again = fit(program, prepared.bare_ns, prepared.bare_ms, prompt)
-    return (program, fitted) if again.why else (prompt, again)
-
-
 def _deny_all(prepared: Prepared, replay: Replay | None) -> Estimate:
     """The findings where nothing could be replayed."""
     why = replay.null_why if replay else None
@@ -131,6 +152,8 @@ class Savings:
     """Length of the unchanged step, in steady state."""
     replayed: Replayed
     """Question 0 changes nothing, the last everything."""
+    both: bool = False
+    """The ranges hold what is saved at the power limit and below it, since nothing tells."""
 
 
 def replay_savings(
@@ -139,52 +162,82 @@ def replay_savings(
     fit: Fit,
     on_one_rank: Sequence[bool] = (),
     *,
+    condition: Condition = UNKNOWN_CONDITION,
     together: Sequence[int] | None = None,
     limit_ms: float = np.inf,
 ) -> Savings:
     """Replay in steady state: nothing changed, each question, and all of them, or those whose numbers are in
     ``together``.
 
-    A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is. No saving
-    is more than the step, or than ``limit_ms``.
+    A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
+    ``condition`` says whether the GPU's power limit takes a part back. No saving is more than the step, or than
+    ``limit_ms``.
     """
     whole = list(range(len(questions)) if together is None else together)
     every = [{}, *questions, combine(questions[number] for number in whole)]
     order, warm = steady_steps(program)
-    replayed = replay(program, every, fit.scenarios, order, on_one_rank=(False, *on_one_rank, any(on_one_rank)))
-    lengths = np.diff(replayed.ends[warm - 1 :], axis=0) * 1e-6
-    # By recorded step: each is replayed as often as the others.
-    by_step = lengths.reshape(-1, program.steps, *lengths.shape[1:]).mean(axis=0)
-    saved = by_step[:, :1] - by_step
-    step, drift = float(by_step[:, 0, 0].mean()), max(DRIFT, fit.doubt)
-    bounds = np.array([_saving(saved[:, number], step, drift) for number in range(1, len(every))])
+    one_rank = (False, *on_one_rank, any(on_one_rank))
+
+    def run(changed: Program, scenarios: Sequence[Scenario]) -> Replayed:
+        return replay(changed, every, scenarios, order, on_one_rank=one_rank)
+
+    def by_step(replayed: Replayed) -> Floats:
+        return _by_step(replayed, warm, program.steps)
+
+    replayed = run(program, fit.scenarios)
+    limited: list[Replayed] = []
+    work, lengths = Work.of(program, every), by_step(replayed).mean(axis=0)
+    step = float(lengths[0, 0])
+    if may_be_capped(condition, work, lengths * 1e6):
+        slow = run(at_clock(program, SLOWED), fit.scenarios[:1])
+        replayed, *limited = _at_limit(condition, work, replayed, slow, by_step)
+    columns = np.concatenate([by_step(replayed), *(by_step(one)[:, :, :1] for one in limited)], axis=2)
+    saved = columns[:, :1] - columns
+    bounds = np.array([_saving(saved[:, number], step, fit.doubt) for number in range(1, len(every))])
     # To fix all findings saves at least as much as to fix one of them.
     bounds[-1] = bounds[[*whole, -1]].max(axis=0)
-    savings = [_as_saving(row, step, drift, min(step, limit_ms), fit.ranged) for row in bounds]
-    return Savings(tuple(savings[:-1]), savings[-1], step, replayed)
+    savings = [_as_saving(row, step, min(step, limit_ms), fit.ranged) for row in bounds]
+    return Savings(tuple(savings[:-1]), savings[-1], step, replayed, bool(limited) and not condition.known)
 
 
-def _as_saving(bounds: Floats, step: float, drift: float, limit: float, ranged: bool) -> Saving:
+def _as_saving(bounds: Floats, step: float, limit: float, ranged: bool) -> Saving:
     """A saving from its likely value and its bounds: never more than ``limit``."""
-    most = bounds[0] + max((bounds[2] - bounds[0]) ** 2 - (drift * step) ** 2, 0.0) ** 0.5
+    most = bounds[0] + max((bounds[2] - bounds[0]) ** 2 - (DRIFT * step) ** 2, 0.0) ** 0.5
     likely, low, high = (round(float(ms), 6) for ms in np.clip(bounds, 0.0, limit))
-    return Saving(
-        None if ranged else likely, low, high, likely, below_drift=bool(drift == DRIFT and most < DRIFT * step)
-    )
+    return Saving(None if ranged else likely, low, high, likely, below_drift=bool(most < DRIFT * step))
 
 
-def _saving(saved: Floats, step: float, drift: float) -> tuple[float, float, float]:
+def _at_limit(
+    condition: Condition, work: Work, usual: Replayed, slow: Replayed, by_step: Callable[[Replayed], Floats]
+) -> list[Replayed]:
+    """The replay as the power limit leaves it, and as it would with kernels that follow the clock more and less. Where
+    nothing is known of the GPU, the first is that without a limit."""
+    length, slower = (by_step(one).mean(axis=0)[:, :1] * 1e6 for one in (usual, slow))
+    likely, *others = (settle(condition, work, length, slower, response) for response in (LIKELY, *RESPONSES))
+    limited = [between(usual, slow, part) for part in others]
+    return [between(usual, slow, likely) if condition.known else usual, *limited]
+
+
+def _by_step(replayed: Replayed, warm: int, steps: int) -> Floats:
+    """Milliseconds that each recorded step takes (steps, questions, scenarios), without those that fill the queues."""
+    lengths: Floats = np.diff(replayed.ends[warm - 1 :], axis=0) * 1e-6
+    # Each is replayed as often as the others.
+    mean: Floats = lengths.reshape(-1, steps, *lengths.shape[1:]).mean(axis=0)
+    return mean
+
+
+def _saving(saved: Floats, step: float, doubt: float) -> tuple[float, float, float]:
     """Likely, least and greatest, from savings by step and scenario (steps, scenarios); the first is the likely one.
-    ``drift`` is the share of the step by which they may be off in any case.
 
-    The doubts are independent of each other: the steps, each pair of scenarios, and the two windows of steps.
+    The doubts are independent of each other: the steps, each pair of scenarios, the two windows of steps, and
+    ``doubt``, a share of the step.
     """
     means, steps = saved.mean(axis=0), len(saved)
     likely = float(means[0])
     spread = 2 * float(saved[:, 0].std(ddof=1)) / steps**0.5 if steps > 1 else 0.0
     pairs = means[1:].reshape(-1, 2) - likely
     below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)
-    always = spread**2 + (drift * step) ** 2
+    always = spread**2 + (DRIFT * step) ** 2 + (doubt * step) ** 2
     return likely, likely - (always + (below**2).sum()) ** 0.5, likely + (always + (above**2).sum()) ** 0.5
 
 

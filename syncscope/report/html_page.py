@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.numbers import count, milliseconds, percent
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
 from syncscope.report.trace_phrases import QUEUED, label_by_file, label_cause, was_shared
-from syncscope.report.worth_phrases import describe_all
+from syncscope.report.worth_phrases import answer_asked, describe_all
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
@@ -131,6 +132,7 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
     if overlap is not None and whole and overlap.idle_by_cause and overlap.idle_ms > LEAST_HEADLINE * whole:
         cause = max(overlap.idle_by_cause, key=overlap.idle_by_cause.__getitem__)
         out.append(f"The longest cause of idle time: {_explain(cause, info)}.")
+    out += describe_gpu(info.gpu)
     step = "a recorded step" if info.steps.count else "in all"
     if wait_ms is not None and wait_ms > 0:
         share = f" ({percent(wait_ms, whole)})" if whole else ""
@@ -142,7 +144,7 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
     else:
         per = "of the step without the profiler" if info.steps.count else "in all"
         out += [f"Every change below together {saving} {per}." for saving in describe_all(report)]
-    return tuple(out)
+    return (*out, *answer_asked(info))
 
 
 def _explain(cause: str, info: TraceInfo) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from syncscope.report.numbers import between, milliseconds, percent
-from syncscope.report.worth_phrases import NOTHING, find_step_ms, find_step_of_run
+from syncscope.report.worth_phrases import NOTHING, find_step_ms, find_step_of_run, is_doubted
 from syncscope.schema.findings import RACES, Finding
 from syncscope.schema.report import TraceInfo
 
@@ -40,10 +40,11 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 def measure_gain(finding: Finding, info: TraceInfo) -> Gain | None:
     """What fixing a finding saves, as far as it is known; ``None`` unknown."""
     low, high, step_ms = finding.saving_low_ms_per_step, finding.saving_high_ms_per_step, find_step_ms(info)
+    known: Literal["known", "likely"] = "likely" if is_doubted(info) else "known"
     if finding.run_saving_ms_per_step is not None:
-        return Gain(ms=finding.run_saving_ms_per_step, kind="known", step_ms=find_step_of_run(finding, info))
+        return Gain(ms=finding.run_saving_ms_per_step, kind=known, step_ms=find_step_of_run(finding, info))
     if finding.saving_ms_per_step is not None:
-        return Gain(ms=finding.saving_ms_per_step, low=low, high=high, kind="known", step_ms=step_ms)
+        return Gain(ms=finding.saving_ms_per_step, low=low, high=high, kind=known, step_ms=step_ms)
     if low is None or high is None:
         return None
     likely = finding.likely_saving_ms_per_step

@@ -6,11 +6,13 @@ from rich.console import Console
 from rich.text import Text
 
 from syncscope.report.escape import terminal
+from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.numbers import count, milliseconds
 from syncscope.report.runs import is_counted_only
 from syncscope.report.text_lines import line
 from syncscope.report.trace_phrases import label_cause, was_shared
 from syncscope.report.view import View
+from syncscope.report.worth_phrases import answer_asked
 from syncscope.schema.report import TraceInfo
 
 INDENT = 2
@@ -28,6 +30,8 @@ def show_trace(info: TraceInfo, console: Console, view: View) -> None:
         line(console, Text(" · ".join([*facts, "no window was recorded: waits were counted only"])), INDENT)
         return
     line(console, Text(" · ".join([*facts, *_steps(info), _coverage(info)])), INDENT, hang=INDENT)
+    for text in (*describe_gpu(info.gpu), *answer_asked(info)):
+        line(console, Text(terminal(text)), INDENT, hang=INDENT)
     if view.verbose:
         for text in (*_device_time(info), *_savings(info)):
             line(console, Text(text, style="dim"), INDENT, hang=INDENT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.schema.findings import Finding, IdleCause
@@ -35,9 +35,24 @@ def find_step_of_run(finding: Finding, info: TraceInfo) -> float | None:
 
 def describe_all(report: Report) -> list[str]:
     """What all findings of the report's one trace are worth together."""
-    step_ms = find_step_ms(report.traces[0]) if len(report.traces) == 1 else None
-    ms, low, high = report.saving_all_ms_per_step, report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
+    info = report.traces[0] if len(report.traces) == 1 else None
+    step_ms, ms = find_step_ms(info) if info else None, _if_firm(report.saving_all_ms_per_step, info)
+    low, high = report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
     return [f"saves {amount}" for amount in _format(ms, low, high, report.likely_saving_all_ms_per_step, step_ms)]
+
+
+LEAST_ASKED = 0.01
+"""A change of the loader is told of where it saves this share of the bare step."""
+
+
+def answer_asked(info: TraceInfo) -> Iterator[str]:
+    """What changes of the loader would save, a sentence each, where that is something. Not escaped."""
+    bare = info.steps.bare_ms
+    for asked in info.replay.asked if info.replay else ():
+        saving = asked.saving_ms_per_step
+        if saving is not None and bare and saving >= LEAST_ASKED * bare:
+            change = asked.question[:1].upper() + asked.question[1:]
+            yield f"{change} would save {milliseconds(saving)} a step ({percent(saving, bare)})."
 
 
 def describe_causes(finding: Finding, report: Report) -> list[str]:
@@ -59,7 +74,7 @@ def _amounts(finding: Finding, info: TraceInfo | None) -> list[str]:
     if finding.saving_below_drift and not _is_nothing(finding.saving_high_ms_per_step):
         return [UNTOLD]
     return _format(
-        finding.saving_ms_per_step, finding.saving_low_ms_per_step, finding.saving_high_ms_per_step,
+        _if_firm(finding.saving_ms_per_step, info), finding.saving_low_ms_per_step, finding.saving_high_ms_per_step,
         finding.likely_saving_ms_per_step, find_step_ms(info) if info else None,
     )  # fmt: skip
 
@@ -79,6 +94,16 @@ def _format(
     return [most if _is_nothing(low) else f"{between(low, high)}{_of_step(high, step_ms, 'up to ')}"]
 
 
+def is_doubted(info: TraceInfo | None) -> bool:
+    """Whether the trace's replay does not meet its steps, so that a saving is told with its range."""
+    return info is not None and info.replay is not None and bool(info.replay.doubt)
+
+
+def _if_firm(ms: float | None, info: TraceInfo | None) -> float | None:
+    """A saving that can be told without its range, else ``None``."""
+    return None if is_doubted(info) else ms
+
+
 def _is_nothing(ms: float | None) -> bool:
     return ms is not None and ms < NOTHING
 
@@ -96,10 +121,10 @@ def _describe_cause(cause: IdleCause, finding: Finding, report: Report) -> str |
     if cause.covered_by:
         names = _name_findings(cause.covered_by, finding, report.findings)
         return f"{cause.cause}: {milliseconds(cause.ms_per_step)}, {names}"
-    step_ms = find_step_ms(report.traces[finding.trace])
+    info = report.traces[finding.trace]
     amounts = _format(
-        cause.saving_ms_per_step, cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
-        cause.likely_saving_ms_per_step, step_ms,
+        _if_firm(cause.saving_ms_per_step, info), cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
+        cause.likely_saving_ms_per_step, find_step_ms(info),
     )  # fmt: skip
     return f"{cause.cause}: saves {amounts[0]}" if amounts else None
 

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from syncscope.schema.findings import TRAINING, Finding, Frame, Site, SiteSource, Sketch
+from syncscope.schema.gpu import Gpu
 from syncscope.schema.hta import HTA
 from syncscope.schema.ranks import BetweenRanks, MissingRanks, Unread
 from syncscope.schema.run import Run
@@ -49,6 +50,16 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     idle_by_cause: dict[str, float]
 
 
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change would save that no finding speaks of."""
+
+    question: str
+    """The change, as a user would say it: ``two more workers``."""
+    saving_ms_per_step: float | None = None
+    saving_low_ms_per_step: float | None = None
+    saving_high_ms_per_step: float | None = None
+
+
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """The replay behind the savings of a trace."""
 
@@ -56,13 +67,18 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the traced step by which the replay of the unchanged steps misses it."""
     host_scale: float | None = None
     """The factor on the host's work, without the profiler's cost, at which the replay meets the bare step."""
+    doubt: float | None = None
+    """Share of the step by which every saving may be off, because the replay does not meet the traced step or the bare
+    one: ranges are wider, and savings only likely. ``None`` where it meets both."""
     null_why: str | None = None
     """Why no saving of the trace could be estimated."""
     bounds_why: str | None = None
-    """Why the savings of the trace are only known by their bounds, where its replay does not meet its steps."""
+    """Why ``doubt``, and what the steps differ in."""
     assumptions: tuple[str, ...] = ()
     """What was assumed because the trace does not show it, one sentence each."""
     before: Sketch | None = None
+    asked: tuple[Asked, ...] = ()
+    """Changes of the loader that were tried, too."""
 
 
 class Delay(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +170,8 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The phase of the program that was recorded; ``None`` where the recording does not say."""
     run: Run | None = None
     """``None`` where only these steps were looked at."""
+    gpu: Gpu | None = None
+    """``None`` where the recording says nothing of the GPU's power and clock."""
 
     @property
     def in_training(self) -> bool:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from syncscope.schema.report import Coverage, EachStep, Meetings, Steps, StepSource, TraceInfo
+from syncscope.timeline.bare import bare_step_ns
 from syncscope.timeline.collectives import find_meetings, places_behind
+from syncscope.timeline.gpu import describe_gpu
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.overlap import is_compute, union_of
 from syncscope.timeline.run import describe_run
@@ -43,6 +45,7 @@ def describe(timeline: Timeline) -> TraceInfo:
         meetings=_find_meetings(timeline),
         phase=recording.phase if recording else None,
         run=describe_run(recording),
+        gpu=describe_gpu(recording.gpu if recording else None),
     )
 
 
@@ -62,11 +65,12 @@ def _about_run(timeline: Timeline) -> Iterator[str]:
 def measure_steps(timeline: Timeline) -> Steps:
     """How many steps there are and how long they take, bare and profiled."""
     bare = timeline.trace.recording.bare if timeline.trace.recording else None
+    step_ns = bare_step_ns(bare) if bare else None
     source: StepSource = timeline.trace.step_source  # type: ignore[assignment]
     return Steps(
         count=len(timeline.steps),
         profiled_ms=_mean_step_ms(timeline),
-        bare_ms=round(sum(bare.steps_ns) / len(bare.steps_ns) * 1e-6, 6) if bare and bare.steps_ns else None,
+        bare_ms=None if step_ns is None else round(step_ns * 1e-6, 6),
         source=source,
     )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from syncscope.estimate.fit import LEAST, MISFIT, USUAL, WARM, Fit, fit, steady_steps
+from syncscope.estimate.fit import LEAST, MISFIT, MOST_BARE, USUAL, WARM, Fit, fit, steady_steps
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import Program, compile_program
-from syncscope.estimate.replay import Scenario, replay
+from syncscope.estimate.replay import Replayed, Scenario, replay
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, trace
@@ -60,38 +61,69 @@ def test_what_is_given_counts_before_what_was_recorded() -> None:
     assert fit(compiled, bare(compiled, Scenario(1.0)), sum(lengths[20:]) / 20 / 1e6).scenarios[0].host < 0.85
 
 
+def test_of_many_bare_steps_only_the_first_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    replayed: list[int] = []
+
+    def count(*given: Any, **more: Any) -> Replayed:
+        replayed.append(len(given[3]) if len(given) > 3 else 0)
+        return replay(*given, **more)
+
+    monkeypatch.setattr("syncscope.estimate.fit.replay", count)
+    for loop in (HOST_BOUND, DEVICE_BOUND):
+        compiled = program(loop)
+        few, many = (fit(compiled, bare(compiled, Scenario(0.8), steps)) for steps in (MOST_BARE, 4 * MOST_BARE))
+        assert many.scenarios[0].host == pytest.approx(few.scenarios[0].host, abs=0.02)
+    assert max(replayed) == MOST_BARE
+
+
 def test_without_a_bare_step_the_scale_is_a_guess_between_bounds() -> None:
     found = fit(program(HOST_BOUND), ())
     assert found.ranged
     assert found.scenarios[1:] == (Scenario(LEAST, 1.0, 1.0), Scenario(1.0, 1.0, 1.0))
 
 
+def test_a_profiler_that_cost_more_than_was_measured_is_taken_off_too() -> None:
+    compiled = program(HOST_BOUND)
+    found = fit(compiled, bare(compiled, Scenario(0.45)))
+    assert found.scenarios[0].host == pytest.approx(0.45, abs=0.02)
+    assert not found.doubt and found.doubt_why is None
+
+
 @pytest.mark.parametrize(
     ("factor", "says"),
-    [(0.5, "recorded steps are 3"), (1.5, "only bounds are known: the bare steps are 30.0%")],
+    [(0.75, "the recorded steps are 33.3% longer"), (1.5, "bare steps of 2.71 ms are 50.0% longer")],
 )
-def test_a_bare_step_that_no_scale_meets_leaves_bounds(factor: float, says: str) -> None:
-    compiled = program(HOST_BOUND)
-    found = fit(compiled, tuple(round(length * factor) for length in bare(compiled, Scenario(0.9))))
-    assert found.ranged and found.scenarios[1:] == (Scenario(LEAST, 1.0, 1.0), Scenario(1.0, 1.0, 1.0))
-    assert found.why is not None and says in found.why
-    assert found.doubt > MISFIT
+def test_a_bare_step_that_no_scale_meets_leaves_the_recorded_step_and_a_doubt(factor: float, says: str) -> None:
+    compiled = program(DEVICE_BOUND)
+    found = fit(compiled, tuple(round(length * factor) for length in bare(compiled, Scenario())))
+    assert found.why is None and found.scenarios[0].host == USUAL
+    assert found.doubt == pytest.approx(abs(1 / factor - 1) / 2, abs=0.01)
+    assert found.doubt_why is not None and says in found.doubt_why
+    assert found.doubt_why.startswith("savings are those of the recorded steps, and ranges are wider: ")
 
 
-def test_a_bare_step_that_has_nothing_to_do_with_the_recorded_ones_leaves_nothing() -> None:
-    compiled = program(HOST_BOUND)
-    found = fit(compiled, tuple(round(length * 0.3) for length in bare(compiled, Scenario(0.9))))
-    assert found.scenarios == () and found.why is not None
+@pytest.mark.parametrize(("factor", "says"), [(0.4, "the recorded steps are"), (3.0, "the bare steps of 5.4")])
+def test_bare_steps_that_are_something_else_leave_no_answer(factor: float, says: str) -> None:
+    compiled = program(DEVICE_BOUND)
+    found = fit(compiled, tuple(round(length * factor) for length in bare(compiled, Scenario())))
+    assert found.scenarios == ()
+    assert found.why is not None and found.why.startswith(says)
 
 
-def test_a_replay_that_misses_the_trace_is_a_misfit() -> None:
+def test_a_replay_that_misses_the_trace_is_doubted_for_it() -> None:
     compiled = program(HOST_BOUND)
     found = fit(replace(compiled, host_ns=compiled.host_ns * (1 + 2 * MISFIT)), bare(compiled, Scenario()))
     assert found.misfit == pytest.approx(-0.0566, abs=0.001)
-    assert found.why is not None and found.why.startswith(
-        "only bounds are known: replayed, the recorded steps take 5.7% "
-    )
-    assert "less time" in found.why and found.doubt > 0.0566 and found.ranged
+    assert found.doubt == pytest.approx(0.0283, abs=0.001)
+    assert found.doubt_why is not None
+    assert found.doubt_why.startswith("ranges are wider: replayed, the recorded steps take 5.7% less time")
+
+
+def test_a_replay_far_from_the_trace_is_a_misfit() -> None:
+    compiled = program(HOST_BOUND)
+    found = fit(replace(compiled, host_ns=compiled.host_ns * 3), bare(compiled, Scenario()))
+    assert found.scenarios == ()
+    assert found.why is not None and found.why.startswith("replayed, the recorded steps take 66.7% less time")
 
 
 def test_the_time_of_pageable_copies_is_fitted_too() -> None:

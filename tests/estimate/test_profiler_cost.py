@@ -2,9 +2,8 @@
 
 from syncscope.estimate.device import find_device_part
 from syncscope.estimate.host import find_host_part
-from syncscope.estimate.profiler_cost import Costs, profiler_cost
+from syncscope.estimate.profiler_cost import LEAST_LEFT, Costs, profiler_cost, without_profiler
 from syncscope.estimate.program import compile_program
-from syncscope.estimate.replay import LEAST_LEFT, without_profiler
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from syncscope.report.finding_phrases import describe_cost
+from syncscope.report.impact import describe_impact
 from syncscope.report.worth_phrases import UNTOLD, describe_causes, describe_saving
 from syncscope.schema.findings import Finding, IdleCause
+from syncscope.schema.report import Replay
 from tests.report import sample
 
 READ = sample.findings()[0]
@@ -34,6 +36,14 @@ def saved(**fields: Any) -> Finding:
 )
 def test_a_saving_is_told_as_far_as_it_is_known(fields: dict[str, object], says: str) -> None:
     assert describe_saving(saved(**fields), INFO) == [f"saves {says}"]
+
+
+def test_a_saving_of_a_replay_that_does_not_meet_its_steps_is_told_with_its_range() -> None:
+    doubted = msgspec.structs.replace(INFO, replay=Replay(doubt=0.05))
+    finding = saved(saving_ms_per_step=0.51, likely_saving_ms_per_step=0.51, saving_low_ms_per_step=0.2)
+    finding = msgspec.structs.replace(finding, saving_high_ms_per_step=0.8)
+    assert describe_saving(finding, doubted) == ["saves about 0.51 ms (10 %; 0.2 to 0.8 ms)"]
+    assert describe_impact(finding, doubted).words.startswith("saves about 10")
 
 
 def test_an_unknown_saving_is_left_out() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,11 @@ Step = Callable[[], Any]
 """One step; what it returns is the same before and after the fix."""
 
 STEPS = 32
-"""Enough for the warm-up and every window of a recording."""
+"""Enough for the warm-up and every window of a recording, where it cannot end the program."""
+SECONDS = 30.0
+"""The longest that a program runs whose recording ends it."""
+SETTLING = 1.0
+"""Seconds of steps before the first that counts: the clock settles."""
 
 
 class Training:
@@ -60,9 +65,15 @@ def collate(rows: int) -> int:
 def profiled(before: Callable[..., Step], sizes: dict[str, tuple[int, ...]]) -> None:
     """The program that is profiled: the version before the fix in a loop, at the size named on the command line."""
     step = before(*sizes[sys.argv[1]])
-    for _ in range(STEPS):
+    alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
+    begin = time.monotonic()
+    while alone and time.monotonic() < begin + SETTLING:
+        step()
+    done = 0
+    while done < STEPS or (alone and time.monotonic() < begin + SECONDS):
         step()
         syncscope.step()
+        done += 1
     if dist.is_available() and dist.is_initialized():
         torch.cuda.synchronize()
         dist.destroy_process_group()

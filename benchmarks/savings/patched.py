@@ -1,0 +1,122 @@
+"""Programs of public repositories with a patch each that mends one thing, and how a patch is applied.
+
+The patches are files in ``patches/``, named after their pair. The programs are those of ``benchmarks.public.table``,
+some with more data or other arguments, so that an epoch is long enough to time steps in it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from benchmarks.public.table import PROGRAMS, Program
+from benchmarks.savings.catalogue import Named, Pair
+
+PATCHES = Path(__file__).parent / "patches"
+WORKERS = "two more workers"
+"""What a report calls the question whether two more workers would help."""
+
+
+@dataclass(frozen=True)
+class Patched:
+    """A program, unmodified and with its patch."""
+
+    name: str
+    program: str
+    """Its name in ``benchmarks.public.table``."""
+    question: str
+    findings: tuple[Named, ...]
+    arguments: str = ""
+    """In place of those after the script; empty for those of the table."""
+    data: dict[str, str] = field(default_factory=dict)
+    """In place of those of the table."""
+    kind: str = "wait"
+    asked: str = ""
+    """The question of the report that the patch answers, where it is no finding's."""
+    gate: int = 10
+    """Backwards before the process waits for its turn."""
+    settle: int = 20
+    """Backwards after that before the first that is timed: a loader's queue has filled meanwhile."""
+    timed: int = 100
+    """Backwards that are timed."""
+
+    @property
+    def patch(self) -> Path:
+        return PATCHES / f"{self.name}.patch"
+
+    @property
+    def whole(self) -> Program:
+        """The program as it is started."""
+        listed = next(program for program in PROGRAMS if program.name == self.program)
+        command = f"{listed.command.split()[0]} {self.arguments}" if self.arguments else listed.command
+        return replace(listed, command=command, data=self.data or listed.data)
+
+    @property
+    def pair(self) -> Pair:
+        """The same as the scores know it."""
+        return Pair(
+            self.name, "patched", (), self.question, self.kind, self.findings, fresh=True, patched=True,
+            asked=self.asked,
+        )  # fmt: skip
+
+
+def waits(*expressions: str) -> tuple[Named, ...]:
+    """Findings of waits and of the copies that they complete."""
+    return tuple(Named(rule, expression) for expression in expressions for rule in ("SYN", "CPY2"))
+
+
+MNIST = {"data": "mnist60k"}
+LLAMA = "--compile=False --eval_iters=1 --eval_interval=100000 --max_iters=100000 --batch_size=8 --warmup_iters=10"
+TUTORIAL = "tutorials/02-intermediate/language_model/data/train.txt"
+
+PATCHED = (
+    Patched("makemore", "makemore", "all waits removed", waits("torch.cuda.synchronize()"),
+            "--device cuda --max-steps 100000", timed=150),
+    Patched("llama2.c", "llama2.c", "wait removed", waits("loss.item()"), LLAMA, gate=16, settle=16, timed=80),
+    Patched("gat", "gat", "all waits removed", waits("loss.item()", "acc.item()"), "--epochs 100000", timed=100),
+    Patched("acgan", "acgan", "all waits removed",
+            waits("real_aux.data.cpu()", "fake_aux.data.cpu()", "labels.data.cpu()", "gen_labels.data.cpu()",
+                  "d_loss.item()", "g_loss.item()"),
+            "--n_epochs 5", {"data/mnist": "mnist60k"}, timed=160),
+    Patched("fast-neural-style", "fast-neural-style", "all waits removed",
+            waits("content_loss.item()", "style_loss.item()"), gate=4, settle=4, timed=24),
+    Patched("word-language-model", "word-language-model", "wait removed", waits("loss.item()"), settle=8, timed=60),
+    Patched("language-model-tutorial", "language-model-tutorial", "copies gone", waits("ids["),
+            data={TUTORIAL: "wikitext/train.txt"}, settle=8, timed=60, kind="transform"),
+    Patched("gan-tutorial", "gan-tutorial", "copies gone", waits("torch.ones(", "torch.zeros(", "torch.randn("),
+            data={"tutorials/data": "mnist60k"}, timed=200, kind="transform"),
+    Patched("super-resolution", "super-resolution", "all waits removed", waits("loss.item()"),
+            "--upscale_factor 3 --batchSize 1 --testBatchSize 10 --nEpochs 3 --accel", settle=15, timed=90),
+    Patched("x-transformers", "x-transformers", "copies gathered", waits("full_seq.to(device)"),
+            "--num_batches 100000 --validate_every 100000 --generate_every 100000 --generate_length 8",
+            gate=12, settle=12, timed=40, kind="transform"),
+    Patched("vae", "vae", "wait removed", waits("loss.item()"), data=MNIST, timed=200),
+    Patched("mnist-workers", "mnist", "more workers", (), data=MNIST, kind="transform", asked=WORKERS, timed=200),
+    Patched("vae-workers", "vae", "more workers", (), data=MNIST, kind="transform", asked=WORKERS, timed=200),
+    Patched("siamese-workers", "siamese", "more workers", (), data=MNIST, kind="transform", asked=WORKERS, timed=60),
+    Patched("wgan-gp", "wgan-gp", "more workers", (), "--n_epochs 6", {"data/mnist": "mnist60k"}, kind="transform",
+            asked=WORKERS, gate=12, settle=24, timed=120),
+)  # fmt: skip
+"""All of them, the most wanted first."""
+
+HUNK = re.compile(r"@@ -(\d+)")
+
+
+def apply(patch: Path, clone: Path) -> Path:
+    """Change a file of a clone as a unified diff says, and return it. Raises ``ValueError`` where it does not fit."""
+    head, *hunks = patch.read_text(encoding="utf-8").split("\n@@ ")
+    changed = clone / re.search(r"^\+\+\+ b/(.+)$", head, re.MULTILINE)[1]  # type: ignore[index]
+    lines = changed.read_text(encoding="utf-8").split("\n")
+    moved = 0
+    for hunk in hunks:
+        first, *body = ("@@ " + hunk).rstrip("\n").split("\n")
+        begin = int(HUNK.match(first)[1]) - 1 + moved  # type: ignore[index]
+        old = [line[1:] for line in body if line[0] in " -"]
+        new = [line[1:] for line in body if line[0] in " +"]
+        if lines[begin : begin + len(old)] != old:
+            raise ValueError(f"{patch.name} does not fit {changed}")
+        lines[begin : begin + len(old)] = new
+        moved += len(new) - len(old)
+    changed.write_text("\n".join(lines), encoding="utf-8")
+    return changed

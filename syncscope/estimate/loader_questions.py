@@ -1,0 +1,45 @@
+"""What changes of the program's loader would save: questions that no finding asks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.questions import SMALL_READ
+from syncscope.estimate.study import Study
+from syncscope.schema.recording import RecordedLoader
+
+MORE = 2
+"""Workers that are added."""
+
+
+def ask_about_loader(study: Study) -> tuple[tuple[str, Question], ...]:
+    """Each change of the recorded loader that changes something in the steps, with what it is called."""
+    recording = study.timeline.trace.recording
+    loader = recording.bare.loader if recording and recording.bare else None
+    if loader is None:
+        return ()
+    asked = [("two more workers" if loader.workers else "two workers", add_workers(study, loader))]
+    if not loader.pinned:
+        asked.append(("pinned and prefetched batches", prefetch_batches(study)))
+    return tuple((name, question) for name, question in asked if question)
+
+
+def add_workers(study: Study, loader: RecordedLoader) -> Question:
+    """Batches come at the pace of more workers. Without any, loading a batch took the host itself as long as it would
+    take one of them."""
+    items, workers = study.program.items, max(int(loader.workers), 0)
+    share = workers / (workers + MORE) if workers else 1 / MORE
+    took = items.period if workers else items.loading
+    return {item: Edit(batch=float(took[item] * share)) for item in np.flatnonzero(items.loading > 0).tolist()}
+
+
+def prefetch_batches(study: Study) -> Question:
+    """The copies of batches to the device come from pinned memory, a step early and on a stream of their own."""
+    copies = study.timeline.copies
+    copies = copies.take((copies.direction == "HtoD") & (copies.bytes > SMALL_READ) & (copies.memory != "pinned"))
+    item = study.program.items_of(copies.launch)
+    copies, item = copies.take(item >= 0), item[item >= 0]
+    edits = {number: Edit(free=True) for number in study.completing(copies)}
+    sizes = zip(item.tolist(), copies.bytes.tolist(), strict=True)
+    return edits | {number: Edit(free=True, dur=study.rate("HtoD").ns(size), early=True) for number, size in sizes}

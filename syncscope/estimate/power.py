@@ -1,0 +1,199 @@
+"""What the GPU's power limit leaves of a saving.
+
+At its limit a GPU lowers its clock until its power fits. A step that idles less draws more at the same clock, so the
+clock falls, and the kernels that follow it take longer: idle time that is filled comes back only in part.
+
+Power above idle is the energy of a step's work divided by the step's length. The energy of each kernel goes with a
+power of the clock, and so does its time (``clocks``). The clock settles where power meets what the limit leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from syncscope.estimate.clocks import LIKELY, MEMORY_POWER, STRONG, WEAK, Response, energies, slowdown
+from syncscope.estimate.edits import Question
+from syncscope.estimate.program import Program
+from syncscope.estimate.replay import Interval, Replayed
+from syncscope.schema.recording import GpuWindow, RecordedGpu
+from syncscope.timeline.gpu import CAPPED, is_capped, settled_window
+from syncscope.timeline.intervals import Floats
+
+IDLE_SHARE = 0.15
+"""What a GPU draws with its clocks up and nothing to do, as a share of its limit: 105 of 700 W on an H200, where the
+power of a loop of copies meets an idle GPU's."""
+
+HELD = 0.99
+"""Share of the limit at which an H200 holds its power."""
+
+BUSY = 0.55
+"""Energy of a step from which a GPU of unknown power may be at its limit, as a share of what matrix products without a
+pause would take at its highest clock: an H200 has 588 of 934 W, so 0.63, less a tenth."""
+
+SLOWED = 0.9
+"""The clock, as a share of the recorded, at which the steps are replayed to learn how their length follows it."""
+
+LOWEST = 0.5
+"""The clock never settles below this share."""
+
+SLOWING = ("thermal", "hardware slowdown", "power brake")
+"""Reasons that hold the clock down as the power limit does, by a limit that nothing tells."""
+
+MOST_APART = 0.15
+"""The most by which the clocks of two windows may differ for kernels to be scaled from one to the other."""
+
+MOST_RISE = 2.0
+"""The clock never rises beyond this share of what it was."""
+
+ROUNDS = 24
+"""Halvings in the search for the clock."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What held the GPU's clock while the steps ran without a profiler."""
+
+    budget: float = 1.0
+    """Power above idle that the limit leaves, as a share of what the steps drew."""
+    ceiling: float = 1.0
+    """How far the clock may rise, as a share of what it was."""
+    timed: float = 1.0
+    """The clock without a profiler as a share of that of the recorded steps."""
+    known: bool = True
+    """Whether power and clock were recorded. If not, a busy GPU may be at its limit or not."""
+
+    @property
+    def at_limit(self) -> bool:
+        return self.known and self.budget <= 1.0
+
+
+UNKNOWN = Condition(known=False)
+
+BOTH = "nothing tells whether the GPU is at its power limit: ranges hold the saving if it is, and if it is not"
+"""What is said where the condition is ``UNKNOWN`` and makes a difference."""
+
+
+def condition_of(gpu: RecordedGpu | None) -> Condition:
+    """The condition that a recording shows; ``UNKNOWN`` where it does not say enough."""
+    window = settled_window(gpu)
+    if gpu is None or window is None:
+        return UNKNOWN
+    timed, capped = _between(gpu.bare, gpu.timed), is_capped(gpu, window)
+    if capped:
+        highest, clock = gpu.max_sm_clock_mhz, window.sm_clock_mhz
+        rise = highest / clock if highest and clock else 1.0
+        return Condition(ceiling=min(max(rise, 1.0), MOST_RISE), timed=timed)
+    others = max((share for reason, share in window.throttled.items() if reason in SLOWING), default=0.0)
+    if capped is None or others >= CAPPED or not window.power_w or not gpu.power_limit_w:
+        return replace(UNKNOWN, timed=timed)
+    idle = IDLE_SHARE * gpu.power_limit_w
+    drawn = max(window.power_w - idle, 0.01 * gpu.power_limit_w)
+    return Condition(budget=max((HELD * gpu.power_limit_w - idle) / drawn, 1.001), timed=timed)
+
+
+def _between(bare: GpuWindow | None, timed: GpuWindow | None) -> float:
+    """The clock of one window as a share of the other's; 1 where one is not known, or they differ too much."""
+    clocks = [window.sm_clock_mhz if window and window.samples else None for window in (bare, timed)]
+    if not clocks[0] or not clocks[1]:
+        return 1.0
+    ratio = clocks[0] / clocks[1]
+    return ratio if abs(ratio - 1) <= MOST_APART else 1.0
+
+
+def at_clock(program: Program, ratio: float, response: Response = LIKELY) -> Program:
+    """The program with the kernels as long as they are at a clock of ``ratio``."""
+    if ratio == 1.0:
+        return program
+    items = program.items
+    return replace(program, items=replace(items, dur=items.dur * slowdown(items, ratio, response)))
+
+
+@dataclass(frozen=True)
+class Work:
+    """Energy of a step's work as each question leaves it (questions, 1), in ns of a matrix product."""
+
+    compute: Floats
+    other: Floats
+
+    @classmethod
+    def of(cls, program: Program, questions: Sequence[Question]) -> Work:
+        compute, other = energies(program.items)
+        dur = np.maximum(program.items.dur, 1.0)
+        left = np.array([[compute.sum(), other.sum()]] * len(questions)) / program.steps
+        for number, question in enumerate(questions):
+            for item, edit in question.items():
+                if edit.gone or edit.dur < dur[item]:
+                    share = (1.0 if edit.gone else 1 - edit.dur / dur[item]) / program.steps
+                    left[number] -= share * compute[item], share * other[item]
+        left = np.maximum(left, 0.0)
+        return cls(left[:, :1], left[:, 1:])
+
+
+def may_be_capped(condition: Condition, work: Work, lengths: Floats) -> bool:
+    """Whether the limit may take back a part of what a question saves. ``lengths`` are those of each question's steps
+    (questions, scenarios), ns."""
+    drawn = (work.compute + work.other) / np.maximum(lengths, 1.0)
+    if not condition.known:
+        return bool(drawn[0, 0] >= BUSY)
+    return condition.at_limit or bool((drawn > condition.budget * drawn[0]).any())
+
+
+def settle(condition: Condition, work: Work, usual: Floats, slowed: Floats, response: Response) -> Floats:
+    """How far the length of each question's steps goes from ``usual`` towards ``slowed`` (questions, 1), its length at
+    the recorded clock and at ``SLOWED``: 0 nowhere, 1 all the way.
+
+    Question 0 changes nothing.
+    """
+    drawn = np.maximum(work.compute[0] + work.other[0], 1e-9) / usual[0]
+    # How long kernels take longer goes with how steep the response is, compared with the one that was replayed.
+    steep = (work.compute * response.compute + work.other * response.memory).sum(axis=1, keepdims=True)
+    likely = (work.compute * LIKELY.compute + work.other * LIKELY.memory).sum(axis=1, keepdims=True)
+    exponent = np.where(likely > 0, steep / np.maximum(likely, 1e-9), 1.0)
+
+    def part(ratio: Floats) -> Floats:
+        along: Floats = exponent * np.log(ratio) / np.log(SLOWED)
+        return along
+
+    def fits(ratio: Floats) -> Floats:
+        energy = work.compute * ratio ** (response.power - response.compute)
+        energy = energy + work.other * ratio ** (MEMORY_POWER - response.memory)
+        length = np.maximum(usual + (slowed - usual) * part(ratio), 1.0)
+        ok: Floats = energy / length <= condition.budget * drawn * (1 + 1e-9)
+        return ok
+
+    low, high = np.full(usual.shape, LOWEST), np.full(usual.shape, condition.ceiling)
+    fast = fits(high)
+    for _ in range(ROUNDS):
+        middle = (low + high) / 2
+        ok = fits(middle)
+        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+    settled = np.where(fast, condition.ceiling, low)
+    settled[0] = 1.0
+    moved: Floats = part(settled)
+    return moved
+
+
+def between(usual: Replayed, slowed: Replayed, part: Floats) -> Replayed:
+    """The replay that lies ``part`` (questions, 1) of the way from one to the other. ``slowed`` has the likely scenario
+    only; the others are moved by as much as that."""
+    scenarios = usual.host.shape[2]
+    alike = [one.stream for one in usual.last] == [other.stream for other in slowed.last]
+
+    def moved(first: Floats, second: Floats) -> Floats:
+        there: Floats = first + np.repeat((second - first[::scenarios]) * part.ravel(), scenarios)
+        return there
+
+    last = [
+        Interval(one.stream, *(moved(a, b) for a, b in zip(one[1:], other[1:], strict=True)))
+        for one, other in zip(usual.last, slowed.last, strict=True)
+    ] if alike else list(usual.last)  # fmt: skip
+    host = usual.host + (slowed.host - usual.host[:, :, :1]) * part
+    device = usual.device + (slowed.device - usual.device[:, :, :1]) * part
+    return Replayed(host, device, tuple(last))
+
+
+RANGE = (STRONG, WEAK)
+"""The responses between which the true one lies."""

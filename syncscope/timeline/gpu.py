@@ -1,0 +1,52 @@
+"""What a recording says of the GPU's power and clock."""
+
+from __future__ import annotations
+
+from syncscope.schema.gpu import Gpu
+from syncscope.schema.recording import GpuWindow, RecordedGpu
+
+CAPPED = 0.5
+"""Share of the samples that say ``power cap`` from which a GPU is at its limit."""
+
+POWER_CAP = "power cap"
+
+AT_LIMIT, BELOW_HIGHEST = 0.97, 0.98
+"""Where no reasons were recorded: a GPU is at its limit from this share of its power, below this share of its clock."""
+
+
+def settled_window(gpu: RecordedGpu | None) -> GpuWindow | None:
+    """The window that shows the GPU as it is without a profiler, else the recorded one; ``None`` without samples."""
+    windows = (gpu.bare, gpu.timed) if gpu else ()
+    return next((window for window in windows if window is not None and window.samples > 0), None)
+
+
+def is_capped(gpu: RecordedGpu, window: GpuWindow) -> bool | None:
+    """Whether the power limit held the clock down during a window; ``None`` where nothing tells."""
+    if window.throttled:
+        return window.throttled.get(POWER_CAP, 0.0) >= CAPPED
+    power, limit, clock, highest = window.power_w, gpu.power_limit_w, window.sm_clock_mhz, gpu.max_sm_clock_mhz
+    if not power or not limit:
+        return None
+    if power < AT_LIMIT * limit:
+        return False
+    return clock <= BELOW_HIGHEST * highest if clock and highest else None
+
+
+def describe_gpu(gpu: RecordedGpu | None) -> Gpu | None:
+    """The GPU in the report; ``None`` where the recording did not ask."""
+    if gpu is None:
+        return None
+    window = settled_window(gpu)
+    known = Gpu(power_limit_w=gpu.power_limit_w, max_sm_clock_mhz=gpu.max_sm_clock_mhz, missing=gpu.missing)
+    if window is None:
+        return known
+    return Gpu(
+        power_limit_w=gpu.power_limit_w,
+        power_w=window.power_w,
+        sm_clock_mhz=window.sm_clock_mhz,
+        max_sm_clock_mhz=gpu.max_sm_clock_mhz,
+        temperature_c=window.temperature_c,
+        throttled=dict(sorted(window.throttled.items())),
+        at_limit=is_capped(gpu, window),
+        missing=gpu.missing,
+    )

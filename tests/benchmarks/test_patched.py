@@ -1,0 +1,146 @@
+"""Public programs with a patch each: the patches, and what times both versions."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.public.table import PROGRAMS, Program
+from benchmarks.savings import whole
+from benchmarks.savings.catalogue import Named, Pair, pairs
+from benchmarks.savings.patched import PATCHED, PATCHES, Patched, apply
+from benchmarks.savings.record import one_size_first
+from benchmarks.savings.scores import Measured, Predicted, Row, summarise
+
+PATCH = """--- a/loop/main.py
++++ b/loop/main.py
+@@ -1,4 +1,3 @@
+ first
+-second
+ third
+ fourth
+@@ -8,2 +7,3 @@
+ eighth
++more
+ ninth
+"""
+
+
+class TestPatches:
+    def test_each_has_a_file_and_each_file_a_program(self) -> None:
+        assert {one.patch for one in PATCHED} == set(PATCHES.glob("*.patch"))
+        assert len(PATCHED) >= 8
+        assert {one.program for one in PATCHED} <= {program.name for program in PROGRAMS}
+
+    @pytest.mark.parametrize("one", PATCHED, ids=lambda one: one.name)
+    def test_what_a_patch_answers_is_what_it_takes_away(self, one: Patched) -> None:
+        removed = "\n".join(line for line in one.patch.read_text().splitlines() if line.startswith("-"))
+        if one.name == "llama2.c":  # it logs less often
+            assert "log_interval" in removed
+        elif one.asked:
+            assert not one.findings
+        else:
+            assert all(named.expression in removed or one.name == "acgan" for named in one.findings)
+
+    def test_apply_changes_what_the_diff_says(self, tmp_path: Path) -> None:
+        patch, script = tmp_path / "a.patch", tmp_path / "loop" / "main.py"
+        patch.write_text(PATCH)
+        script.parent.mkdir()
+        script.write_text("first\nsecond\nthird\nfourth\nfifth\nsixth\nseventh\neighth\nninth\n")
+        assert apply(patch, tmp_path) == script
+        assert script.read_text() == "first\nthird\nfourth\nfifth\nsixth\nseventh\neighth\nmore\nninth\n"
+
+    def test_apply_refuses_another_version_of_the_file(self, tmp_path: Path) -> None:
+        patch, script = tmp_path / "a.patch", tmp_path / "loop" / "main.py"
+        patch.write_text(PATCH)
+        script.parent.mkdir()
+        script.write_text("something else\n")
+        with pytest.raises(ValueError, match=r"a\.patch does not fit"):
+            apply(patch, tmp_path)
+
+
+LOOP = """
+import torch
+weight = torch.ones(3, requires_grad=True)
+for step in range(1000):
+    (weight.sum() * 2).backward()
+print("the end")
+"""
+
+
+class TestTiming:
+    def run(self, tmp_path: Path, plan: dict[str, object] | None) -> subprocess.CompletedProcess[str]:
+        pytest.importorskip("torch")
+        script = tmp_path / "loop.py"
+        script.write_text(LOOP)
+        added = {"PYTHONPATH": str(whole.TIMER)}
+        if plan is not None:
+            added["SAVINGS_TIMER"] = json.dumps({"folder": str(tmp_path), "name": "before.0", **plan})
+        return subprocess.run(
+            [sys.executable, str(script)], env=os.environ | added, capture_output=True, text=True, check=False
+        )
+
+    def test_a_process_waits_for_its_turn_and_ends_when_its_steps_are_timed(self, tmp_path: Path) -> None:
+        (tmp_path / "before.0.go").touch()
+        done = self.run(tmp_path, {"gate": 2, "settle": 3, "timed": 10})
+        assert done.returncode == 0 and "the end" not in done.stdout
+        assert (tmp_path / "before.0.ready").exists()
+        timing = whole.Timing(PATCHED[0], folder=tmp_path)
+        assert timing.measured("before")[0] > 0
+
+    def test_without_a_plan_a_program_runs_as_ever(self, tmp_path: Path) -> None:
+        assert self.run(tmp_path, None).stdout == "the end\n"
+
+    def test_figures_are_pairs_of_processes_that_both_got_to_their_end(self, tmp_path: Path) -> None:
+        for name, length in (("before.0", 2.0), ("after.0", 1.0), ("before.1", 2.2), ("after.2", 1.1)):
+            (tmp_path / f"{name}.ms").write_text(repr(length))
+        found = whole.figures(whole.Timing(PATCHED[0], folder=tmp_path))
+        assert (found["before_ms"], found["after_ms"]) == ([2.0], [1.0])
+
+
+def test_a_program_runs_with_its_own_arguments_and_data() -> None:
+    one = next(one for one in PATCHED if one.data)
+    listed = next(program for program in PROGRAMS if program.name == one.program)
+    changed = replace(one, arguments="--steps 3").whole
+    assert isinstance(changed, Program)
+    assert changed.command == f"{listed.command.split()[0]} --steps 3"
+    assert changed.data == one.data != listed.data
+
+
+def test_every_program_comes_once_before_any_comes_twice() -> None:
+    wanted = [(pair, "windows") for pair in pairs() if pair.fresh]
+    order = [pair.program for pair, _ in one_size_first(wanted)]
+    programs = set(order)
+    assert set(order[: len(programs)]) == programs
+    assert len(order) == len(wanted)
+
+
+class TestSummary:
+    def row(self, saving: float | None, low: float = 1.0, high: float = 3.0, measured: float = 2.0) -> Row:
+        pair = Pair("made_up", "small", (1,), "wait removed", "wait", (Named("SYN102", "x.item()"),), fresh=True)
+        return Row(
+            pair, "windows", Measured(10.0, measured, measured, measured), Predicted((), saving, low, high, busy=9.5)
+        )
+
+    def test_near_is_a_hundredth_of_the_step_or_a_quarter_of_the_saving(self) -> None:
+        assert self.row(2.4).near and not self.row(2.6).near
+        assert self.row(0.09, measured=0.0).near and not self.row(0.2, measured=0.0).near
+        assert not self.row(None).near
+
+    def test_a_saving_lies_in_the_range_or_not(self) -> None:
+        assert self.row(2.0).inside and not self.row(2.0, low=2.1).inside
+        assert self.row(0.0, low=0.0, measured=-0.01).inside, "a fix that makes it slower saves nothing"
+
+    def test_shares_are_of_all_rows_and_widths_of_the_step(self) -> None:
+        found = summarise([self.row(2.0), self.row(2.9), self.row(None)])
+        assert (found.rows, found.near, found.answered) == (3, pytest.approx(1 / 3), pytest.approx(2 / 3))
+        assert found.worst == pytest.approx(0.09)
+        assert found.width == pytest.approx(0.2)
+        assert math.isnan(summarise([]).near)

@@ -1,0 +1,91 @@
+"""The loader as an actor of its own, and what changing it would save."""
+
+from __future__ import annotations
+
+import pytest
+
+from syncscope import rules
+from syncscope.estimate import Estimate, estimate_savings, prepare
+from syncscope.schema.recording import Bare, RecordedLoader
+from syncscope.schema.report import Asked
+from syncscope.timeline import Timeline
+from tests.builders import TraceBuilder
+from tests.rules.scenes import line
+
+STEPS, STEP, PACE = 4, 1000, 2500
+"""A recorded step (µs) that lives on what its loader had ready, and the loader's own pace."""
+
+
+def recorded(loader: RecordedLoader | None, length: int, loading: int = 3, copies: bool = False) -> Timeline:
+    """Each step gets a batch in ``loading`` µs, runs a kernel of 600 µs, and waits for it; bare steps take
+    ``length``."""
+    builder, at, marks = TraceBuilder(), 0, [0]
+    step = STEP + loading
+    for _ in range(STEPS):
+        begin = at + loading
+        builder.entry("DataLoader", at + 1, begin)
+        if copies:
+            builder.copy("HtoD", call=(begin + 1, 95), runs=(begin + 6, 89), memory="pageable", bytes=1_000_000)
+        builder.launch("gemm", call=(begin + 100, 5), runs=(begin + 107, 600))
+        builder.entry("torch.cuda.synchronize", begin + 110, begin + 712, line(7, "torch.cuda.synchronize()"))
+        builder.stream_sync(begin + 111, 600, record=True)
+        at += step
+        marks.append(at)
+    bare = Bare(steps_ns=(length * 1000,) * 8, drain_ns=1000, loader=loader)
+    return Timeline(builder.recording(*marks, drained=at, bare=bare).trace())
+
+
+def estimated(timeline: Timeline) -> Estimate:
+    return estimate_savings(prepare(timeline, rules.find(timeline)[0]))
+
+
+def asked(estimate: Estimate) -> dict[str, Asked]:
+    assert estimate.replay is not None
+    return {one.question: one for one in estimate.replay.asked}
+
+
+def paced(workers: int = 2, pinned: bool = True) -> RecordedLoader:
+    return RecordedLoader(workers=workers, pinned=pinned, ready=0, interval_ns=PACE * 1000)
+
+
+def test_behind_a_loader_that_sets_the_pace_a_wait_saves_nothing() -> None:
+    found = estimated(recorded(paced(), PACE))
+    assert found.replay is not None and found.replay.doubt is None, "the bare step is met"
+    saving = next(one for one in found.findings if one.rule == "SYN105").saving_ms_per_step
+    assert saving is not None and saving < 0.02
+
+
+def test_two_more_workers_make_batches_at_twice_the_pace_of_two() -> None:
+    answer = asked(estimated(recorded(paced(), PACE)))["two more workers"]
+    assert answer.saving_ms_per_step == pytest.approx((PACE - PACE / 2) / 1000, abs=0.05)
+    low, likely, high = answer.saving_low_ms_per_step, answer.saving_ms_per_step, answer.saving_high_ms_per_step
+    assert low is not None and likely is not None and high is not None
+    assert low < likely < high
+
+
+def test_more_workers_save_nothing_beyond_what_the_step_takes() -> None:
+    answer = asked(estimated(recorded(paced(workers=1), PACE)))["two more workers"]
+    assert answer.saving_ms_per_step == pytest.approx((PACE - STEP) / 1000, abs=0.1)
+
+
+def test_without_workers_two_take_the_loading_off_the_host() -> None:
+    loader = RecordedLoader(workers=0, pinned=True)
+    answer = asked(estimated(recorded(loader, STEP + 800, loading=800)))["two workers"]
+    assert answer.saving_ms_per_step == pytest.approx(0.8, abs=0.1)
+
+
+def test_pinned_and_prefetched_batches_take_their_copies_out_of_the_way() -> None:
+    loader = RecordedLoader(workers=2, pinned=False, ready=2)
+    answers = asked(estimated(recorded(loader, STEP, copies=True)))
+    saving = answers["pinned and prefetched batches"].saving_ms_per_step
+    assert saving is not None and 0.02 < saving < 0.15
+
+
+@pytest.mark.parametrize(("workers", "interval_ns"), [(-2, 5), (2, -5), (1 << 62, 1 << 62)])
+def test_a_loader_of_no_sense_breaks_nothing(workers: int, interval_ns: int) -> None:
+    found = estimated(recorded(RecordedLoader(workers=workers, interval_ns=interval_ns), STEP))
+    assert found.replay is not None
+
+
+def test_nothing_is_asked_where_no_loader_was_recorded() -> None:
+    assert asked(estimated(recorded(None, STEP))) == {}
