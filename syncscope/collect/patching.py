@@ -44,7 +44,8 @@ class Patches:
     def restore(self) -> None:
         """Undo every replacement, the latest first. Does nothing the second time.
 
-        A replacement of ours that came on top stays, and puts back what was there before this one.
+        A replacement of ours that came on top stays, and puts back what was there before this one. What somebody else
+        has put there meanwhile stays too, and may call ours.
         """
         while self._made:
             made = self._made.pop()
@@ -52,7 +53,7 @@ class Patches:
             above = made.above()
             if above is not None:
                 above.original = made.original
-            elif not self._out:
+            elif not self._out and made.there is made.replacement:
                 made.put_back()
 
     def take_out(self) -> None:

@@ -147,3 +147,16 @@ def test_two_that_overlap_leave_everything_as_it_was_whichever_ends_first(out: b
     assert Event().query() == "queried!!"  # the second still calls it
     second.restore()
     assert Event.query is query and "wait" not in vars(Event) and Base.wait is wait
+
+
+def test_what_the_program_replaced_meanwhile_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Owner:
+        def method(self) -> str:
+            return "plain"
+
+    patches = Patches()
+    patches.replace(Owner, "method", lambda original: lambda self: f"ours, {original(self)}")
+    ours = Owner.method
+    monkeypatch.setattr(Owner, "method", lambda self: f"the program's, {ours(self)}")
+    patches.restore()
+    assert Owner().method() == "the program's, ours, plain"

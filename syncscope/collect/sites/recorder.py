@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from types import FrameType
@@ -30,7 +31,9 @@ class SiteRecorder:
         features.require(torch, features.SYNC_DEBUG_MODE, "see waits")
         self._torch = torch
         self._events: list[Event] = []
-        self._add = _make_add(self._events, stacks, threads)
+        self._open = threading.Event()
+        """Else nothing is kept: a function of the program's may go on to call a wrapper that it took for PyTorch's."""
+        self._add = _make_add(self._events, stacks, threads, self._open.is_set)
         self._calls = CallWrappers(torch, self._add, sync_debug_mode)
         self._listening = False
 
@@ -41,10 +44,12 @@ class SiteRecorder:
 
     def open(self) -> None:
         self._listening = True
+        self._open.set()
         sync_debug_mode.listen(self._torch, self._on_warning)
         self._calls.open()
 
     def close(self) -> None:
+        self._open.clear()
         self._calls.close()
         if self._listening:
             self._listening = False
@@ -65,12 +70,16 @@ class SiteRecorder:
         self._add("", time.time_ns(), frame, "warning")
 
 
-def _make_add(events: list[Event], stacks: Stacks, threads: Threads) -> Callable[..., None]:
+def _make_add(
+    events: list[Event], stacks: Stacks, threads: Threads, is_open: Callable[[], bool]
+) -> Callable[..., None]:
     """``add(name, start_ns, frame)``, which runs at every wrapped call. It looks up local names only: they are fast."""
     now, append, take, local, here = time.time_ns, events.append, stacks.take, threads.local, expectation
 
     def add(name: str, start_ns: int, frame: FrameType, kind: EventKind = "call") -> None:
         end_ns = now()
+        if not is_open():
+            return
         tid = local.tid or threads.current()
         append((kind, name, tid, start_ns, end_ns, take(frame), here.reason))
 
