@@ -46,12 +46,13 @@ class Row:
 
 ROWS = (
     # nccl:all_to_all, with c10d:: ops or without, of TorchRec's embeddings; DDP's buckets are for gradients.
-    Row(f"{HTA}control__", "OVL302", "all_to_all", 42, "warning", "embeddings' all-to-all", "bucket_cap_mb"),
+    # Each annotation is a place of its own, and places with little exposed are not told.
+    Row(f"{HTA}control__", "OVL302", "all_to_all", 30, None, "embeddings' all-to-all", "bucket_cap_mb"),
     Row(f"{HTA}control__", "OVL302", "send_recv", 0, None, ""),
-    Row(f"{HTA}negative_queue", "OVL302", "all_to_all", 25, "warning", "embeddings' all-to-all", "bucket_cap_mb"),
+    Row(f"{HTA}negative_queue", "OVL302", "all_to_all", 5, "warning", "embeddings' all-to-all", "bucket_cap_mb"),
     Row(f"{HTA}negative_queue", "OVL302", "allreduce", 10, "warning", "bucket_cap_mb"),
     Row(f"{HTA}negative_queue", "OVL302", "launched before the trace begins", 5, "warning", "async_op=True"),
-    Row(f"{DLRM}1", "OVL302", "all_to_all", 5, "warning", "embeddings' all-to-all", "bucket_cap_mb"),
+    Row(f"{DLRM}1", "OVL302", "all_to_all", 3, "warning", "embeddings' all-to-all", "bucket_cap_mb"),
     Row(f"{DLRM}1", "OVL302", "allreduce", 3, "warning", "bucket_cap_mb"),
     # Five buckets of 20 MB on average, all behind the backward.
     Row(f"{HTA}nccl_parser", "OVL302", "allreduce", 15, "warning", "Reduce sooner and in smaller pieces", "Join"),
