@@ -10,6 +10,7 @@ import numpy as np
 from syncscope.schema.findings import Frame, Site
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
+from syncscope.timeline.python_stacks import is_user
 
 MOST_BUBBLES = 1_000
 """Bubbles that are looked at, the longest first."""
@@ -64,13 +65,36 @@ def _most(places: list[Place], weights: Ints) -> IdlePlace | None:
         functions[place.site, place.annotation, _named(place)] += weight
     (best, weight), whole = sites.most_common(1)[0], int(weights.sum())
     if best == (None, "") or weight < MAIN_SHARE * whole:
-        return None
+        return _shared(places, weights)
     (_, _, at), below = next((key, ns) for key, ns in functions.most_common() if key[:2] == best)
     place = next(one for one in places if (one.site, one.annotation, _named(one)) == (*best, at))
     if below < MAIN_SHARE * weight:
         at = next((frame for frame in place.chain if _same(frame, place.site)), None)
     chain = place.chain[: place.chain.index(at) + 1] if at in place.chain else ()
     return IdlePlace(replace(place, at=at, chain=chain), weight / whole)
+
+
+def _shared(places: list[Place], weights: Ints) -> IdlePlace | None:
+    """The innermost function of a library that most of the weight has in common, where the program has no files of its
+    own, so that each place in the library is another."""
+    if any(place.site is not None and is_user(place.site.file) for place in places):
+        return None
+    behind: Counter[Frame] = Counter()
+    depth: dict[Frame, int] = {}
+    for place, weight in zip(places, weights.tolist(), strict=True):
+        for inside, frame in enumerate(place.chain):
+            if frame not in place.chain[:inside] and not frame.file.startswith(COMMON):
+                behind[frame] += weight
+                depth[frame] = max(inside, depth.get(frame, 0))
+    whole = int(weights.sum())
+    common = [frame for frame, weight in behind.items() if weight >= MAIN_SHARE * whole]
+    if not common:
+        return None
+    frame = max(common, key=lambda one: depth[one])
+    place = next(one for one in places if frame in one.chain)
+    site = Site(file=frame.file, line=frame.line, function=frame.function)
+    found = replace(place, site=site, at=frame, chain=place.chain[: place.chain.index(frame) + 1])
+    return IdlePlace(found, behind[frame] / whole)
 
 
 def _named(place: Place) -> Frame | None:
