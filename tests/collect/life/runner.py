@@ -49,7 +49,8 @@ class Place:
     def environment(self) -> dict[str, str]:
         paths = [*([str(HERE / "standin")] if self.standin else []), str(ROOT)]
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
-        return {**kept, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0", "NO_COLOR": "1", "COLUMNS": "120"}
+        fixed = {"PYTHONHASHSEED": "0", "NO_COLOR": "1", "COLUMNS": "120", "TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT": "0"}
+        return {**kept, **fixed, "PYTHONPATH": os.pathsep.join(paths)}  # else a fork waits 10 s for threads it lacks
 
     def command(self, python: tuple[str, ...] = ()) -> list[str]:
         ours = [str(HERE / "standin" / "command.py")] if self.standin else ["-m", "syncscope"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import signal
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from tests.collect.life.runner import (
     HERE,
+    Outcome,
     Place,
     alone,
     interrupt_after,
@@ -47,17 +49,27 @@ def test_a_program_lives_as_it_does_alone(tmp_path: Path, name: str, options: tu
         expected = replace(expected, status=-signal.SIGINT)
     if name == "profiles_itself":  # PyTorch says this once in a process, and our profiler came first
         expected = replace(expected, stderr=PROFILER_NOTICE.sub("", expected.stderr))
-    assert without_ours(found) == expected
+    found = without_ours(found)
+    if name == "interrupted_with_open_files":  # alone, Python may drop the compressed file before its end is written
+        assert gzip.decompress((tmp_path / "ours" / "packed.gz").read_bytes()) == b"not finished"
+        expected, found = without_packed(expected), without_packed(found)
+    assert found == expected
     if name not in ENDS_WITHOUT_US:
         traces = sorted((tmp_path / "ours" / "out").glob("*.json.gz"))
         assert traces and all(map(is_whole, traces)), found.stderr
+
+
+def without_packed(outcome: Outcome) -> Outcome:
+    """Without the file that a program leaves open whose end is written when Python drops it."""
+    return replace(outcome, files=tuple(file for file in outcome.files if file[0] != "packed.gz"))
 
 
 @pytest.mark.parametrize("name", ["prints", "exit_handlers", "pickles", "loads_data", "interrupted_with_open_files"])
 def test_stop_ends_a_program_early_with_its_exit_handlers_and_status_0(tmp_path: Path, name: str) -> None:
     expected = alone(tmp_path / "alone", PLACE, f"{name}.py")
     found = profiled(tmp_path / "ours", PLACE, f"{name}.py", options=("--stop",))
-    assert found.status == 0 and without_ours(found).files == expected.files
+    assert found.status == 0
+    assert without_packed(without_ours(found)).files == without_packed(expected).files
     assert set(found.stdout.splitlines()) <= set(expected.stdout.splitlines())
     assert ("bye" in found.stdout) == (name == "exit_handlers")
 

@@ -34,7 +34,7 @@ torch.cuda.Event.synchronize = lambda self: print("waited")
 torch.Tensor.to = torch.Tensor.cpu = lambda self, *args, **kwargs: self
 warnings.showwarning, warnings.warn, sys.excepthook = show, warn, report
 mine = torch.cuda.synchronize, torch.Tensor.to, warnings.showwarning, warnings.warn, sys.excepthook
-training.train(steps=40, each=lambda loss: loss.to("cpu"))
+training.train(steps=1000, each=lambda loss: loss.to("cpu"))
 torch.cuda.synchronize()
 torch.cuda.Event().synchronize()
 warnings.warn("loud", UserWarning, stacklevel=1)
