@@ -13,7 +13,9 @@ from docs.site.inspection import inspect
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m docs.site", description="Build the documentation, and check its links.")
+    parser = argparse.ArgumentParser(
+        prog="python -m docs.site", description="Build the documentation, and check its links."
+    )
     parser.add_argument("--serve", action="store_true", help="show it afterwards, until Ctrl-C")
     parser.add_argument("--port", type=int, default=8000, help="where it is shown; default: 8000")
     given = parser.parse_args()

@@ -8,6 +8,7 @@ import posixpath
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +47,11 @@ class Staging:
         """Write a page whose links lead from ``source``, a path in the repository; its root without one."""
         moved = move_links(text, lambda target: self.link(target, source, path))
         self._file(path).write_text(moved, encoding="utf-8", newline="\n")
+
+    def change(self, path: str, made: Callable[[str], str]) -> None:
+        """Change the text of a page that is written."""
+        file = self._file(path)
+        file.write_text(made(file.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
 
     def keep(self, path: str, content: bytes) -> str:
         """Write a file that is no page. Returns its path."""
@@ -113,10 +119,12 @@ def _write_pages(staging: Staging) -> None:
         text = (ALONE if page.path == "index.md" else "") + adapt(file.read_text(encoding="utf-8"))
         staging.write(page.path, text, page.source)
         if page.source in WITH_RULES:
-            written = staging.folder / page.path
-            written.write_text(link_codes(written.read_text(encoding="utf-8"), codes), encoding="utf-8", newline="\n")
+            staging.change(page.path, lambda text: link_codes(text, codes, "|"))
     for rule in rule_pages.ordered():
-        staging.write(rule_pages.path_of(rule), rule_pages.render(rule))
+        path = rule_pages.path_of(rule)
+        staging.write(path, rule_pages.render(rule))
+        others = {code: posixpath.basename(other) for code, other in codes.items() if code != rule.code}
+        staging.change(path, lambda text, others=others: link_codes(text, others))
     staging.write("reference/commands.md", commands.render())
     staging.write("reference/python.md", python_api.render())
     staging.write("reference/configuration.md", settings_page.render())

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from docs.site.markdown import cell, code, fenced
+from docs.site.markdown import cell, code_cell, fenced
 from syncscope.cli import app
 from syncscope.cli.console import unwrap
 
@@ -31,10 +31,10 @@ def _command(name: str, command: Any, parent: Any) -> str:
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     usage = f"syncscope {name} {' '.join(command.collect_usage_pieces(context))}"
     parts = [f"## syncscope {name}\n", fenced(usage, "text"), *map(_paragraph, unwrap(command.help or ""))]
-    rows = {"argument": [], "option": []}  # type: dict[str, list[str]]
+    rows: dict[str, list[str]] = {"argument": [], "option": []}
     for parameter in command.get_params(context):
         if record := parameter.get_help_record(context):
-            rows[parameter.param_type_name].append(f"| {code(record[0]).replace('|', chr(92) + '|')} | {cell(record[1])} |")
+            rows[parameter.param_type_name].append(f"| {code_cell(record[0])} | {cell(record[1])} |")
     parts += [f"| {kind} | |\n|---|---|\n" + "\n".join(found) + "\n" for kind, found in rows.items() if found]
     return "\n".join(parts)
 

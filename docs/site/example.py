@@ -30,7 +30,7 @@ when this site was built, from recordings on an H200 that are in the repository.
 A training loop that reads three values in each step. Click a finding to see its line and its fix, and a bar of the
 timeline to see what waited for what.
 
-<iframe class="report" src="reports/one-gpu.html" title="The report of a training loop on one GPU" loading="lazy"></iframe>
+<iframe class="report" src="reports/one-gpu.html" title="The report of a training loop" loading="lazy"></iframe>
 
 [Open it alone](reports/one-gpu.html){ .md-button }
 

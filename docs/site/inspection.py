@@ -52,7 +52,9 @@ def inspect(site: Path) -> list[str]:
     reached = _reach(site, pages)
     for name, page in pages.items():
         problems += [f"{name}: loads {target}" for target in page.remote]
-        problems += [f"{name}: {target} leads nowhere" for target in page.links if not _leads(site, pages, name, target)]
+        problems += [
+            f"{name}: {target} leads nowhere" for target in page.links if not _leads(site, pages, name, target)
+        ]
         if name not in reached | OUTSIDE:
             problems.append(f"{name}: no page links to it")
     for file in sorted(site.rglob("*.css")):

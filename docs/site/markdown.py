@@ -45,8 +45,9 @@ def move_links(text: str, move: Callable[[str], str]) -> str:
     return "\n".join(done) + "\n"
 
 
-def link_codes(text: str, codes: dict[str, str]) -> str:
-    """The text with each of ``codes`` in the rows of its tables as a link to what ``codes`` says."""
+def link_codes(text: str, codes: dict[str, str], begin: str = "") -> str:
+    """The text with each of ``codes`` in the lines that begin with ``begin`` as a link to what ``codes`` says, but for
+    headings and code."""
     known = re.compile(rf"\b({'|'.join(map(re.escape, codes))})\b")
 
     def linked(part: str) -> str:
@@ -54,7 +55,7 @@ def link_codes(text: str, codes: dict[str, str]) -> str:
 
     done = []
     for line, fenced in _lines(text):
-        if line.startswith("|") and not fenced:
+        if line.startswith(begin) and not line.startswith("#") and not fenced:
             parts = CODE.split(line)
             parts[::2] = [linked(part) for part in parts[::2]]
             line = "".join(parts)
@@ -68,9 +69,14 @@ def cell(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Text as code in a table or a sentence."""
+    """Text as code in a sentence."""
     mark = "``" if "`" in text else "`"
     return f"{mark}{text}{mark}" if text else ""
+
+
+def code_cell(text: str) -> str:
+    """Text as code in the cell of a table."""
+    return code(text).replace("|", "\\|")
 
 
 def fenced(text: str, language: str = "python") -> str:
@@ -99,4 +105,4 @@ def _belongs(before: str, line: str) -> bool:
     """Whether ``line`` goes on in what the line before it is part of."""
     if line.startswith("|"):
         return before.startswith("|")
-    return _begins(before) and not before.startswith("|") or before.startswith(" ")
+    return before.startswith(" ") or (_begins(before) and not before.startswith("|"))

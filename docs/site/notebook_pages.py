@@ -7,11 +7,15 @@ import html
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from docs.site.markdown import adapt, fenced
 
 IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
+
+LONG = 12
+"""Lines of code that are folded."""
 
 Keep = Callable[[str, bytes], str]
 """Keeps a file beside the page, by its name, and returns the link to it."""
@@ -28,7 +32,8 @@ def _cell(cell: dict[str, Any], name: str, keep: Keep) -> Iterator[str]:
     if cell["cell_type"] == "markdown":
         yield adapt(source)
     elif cell["cell_type"] == "code" and source:
-        yield fenced(source)
+        block = fenced(source)
+        yield block if source.count("\n") < LONG else f'??? note "Code"\n\n{indent(block, "    ")}'
         for number, output in enumerate(cell["outputs"]):
             yield _output(output, f"{name}-{number}", keep)
 
@@ -47,7 +52,7 @@ def _output(output: dict[str, Any], name: str, keep: Keep) -> str:
         return adapt(_text(data["text/markdown"]))
     shown = _text(data.get("text/html", ""))
     if shown and "<script" not in shown:
-        return f"<div class=\"output\">\n{_in_one_block(shown)}\n</div>\n"
+        return f'<div class="output">\n{_in_one_block(shown)}\n</div>\n'
     plain = _text(data.get("text/plain", ""))
     return f"<pre>{html.escape(plain)}</pre>\n" if plain else ""
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 import syncscope
-from docs.site.markdown import adapt, cell, code, fenced
+from docs.site.markdown import adapt, cell, code, code_cell, fenced
 
 HEAD = """\
 # Python
@@ -56,11 +56,11 @@ def _entry(name: str, thing: Any) -> str:
         parts.append(fenced(f"syncscope.{name}{signature(thing)}"))
     parts.append(describe(inspect.getdoc(thing) or "") if not _inherits_doc(thing) else "")
     if fields := list(_fields(thing)):
-        rows = (f"| {code(field)} | {_type(kind)} | {cell(describe(doc))} |" for field, kind, doc in fields)
+        rows = (f"| {code(field)} | {code_cell(kind)} | {cell(describe(doc))} |" for field, kind, doc in fields)
         parts.append("| field | type | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
     for method, function in _methods(thing):
-        shown = f"**{method}**{'' if isinstance(function, property) else code(signature(function))}"
-        parts.append(f"{shown}\n\n{describe(inspect.getdoc(function) or '')}")
+        shown = method if isinstance(function, property) else f"{method}{' '.join(signature(function).split())}"
+        parts.append(f"**{code(shown)}**\n\n{describe(inspect.getdoc(function) or '')}")
     return "\n".join(parts)
 
 
@@ -89,8 +89,8 @@ def signature(thing: Any) -> str:
 def _parameter(parameter: inspect.Parameter) -> str:
     star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
     kind = "" if parameter.annotation is parameter.empty else f": {_annotation(parameter.annotation)}"
-    equals = " = " if kind else "="
-    return f"{star}{parameter.name}{kind}{'' if parameter.default is parameter.empty else equals + repr(parameter.default)}"
+    default = "" if parameter.default is parameter.empty else f"{' = ' if kind else '='}{parameter.default!r}"
+    return f"{star}{parameter.name}{kind}{default}"
 
 
 def _annotation(annotation: Any) -> str:
@@ -99,7 +99,9 @@ def _annotation(annotation: Any) -> str:
 
 def _fields(thing: Any) -> Iterator[tuple[str, str, str]]:
     """The annotated fields of a structure: name, type, and the docstring below it."""
-    if not isinstance(thing, type) or not (hasattr(thing, "__struct_fields__") or hasattr(thing, "__dataclass_fields__")):
+    if not isinstance(thing, type) or not (
+        hasattr(thing, "__struct_fields__") or hasattr(thing, "__dataclass_fields__")
+    ):
         return
     (tree,) = ast.parse(dedent(inspect.getsource(thing))).body
     assert isinstance(tree, ast.ClassDef)
@@ -116,10 +118,6 @@ def _methods(thing: Any) -> Iterator[tuple[str, Any]]:
         return
     for name, member in vars(thing).items():
         member = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
-            if member.__doc__:
-                yield name, member
-
-
-def _type(text: str) -> str:
-    return code(text).replace("|", "\\|")
+        is_member = inspect.isfunction(member) or isinstance(member, property)
+        if is_member and member.__doc__ and not name.startswith("_"):
+            yield name, member

@@ -1,4 +1,4 @@
-"""A page for each rule, made from the rule: its documentation, its record, its advice, and the programs that have it."""
+"""A page for each rule, made from the rule: its documentation, its record, its advice, and programs that have it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,11 @@ def render(rule: Rule) -> str:
     """The page. Links lead from the root of the repository."""
     parts = [f"# {rule.code} {rule.name}\n", describe(rule.doc), "## In a report\n", _record(rule)]
     if advice := _advice(rule):
-        parts += ["## What is advised\n", "Which of these a finding has depends on the op, the place and the copy.\n", advice]
+        parts += [
+            "## What is advised\n",
+            "A finding has the one that fits its op, its place and its copy.\n",
+            advice,
+        ]
     if operations := _operations(rule):
         parts += ["## Operations\n", operations]
     if programs := _programs(rule):
@@ -60,14 +64,14 @@ def describe(doc: str) -> str:
 
 
 def _record(rule: Rule) -> str:
-    question = rule.question
-    saving = f"none is predicted: {question.why}" if isinstance(question, NoQuestion) else "predicted by replaying the steps"
+    none = f"none is predicted: {rule.question.why}" if isinstance(rule.question, NoQuestion) else ""
+    counted = "counted, also where no window recorded it" if rule.counted else "known where it was recorded"
     rows = [
         ("severity", rule.severity),
-        ("`syncscope check`", "fails on it by default" if rule.gated else "does not fail on it, unless `gate` names it"),
-        ("saving", saving),
+        ("`syncscope check`", "fails on it" if rule.gated else "does not fail on it, unless `gate` names it"),
+        ("saving", none or "predicted by replaying the steps"),
         ("the trace must hold", ", ".join(map(code, rule.needs)) or "nothing in particular"),
-        ("over a whole run", "counted, also where no window recorded it" if rule.counted else "known where it was recorded"),
+        ("over a whole run", counted),
     ]
     table = "\n".join(f"| {name} | {text} |" for name, text in rows)
     return f"| | |\n|---|---|\n{table}\n\n[The table of rules](docs/rules.md) says what other traces show of it.\n"
@@ -104,13 +108,13 @@ def _operations(rule: Rule) -> str:
 def _programs(rule: Rule) -> str:
     rows = []
     for case in CASES:
-        lines = sorted({label.line or 0 for label in labels_of(case) if label.rule == rule.code and label.severity != "note"})
+        labels = (label for label in labels_of(case) if label.rule == rule.code and label.severity != "note")
+        lines = sorted({label.line or 0 for label in labels})
         if lines:
             where = ", ".join(str(line) for line in lines if line) or "no line"
-            rows.append(f"| [{case}](fixtures/traces/{case}/workload.py) | {where} |")
-    if not rows:
-        return ""
-    return "Recorded on an H200, and labelled before the rule saw them:\n\n| program | lines |\n|---|---|\n" + "\n".join(rows) + "\n"
+            rows.append(f"| [{case}](fixtures/traces/{case}/workload.py) | {where} |\n")
+    head = "Their labels were written before the recordings were looked at.\n\n| program | lines |\n|---|---|\n"
+    return head + "".join(rows) if rows else ""
 
 
 def _prose(text: str) -> str:
