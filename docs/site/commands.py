@@ -35,7 +35,7 @@ def _command(name: str, command: Any, parent: Any) -> str:
     for parameter in command.get_params(context):
         if record := parameter.get_help_record(context):
             rows[parameter.param_type_name].append(f"| {code_cell(record[0])} | {cell(record[1])} |")
-    parts += [f"| {kind} | |\n|---|---|\n" + "\n".join(found) + "\n" for kind, found in rows.items() if found]
+    parts += [f"| {kind} | meaning |\n|---|---|\n" + "\n".join(found) + "\n" for kind, found in rows.items() if found]
     return "\n".join(parts)
 
 

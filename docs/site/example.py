@@ -36,7 +36,7 @@ timeline to see what waited for what.
 
 ## Two ranks
 
-Two ranks of which one does more work on its host, so that the other waits for it in each collective.
+One of two ranks reads a value in each step, and does more on its host. The other waits for it in each collective.
 
 [Open the report of two ranks](reports/two-ranks.html){ .md-button }
 """

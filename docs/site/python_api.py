@@ -57,7 +57,7 @@ def _entry(name: str, thing: Any) -> str:
     parts.append(describe(inspect.getdoc(thing) or "") if not _inherits_doc(thing) else "")
     if fields := list(_fields(thing)):
         rows = (f"| {code(field)} | {code_cell(kind)} | {cell(describe(doc))} |" for field, kind, doc in fields)
-        parts.append("| field | type | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+        parts.append("| field | type | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n")
     for method, function in _methods(thing):
         shown = method if isinstance(function, property) else f"{method}{' '.join(signature(function).split())}"
         parts.append(f"**{code(shown)}**\n\n{describe(inspect.getdoc(function) or '')}")

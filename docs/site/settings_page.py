@@ -28,7 +28,7 @@ def render() -> str:
     for name, table in schema()["$defs"].items():
         rows = (_row(key, kind, key in table["required"]) for key, kind in table["properties"].items())
         parts.append(f"## {PLACES[name]}\n\n{table['description']}\n")
-        parts.append("| key | | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+        parts.append("| key | type | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
 

@@ -16,7 +16,7 @@ import typer
 
 import syncscope
 from docs.site import commands, python_api, rule_pages
-from docs.site.build import Staging
+from docs.site.build import BuildError, Staging, build
 from docs.site.contents import ROOT, pages
 from docs.site.inspection import inspect
 from syncscope.cli import app
@@ -81,6 +81,14 @@ def test_a_link_to_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     staging.write("page.md", "[a](../check)", "docs/page.md")
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == "[a](files/check.md)\n"
     assert "exec python -m pytest" in (tmp_path / "files" / "check.md").read_text(encoding="utf-8")
+
+
+def test_an_anchor_that_is_not_there_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("zensical", reason="Zensical is not installed")
+    monkeypatch.setattr("docs.site.build._navigation", lambda: 'nav = [{ "Home" = "index.md" }]')
+    monkeypatch.setattr("docs.site.build._write_pages", lambda staging: staging.write("index.md", "# A\n\n[b](#c)\n"))
+    with pytest.raises(BuildError, match=r"index\.md:3"):
+        build(tmp_path)
 
 
 @pytest.fixture
