@@ -27,6 +27,9 @@ WITH_RULES = ("docs/rules.md", "docs/does-it-wait.md")
 ALONE = "---\nhide:\n  - navigation\n---\n\n"
 """The head of a page that has no others beside it."""
 
+UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+"""The head of a page that the search leaves out."""
+
 FIRST_LINES = 600
 """Of a linked file, so many lines are shown."""
 
@@ -80,7 +83,8 @@ class Staging:
         lines = file.read_text(encoding="utf-8").splitlines()
         left = f"\n{len(lines) - FIRST_LINES} more lines are in the repository.\n" if len(lines) > FIRST_LINES else ""
         block = fenced("\n".join(lines[:FIRST_LINES]), LANGUAGES.get(file.suffix, "text"))
-        self._file(self.places[source]).write_text(f"# {source}\n\n{block}{left}", encoding="utf-8", newline="\n")
+        text = f"{UNSEARCHED}# {source}\n\n{block}{left}"
+        self._file(self.places[source]).write_text(text, encoding="utf-8", newline="\n")
 
     def _file(self, path: str) -> Path:
         file = self.folder / path
