@@ -105,17 +105,17 @@ def address(site: Path) -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
-def test_pages_fit_their_window_and_ask_no_other_host(browser: Any, address: str, width: int, scheme: str) -> None:
-    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+def test_pages_fit_their_window_and_ask_no_other_host(browser: Any, address: str) -> None:
     asked: list[str] = []
     errors: list[str] = []
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    for name in LOOKED_AT:
-        tab.goto(address + name, timeout=20_000)
-        tab.wait_for_selector("article h1", timeout=5_000)
-        assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
-    tab.close()
+    for width, scheme in ((1440, "light"), (390, "dark")):
+        tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        for name in LOOKED_AT:
+            tab.goto(address + name, timeout=20_000)
+            tab.wait_for_selector("article h1", timeout=5_000)
+            assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} at {width} px"
+        tab.close()
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
     assert errors == []
