@@ -12,8 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from syncscope.analysis.analyze import examine
-from syncscope.analysis.engine import engine
+from syncscope.analysis.analyze import analyze_files, choose_engine
 from syncscope.report import html
 
 HERE = Path(__file__).parent
@@ -27,7 +26,7 @@ SHOWN = "Math.ceil(document.querySelector('#legend').getBoundingClientRect().bot
 
 
 def page() -> str:
-    return html.render(*examine([str(TRACE)], engine(), pictures=True))
+    return html.render(*analyze_files([str(TRACE)], choose_engine(), pictures=True))
 
 
 def main() -> None:

@@ -24,10 +24,16 @@ else:
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+RULES_PAGE = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 
 def shell_blocks() -> list[str]:
     return [block.strip() for block in re.findall(r"```(?:sh|console)\n(.*?)```", README, re.DOTALL)]
+
+
+def test_the_readme_stays_short() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 def test_ci_ends_with_the_test_command_of_the_readme() -> None:
@@ -65,12 +71,12 @@ def test_nothing_but_their_own_tests_imports_the_benchmarks() -> None:
 
 
 def rules_table() -> list[list[str]]:
-    """The cells of each row of the README's table of rules."""
-    rows = re.findall(r"^\| ([A-Z]{3}\d{3} \|.*)\|$", README, re.MULTILINE)
+    """The cells of each row of the table of rules."""
+    rows = re.findall(r"^\| ([A-Z]{3}\d{3} \|.*)\|$", RULES_PAGE, re.MULTILINE)
     return [[cell.strip() for cell in row.split(" | ")] for row in rows]
 
 
-def test_the_rules_table_of_the_readme_is_the_list_of_rules() -> None:
+def test_the_table_of_rules_is_the_list_of_rules() -> None:
     rows = [(row[0], row[1]) for row in rules_table()]
     assert rows == [(rule.code, rule.name) for rule in sorted(RULES, key=lambda rule: rule.code)]
 
@@ -83,13 +89,13 @@ def codes_in_prose(text: str) -> list[str]:
     return codes
 
 
-def test_the_readme_names_the_default_gate_of_the_rules() -> None:
-    in_readme = re.search(r"gate = .*# default: (.*)", README)
-    assert in_readme and codes_in_prose(in_readme[1]) == list(default_gate())
+def test_the_page_on_configuration_names_the_default_gate_of_the_rules() -> None:
+    said = re.search(r"gate = .*# default: (.*)", CONFIGURATION)
+    assert said and codes_in_prose(said[1]) == list(default_gate())
 
 
 @pytest.mark.parametrize(("column", "ops"), [(4, True), (5, False)])
-def test_the_rules_table_says_what_is_not_checked_in_foreign_traces(column: int, ops: bool) -> None:
+def test_the_table_of_rules_says_what_is_not_checked_in_foreign_traces(column: int, ops: bool) -> None:
     trace = TraceBuilder().steps(0, 100).launch("gemm", call=(5, 5), runs=(12, 50))
     if ops:
         trace.op("aten::item", 20, 55)
@@ -137,7 +143,7 @@ def test_the_documented_layers_are_those_of_the_import_contract() -> None:
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:
-    others = (ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "public" / "README.md")
+    others = (ROOT / "CONTRIBUTING.md", *sorted((ROOT / "benchmarks").glob("*/README.md")))
     for file in (ROOT / "README.md", *others, *sorted((ROOT / "docs").glob("*.md"))):
         for target, anchor in re.findall(r"\]\((?!https?://)([^)#]*)#?([^)]*)\)", file.read_text(encoding="utf-8")):
             page = file.parent / target if target else file

@@ -17,7 +17,7 @@ import syncscope
 from syncscope import __version__
 
 ROOT = Path(__file__).parent.parent
-WORKFLOWS = (ROOT / "action.yml", ROOT / ".github" / "workflows" / "ci.yml", ROOT / "docs" / "gate.yml")
+WORKFLOWS = (ROOT / "action.yml", *sorted((ROOT / ".github" / "workflows").glob("*.yml")), ROOT / "docs" / "gate.yml")
 
 BY_TAG = (f"your-org/syncscope@v{__version__}",)
 """Actions of the example whose commit its reader chooses."""

@@ -199,7 +199,7 @@ def predicted(name: str) -> list[Row]:
 
 
 class Scored:
-    """The table, from the recordings: what the README says of it is true."""
+    """The table, from the recordings: what docs/savings.md says of it is true."""
 
     name = ""
     """Of the set."""

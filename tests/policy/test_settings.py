@@ -1,4 +1,4 @@
-"""The configuration's JSON Schema: shipped, true to what is read, and true to what the README shows."""
+"""The configuration's JSON Schema: shipped, true to what is read, and true to what the documentation shows."""
 
 import json
 import re
@@ -18,15 +18,15 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 
 def shipped() -> Any:
     return json.loads(resources.files("syncscope.policy").joinpath(SCHEMA_FILE).read_text(encoding="utf-8"))
 
 
-def readme_tables() -> list[Any]:
-    blocks = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+def shown_tables() -> list[Any]:
+    blocks = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     return [tomllib.loads(block)["tool"]["syncscope"] for block in blocks]
 
 
@@ -43,8 +43,8 @@ def test_it_is_a_valid_schema_and_describes_every_key() -> None:
         assert not undescribed, name
 
 
-def test_the_readme_shows_what_the_schema_allows() -> None:
-    tables = readme_tables()
+def test_the_page_on_configuration_shows_what_the_schema_allows() -> None:
+    tables = shown_tables()
     assert {"gate", "own", "expect", "budgets", "overrides"} <= {key for table in tables for key in table}
     for table in tables:
         jsonschema.validate(table, shipped(), cls=jsonschema.Draft202012Validator)
