@@ -30,9 +30,16 @@ MEMORY = 0.1
 """Weight of the last block of steps in the averages."""
 
 BLOCK_NS = 5_000_000
-"""Steps are looked at again after so long, so that short ones do not pay for it each time."""
+"""Steps are looked at again after so long while they are new, ..."""
 
 LONGEST_BLOCK = 64
+
+STEADY_NS = 200_000_000
+"""... and after so long once their waits turned out to be rare: looking takes some thirty calls of Python's, which each
+step of a few milliseconds would pay for. Where waits become dense, counting pauses inside of the block."""
+
+STEADY_BLOCKS = 16
+"""Blocks in a row of which all steps are counted, because their waits are rare, before they are longer."""
 
 GATED = 0.4
 """Wrappers stay in steps that are not counted while passing through them takes at most this part of what counting may
@@ -118,6 +125,8 @@ class Sampling:
         """Of the steps that are not counted."""
         self._length_ns = self._cost_ns = 0.0
         """Of the steps since all of them are counted."""
+        self._calm_blocks = 0
+        """Blocks in a row whose waits are rare."""
 
     def next_block(
         self, steps: int, length_ns: float, cost_ns: float, gate_ns: float, *, prices: Prices, outs: int,
@@ -183,6 +192,7 @@ class Sampling:
             rare = self._cost_ns <= EVERY_STEP * self._length_ns + SLACK_NS
         elif rare := averages.cost <= SAMPLED * length:
             self._length_ns = self._cost_ns = 0.0
+        self._calm_blocks = self._calm_blocks + 1 if rare else 0
         self.spared = not rare and spare_ns >= self._block() * averages.cost + RETURN_NS * (not all_now)
         if rare or self.spared:
             self.one_in, self._together, self.out = 1.0, 1, False
@@ -201,4 +211,6 @@ class Sampling:
         self.one_in = max(self.one_in, 1.001)
 
     def _block(self) -> int:
-        return max(1, min(LONGEST_BLOCK, int(BLOCK_NS / max(self.averages.length, 1.0))))
+        length = max(self.averages.length, 1.0)
+        steady = int(STEADY_NS / length) if self._calm_blocks >= STEADY_BLOCKS else 0
+        return max(1, steady, min(LONGEST_BLOCK, int(BLOCK_NS / length)))
