@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Protocol
 
-from syncscope.collect.patching import Patches
+from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.choice import Event
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
@@ -136,6 +136,7 @@ class ModuleCalls:
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
         """The call of a module. Local names are fast."""
         compiling, followed, thread = self._torch.compiler.is_compiling, self._followed, threading.get_ident
+        traced = tracing(self._torch)
         grad_enabled, tracker, frame = self._torch.is_grad_enabled, self._tracker, sys._getframe
         now = time.perf_counter_ns
         plain = original is vars(self._torch.nn.Module).get("_wrapped_call_impl")
@@ -147,7 +148,7 @@ class ModuleCalls:
                 if plain and module._compiled_call_impl is None:
                     return module._call_impl(*args, **kwargs)
                 return original(module, *args, **kwargs)
-            if compiling() or (thread() != followed.ident and not followed.takes_over()):
+            if traced() or (thread() != followed.ident and not followed.takes_over()):
                 return original(module, *args, **kwargs)
             event: Event
             if not module.training:
@@ -156,12 +157,14 @@ class ModuleCalls:
                 event = "training"
             else:
                 event = "call"
-            if tracker.left and tracker.again == (event, id(module)) and tracker.is_like_last(event, frame(1)):
+            if tracker.trains and event == "training":
+                pass
+            elif tracker.left and tracker.again == (event, id(module)) and tracker.is_like_last(event, frame(1)):
                 tracker.left -= 1
                 tracker.unheard += 1
             elif tracker.passes and event == tracker.call_event:
                 tracker.passes -= 1
-            elif not tracker.trains or event != "training":
+            elif not compiling():
                 calls._tell(frame(1), module, event)
             moments = calls.moments
             begin = now() if moments is not None else 0

@@ -152,11 +152,14 @@ class CallWrappers:
         if reducer is None or engine is None:
             return
         mode, now, caller = self._mode, time.time_ns, sys._getframe
+        patches, autograd = self._patches, self._torch.autograd
         searches: list[bool] = []
         """Whether it looks for them, of the last forward of DDP."""
 
         def make_prepare(original: Any) -> Any:
             def prepare_for_backward(self: Any, outputs: Any) -> Any:
+                if not searches:  # a program without DDP runs backward as PyTorch made it
+                    patches.replace(autograd, "_engine_run_backward", make_run)
                 searches[:] = [bool(outputs)]
                 return original(self, outputs)
 
@@ -164,7 +167,7 @@ class CallWrappers:
 
         def make_run(original: Any) -> Any:
             def run_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-                node = getattr(tensors[0], "grad_fn", None) if searches and tensors else None
+                node = getattr(tensors[0], "grad_fn", None) if tensors else None
                 if node is None:
                     return original(tensors, *args, **kwargs)
                 begun: list[int] = []
@@ -193,7 +196,6 @@ class CallWrappers:
             return run_backward
 
         self._patches.replace(reducer, "prepare_for_backward", make_prepare)
-        self._patches.replace(self._torch.autograd, "_engine_run_backward", make_run)
 
     def _record_conversions(self, name: str) -> None:
         """Record the calls of ``Tensor.to``, ``cuda`` and ``cpu`` that copy between host and device."""
