@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable
-from types import FrameType
 from typing import Any, Protocol
 
 from syncscope.collect.phases.loops import Loop

@@ -68,7 +68,7 @@ class PhaseTracker(PhaseChoice):
 
     def is_like_last(self, event: Event, frame: FrameType | None) -> bool:
         """Whether ``event`` with this innermost ``frame`` comes from the same place as the last one of its kind."""
-        latest = self._latest.get(event)
+        latest: Decision | None = self._latest.get(event)
         if latest is None or latest.phase is not self.current:
             return False
         for _ in range(latest.skipped):
