@@ -67,12 +67,14 @@ class Signals:
         self._traced: Callable[[], bool] = lambda: False
 
     def attach(self, torch: Any) -> None:
-        """Start watching; ``torch`` is imported, CUDA need not be initialised.
+        """Start watching; ``torch`` is imported, CUDA need not be initialised. Does nothing while watching.
 
         Raises AttributeError or ImportError where PyTorch has changed; ``detach`` then removes what is there.
         """
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+        if self._handles:
+            return
         self._torch = torch
         self._watching = True
         _open.add(self)
