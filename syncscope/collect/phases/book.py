@@ -260,6 +260,9 @@ class PhaseBook:
                 self._fold(phase, train)
             elif phase.many >= SURE:
                 phase.in_every_step_of = train
+                if phase.rolls and phase.kind == "evaluate":
+                    phase.kind = "rollout"
+                    name_phases(self.phases)
 
     def _fold(self, phase: Phase, into: Phase, whole: bool = True) -> None:
         """Let ``phase`` be part of ``into``: with its loops, or with the calls made so far only."""

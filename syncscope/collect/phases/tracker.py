@@ -167,6 +167,8 @@ class PhaseTracker(PhaseChoice):
             return  # a loader inside of each step
         phase.ended = True
         self._listen()
+        if phase.called:  # by another function of the library's next time, maybe: frames do not tell
+            self._forget_decisions()
         if phase.kind == "train":
             self._enter(self._pseudo_phase("epoch end"))
 
@@ -313,6 +315,7 @@ class PhaseTracker(PhaseChoice):
     def _batch_phase(self, frame: FrameType | None) -> tuple[Phase, int] | None:
         """The phase whose loop takes the batch of a loader, and the frame that runs it."""
         nest = self.nests.read(self.nests.innermost(frame))
+        self._tell_calls_apart(nest)
         loop = self._batch_loop(nest)
         if loop is None:
             return None
