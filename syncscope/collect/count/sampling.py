@@ -17,6 +17,13 @@ EVERY_STEP = 0.005
 SAMPLED = 0.003
 """The share of a phase's time that counting drawn steps takes."""
 
+ALL = 0.008
+"""Of it, following the phase and counting take so much together: where steps are so short that following them takes
+most of it, fewer are counted, ..."""
+
+LEAST = 0.001
+"""... but some are."""
+
 SLACK_NS = 1_000_000
 """What a phase may cost beyond it before steps are drawn: a wait in one of ten short steps is not dense."""
 
@@ -189,15 +196,15 @@ class Sampling:
         length = max(averages.length, 1.0)
         all_now = self.one_in == 1
         if all_now and not self.spared:
-            rare = self._cost_ns <= EVERY_STEP * self._length_ns + SLACK_NS
-        elif rare := averages.cost <= SAMPLED * length:
+            rare = self._cost_ns <= _share(EVERY_STEP, length, prices) * self._length_ns + SLACK_NS
+        elif rare := averages.cost <= _share(SAMPLED, length, prices) * length:
             self._length_ns = self._cost_ns = 0.0
         self._calm_blocks = self._calm_blocks + 1 if rare else 0
         self.spared = not rare and spare_ns >= self._block() * averages.cost + RETURN_NS * (not all_now)
         if rare or self.spared:
             self.one_in, self._together, self.out = 1.0, 1, False
             return
-        budget = SAMPLED * length
+        budget = _share(SAMPLED, length, prices) * length
         self.out = averages.gate > GATED * budget
         if self.out:
             self._together = min(math.ceil(prices.out / averages.cost), LONGEST_RUN)
@@ -214,3 +221,8 @@ class Sampling:
         length = max(self.averages.length, 1.0)
         steady = int(STEADY_NS / length) if self._calm_blocks >= STEADY_BLOCKS else 0
         return max(1, steady, min(LONGEST_BLOCK, int(BLOCK_NS / length)))
+
+
+def _share(most: float, length_ns: float, prices: Prices) -> float:
+    """The share of steps of this length that counting may take: at most ``most``."""
+    return max(min(most, ALL - prices.boundary / length_ns), LEAST)
