@@ -122,9 +122,9 @@ class Program:
     ("make", "length_ns", "tells", "warm", "steps", "most"),
     [
         (host_bound, 6_000_000, False, 60, 100, 18),
-        (small_copies, 2_500_000, True, 400, 400, 18),
-        (rollout, 600_000, False, 2_000, 2_000, 7),
-        (rollout, 600_000, True, 2_000, 2_000, 8),
+        (small_copies, 2_500_000, True, 400, 400, 14),
+        (rollout, 600_000, False, 2_000, 2_000, 5),
+        (rollout, 600_000, True, 2_000, 2_000, 7),
     ],
     ids=["host-bound", "copies", "rollout", "rollout that tells"],
 )
