@@ -35,11 +35,11 @@ Step = Callable[[], Any]
 MODES = ("bare", "cuda only", "timed", "full", "torch", "torch+stacks")
 
 
-def host_bound() -> Step:
+def host_bound(device: str = "cuda") -> Step:
     """Forty small layers, Adam and one ``.item()``: the device waits for the host."""
-    net = nn.Sequential(*[layer for _ in range(20) for layer in (nn.Linear(128, 128), nn.ReLU())]).cuda()
+    net = nn.Sequential(*[layer for _ in range(20) for layer in (nn.Linear(128, 128), nn.ReLU())]).to(device)
     optimizer = torch.optim.Adam(net.parameters(), foreach=False)
-    x = torch.randn(64, 128, device="cuda")
+    x = torch.randn(64, 128, device=device)
 
     def step() -> None:
         optimizer.zero_grad()
@@ -67,12 +67,12 @@ def device_bound() -> Step:
     return step
 
 
-def small_copies() -> Step:
+def small_copies(device: str = "cuda") -> Step:
     """Two hundred small blocking copies."""
     features = [torch.randn(256) for _ in range(200)]
 
     def step() -> None:
-        torch.stack([feature.to("cuda") for feature in features]).sum().item()
+        torch.stack([feature.to(device) for feature in features]).sum().item()
 
     return step
 

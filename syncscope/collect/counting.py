@@ -41,9 +41,9 @@ LONGEST_TICK_SECONDS = 1.0
 MOST_SHARE = 0.002
 """Of the time may go into ticks, and as much into what is said meanwhile."""
 
-HEARD_NS, UNHEARD_NS = 3_000, 700
-"""What following the phases costs a step with one outermost call of a module, in a loop: see ``benchmarks/phases.py``.
-"""
+HEARD_NS = 3_000
+"""What a step that the phase tracker tells of costs more than others, in a loop: see ``benchmarks/phases.py``. What
+each step costs is in the counter's prices."""
 
 Value = TypeVar("Value")
 
@@ -111,12 +111,7 @@ class RunCount:
         return (self.counter.overhead_share or 0.0) + beside / max(self._time_ns(), 1)
 
     def _following_ns(self) -> int:
-        tracker = self.tracker
-        if tracker is None:
-            return 0
-        steps = sum(phase.steps for phase in tracker.phases)
-        heard = min(tracker.heard, steps)
-        return heard * HEARD_NS + (steps - heard) * UNHEARD_NS
+        return self.tracker.heard * HEARD_NS if self.tracker is not None else 0
 
     def open(self, torch: Any) -> None:
         """Count from the first use of CUDA on, or from now on where the program has used it."""
@@ -284,6 +279,8 @@ class RunCount:
 
     def _settle(self) -> None:
         if self.tracker is not None:
+            if self.tracker.unheard:
+                self.tracker.hear()  # before the counter closes: they were counted
             self.tracker.settle(self._ended_ns)
 
     def _detach_counter(self) -> None:

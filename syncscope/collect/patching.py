@@ -97,6 +97,17 @@ class _Replacement:
 _open: list[_Replacement] = []
 
 
+def tracing(torch: Any) -> Callable[[], bool]:
+    """What tells a hook that Dynamo traces it, so that compiled code holds nothing of what the hook reads.
+
+    In a program that runs it is the cheapest call of Python's. ``is_compiling`` calls one more, and is true as well
+    where PyTorch exports a program by running it.
+    """
+    compiler = torch.compiler
+    found: Callable[[], bool] = getattr(compiler, "is_dynamo_compiling", None) or compiler.is_compiling
+    return found
+
+
 def skip_in_dynamo(torch: Any, function: Any) -> None:
     """Tell Dynamo not to compile ``function``. Does not import Dynamo.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import statistics
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -18,7 +17,7 @@ from typing import Any
 
 from syncscope.collect.bare.moments import HostMoments
 from syncscope.collect.bare.steps import PROFILED
-from syncscope.collect.bare.window import BareWindow, settle
+from syncscope.collect.bare.window import BareWindow
 from syncscope.collect.clocks import ClockWatch
 from syncscope.collect.features import Unsupported
 from syncscope.collect.hazards.window import HazardWindow
@@ -26,6 +25,7 @@ from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
+from syncscope.collect.settling import Steps, pass_settling_steps, several_ranks
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
@@ -41,16 +41,6 @@ PATIENT = 3
 
 TOLERANT = 6
 """... and so often, goes on through what interrupts it: the program never makes enough steps in a row."""
-
-SETTLE_S = 3.0
-"""Seconds that may pass before a window is timed, until the program is as it was: Kineto keeps what it sees meanwhile,
-some 20 MB a second of a program that launches all the time, until it starts."""
-
-RANKS_STEPS = 8
-"""Steps that pass instead where several ranks run: all of them must record the same steps."""
-
-
-Steps = Generator[None, None, None]
 
 
 class Windows:
@@ -252,7 +242,7 @@ class Windows:
     def _bare(self) -> Steps:
         """Time steps with no profiler."""
         window = self._bare_window()
-        settle = 0 if self._several_ranks else self.plan.settle
+        settle = 0 if several_ranks(self._torch) else self.plan.settle
         self.recorded.bare = yield from window.before(self.plan.bare, settle=settle)
         self._spans["bare"], self._clock_s = window.span_ns, window.clock_s
 
@@ -268,11 +258,6 @@ class Windows:
     def _came_between(self) -> str | None:
         """What came into the step that has just ended."""
         return PROFILED if self._torch._C._autograd._profiler_enabled() else self._intruder
-
-    @property
-    def _several_ranks(self) -> bool:
-        distributed = getattr(self._torch, "distributed", None)
-        return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
 
     def _wait_for_cupti(self) -> Steps:
         """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing."""
@@ -295,7 +280,7 @@ class Windows:
             self._note_missing(sites.missing)
             yield
             if name == "timed":
-                yield from self._settle(warming)
+                yield from pass_settling_steps(self._torch, self.recorded, self.plan.settle, self._clock_s, warming)
             warmed += sites.take()
             first = self._count
             # From an idle device to an idle device, like the bare window.
@@ -324,31 +309,6 @@ class Windows:
     def _suffices(self, recorded: int, wanted: int) -> bool:
         """Whether a window of so many ``recorded`` steps need not be recorded again."""
         return recorded >= (1 if self._interrupted >= PATIENT else (wanted + 1) // 2)
-
-    def _settle(self, warming: list[int]) -> Steps:
-        """Let steps pass under the profiler, which keeps nothing of them, until they are as long as the bare ones.
-        Appends the end of each but the last to ``warming``."""
-        bare = self.recorded.bare
-        if bare is None or not bare.steps_ns:
-            return
-        if self._several_ranks:
-            for _ in range(min(self.plan.settle, RANKS_STEPS)):
-                warming.append(time.time_ns())
-                yield
-            return
-        steps = settle(bare, steps=self.plan.settle, seconds=SETTLE_S, least_s=self._clock_s)
-        try:
-            while True:
-                next(steps)
-                warming.append(time.time_ns())
-                yield
-        except StopIteration as ended:
-            if ended.value is not None:
-                last, usual = ended.value / 1e6, statistics.median(bare.steps_ns) / 1e6
-                self.recorded.notes.append(
-                    f"The recorded steps may be too short: the one before took {last:.3g} ms, the median bare step"
-                    f" {usual:.3g} ms. A loader may have had batches ready from a pause of ours."
-                )
 
     def _end(self, profiler: KinetoWindow, sites: SiteRecorder, *, detach: bool) -> tuple[bytes | None, int]:
         """End a window. Returns the trace, if there is one, and when the device had done its work.

@@ -302,7 +302,7 @@ def drive_at(make: Callable[[Plan], Windows], monkeypatch: pytest.MonkeyPatch) -
 
     def run(plan: Plan, *after: float, clocks: Any = None) -> Windows:
         clock, left = Clock(), list(after)
-        for module in ("windows", "bare.window"):
+        for module in ("windows", "settling", "bare.window"):
             monkeypatch.setattr(f"syncscope.collect.{module}.time", clock)
         one = make(plan)
         one._clocks = clocks

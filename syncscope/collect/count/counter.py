@@ -18,6 +18,7 @@ from typing import Any
 
 from syncscope.collect.count.account import CAP, Account, Prices
 from syncscope.collect.count.bins import Bins
+from syncscope.collect.count.counted import Counted
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
 from syncscope.collect.count.prices import measure
 from syncscope.collect.count.sampling import Draw
@@ -26,7 +27,6 @@ from syncscope.collect.count.wrappers import CountingWrappers
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
 from syncscope.collect.sites.threads import Threads
-from syncscope.schema.counting import CountedWait, RunBin
 from syncscope.schema.recording import SiteEvent
 
 PAUSE_NS = 2_000_000
@@ -36,7 +36,7 @@ MOST_OUTS = 450 if sys.version_info >= (3, 13) else sys.maxsize
 """Once wrappers were taken out so often, they stay in, except for windows. See ``sampling.FREE_OUTS``."""
 
 
-class Counter:
+class Counter(Counted):
     """Counts from ``open`` to ``close``. CUDA must be initialised. ``clock`` counts nanoseconds. The program ran for
     ``before_ns`` before.
 
@@ -56,22 +56,19 @@ class Counter:
         draw: Draw | None = None,
         before_ns: int = 0,
     ) -> None:
+        account = Account(prices or Prices(), before_ns)
+        super().__init__(Tally(stacks, tracker, account, draw or Draw(), self._over), account, clock)
         self._torch = torch
         self._stacks = stacks
         self._threads = threads
         self._tracker = tracker
-        self._clock = clock
         self._prices = prices
-        self._account = Account(prices or Prices(), before_ns)
-        self.tally = Tally(stacks, tracker, self._account, draw or Draw(), self._over)
         self._switches = self._outs = 0
         self._in = False
         """The wrappers are in."""
-        self._opened = self._suspended = self._paused = False
-        self._mark = 0
+        self._paused = False
         self._ticked = -1, -1
         """Phase and step at the last ``tick``."""
-        self._bins = Bins(0)
         self._wrappers = CountingWrappers(torch, self.tally, self._account, sync_debug_mode)
         self._wrappers.warnings = self.tally.warned
 
@@ -217,67 +214,6 @@ class Counter:
             if 0 <= step <= steps and (event.kind == "warning" or event.name in WAITING_CALLS):
                 self.tally.add_event(state, event, first + step, names.get(str(event.tid)))
 
-    # What was counted.
-
-    def waits(self) -> tuple[CountedWait, ...]:
-        """All places so far."""
-        found = []
-        for state in list(self.tally.phases.values()):
-            most = max(self.counted_steps(state.phase) + 1, 1)
-            share = state.unseen_share()
-            waits = (place.waits(state.phase.number, most, share) for place in state.places)
-            found += [wait for wait in waits if wait is not None]
-        return tuple(found)
-
-    def counted_steps(self, phase: Phase) -> int:
-        """Steps of ``phase`` whose waits were counted."""
-        state = self.tally.phases.get(phase.number)
-        if state is None:
-            return 0
-        here = 0 if self._suspended or not self._opened else phase.steps - state.since
-        return state.counted_steps + max(here, 0) * state.sampling.on
-
-    def one_in(self, phase: Phase) -> float:
-        """One step of ``phase`` in so many was counted. Where counting stopped inside steps: the time instead."""
-        state, counted = self.tally.phases.get(phase.number), self.counted_steps(phase)
-        if state is None:
-            return 1.0
-        by_steps = (phase.steps - state.first) / counted if counted else 1.0
-        since = self._unsettled_ns() if state is self._state else 0
-        counted_ns = state.counted_ns + since * self._account.on
-        by_time = (state.time_ns + since) / counted_ns if state.cut and counted_ns else 1.0
-        return max(by_steps, by_time, 1.0)
-
-    @property
-    def failure(self) -> str:
-        """Why some waits are missing; empty where none is."""
-        return self.tally.failure
-
-    @property
-    def dropped(self) -> int:
-        """Waits at further places, once there were too many to keep."""
-        return self.tally.dropped
-
-    @property
-    def prices(self) -> Prices:
-        """What counting costs here, in the midst of the program."""
-        return self._account.prices
-
-    @property
-    def coldness(self) -> float:
-        """How many times slower our code is in the program than in a loop."""
-        return self._account.coldness
-
-    @property
-    def overhead_share(self) -> float | None:
-        """What counting cost so far, as a share of the time outside windows."""
-        time_ns = self._account.time_ns + self._unsettled_ns()
-        return self._account.cost_ns / time_ns if time_ns else None
-
-    @property
-    def bins(self) -> tuple[RunBin, ...]:
-        return self._bins.taken()
-
     # Steps, phases and costs.
 
     def _settle(self) -> None:
@@ -297,9 +233,6 @@ class Counter:
         if account.on:
             state.counted_ns += elapsed
             state.block_counted_ns += elapsed
-
-    def _unsettled_ns(self) -> int:
-        return self._clock() - self._mark if self._opened and not self._suspended else 0
 
     def _end_block(self, state: PhaseTally) -> None:
         steps = state.phase.steps - state.since

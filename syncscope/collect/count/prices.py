@@ -50,8 +50,7 @@ def measure(scratch: Counter, switch: Callable[[bool], None]) -> Prices:
     seen = _once(lambda: scratch.tally.seen(frame))
     machinery = _once(lambda: _warnings.warn(NOTICES[0], UserWarning, 1))
     tensor = _Unchanged()
-    compiling = scratch._torch.compiler.is_compiling
-    make = conversion("Tensor.to", scratch.tally, scratch._account, scratch.tally.warned, compiling)
+    make = conversion("Tensor.to", scratch.tally, scratch._account, scratch.tally.warned, scratch._torch)
     wrapped: Any = make(_Unchanged.to)
     bare = _once(tensor.to)
     passed = max(_once(lambda: wrapped(tensor)) - bare, 50.0)

@@ -17,6 +17,13 @@ EVERY_STEP = 0.005
 SAMPLED = 0.003
 """The share of a phase's time that counting drawn steps takes."""
 
+ALL = 0.008
+"""Of it, following the phase and counting take so much together: where steps are so short that following them takes
+most of it, fewer are counted, ..."""
+
+LEAST = 0.001
+"""... but some are."""
+
 SLACK_NS = 1_000_000
 """What a phase may cost beyond it before steps are drawn: a wait in one of ten short steps is not dense."""
 
@@ -30,9 +37,16 @@ MEMORY = 0.1
 """Weight of the last block of steps in the averages."""
 
 BLOCK_NS = 5_000_000
-"""Steps are looked at again after so long, so that short ones do not pay for it each time."""
+"""Steps are looked at again after so long while they are new, ..."""
 
 LONGEST_BLOCK = 64
+
+STEADY_NS = 200_000_000
+"""... and after so long once their waits turned out to be rare: looking takes some thirty calls of Python's, which each
+step of a few milliseconds would pay for. Where waits become dense, counting pauses inside of the block."""
+
+STEADY_BLOCKS = 16
+"""Blocks in a row of which all steps are counted, because their waits are rare, before they are longer."""
 
 GATED = 0.4
 """Wrappers stay in steps that are not counted while passing through them takes at most this part of what counting may
@@ -118,6 +132,8 @@ class Sampling:
         """Of the steps that are not counted."""
         self._length_ns = self._cost_ns = 0.0
         """Of the steps since all of them are counted."""
+        self._calm_blocks = 0
+        """Blocks in a row whose waits are rare."""
 
     def next_block(
         self, steps: int, length_ns: float, cost_ns: float, gate_ns: float, *, prices: Prices, outs: int,
@@ -180,14 +196,15 @@ class Sampling:
         length = max(averages.length, 1.0)
         all_now = self.one_in == 1
         if all_now and not self.spared:
-            rare = self._cost_ns <= EVERY_STEP * self._length_ns + SLACK_NS
-        elif rare := averages.cost <= SAMPLED * length:
+            rare = self._cost_ns <= _share(EVERY_STEP, length, prices) * self._length_ns + SLACK_NS
+        elif rare := averages.cost <= _share(SAMPLED, length, prices) * length:
             self._length_ns = self._cost_ns = 0.0
+        self._calm_blocks = self._calm_blocks + 1 if rare else 0
         self.spared = not rare and spare_ns >= self._block() * averages.cost + RETURN_NS * (not all_now)
         if rare or self.spared:
             self.one_in, self._together, self.out = 1.0, 1, False
             return
-        budget = SAMPLED * length
+        budget = _share(SAMPLED, length, prices) * length
         self.out = averages.gate > GATED * budget
         if self.out:
             self._together = min(math.ceil(prices.out / averages.cost), LONGEST_RUN)
@@ -201,4 +218,11 @@ class Sampling:
         self.one_in = max(self.one_in, 1.001)
 
     def _block(self) -> int:
-        return max(1, min(LONGEST_BLOCK, int(BLOCK_NS / max(self.averages.length, 1.0))))
+        length = max(self.averages.length, 1.0)
+        steady = int(STEADY_NS / length) if self._calm_blocks >= STEADY_BLOCKS else 0
+        return max(1, steady, min(LONGEST_BLOCK, int(BLOCK_NS / length)))
+
+
+def _share(most: float, length_ns: float, prices: Prices) -> float:
+    """The share of steps of this length that counting may take: at most ``most``."""
+    return max(min(most, ALL - prices.boundary / length_ns), LEAST)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from syncscope.collect.features import find
-from syncscope.collect.patching import Patches
+from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.sites.sync_debug import SyncDebugMode
 from syncscope.collect.sites.wrappers import COLLECTIVES, LINALG_WITHOUT_WARNING, CallWrappers, WarningCount
 
@@ -108,11 +108,11 @@ class CountingWrappers(CallWrappers):
             sys._getframe,
             self.warnings,
         )
-        compiling, gate = self._torch.compiler.is_compiling, self._gate
+        traced, compiling, gate = tracing(self._torch), self._torch.compiler.is_compiling, self._gate
 
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if compiling() or not gate.on:
+                if traced() or not gate.on or compiling():
                     return original(*args, **kwargs)
                 before, start = warnings.count, now()
                 result = original(*args, **kwargs)
@@ -127,17 +127,17 @@ class CountingWrappers(CallWrappers):
         self._patches.replace(owner, name, make)
 
     def _record_conversions(self, name: str) -> None:
-        compiling = self._torch.compiler.is_compiling
-        make = conversion(f"Tensor.{name}", self._counts, self._gate, self.warnings, compiling)
+        make = conversion(f"Tensor.{name}", self._counts, self._gate, self.warnings, self._torch)
         self._patches.replace(self._torch.Tensor, name, make)
 
     def _record_copies(self) -> None:
         copied, passed, now, caller = self._counts.copied, self._counts.passed, time.time_ns, sys._getframe
-        warnings, gate, compiling = self.warnings, self._gate, self._torch.compiler.is_compiling
+        warnings, gate = self.warnings, self._gate
+        traced, compiling = tracing(self._torch), self._torch.compiler.is_compiling
 
         def make(original: Any) -> Any:
             def wrapper(self: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
-                if compiling() or not gate.on:
+                if traced() or not gate.on or compiling():
                     return original(self, src, *args, **kwargs)
                 before, start = warnings.count, now()
                 result = original(self, src, *args, **kwargs)
@@ -152,8 +152,7 @@ class CountingWrappers(CallWrappers):
         self._patches.replace(self._torch.Tensor, "copy_", make)
 
     def _record_operators(self, owner: Any) -> None:
-        may_have_waited, passed = self._counts.may_have_waited, self._counts.passed
-        now, caller = time.time_ns, sys._getframe
+        may_have_waited, now, caller = self._counts.may_have_waited, time.time_ns, sys._getframe
         suspend, resume = self._mode.suspend, self._mode.resume
         known, look_up, gate = self._operators.known, self._operators.look_up, self._gate
 
@@ -163,7 +162,6 @@ class CountingWrappers(CallWrappers):
                     return original(*args, **kwargs)
                 ignored = known.get(id(args[0]))
                 if ignored or (ignored is None and look_up(args[0])):
-                    passed()
                     return original(*args, **kwargs)
                 suspend()
                 start = now()
@@ -197,16 +195,15 @@ class CountingWrappers(CallWrappers):
         self._patches.replace(owner, name, make)
 
 
-def conversion(
-    label: str, counts: Counts, gate: Gate, warnings: WarningCount, compiling: Callable[[], bool]
-) -> Callable[[Any], Any]:
+def conversion(label: str, counts: Counts, gate: Gate, warnings: WarningCount, torch: Any) -> Callable[[Any], Any]:
     """What makes the wrapper of ``Tensor.to``, ``cuda`` and ``cpu``."""
     copied, passed, now, caller = counts.copied, counts.passed, time.time_ns, sys._getframe
+    traced, compiling = tracing(torch), torch.compiler.is_compiling
 
     def make(original: Any) -> Any:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
             # Dynamo must not see the gate: it would compile again whenever that opens or closes.
-            if compiling() or not gate.on:
+            if traced() or not gate.on or compiling():
                 return original(self, *args, **kwargs)
             before, start = warnings.count, now()
             result = original(self, *args, **kwargs)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Literal
 
-from syncscope.collect.phases.book import MAX_PHASES, Listener, PhaseBook
+from syncscope.collect.phases.book import MAX_LOOPS, MAX_PHASES, Listener, PhaseBook
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
@@ -29,6 +29,9 @@ fewer they are part of the training."""
 GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam"))
 """Words in the names of functions that generate."""
 
+EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "val", "valid", "validate", "validation"))
+"""Words in the names of functions that evaluate, also without ``eval()``."""
+
 Event = Literal["step", "training", "call", "eval", "next", "user"]
 """What happened: an optimiser stepped; an outermost module was called in training with gradients, in training without,
 or not in training; a loader gave a batch; the program said that a step ended."""
@@ -41,6 +44,8 @@ class PhaseChoice(PhaseBook):
         super().__init__(listener, clock)
         self._evaluations: dict[Loop, Phase] = {}
         """Evaluations with the loop of a training, by the loop."""
+        self._by_call: dict[tuple[Loop, str], Phase] = {}
+        """Phases with the loop of a library, by what the user calls of it."""
         self._at_once: dict[CodeType, Phase] = {}
         """Evaluations without a loop, by the function."""
         self._calls_around = 0
@@ -127,12 +132,18 @@ class PhaseChoice(PhaseBook):
         if not nest.loops:
             known = self._by_loop.get(None)
             return known or (self._new("other", None, nest) if event == "user" else self.current)
+        self._tell_calls_apart(nest)
         inner = nest.loops[0]
         known = self._by_loop.get(inner)
         train = known if known is not None and known.kind == "train" else self._train_inside(inner)
         if train is not None:
             return self._in_training(event, nest, train)
         kind = _kind(event, nest, inner)
+        if kind == "rollout" and self._trains_around(nest):
+            kind = "evaluate"  # every so many steps. In every step it is a rollout: see ``_judge_nested``
+            if known is not None and known.kind == "rollout" and known.in_every_step_of is None:
+                known.kind = kind  # what it did before the training was like it
+                name_phases(self.phases)
         for loop in nest.loops:
             phase = self._by_loop.get(loop)
             if phase is not None and phase.kind == "train":
@@ -146,7 +157,33 @@ class PhaseChoice(PhaseBook):
         if inner in self.current.around and not self._calls_around:
             self._calls_around = 1  # one call after the loop, with its result: not yet a phase
             return self.current
-        return self._new(kind, inner, nest)
+        phase = self._new(kind, inner, nest)
+        phase.rolls = event == "call" and kind != "generate"
+        return phase
+
+    def _tell_calls_apart(self, nest: Nest) -> None:
+        """Let each loop of a library have the phase of what the user calls now: its ``fit`` and its ``test`` may share
+        a loop."""
+        for loop, user in zip(nest.loops, nest.user, strict=True):
+            known = self._by_loop.get(loop)
+            if known is None or known.kind == "train" or not known.called:
+                continue
+            if user is None or not user[2] or user[2] == known.called:
+                continue
+            if len(self._by_call) < MAX_LOOPS:
+                self._by_call[loop, known.called] = known
+            other = self._by_call.get((loop, user[2]))
+            for each in [each for each, phase in self._by_loop.items() if phase is known]:
+                del self._by_loop[each]
+                if other is not None and other.folded_into is None:
+                    self._by_loop[each] = other
+            self._listen()
+            self._forget_decisions()
+
+    def _trains_around(self, nest: Nest) -> bool:
+        """Whether a loop around the innermost is that of a training whose optimiser stepped."""
+        phases = (self._by_loop.get(loop) for loop in nest.loops[1:])
+        return any(phase is not None and phase.kind == "train" and phase.optimised for phase in phases)
 
     def _in_training(self, event: Event, nest: Nest, train: Phase) -> Phase:
         """The phase of a call whose innermost loop is that of ``train``, or encloses it."""
@@ -211,7 +248,9 @@ class PhaseChoice(PhaseBook):
 def _kind(event: Event, nest: Nest, inner: Loop) -> PhaseKind:
     if event == "user":
         return "other"
-    words = {word for name in (*nest.between, inner.code.co_name) for word in name.lower().split("_")}
-    if words & GENERATING:
+    names = [name.lower() for name in (*nest.between, inner.code.co_name)]
+    if GENERATING.intersection(word for name in names for word in name.split("_")):
         return "generate"
-    return "rollout" if event == "call" else "evaluate"
+    said = (name for name in names if not name.startswith("test_"))  # tests of pytest test anything
+    evaluates = EVALUATING.intersection(word for name in said for word in name.split("_"))
+    return "rollout" if event == "call" and not evaluates else "evaluate"

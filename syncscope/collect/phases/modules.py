@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Protocol
 
-from syncscope.collect.patching import Patches
+from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.choice import Event
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
@@ -18,8 +18,14 @@ LOOK_CALLS = 16
 """Outermost calls of known classes in a row after which only those classes are watched."""
 
 LOOK_EVERY_NS = 2_000_000_000
-"""All classes are watched again after so long: Python then learns anew where the attributes of modules are, which takes
-some hundred microseconds."""
+LOOK_PARTS = 16
+"""All classes are watched again after so long, and after this part of the time since the begin: Python then learns anew
+where the attributes of modules are, which takes some hundred microseconds. Since Python 3.13 a class that changed a
+thousand times loses its cache for attributes, so a run of days looks some two hundred times."""
+
+FREE_SWITCHES = 16
+"""Switches between training and evaluation at which all classes are watched at once. A program may switch in each
+step."""
 
 MOST_CLASSES = 64
 """With more, all classes are watched all the time."""
@@ -56,13 +62,14 @@ class ModuleCalls:
         self._narrow = Patches()
         self._classes: set[type] = set()
         self._known_calls = 0
-        self._narrow_since = 0
+        self._opened_ns = self._switches = self._narrow_since = 0
         """0 while all classes are watched."""
 
     def open(self, torch: Any) -> None:
         """Begin, with all classes."""
         self._torch = torch
         self._busy = self._closed = False
+        self._opened_ns, self._switches = time.perf_counter_ns(), 0
         self._modes = Patches(torch)
         self._wide, self._narrow = Patches(torch), Patches(torch)
         self._wide.replace(torch.nn.Module, "__call__", self._make_wide)
@@ -82,7 +89,8 @@ class ModuleCalls:
 
     def look_wider(self) -> None:
         """Watch all classes again, if it is time. From any thread."""
-        if self._narrow_since and time.perf_counter_ns() - self._narrow_since > LOOK_EVERY_NS:
+        now, since = time.perf_counter_ns(), self._narrow_since
+        if since and now - since > max(LOOK_EVERY_NS, (now - self._opened_ns) // LOOK_PARTS):
             self._widen()
 
     def _widen(self) -> None:
@@ -92,6 +100,8 @@ class ModuleCalls:
             self._narrow.restore()
 
     def _tell(self, frame: FrameType, module: Any, event: Event) -> None:
+        if self._torch.compiler.is_compiling():
+            return
         try:
             self._tracker.module_called(frame, module, event)
         except Exception as error:
@@ -119,11 +129,20 @@ class ModuleCalls:
         for kind in self._classes:
             self._narrow.replace(kind, "__call__", self._make_narrow)
 
-    def _make_train(self, original: Any) -> Any:
-        def train(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._narrow_since and not self._busy and threading.get_ident() == self._followed.ident:
+    def _switched(self) -> None:
+        """A module is switched between training and evaluation: another one may be called from now on."""
+        if threading.get_ident() == self._followed.ident:
+            if self._switches < FREE_SWITCHES:
+                self._switches += 1
                 self._widen()
-            return original(module, *args, **kwargs)
+            else:
+                self.look_wider()
+
+    def _make_train(self, original: Any) -> Any:
+        def train(module: Any, mode: bool = True) -> Any:
+            if self._narrow_since and not self._busy and getattr(module, "training", None) is not mode:
+                self._switched()
+            return original(module, mode)
 
         return train
 
@@ -135,7 +154,7 @@ class ModuleCalls:
 
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
         """The call of a module. Local names are fast."""
-        compiling, followed, thread = self._torch.compiler.is_compiling, self._followed, threading.get_ident
+        traced, followed, thread = tracing(self._torch), self._followed, threading.get_ident
         grad_enabled, tracker, frame = self._torch.is_grad_enabled, self._tracker, sys._getframe
         now = time.perf_counter_ns
         plain = original is vars(self._torch.nn.Module).get("_wrapped_call_impl")
@@ -147,7 +166,7 @@ class ModuleCalls:
                 if plain and module._compiled_call_impl is None:
                     return module._call_impl(*args, **kwargs)
                 return original(module, *args, **kwargs)
-            if compiling() or (thread() != followed.ident and not followed.takes_over()):
+            if traced() or (thread() != followed.ident and not followed.takes_over()):
                 return original(module, *args, **kwargs)
             event: Event
             if not module.training:
@@ -156,12 +175,14 @@ class ModuleCalls:
                 event = "training"
             else:
                 event = "call"
-            if tracker.left and tracker.again == (event, id(module)) and tracker.is_like_last(event, frame(1)):
+            if tracker.trains and event == "training":
+                pass
+            elif tracker.left and tracker.again == (event, id(module)) and tracker.is_like_last(event, frame(1)):
                 tracker.left -= 1
                 tracker.unheard += 1
             elif tracker.passes and event == tracker.call_event:
                 tracker.passes -= 1
-            elif not tracker.trains or event != "training":
+            else:
                 calls._tell(frame(1), module, event)
             moments = calls.moments
             begin = now() if moments is not None else 0

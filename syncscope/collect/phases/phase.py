@@ -78,6 +78,8 @@ class Phase:
     times: int = 0
     time_ns: int = 0
     in_every_step_of: Phase | None = None
+    rolls: bool = False
+    """It calls modules in training, without gradients: a rollout where every step of the training has one."""
     folded_into: Phase | None = None
     intruder: PhaseKind | None = None
     """The first phase that came in since the last boundary. Reset after ``Listener.stepped``."""

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from syncscope.collect.features import find
-from syncscope.collect.patching import Patches
+from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.modules import ModuleCalls
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
@@ -64,19 +64,21 @@ class Signals:
         self._saving = False
         self._handles: list[Any] = []
         self._patches = Patches()
-        self._compiling: Callable[[], bool] = lambda: False
+        self._traced: Callable[[], bool] = lambda: False
 
     def attach(self, torch: Any) -> None:
-        """Start watching; ``torch`` is imported, CUDA need not be initialised.
+        """Start watching; ``torch`` is imported, CUDA need not be initialised. Does nothing while watching.
 
         Raises AttributeError or ImportError where PyTorch has changed; ``detach`` then removes what is there.
         """
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+        if self._handles:
+            return
         self._torch = torch
         self._watching = True
         _open.add(self)
-        self._compiling = torch.compiler.is_compiling
+        self._traced = tracing(torch)
         self._tracker.nests.skip(os.path.dirname(os.path.abspath(torch.__file__)))
         self._patches = Patches(torch)
         self._handles = [
@@ -150,11 +152,14 @@ class Signals:
                 self._fail(error)
 
     def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self._compiling() and self._moments is not None:
+        if not self._traced() and self._moments is not None:
             self._moments.begins_step()
 
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self._watching or self._in_scaler or self._compiling() or not self._followed.optimizer_stepped():
+        if self._traced() or not self._watching or self._in_scaler:
+            return
+        followed = self._followed
+        if not (followed.trains and threading.get_ident() == followed.ident) and not followed.optimizer_stepped():
             return
         if self._moments is not None:
             self._moments.stepped(optimizer, sys._getframe(1))

@@ -17,28 +17,28 @@ class FollowedThread:
     def __init__(self, tracker: PhaseTracker) -> None:
         self.ident = self._main = threading.main_thread().ident or 0
         self._tracker = tracker
-        self._trains = False
+        self.trains = False
         """An optimiser stepped on it."""
 
     def optimizer_stepped(self) -> bool:
         """An optimiser stepped, on any thread. Returns whether it is to be told: not that of a further thread."""
         here = threading.get_ident()
         if here == self.ident:
-            self._trains = True
+            self.trains = True
             return True
         if not _is_pythons(here):
             return True
-        if self._trains and self.ident in live_threads:
+        if self.trains and self.ident in live_threads:
             return False
         self._follow(here)
-        self._trains = True
+        self.trains = True
         return True
 
     def takes_over(self) -> bool:
         """Another thread calls a module or takes a batch. Returns whether that one is followed from now on."""
         here, gone = threading.get_ident(), self.ident not in live_threads
         idle = not any(phase.loop is not None for phase in self._tracker.phases)
-        if not _is_pythons(here) or not (gone or (not self._trains and (here == self._main or idle))):
+        if not _is_pythons(here) or not (gone or (not self.trains and (here == self._main or idle))):
             return False
         self._follow(here)
         return True

@@ -44,19 +44,6 @@ class Decision:
         many frames of PyTorch's are inside of it."""
         self.lasti = self.skipped = 0
 
-    def holds(self, frame: FrameType | None) -> bool:
-        """Whether an event with this innermost ``frame`` comes from the same place in the same call of the loop's
-        function."""
-        for _ in range(self.skipped):
-            frame = frame.f_back if frame is not None else None
-        if frame is None or frame.f_lasti != self.lasti or frame.f_code is not self.code:
-            return False
-        for lasti in self.path:
-            frame = frame.f_back
-            if frame is None or frame.f_lasti != lasti:
-                return False
-        return id(frame) == self.frame_id
-
 
 class PhaseTracker(PhaseChoice):
     """Finds phases and their steps. ``at`` is called at every wait, the other methods by ``Signals``.
@@ -78,6 +65,21 @@ class PhaseTracker(PhaseChoice):
         self._where: Where = "outside"
         """The last event, and the loop of its phase."""
         self._thread = threading.main_thread().ident or 0
+
+    def is_like_last(self, event: Event, frame: FrameType | None) -> bool:
+        """Whether ``event`` with this innermost ``frame`` comes from the same place as the last one of its kind."""
+        latest: Decision | None = self._latest.get(event)
+        if latest is None or latest.phase is not self.current:
+            return False
+        for _ in range(latest.skipped):
+            frame = frame.f_back if frame is not None else None
+        if frame is None or frame.f_lasti != latest.lasti or frame.f_code is not latest.code:
+            return False
+        for lasti in latest.path:
+            frame = frame.f_back
+            if frame is None or frame.f_lasti != lasti:
+                return False
+        return id(frame) == latest.frame_id
 
     # What happens in the program.
 
@@ -165,6 +167,8 @@ class PhaseTracker(PhaseChoice):
             return  # a loader inside of each step
         phase.ended = True
         self._listen()
+        if phase.called:  # by another function of the library's next time, maybe: frames do not tell
+            self._forget_decisions()
         if phase.kind == "train":
             self._enter(self._pseudo_phase("epoch end"))
 
@@ -233,9 +237,8 @@ class PhaseTracker(PhaseChoice):
 
     def _phase_of(self, event: Event, frame: FrameType | None) -> Phase:
         """The phase of ``event``, which is current from now on."""
-        latest = self._latest.get(event)
-        if latest is not None and latest.phase is self.current and latest.holds(frame):
-            phase = latest.phase
+        if self.is_like_last(event, frame):
+            latest, phase = self._latest[event], self.current
             if phase.frame_id == latest.frame_id:
                 self._where, self._calls_around = latest.where, 0
                 return phase
@@ -312,6 +315,7 @@ class PhaseTracker(PhaseChoice):
     def _batch_phase(self, frame: FrameType | None) -> tuple[Phase, int] | None:
         """The phase whose loop takes the batch of a loader, and the frame that runs it."""
         nest = self.nests.read(self.nests.innermost(frame))
+        self._tell_calls_apart(nest)
         loop = self._batch_loop(nest)
         if loop is None:
             return None

@@ -12,6 +12,7 @@ The mode is off during such calls (``suspend``).
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import sys
 import threading
@@ -175,7 +176,9 @@ class SyncDebugMode:
     def _on_warning(self, show: Callable[[Any], None], message: Any) -> None:
         text = str(message.message)
         if text.startswith(MESSAGE):
-            frame = program_frame(sys._getframe(2))
+            frame = sys._getframe(1)
+            if frame.f_code.co_filename.startswith(OURS):
+                frame = program_frame(frame)
             for listener in tuple(self._listeners):
                 listener(frame)
             if self.program_mode == WARN:
@@ -184,7 +187,7 @@ class SyncDebugMode:
                 show(message)
         elif not text.startswith(NOTICES):
             if message.filename.startswith(OURS):  # of an operator that a wrapper of ours ran
-                frame = program_frame(sys._getframe(2))
+                frame = program_frame(sys._getframe(1))
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
             show(message)
 
@@ -227,7 +230,7 @@ class FirstFilter:
         """Call ``on_warning(show, message)`` for each warning. ``show(message)`` shows it as Python would have."""
 
         def make_show(show: Callable[[Any], None]) -> Callable[[Any], None]:
-            return lambda message: on_warning(show, message)
+            return functools.partial(on_warning, show)
 
         def make_mutated(mutated: Callable[[], None]) -> Callable[[], None]:
             def filters_mutated() -> None:

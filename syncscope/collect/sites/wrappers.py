@@ -151,49 +151,21 @@ class CallWrappers:
         engine = find(self._torch, "autograd.Variable._execution_engine")
         if reducer is None or engine is None:
             return
-        mode, now, caller = self._mode, time.time_ns, sys._getframe
+        patches, autograd = self._patches, self._torch.autograd
         searches: list[bool] = []
         """Whether it looks for them, of the last forward of DDP."""
+        make_run = _end_of_backward(self._mode, engine, searches, record)
 
         def make_prepare(original: Any) -> Any:
             def prepare_for_backward(self: Any, outputs: Any) -> Any:
+                if not searches:  # a program without DDP runs backward as PyTorch made it
+                    patches.replace(autograd, "_engine_run_backward", make_run)
                 searches[:] = [bool(outputs)]
                 return original(self, outputs)
 
             return prepare_for_backward
 
-        def make_run(original: Any) -> Any:
-            def run_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-                node = getattr(tensors[0], "grad_fn", None) if searches and tensors else None
-                if node is None:
-                    return original(tensors, *args, **kwargs)
-                begun: list[int] = []
-
-                def suspend() -> None:
-                    begun.append(now())
-                    mode.suspend()
-
-                # Callbacks run in the order in which they were queued, and DDP queues its own later. A compiled
-                # backward would compile ours.
-                compiled = getattr(sys.modules.get(COMPILED_AUTOGRAD), "compiled_autograd_enabled", False)
-                if compiled:
-                    suspend()
-                else:
-                    hook = node.register_prehook(lambda gradients: engine.queue_callback(suspend))
-                try:
-                    return original(tensors, *args, **kwargs)
-                finally:
-                    if not compiled:
-                        hook.remove()
-                    if begun:
-                        mode.resume()
-                        if searches[0]:
-                            record(begun[0], caller(1))
-
-            return run_backward
-
         self._patches.replace(reducer, "prepare_for_backward", make_prepare)
-        self._patches.replace(self._torch.autograd, "_engine_run_backward", make_run)
 
     def _record_conversions(self, name: str) -> None:
         """Record the calls of ``Tensor.to``, ``cuda`` and ``cpu`` that copy between host and device."""
@@ -258,6 +230,44 @@ class CallWrappers:
             return wrapper
 
         self._patches.replace(owner, "__call__", make)
+
+
+def _end_of_backward(
+    mode: SyncDebugMode, engine: Any, searches: list[bool], record: Callable[[int, Any], None]
+) -> Callable[[Any], Any]:
+    """What makes the wrapper of backward in which the mode is off from the first callback of the engine on."""
+
+    def make_run(original: Any) -> Any:
+        def run_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            node = getattr(next(iter(tensors), None), "grad_fn", None)
+            if node is None:
+                return original(tensors, *args, **kwargs)
+            begun: list[int] = []
+
+            def suspend() -> None:
+                begun.append(time.time_ns())
+                mode.suspend()
+
+            # Callbacks run in the order in which they were queued, and DDP queues its own later. A compiled
+            # backward would compile ours.
+            compiled = getattr(sys.modules.get(COMPILED_AUTOGRAD), "compiled_autograd_enabled", False)
+            if compiled:
+                suspend()
+            else:
+                hook = node.register_prehook(lambda gradients: engine.queue_callback(suspend))
+            try:
+                return original(tensors, *args, **kwargs)
+            finally:
+                if not compiled:
+                    hook.remove()
+                if begun:
+                    mode.resume()
+                    if searches[0]:
+                        record(begun[0], sys._getframe(1))
+
+        return run_backward
+
+    return make_run
 
 
 MOST_OPERATORS = 1_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -104,6 +105,33 @@ def test_runs_get_longer_once_wrappers_were_taken_out_often() -> None:
             sampling.next_block(1, 2e6, 1e6 if sampling.on else 0, 1e5, prices=PRICES, outs=outs)
             lengths[outs] = sampling.left if sampling.on else lengths.get(outs)
     assert list(lengths.values()) == [1, 2, 8]
+
+
+def test_fewer_steps_are_drawn_where_following_them_takes_much_of_what_may_be_taken() -> None:
+    drawn = {}
+    for boundary in (0.0, 1_800.0, 1_000_000.0):
+        sampling = Sampling(Draw(lambda: 0.5), always=False)
+        prices = replace(PRICES, boundary=boundary)
+        for _ in range(400):
+            sampling.next_block(1, 300_000, 20_000 if sampling.on else 0, 0, prices=prices, outs=0)
+        drawn[boundary] = sampling.one_in
+    assert drawn[0.0] < drawn[1_800.0] < drawn[1_000_000.0] < 10 * drawn[0.0]
+
+
+def test_steps_of_milliseconds_are_looked_at_together_once_their_waits_are_rare() -> None:
+    with running() as run:
+        train = run.enter(Phase(1))
+        heard = 0
+        while train.steps < 400:
+            left = run.counter.stepped(train)
+            heard += 1
+            for _ in range(left + 1):
+                wait()
+                run.now += 6 * MS
+                train.steps += 1
+        assert heard < 60
+        assert run.counter.counted_steps(train) >= 400
+        assert only(run).count >= 400
 
 
 def test_a_wait_in_one_of_ten_short_steps_is_not_dense() -> None:

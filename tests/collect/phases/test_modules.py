@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import Any
 
 import pytest
@@ -24,6 +26,11 @@ class Other(torch.nn.Module):  # type: ignore[misc, name-defined]
 def nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other tests may have compiled something in this process."""
     monkeypatch.setattr(modules, "has_compiled", lambda: False)
+
+
+def look_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modules, "LOOK_EVERY_NS", 0)
+    monkeypatch.setattr(modules, "LOOK_PARTS", sys.maxsize)
 
 
 def call_often(net: Any) -> None:
@@ -58,7 +65,7 @@ def test_all_classes_are_looked_at_again_after_a_while(run: Any, monkeypatch: py
     run.signals.look_wider()
     other(X)
     assert run.steps == {"evaluate": LOOK_CALLS + 1}
-    monkeypatch.setattr(modules, "LOOK_EVERY_NS", 0)
+    look_always(monkeypatch)
     run.signals.look_wider()
     for _ in range(4):
         other(X)
@@ -116,7 +123,7 @@ def test_once_something_is_compiled_the_classes_stay_as_they_are(run: Any, monke
     for _ in range(3 * LOOK_CALLS):
         work(X)
         other(X)
-    monkeypatch.setattr(modules, "LOOK_EVERY_NS", 0)
+    look_always(monkeypatch)
     run.signals.look_wider()
     work(X)
     assert len(compiled) == 1
@@ -138,7 +145,7 @@ def test_what_was_compiled_before_is_not_compiled_again(run: Any, monkeypatch: p
     work = torch.compile(lambda x: net(x) + 1, backend=backend)
     for _ in range(3):
         work(X)
-    monkeypatch.setattr(modules, "LOOK_EVERY_NS", 0)
+    look_always(monkeypatch)
     for _ in range(3):
         run.signals.look_wider()
         net.eval()
@@ -169,3 +176,36 @@ def test_a_program_that_lives_in_one_call_of_a_module_is_stepped_by_time(run: An
     finally:
         timer.close()
     assert len(ticks) >= 3
+
+
+def test_a_program_that_switches_in_each_step_is_not_looked_at_wider_each_time(run: Any) -> None:
+    net, other = model(), Other()
+    call_often(net)
+    looks = 0
+    for _ in range(3 * modules.FREE_SWITCHES):
+        other.eval()
+        other.train()
+        looks += torch.nn.Linear.__call__ is not plain_call
+        call_often(net)
+    assert looks == modules.FREE_SWITCHES
+
+
+def test_a_switch_that_changes_nothing_is_none(run: Any) -> None:
+    net = model()
+    call_often(net)
+    net.train()
+    assert torch.nn.Linear.__call__ is plain_call
+
+
+def test_a_long_run_is_looked_at_more_seldom(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = model()
+    call_often(net)
+    now = time.perf_counter_ns()
+    calls = run.signals._modules
+    calls._opened_ns = now - 3600 * 10**9
+    calls._narrow_since = now - 3 * modules.LOOK_EVERY_NS
+    run.signals.look_wider()
+    assert torch.nn.Linear.__call__ is plain_call
+    calls._narrow_since = now - 3601 * 10**9 // modules.LOOK_PARTS
+    run.signals.look_wider()
+    assert torch.nn.Linear.__call__ is not plain_call

@@ -108,6 +108,56 @@ def test_modules_in_training_without_gradients_are_a_rollout(run: Any) -> None:
     assert run.steps == {"rollout": 5}
 
 
+def test_calls_without_gradients_every_so_many_steps_of_the_training_are_an_evaluation(run: Any) -> None:
+    """A solver's loop: it makes the data, is part of each training step, and evaluates, all without ``eval()``."""
+    net = model()
+    optimizer = sgd(net)
+
+    def solve() -> Any:
+        y = X
+        for _ in range(10):
+            y = net(y).expand(3, 2)
+        return y
+
+    with torch.no_grad():
+        solve()
+    for step in range(1, 41):
+        learn(net, optimizer, solve())
+        if step % 20 == 0:
+            with torch.no_grad():
+                solve()
+    # The calls of the first training step came before its optimiser told what they were.
+    assert run.steps == {"evaluate": 40, "train": 40}
+
+
+def test_calls_without_gradients_in_every_step_of_the_training_are_a_rollout(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def play() -> None:
+        with torch.no_grad():
+            for _ in range(10):
+                net(X)
+
+    for step in range(30):
+        if step >= 5:  # the training is known before
+            play()
+        learn(net, optimizer)
+    assert run.steps == {"train": 30, "rollout": 250}
+
+
+def test_a_function_that_says_so_evaluates_also_without_eval(run: Any) -> None:
+    net = model()
+
+    def validate() -> None:
+        with torch.no_grad():
+            for _ in range(5):
+                net(X)
+
+    validate()
+    assert run.steps == {"evaluate": 5}
+
+
 def test_after_a_function_that_evaluates_the_program_trains_again(run: Any) -> None:
     net = model()
     optimizer = sgd(net)

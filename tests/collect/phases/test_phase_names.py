@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
 from syncscope.collect.paths import Paths  # noqa: E402
 from syncscope.collect.phases import PhaseTracker  # noqa: E402
-from tests.collect.phases.following import Followed, X, learn, model, sgd  # noqa: E402
+from tests.collect.phases.following import Followed, X, learn, loader, model, sgd  # noqa: E402
 
 LIBRARY = """\
 def evaluation_loop(net, batches):
@@ -33,6 +33,8 @@ def training_epoch(net, optimizer, batches):
         net(x).sum().backward()
         optimizer.step()
     return True
+def test(net, batches):
+    evaluation_loop(net.eval(), batches)
 def predict(net, batches):
     prediction_loop(net.eval(), batches)
 """
@@ -123,3 +125,21 @@ def test_names_tell_phases_of_one_kind_apart(run: Any) -> None:
     assert names == ["evaluate in sanity_check", "evaluate in validate", "evaluate in validate 2"]
     assert [first, *(phase.slug for phase in run.tracker.phases[2:])] == ["evaluate", "evaluate2", "evaluate3"]
     assert run.tracker.phases[1].slug == first
+
+
+def test_a_loop_that_a_library_runs_for_several_calls_is_a_phase_for_each(tmp_path: Path) -> None:
+    program = (
+        "def main(net, optimizer, x):\n    for _ in range(2):\n        fit(net, optimizer, x)\n        test(net, x)\n"
+    )
+    with in_a_library(tmp_path, program) as (run, user):
+        net = model()
+        user["main"](net, sgd(net), [X] * 6)
+        assert run.steps == {"evaluate in main by fit": 12, "train": 12, "evaluate in main by test": 12}
+
+
+def test_a_loop_that_a_library_runs_for_several_calls_has_its_loaders_batches(tmp_path: Path) -> None:
+    program = "def main(net, optimizer, x, loader):\n    fit(net, optimizer, x)\n    test(net, loader)\n"
+    with in_a_library(tmp_path, program) as (run, user):
+        net = model()
+        user["main"](net, sgd(net), loader(6), loader(9))
+        assert run.steps == {"evaluate in main by fit": 6, "train": 6, "evaluate in main by test": 9}

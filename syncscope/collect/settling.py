@@ -1,0 +1,56 @@
+"""The steps that pass under the profiler before a window is timed."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Generator
+from typing import Any
+
+from syncscope.collect.bare.window import settle
+from syncscope.collect.recorded import Recorded
+
+SETTLE_S = 3.0
+"""Seconds that may pass before a window is timed, until the program is as it was: Kineto keeps what it sees meanwhile,
+some 20 MB a second of a program that launches all the time, until it starts."""
+
+RANKS_STEPS = 8
+"""Steps that pass instead where several ranks run: all of them must record the same steps."""
+
+Steps = Generator[None, None, None]
+
+
+def several_ranks(torch: Any) -> bool:
+    """Whether this process is one of several ranks."""
+    distributed = getattr(torch, "distributed", None)
+    return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
+
+
+def pass_settling_steps(torch: Any, recorded: Recorded, most: int, least_s: float, warming: list[int]) -> Steps:
+    """Let at most ``most`` steps pass under the profiler, which keeps nothing of them, until they are as long as
+    the bare ones and ``least_s`` seconds are over.
+
+    Appends the end of each but the last to ``warming``, by ``time.time_ns``, and a note to ``recorded`` where they
+    stayed too short.
+    """
+    bare = recorded.bare
+    if bare is None or not bare.steps_ns:
+        return
+    if several_ranks(torch):
+        for _ in range(min(most, RANKS_STEPS)):
+            warming.append(time.time_ns())
+            yield
+        return
+    steps = settle(bare, steps=most, seconds=SETTLE_S, least_s=least_s)
+    try:
+        while True:
+            next(steps)
+            warming.append(time.time_ns())
+            yield
+    except StopIteration as ended:
+        if ended.value is not None:
+            last, usual = ended.value / 1e6, statistics.median(bare.steps_ns) / 1e6
+            recorded.notes.append(
+                f"The recorded steps may be too short: the one before took {last:.3g} ms, the median bare step"
+                f" {usual:.3g} ms. A loader may have had batches ready from a pause of ours."
+            )

@@ -1,0 +1,135 @@
+"""How many calls of Python functions counting adds to a step, and that it adds none while it is off."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
+
+from benchmarks.calls import calls_of  # noqa: E402
+from benchmarks.count import rollout  # noqa: E402
+from benchmarks.overhead import host_bound, small_copies  # noqa: E402
+from syncscope.collect.count.account import Prices  # noqa: E402
+from syncscope.collect.count.counter import Counter  # noqa: E402
+from syncscope.collect.count.sampling import Draw  # noqa: E402
+from syncscope.collect.paths import Paths  # noqa: E402
+from syncscope.collect.phases import Phase, PhaseTracker, Signals  # noqa: E402
+from syncscope.collect.phases import modules as module_calls  # noqa: E402
+from syncscope.collect.sites.stacks import Stacks  # noqa: E402
+from syncscope.collect.sites.sync_debug import MESSAGE  # noqa: E402
+from syncscope.collect.sites.threads import Threads  # noqa: E402
+
+HERE = Path(__file__).parent
+TORCH = str(Path(torch.__file__).parent)
+COLD = 5.0
+"""How many times slower than in a loop our code is taken to be."""
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Tensors of the host wait where those of a device would, and warn of it as PyTorch does."""
+    mode = [0]
+    monkeypatch.setattr(torch._C, "_cuda_get_sync_debug_mode", lambda: mode[0], raising=False)
+    monkeypatch.setattr(torch._C, "_cuda_set_sync_debug_mode", lambda value: mode.__setitem__(0, value), raising=False)
+    monkeypatch.setattr(module_calls, "has_compiled", lambda: False)
+    monkeypatch.setattr(module_calls, "LOOK_EVERY_NS", sys.maxsize)
+
+    def waiting(original: Any) -> Any:
+        def call(*args: Any) -> Any:
+            if mode[0] and not sys._getframe(1).f_code.co_filename.startswith(TORCH):
+                ctypes.pythonapi.PyErr_WarnEx(ctypes.py_object(UserWarning), MESSAGE.encode(), 1)
+            return original(*args)
+
+        return call
+
+    for name in ("item", "to", "cpu"):
+        monkeypatch.setattr(torch.Tensor, name, waiting(getattr(torch.Tensor, name)))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # small operations: more threads wait for each other on a busy machine
+    yield
+    torch.set_num_threads(threads)
+
+
+class Program:
+    """A loop with steps of ``length_ns`` in time that passes only between them; it is followed and counted."""
+
+    def __init__(self, step: Callable[[], Any], length_ns: int, tells: bool) -> None:
+        self._step, self._length_ns, self._tells = step, length_ns, tells
+        self._now = 0
+        stacks, clock = Stacks(Paths(HERE)), lambda: self._now
+        self._tracker = PhaseTracker(self, Paths(HERE), clock)
+        self._signals = Signals(self._tracker)
+        self._counter = Counter(
+            torch, stacks, Threads(), self._tracker,
+            clock=clock, prices=Prices().times(COLD), draw=Draw(random.Random(1).random),
+        )  # fmt: skip
+        self._on = False
+
+    def stepped(self, phase: Phase) -> int:
+        return self._counter.stepped(phase)
+
+    def changed(self, before: Phase, after: Phase) -> None:
+        self._counter.changed(before, after)
+
+    def folded(self, phase: Phase, into: Phase) -> None:
+        self._counter.folded(phase, into)
+
+    def better_source(self, phase: Phase) -> None:
+        self._counter.begin_again(phase)
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            self._step()
+            self._now += self._length_ns
+            if self._tells and self._on:
+                self._signals.user_step()
+
+    def calls(self, steps: int) -> float:
+        """Of Python functions, in a step."""
+        return calls_of(lambda: self.run(steps)) / steps
+
+    def more_calls(self, warm: int, steps: int) -> float:
+        """How many more a step has with all of it on, once ``warm`` steps were made."""
+        self.run(20)
+        before = self.calls(20)
+        self._signals.attach(torch)
+        self._counter.open()
+        self._on = True
+        try:
+            self.run(warm)
+            more = self.calls(steps) - before
+            self._counter.suspend()
+            self._signals.detach()
+            self._on = False
+            self.run(20)
+            assert self.calls(20) == before
+        finally:
+            self._counter.close()
+            self._signals.detach()
+        assert not self._signals.failure and not self._counter.failure
+        assert sum(phase.steps for phase in self._tracker.phases) >= warm
+        return more
+
+
+@pytest.mark.parametrize(
+    ("make", "length_ns", "tells", "warm", "steps", "most"),
+    [
+        (host_bound, 6_000_000, False, 60, 100, 18),
+        (small_copies, 2_500_000, True, 400, 400, 14),
+        (rollout, 600_000, False, 2_000, 2_000, 5),
+        (rollout, 600_000, True, 2_000, 2_000, 7),
+    ],
+    ids=["host-bound", "copies", "rollout", "rollout that tells"],
+)
+def test_a_steady_step_has_few_calls_more(
+    make: Callable[[str], Callable[[], Any]], length_ns: int, tells: bool, warm: int, steps: int, most: float
+) -> None:
+    more = Program(make("cpu"), length_ns, tells).more_calls(warm, steps)
+    assert 1 < more < most
