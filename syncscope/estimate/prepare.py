@@ -180,16 +180,16 @@ def _unpack_question(packed: _PackedQuestion) -> Question:
     return {item: packed.ways[way] for item, way in zip(packed.items.tolist(), packed.way.tolist(), strict=True)}
 
 
-def _pack_array(array: Any) -> tuple[str, bytes]:
-    """The type and bytes of a column; whole numbers in as few bytes as hold all of them."""
+def _pack_array(array: Any) -> tuple[str, tuple[int, ...], bytes]:
+    """Type, shape and bytes of an array; whole numbers in as few bytes as hold all of them."""
     if not isinstance(array, np.ndarray):
         raise NotImplementedError(f"{type(array).__name__} does not travel")
-    if array.dtype == np.int64 and len(array):
+    if array.dtype == np.int64 and array.size:
         array = array.astype(np.promote_types(np.min_scalar_type(array.min()), np.min_scalar_type(array.max())))
-    return array.dtype.str, array.tobytes()
+    return array.dtype.str, array.shape, array.tobytes()
 
 
 def _unpack_array(kind: type, packed: Any) -> npt.NDArray[Any]:
-    dtype, data = packed
-    array = np.frombuffer(data, dtype=np.dtype(dtype))
+    dtype, shape, data = packed
+    array = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)
     return array.astype(np.int64) if array.dtype.kind in "iu" else array

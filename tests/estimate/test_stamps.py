@@ -8,6 +8,7 @@ import pytest
 from syncscope import rules
 from syncscope.estimate import estimate_savings, prepare
 from syncscope.estimate.fit import USUAL, steady_steps
+from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.stamps import Stamped, find_stamped, scale_stretches
@@ -116,6 +117,13 @@ def test_savings_rest_on_the_stamps() -> None:
     found = estimate_savings(prepare(timeline, rules.find(timeline)[0]))
     assert found.replay is not None and found.replay.doubt is None
     assert found.replay.host_scale == pytest.approx((0.6 * 395 + 600) / 995, abs=0.06)
+
+
+def test_stamps_travel_to_where_ranks_are_compared() -> None:
+    timeline = recorded(0.6, 1.0)
+    prepared = prepare(timeline, rules.find(timeline)[0])
+    assert prepared.stamped is not None and prepared.stamped.items.shape == (1, STEPS)
+    assert estimate_savings(Prepared.from_bytes(prepared.to_bytes())) == estimate_savings(prepared)
 
 
 def test_a_recording_without_steps_has_no_moments() -> None:
