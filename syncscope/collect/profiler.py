@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,8 @@ class KinetoWindow:
                 # Not before the start: preparing a profile clears the previous one, which would then detach CUPTI.
                 os.environ[TEARDOWN] = "1"
                 self._detaching = True
-            self._profile.stop_trace()
+            with self._own_synchronize():
+                self._profile.stop_trace()
         finally:
             self._patches.restore()
             KinetoWindow.attached = not self._detaching
@@ -141,6 +142,18 @@ class KinetoWindow:
             self._detaching = KinetoWindow.attached = False
             KinetoWindow.ready_at = time.monotonic() + DETACHED
             os.environ.pop(TEARDOWN, None)
+
+    @contextlib.contextmanager
+    def _own_synchronize(self) -> Iterator[None]:
+        """Keep a ``torch.cuda.synchronize`` that the program has replaced out of what PyTorch's profiler calls."""
+        native = getattr(self._torch._C, "_cuda_synchronize", None)
+        patches = Patches()
+        if native is not None:
+            patches.replace(self._torch.cuda, "synchronize", lambda original: lambda device=None: native())
+        try:
+            yield
+        finally:
+            patches.restore()
 
     @contextlib.contextmanager
     def _as_ours(self) -> Any:

@@ -128,6 +128,7 @@ def run_in_pytest(folder: Path, place: Place, program: str, mark: str) -> Outcom
         f"    runpy.run_path({program!r}, run_name='__main__')\n"
     )
     command = [sys.executable, "-m", "pytest", "-s", "-q", "-p", "no:cacheprovider", "-p", "syncscope.pytest_plugin"]
+    command.append("--tb=short")  # a long traceback shows arguments, so tensors of random numbers
     found = finish(start(folder, ["env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", *command, "test_it.py"], place), folder)
     files = tuple(file for file in found.files if file[0] != "test_it.py")
     return replace(found, stdout=re.sub(r" in \d[\d.:()s ]*", "", found.stdout), files=files)

@@ -246,6 +246,7 @@ class Profile:
         self.begin = time.time_ns()
 
     def stop_trace(self):
+        cuda.synchronize()
         self.end = time.time_ns()
         Cupti.attached = Cupti.attached and os.environ.get("TEARDOWN_CUPTI") != "1"
 
