@@ -15,7 +15,7 @@ import numpy as np
 from syncscope.estimate.answers import Saving, deny_saving, give_causes, give_saving
 from syncscope.estimate.clocks import LIKELY
 from syncscope.estimate.edits import Question, combine
-from syncscope.estimate.fit import Fit, steady_steps
+from syncscope.estimate.fit import MISFIT, Fit, steady_steps
 from syncscope.estimate.peers import Peer, with_peers
 from syncscope.estimate.power import BOTH, SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
 from syncscope.estimate.power import RANGE as RESPONSES
@@ -76,6 +76,8 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     )  # fmt: skip
     before, *after = draw_steps(savings.replayed, program.streams)
     causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
+    most = [limit.of(savings.step_ms, doubted=fitted.misfit > MISFIT) for limit in prepared.limits]
+    savings = _cap(savings, [ms for ms, (_, question) in zip(most, pairs, strict=True) if question], firm)
     findings = tuple(_answer_findings(prepared, savings, after, causes, fitted))
     asked = tuple(map(_answer, prepared.asked, savings.each[len(questions) + len(besides) :]))
     replayed = _describe(prepared.replay, fitted, savings.both)
@@ -89,11 +91,31 @@ def _answer_findings(
     """Each finding with its saving and those of its causes. ``savings`` and ``after`` begin with those of the findings
     that were tried."""
     answers = iter(zip(savings.each, after, strict=False))
-    for finding, question, at_most in zip(prepared.findings, prepared.questions, prepared.at_most, strict=True):
-        found = deny_saving(finding)
+    every = zip(prepared.findings, prepared.questions, prepared.at_most, prepared.untried, strict=True)
+    for finding, question, at_most, why in every:
+        found = deny_saving(finding, why)
         if question:
             found = give_saving(finding, *next(answers), at_most, fit, savings.step_ms)
-        yield give_causes(found, causes, fit)
+        yield give_causes(found, causes, fit, savings.step_ms)
+
+
+def _cap(savings: Savings, most: Sequence[float], firm: Sequence[bool]) -> Savings:
+    """The savings, of which the first are those of findings that leave ``most`` ms to gain. All together save less by
+    what is cut from those that are ``firm``."""
+    tried = savings.each[: len(most)]
+    capped = tuple(one.capped(ms, savings.step_ms) for one, ms in zip(tried, most, strict=True))
+    pairs = [pair for pair, counts in zip(zip(tried, capped, strict=True), firm, strict=True) if counts]
+
+    def less(name: str) -> float | None:
+        whole: float | None = getattr(savings.all, name)
+        if whole is None:
+            return None
+        cut = sum((getattr(one, name) or 0.0) - (getattr(other, name) or 0.0) for one, other in pairs)
+        return round(max(whole - cut, *(getattr(other, name) or 0.0 for _, other in pairs), 0.0), 6)
+
+    ms, low, high, likely = map(less, ("ms", "low", "high", "likely"))
+    together = replace(savings.all, ms=ms, low=low, high=high, likely=likely) if pairs else savings.all
+    return replace(savings, each=(*capped, *savings.each[len(most) :]), all=together)
 
 
 def _describe(replay: Replay, fit: Fit, both: bool) -> Replay:
