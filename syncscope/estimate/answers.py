@@ -47,10 +47,13 @@ class Saving:
         return replace(self, ms=None, low=0.0, likely=None)
 
     def capped(self, most_ms: float, step_ms: float) -> Saving:
-        """The same, with no figure above the most that a step of ``step_ms`` leaves to gain."""
-        ms, low, high, likely = (
-            None if one is None else min(one, round(most_ms, 6)) for one in (self.ms, self.low, self.high, self.likely)
+        """The same, with no figure above the most that a step of ``step_ms`` leaves to gain. What is likely is no surer
+        for it, so the least falls by as much."""
+        ms, high, likely = (
+            None if one is None else min(one, round(most_ms, 6)) for one in (self.ms, self.high, self.likely)
         )
+        cut = (self.likely or 0.0) - (likely or 0.0)
+        low = None if self.low is None else round(min(max(self.low - cut, 0.0), most_ms), 6)
         return Saving(ms, low, high, likely, self.below_drift or most_ms < LITTLE * step_ms)
 
 

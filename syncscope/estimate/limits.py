@@ -26,6 +26,8 @@ OF_WAITS = (
 )  # fmt: skip
 """Interventions by which the host launches sooner, and copies go out of the way."""
 
+BEYOND, BEYOND_SHARE = ("unknown", "warm-up"), 0.1
+"""Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
 
 LAST = "nothing follows it that could begin sooner"
 
@@ -49,6 +51,18 @@ def find_limits(study: Study, hits: Sequence[Hit]) -> tuple[Limit, ...]:
     """The limit of each finding."""
     lateness = _Lateness.of(study.timeline)
     return tuple(_limit(study, hit, lateness) for hit in hits)
+
+
+def find_whole_limit(timeline: Timeline) -> float | None:
+    """The most that all findings together can save of a step, ms, where a large part of the idle time is unknown or
+    warm-up, which no change of the host makes less; else ``None``, as streams may also compute side by side."""
+    overlap, span = timeline.overlap, timeline.span
+    if overlap is None or span is None:
+        return None
+    beyond_ms = sum(overlap.idle_by_cause.get(cause, 0.0) for cause in BEYOND)
+    if beyond_ms < BEYOND_SHARE * (span[1] - span[0]) * 1e-6 / max(len(timeline.steps), 1):
+        return None
+    return overlap.idle_ms - beyond_ms + overlap.copy_exposed_ms + overlap.comm_exposed_ms
 
 
 def why_untried(timeline: Timeline, hit: Hit) -> str | None:

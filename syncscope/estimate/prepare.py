@@ -18,7 +18,7 @@ from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.idle import cause_question
-from syncscope.estimate.limits import Limit, find_limits, why_untried
+from syncscope.estimate.limits import Limit, find_limits, find_whole_limit, why_untried
 from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
 from syncscope.estimate.power import UNKNOWN, Condition, condition_of
@@ -54,6 +54,8 @@ class Prepared:
     """For each finding, whether its question says only what there is to gain at most."""
     limits: tuple[Limit, ...] = ()
     """The most that each finding can save."""
+    whole_limit_ms: float | None = None
+    """The most that all of them together can save; ``None`` unknown."""
     untried: tuple[str | None, ...] = ()
     """For each finding, why nothing is tried, where the trace shows that nothing can be gained."""
     causes: tuple[Question, ...] = ()
@@ -125,6 +127,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         questions=questions,
         at_most=tuple(is_at_most(study, hit) for hit in hits),
         limits=find_limits(study, hits),
+        whole_limit_ms=find_whole_limit(timeline) if len(timeline.calls) else None,
         untried=untried,
         causes=causes,
         program=program,
@@ -168,6 +171,7 @@ class _Packed(msgspec.Struct, frozen=True):
     questions: tuple[_PackedQuestion, ...]
     at_most: tuple[bool, ...]
     limits: tuple[Limit, ...]
+    whole_limit_ms: float | None
     untried: tuple[str | None, ...]
     causes: tuple[_PackedQuestion, ...]
     program: Program | None

@@ -72,7 +72,7 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     every = [*questions, *besides, *(question for _, question in prepared.asked)]
     savings = replay_savings(
         program, every, fitted, [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(prepared.asked)],
-        condition=prepared.condition, together=np.flatnonzero(firm).tolist(), limit_ms=_bare_ms(prepared),
+        condition=prepared.condition, together=np.flatnonzero(firm).tolist(), limit_ms=_most_ms(prepared),
     )  # fmt: skip
     before, *after = draw_steps(savings.replayed, program.streams)
     causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
@@ -114,6 +114,8 @@ def _cap(savings: Savings, most: Sequence[float], firm: Sequence[bool]) -> Savin
         return round(max(whole - cut, *(getattr(other, name) or 0.0 for _, other in pairs), 0.0), 6)
 
     ms, low, high, likely = map(less, ("ms", "low", "high", "likely"))
+    known = 0.0 if likely is None else likely
+    low, high = None if low is None else min(low, known), None if high is None else max(high, known)
     together = replace(savings.all, ms=ms, low=low, high=high, likely=likely) if pairs else savings.all
     return replace(savings, each=(*capped, *savings.each[len(most) :]), all=together)
 
@@ -138,6 +140,12 @@ def _answer(asked: tuple[str, Question], saving: Saving) -> Asked:
         saving_low_ms_per_step=saving.low,
         saving_high_ms_per_step=saving.high,
     )
+
+
+def _most_ms(prepared: Prepared) -> float:
+    """The most that anything can save: the mean length of a bare step, or what the trace leaves to gain; infinite where
+    neither is known."""
+    return min(_bare_ms(prepared), np.inf if prepared.whole_limit_ms is None else prepared.whole_limit_ms)
 
 
 def _bare_ms(prepared: Prepared) -> float:
@@ -225,7 +233,9 @@ def replay_savings(
 def _as_saving(bounds: Floats, step: float, limit: float, ranged: bool) -> Saving:
     """A saving from its likely value and its bounds: never more than ``limit``."""
     most = bounds[0] + max((bounds[2] - bounds[0]) ** 2 - (DRIFT * step) ** 2, 0.0) ** 0.5
-    likely, low, high = (round(float(ms), 6) for ms in np.clip(bounds, 0.0, limit))
+    # What is likely is no surer where it is cut, so the least falls by as much.
+    cut = np.array([0.0, max(bounds[0] - limit, 0.0), 0.0])
+    likely, low, high = (round(float(ms), 6) for ms in np.clip(bounds - cut, 0.0, limit))
     return Saving(None if ranged else likely, low, high, likely, below_drift=bool(most < DRIFT * step))
 
 

@@ -7,7 +7,7 @@ import pytest
 from syncscope import rules
 from syncscope.estimate.answers import Saving
 from syncscope.estimate.idle import ONCE
-from syncscope.estimate.limits import LAST, Limit, find_limits
+from syncscope.estimate.limits import LAST, Limit, find_limits, find_whole_limit
 from syncscope.estimate.prepare import prepare
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
@@ -72,7 +72,8 @@ def test_lateness_counts_only_where_the_replay_is_doubted() -> None:
 
 
 def test_no_figure_of_a_saving_exceeds_its_limit() -> None:
-    assert Saving(5.0, 0.5, 9.0, 5.0).capped(2.0, step_ms=100.0) == Saving(2.0, 0.5, 2.0, 2.0)
+    assert Saving(5.0, 4.5, 9.0, 5.0).capped(2.0, step_ms=100.0) == Saving(2.0, 1.5, 2.0, 2.0)
+    assert Saving(5.0, 0.5, 9.0, 5.0).capped(2.0, step_ms=100.0) == Saving(2.0, 0.0, 2.0, 2.0)
     assert Saving(None, 0.5, 9.0, None).capped(0.1, step_ms=100.0) == Saving(None, 0.1, 0.1, None, below_drift=True)
 
 
@@ -97,6 +98,16 @@ def test_idle_time_gives_no_more_than_there_is_of_it() -> None:
     share = (finding.idle_ms_per_step or 0.0) / (10 * MS + 200) * MS
     assert finding.saving_high_ms_per_step == pytest.approx(9.8 * share, rel=0.1)
     assert (finding.saving_high_ms_per_step or 0.0) < (finding.idle_ms_per_step or 0.0)
+
+
+def test_nothing_is_gained_from_idle_time_of_which_nothing_is_known() -> None:
+    """The device did something for 20 ms that has no row, and was idle for 10 ms more, behind a read."""
+    builder = TraceBuilder().launch("earlier", call=(0, 5), runs=(10, 5)).call("cudaLaunchKernel", 20, 5)
+    builder.op("aten::item", 95, 20_825).op("aten::_local_scalar_dense", 96, 20_823)
+    builder.copy("DtoH", call=(97, 3), runs=(20_511, 2), memory="pinned", bytes=4).stream_sync(105, 20_810)
+    timeline = Timeline(builder.launch("next", call=(30_950, 5), runs=(30_960, 500)).trace())
+    assert find_whole_limit(timeline) == pytest.approx(10.449, abs=0.001)
+    assert find_whole_limit(Timeline(reading().trace())) is None
 
 
 def test_the_last_wait_of_a_trace_without_steps_has_nothing_to_save() -> None:
