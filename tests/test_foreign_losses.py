@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ GRAPHS = "HolisticTraceAnalysis__negative_queue_length_values_check__rank0.json.
 QWEN = "TraceLens__h100__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz"
 DLRM = "param__dlrm_kineto__worker0_step_12.1694128201545.pt.trace.json"
 RESNET = "kineto__resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz"
+
+DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 Lost = Callable[[list[dict[str, Any]]], Iterable[dict[str, Any]]]
 """Which of the rows with a time are lost."""
@@ -40,22 +43,43 @@ def calls_of_the_end(events: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     """The last two fifths of the calls and device rows: a buffer was full."""
     times = [event["ts"] for event in events]
     cut = min(times) + 0.6 * (max(times) - min(times))
-    kinds = ("runtime", "kernel", "gpu_memcpy", "gpu_memset")
+    kinds = ("runtime", *DEVICE)
     return (event for event in events if event["ts"] > cut and category(event) in kinds)
 
 
 def calls_of_a_step(events: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     """All calls and device rows of the second step."""
     step = [event for event in events if event["name"].startswith("ProfilerStep#")][1]
-    kinds = ("runtime", "kernel", "gpu_memcpy", "gpu_memset")
+    kinds = ("runtime", *DEVICE)
     inside = (e for e in events if step["ts"] <= e["ts"] < step["ts"] + step["dur"])
     return (event for event in inside if category(event) in kinds)
 
 
 def first_kernels(events: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     """The first hundred device rows, which later sessions of a profiler lose (pytorch/pytorch#192021)."""
-    rows = (event for event in events if category(event) in ("kernel", "gpu_memcpy", "gpu_memset"))
+    rows = (event for event in events if category(event) in DEVICE)
     return sorted(rows, key=lambda event: event["ts"])[:100]
+
+
+def device_rows_of_the_end(events: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """The last third of the device rows, though the host waited for the device behind them."""
+    rows = sorted((event for event in events if category(event) in DEVICE), key=lambda event: event["ts"])
+    return rows[len(rows) * 2 // 3 :]
+
+
+def last_step(events: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """All ops, calls and device rows of the last step."""
+    steps = [event for event in events if event["name"].startswith("ProfilerStep#")]
+    begin = max(event["ts"] for event in steps)
+    rows = (event for event in events if category(event) in (*DEVICE, "runtime", "cpu_op"))
+    return (event for event in rows if event["ts"] >= begin and event not in steps)
+
+
+def calls_of_the_busiest_thread(events: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """All calls of the thread that made the most."""
+    rows = [event for event in events if category(event) == "runtime"]
+    (thread, _), _ = Counter(event["tid"] for event in rows).most_common(2)
+    return (event for event in rows if event["tid"] == thread)
 
 
 def calls(events: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
@@ -89,6 +113,11 @@ def spoil(name: str, lost: Lost, folder: Path) -> Path:
         (CONTROL, first_kernels, "have no device row"),
         (RESNET, first_kernels, "have no device row"),
         (CONTROL, calls, "the trace holds no runtime calls"),
+        (CONTROL, device_rows_of_the_end, "have no device row"),
+        (QWEN, device_rows_of_the_end, "have no device row"),
+        (CONTROL, last_step, "a step has no runtime call"),
+        (CONTROL, calls_of_the_busiest_thread, "whose launches are not in the trace"),
+        (DLRM, calls_of_the_busiest_thread, "whose launches are not in the trace"),
     ],
 )
 def test_a_trace_that_lost_rows_does_not_pass(name: str, lost: Lost, why: str, tmp_path: Path) -> None:

@@ -42,11 +42,19 @@ class Saving:
     below_drift: bool = False
     """Whether all doubts but ``DRIFT`` leave it below ``DRIFT`` of the step."""
 
-    def at_most(self, idle_ms: float | None = None) -> Saving:
-        """What is known of a saving of which this is the most there can be; no more than the idle time, where that is
-        known."""
-        high = self.high if self.high is None or idle_ms is None else min(self.high, idle_ms)
-        return replace(self, ms=None, low=0.0, high=high, likely=None)
+    def at_most(self) -> Saving:
+        """What is known of a saving of which this is the most there can be."""
+        return replace(self, ms=None, low=0.0, likely=None)
+
+    def capped(self, most_ms: float, step_ms: float) -> Saving:
+        """The same, with no figure above the most that a step of ``step_ms`` leaves to gain. What is likely is no surer
+        for it, so the least falls by as much."""
+        ms, high, likely = (
+            None if one is None else min(one, round(most_ms, 6)) for one in (self.ms, self.high, self.likely)
+        )
+        cut = (self.likely or 0.0) - (likely or 0.0)
+        low = None if self.low is None else round(min(max(self.low - cut, 0.0), most_ms), 6)
+        return Saving(ms, low, high, likely, self.below_drift or most_ms < LITTLE * step_ms)
 
 
 def deny_saving(finding: Finding, why: str | None = None) -> Finding:
@@ -76,7 +84,7 @@ def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, 
     ``step_ms`` the length of the step as it is."""
     why = RANGE if fit.ranged else None
     if at_most:
-        saving, why = saving.at_most(finding.idle_ms_per_step), WHY_AT_MOST if finding.causes else UNLIKE
+        saving, why = saving.at_most(), WHY_AT_MOST if finding.causes else UNLIKE
     little = saving.likely is not None and saving.likely < LITTLE * step_ms
     return msgspec.structs.replace(
         finding,
@@ -91,13 +99,16 @@ def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, 
     )
 
 
-def give_causes(finding: Finding, savings: Iterator[Saving | None], fit: Fit) -> Finding:
-    """A finding whose causes have their savings, the next of ``savings``; ``None`` for one that cannot be tried."""
+def give_causes(finding: Finding, savings: Iterator[Saving | None], fit: Fit, step_ms: float) -> Finding:
+    """A finding whose causes have their savings, the next of ``savings``; ``None`` for one that cannot be tried. No
+    cause saves more than the device is idle, and one that is ``AT_MOST`` no more than it explains."""
     causes = []
     for cause, saving in zip(finding.causes, islice(savings, len(finding.causes)), strict=True):
         at_most = saving is not None and cause.cause in AT_MOST
         why = WHY_AT_MOST if at_most else RANGE if fit.ranged else None
-        known = (saving.at_most() if at_most else saving) if saving else Saving()
+        most_ms = cause.ms_per_step if at_most else finding.idle_ms_per_step
+        known = saving.capped(step_ms if most_ms is None else most_ms, step_ms) if saving else Saving()
+        known = known.at_most() if at_most else known
         causes.append(
             msgspec.structs.replace(
                 cause,

@@ -20,12 +20,14 @@ AT_MOST = frozenset({"launching", "host work"})
 
 WHY_AT_MOST = "it is the most there is: that much if none of this time were left, and seldom can all of it go"
 
+ONCE = "it is done once: later steps do not repeat it"
+
 WHY_NONE = {
     "collective": "how long a collective takes depends on the other ranks: compare their traces",
     "launch latency": "it is what the device takes to begin what was launched: only fewer launches make it less",
     "queued on device": "the work was launched in time, and the device held it back: no change on the host helps",
     "unknown": "the trace does not show what the device did or what the host did: record all of their work",
-    "warm-up": "it is done once: later steps do not repeat it",
+    "warm-up": ONCE,
 }
 """Why there is nothing to try, by cause."""
 

@@ -18,6 +18,7 @@ from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.idle import cause_question
+from syncscope.estimate.limits import Limit, find_limits, find_whole_limit, why_untried
 from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
 from syncscope.estimate.power import UNKNOWN, Condition, condition_of
@@ -51,6 +52,12 @@ class Prepared:
     """One for each finding; empty where there is nothing to try."""
     at_most: tuple[bool, ...] = ()
     """For each finding, whether its question says only what there is to gain at most."""
+    limits: tuple[Limit, ...] = ()
+    """The most that each finding can save."""
+    whole_limit_ms: float | None = None
+    """The most that all of them together can save; ``None`` unknown."""
+    untried: tuple[str | None, ...] = ()
+    """For each finding, why nothing is tried, where the trace shows that nothing can be gained."""
     causes: tuple[Question, ...] = ()
     """One for each of the findings' ``causes``, finding by finding."""
     program: Program | None = None
@@ -112,12 +119,16 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         return replace(prepared, replay=Replay(null_why=_missing(timeline)))
     bare = recording.bare if recording else None
     study = Study(timeline, program)
-    questions, asked = tuple(question(study, hit) for hit in hits), ask_about_loader(study)
+    untried, asked = tuple(why_untried(timeline, hit) for hit in hits), ask_about_loader(study)
+    questions = tuple({} if why else question(study, hit) for hit, why in zip(hits, untried, strict=True))
     causes = tuple(cause_question(study, cause.cause) for finding in findings for cause in finding.causes)
     return replace(
         prepared,
         questions=questions,
         at_most=tuple(is_at_most(study, hit) for hit in hits),
+        limits=find_limits(study, hits),
+        whole_limit_ms=find_whole_limit(timeline) if len(timeline.calls) else None,
+        untried=untried,
         causes=causes,
         program=program,
         bare_ns=tuple(bare.steps_ns) if bare and bare_step_ns(bare) else (),
@@ -159,6 +170,9 @@ class _Packed(msgspec.Struct, frozen=True):
     collectives: SharedCollectives
     questions: tuple[_PackedQuestion, ...]
     at_most: tuple[bool, ...]
+    limits: tuple[Limit, ...]
+    whole_limit_ms: float | None
+    untried: tuple[str | None, ...]
     causes: tuple[_PackedQuestion, ...]
     program: Program | None
     bare_ns: tuple[int, ...]

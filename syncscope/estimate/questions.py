@@ -186,9 +186,7 @@ def is_at_most(study: Study, hit: Hit) -> bool:
 def overlap_collectives(study: Study, hit: Hit) -> Question:
     """The collectives that a finding speaks of run beside compute: those that reduce gradients beside the backward that
     makes them, others beside what follows them, until the step ends."""
-    table, places, finding = study.timeline.collectives, study.timeline.places, hit.finding
-    mine = [places[place].site == finding.site and places[place].at == finding.at for place in table.place.tolist()]
-    own = table.take(np.array(mine, dtype=bool))
+    own = study.timeline.collectives.take(sorted(hit.collectives))
     item = study.program.items_of(own.launch)
     size = {number: float(count) for number, count in zip(item.tolist(), own.bytes, strict=True) if number >= 0}
     gradients = spread_over_backward(study.timeline, study.program, size)

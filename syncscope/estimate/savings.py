@@ -15,7 +15,7 @@ import numpy as np
 from syncscope.estimate.answers import Saving, deny_saving, give_causes, give_saving
 from syncscope.estimate.clocks import LIKELY
 from syncscope.estimate.edits import Question, combine
-from syncscope.estimate.fit import Fit, steady_steps
+from syncscope.estimate.fit import MISFIT, Fit, steady_steps
 from syncscope.estimate.peers import Peer, with_peers
 from syncscope.estimate.power import BOTH, SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
 from syncscope.estimate.power import RANGE as RESPONSES
@@ -72,10 +72,12 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     every = [*questions, *besides, *(question for _, question in prepared.asked)]
     savings = replay_savings(
         program, every, fitted, [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(prepared.asked)],
-        condition=prepared.condition, together=np.flatnonzero(firm).tolist(), limit_ms=_bare_ms(prepared),
+        condition=prepared.condition, together=np.flatnonzero(firm).tolist(), limit_ms=_most_ms(prepared),
     )  # fmt: skip
     before, *after = draw_steps(savings.replayed, program.streams)
     causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
+    most = [limit.of(savings.step_ms, doubted=fitted.misfit > MISFIT) for limit in prepared.limits]
+    savings = _cap(savings, [ms for ms, (_, question) in zip(most, pairs, strict=True) if question], firm)
     findings = tuple(_answer_findings(prepared, savings, after, causes, fitted))
     asked = tuple(map(_answer, prepared.asked, savings.each[len(questions) + len(besides) :]))
     replayed = _describe(prepared.replay, fitted, savings.both)
@@ -89,11 +91,33 @@ def _answer_findings(
     """Each finding with its saving and those of its causes. ``savings`` and ``after`` begin with those of the findings
     that were tried."""
     answers = iter(zip(savings.each, after, strict=False))
-    for finding, question, at_most in zip(prepared.findings, prepared.questions, prepared.at_most, strict=True):
-        found = deny_saving(finding)
+    every = zip(prepared.findings, prepared.questions, prepared.at_most, prepared.untried, strict=True)
+    for finding, question, at_most, why in every:
+        found = deny_saving(finding, why)
         if question:
             found = give_saving(finding, *next(answers), at_most, fit, savings.step_ms)
-        yield give_causes(found, causes, fit)
+        yield give_causes(found, causes, fit, savings.step_ms)
+
+
+def _cap(savings: Savings, most: Sequence[float], firm: Sequence[bool]) -> Savings:
+    """The savings, of which the first are those of findings that leave ``most`` ms to gain. All together save less by
+    what is cut from those that are ``firm``."""
+    tried = savings.each[: len(most)]
+    capped = tuple(one.capped(ms, savings.step_ms) for one, ms in zip(tried, most, strict=True))
+    pairs = [pair for pair, counts in zip(zip(tried, capped, strict=True), firm, strict=True) if counts]
+
+    def less(name: str) -> float | None:
+        whole: float | None = getattr(savings.all, name)
+        if whole is None:
+            return None
+        cut = sum((getattr(one, name) or 0.0) - (getattr(other, name) or 0.0) for one, other in pairs)
+        return round(max(whole - cut, *(getattr(other, name) or 0.0 for _, other in pairs), 0.0), 6)
+
+    ms, low, high, likely = map(less, ("ms", "low", "high", "likely"))
+    known = 0.0 if likely is None else likely
+    low, high = None if low is None else min(low, known), None if high is None else max(high, known)
+    together = replace(savings.all, ms=ms, low=low, high=high, likely=likely) if pairs else savings.all
+    return replace(savings, each=(*capped, *savings.each[len(most) :]), all=together)
 
 
 def _describe(replay: Replay, fit: Fit, both: bool) -> Replay:
@@ -116,6 +140,12 @@ def _answer(asked: tuple[str, Question], saving: Saving) -> Asked:
         saving_low_ms_per_step=saving.low,
         saving_high_ms_per_step=saving.high,
     )
+
+
+def _most_ms(prepared: Prepared) -> float:
+    """The most that anything can save: the mean length of a bare step, or what the trace leaves to gain; infinite where
+    neither is known."""
+    return min(_bare_ms(prepared), np.inf if prepared.whole_limit_ms is None else prepared.whole_limit_ms)
 
 
 def _bare_ms(prepared: Prepared) -> float:
@@ -203,7 +233,9 @@ def replay_savings(
 def _as_saving(bounds: Floats, step: float, limit: float, ranged: bool) -> Saving:
     """A saving from its likely value and its bounds: never more than ``limit``."""
     most = bounds[0] + max((bounds[2] - bounds[0]) ** 2 - (DRIFT * step) ** 2, 0.0) ** 0.5
-    likely, low, high = (round(float(ms), 6) for ms in np.clip(bounds, 0.0, limit))
+    # What is likely is no surer where it is cut, so the least falls by as much.
+    cut = np.array([0.0, max(bounds[0] - limit, 0.0), 0.0])
+    likely, low, high = (round(float(ms), 6) for ms in np.clip(bounds - cut, 0.0, limit))
     return Saving(None if ranged else likely, low, high, likely, below_drift=bool(most < DRIFT * step))
 
 

@@ -74,7 +74,8 @@ class CommNotOverlapped(RankRule):
             places_of(timeline, collectives.place),
             ts=np.where(collectives.launch >= 0, collectives.launch_ts, collectives.ts), tid=collectives.tid,
             step=collectives.step, ops=collectives.ops, call=collectives.name, sort=collectives.name,
-            unit=collectives.row, bytes=collectives.bytes, ran=dur, exposed=exposed, cause=collectives.beside,
+            collective=collectives.row, unit=collectives.row,
+            bytes=collectives.bytes, ran=dur, exposed=exposed, cause=collectives.beside,
         )  # fmt: skip
         return self.hits(timeline, occurrences)
 

@@ -99,11 +99,14 @@ def find_bubbles(
     just_launched = (np.append(calls.ts, 0)[launch] >= begin - LATENCY) & (launch >= 0)
     latency = np.where(just_launched, np.minimum(held, LATENCY), 0)
     wait, by_wait = _emptied_by(begin, launched, (following < len(activities)) | unseen.repeated, waits)
-    handed_over = _is_beside_collective(activities, begin, following)
+    held_long = _is_held_too_long(calls, launch, begin, end)
+    # The device holds a kernel back until it is loaded, which may be after the launch has returned.
+    loads = held_long & _is_within(host["warm-up"], calls, launch)
+    handed_over = _is_beside_collective(activities, begin, following) & ~loads
     parts = {
         "wait": by_wait,
         "launch latency": latency,
-        "queued on device": np.where(handed_over, 0, held - latency),
+        "queued on device": np.where(handed_over | loads, 0, held - latency),
         "unknown": np.zeros_like(end) if known else end - begin,
     }
     # What is left between the wait's share and the launch is the host's; the named activities come first.
@@ -113,9 +116,10 @@ def find_bubbles(
         parts[cause] = np.minimum(union.within(from_, launched), left)
         left = left - parts[cause]
     parts["collective"] = parts["collective"] + np.where(handed_over, held - latency, 0)
+    parts["warm-up"] = parts["warm-up"] + np.where(loads, held - latency, 0)
     in_a_row = _is_launched_in_a_row(launch, calls)
     parts["launching"], parts["host work"] = np.where(in_a_row, left, 0), np.where(in_a_row, 0, left)
-    too_long = _is_held_too_long(calls, launch, begin, end) & ~unseen.may_hold(begin, end)
+    too_long = held_long & ~unseen.may_hold(begin, end)
     parts["unknown"] = parts["unknown"] + np.where(too_long, parts["queued on device"], 0)
     parts["queued on device"] = np.where(too_long, 0, parts["queued on device"])
     doubted = _is_doubted(activities, calls, begin, end, following, unseen)
@@ -195,6 +199,13 @@ def _is_held_too_long(calls: Calls, launch: Ints, begin: Ints, end: Ints) -> Boo
     returned = np.append(calls.end, 0)[launch]
     held: Bools = (launch >= 0) & (end - np.maximum(returned, begin) > LONGEST_HOLD)
     return held
+
+
+def _is_within(busy: Union, calls: Calls, launch: Ints) -> Bools:
+    """Which launches (n,), rows of ``calls`` or −1, lie in stretches of time as a whole."""
+    begin, end = (np.append(column, 0)[launch] for column in (calls.ts, calls.end))
+    within: Bools = (launch >= 0) & (end > begin) & (busy.within(begin, end) == end - begin)
+    return within
 
 
 def _is_doubted(activities: Activities, calls: Calls, begin: Ints, end: Ints, following: Ints, unseen: Unseen) -> Bools:

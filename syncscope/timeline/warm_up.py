@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.first_launches import find_compilations, find_loading_launches
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.python_stacks import PythonStacks
-from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.tables import Activities, Calls, Marks, Objects, Ops, Steps, WarmUps, objects
 
 CAPTURE: Final = "graph capture"
@@ -26,12 +26,6 @@ KINDS = (CAPTURE, COMPILATION, SEARCH, LOADING, COLLECTIVES, GROWTH)
 
 PIECES = 10_000_000
 """Nanoseconds between the captures of two pieces of one program, at most: what runs between them is their warm-up."""
-
-LONG_LOAD = 1_000_000
-"""A first launch of a kernel that takes this many nanoseconds loads it: a launch takes 5 to 20 µs."""
-
-AT_ONCE = 100_000
-"""Nanoseconds between the return of a launch and its kernel, at most, where nothing was queued before it."""
 
 COMPILES = re.compile(r"\(dynamo_timed\)$")
 """Names that torch.compile gives to its own work, autotuning and the recording of graphs included (torch ≥ 2.6)."""
@@ -80,6 +74,7 @@ def find_warm_ups(
         *_compiling_frames(stacks),
         *_searches(calls, ops),
         *_loads(calls, activities),
+        *_first_uses(ops, calls, activities),
         *_set_ups(calls, ops),
         *_growth(calls, steps),
     ]
@@ -168,15 +163,15 @@ def _searches(calls: Calls, ops: Ops) -> _Found:
 
 
 def _loads(calls: Calls, activities: Activities) -> _Found:
-    """Calls that load kernels, and first launches that take as long because they do (CUDA_MODULE_LOADING=LAZY)."""
-    known = np.flatnonzero(activities.launch >= 0)
-    rows = known[np.unique(number_groups(activities.name[known]), return_index=True)[1]]
-    launch = activities.launch[rows]
-    at_once = activities.ts[rows] - calls.end[launch] <= AT_ONCE
-    besides = calls.dur[launch] - activities.dur[rows]  # a launch may wait for its kernel (CUDA_LAUNCH_BLOCKING=1)
-    slow = launch[at_once & (calls.role[launch] == "launch") & (besides >= LONG_LOAD)]
+    """Calls that load kernels, and first launches that do."""
+    slow = find_loading_launches(activities, calls)
     for row in np.union1d(slow, np.flatnonzero(_named(calls, LOADERS.match))).tolist():
         yield int(calls.ts[row]), int(calls.end[row]), int(calls.tid[row]), LOADING
+
+
+def _first_uses(ops: Ops, calls: Calls, activities: Activities) -> _Found:
+    for begin, end, tid in find_compilations(ops, calls, activities):
+        yield begin, end, tid, COMPILATION
 
 
 def _set_ups(calls: Calls, ops: Ops) -> _Found:

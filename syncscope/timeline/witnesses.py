@@ -65,6 +65,12 @@ EARLY = 50_000
 BUSY_STEP = 10
 """Runtime calls that every step but one has, at least, where the one has lost its own."""
 
+CUT_SHORT = 0.5
+"""Share of the length of the other steps, and theirs of its own, from which on the last step is a whole one."""
+
+OWN = "at::native::"
+"""In the names of PyTorch's own kernels."""
+
 UNREADABLE = "\ufffd"
 """In the place of bytes that are not UTF-8."""
 
@@ -203,7 +209,8 @@ def _about_pageable_copies(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 def _about_launches(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Device rows without the call that launched them. What was launched before the trace began has none. Neither has
-    a kernel that a call of the driver launched, where the profiler records none of those: then no row of it has one."""
+    a kernel that a call of the driver launched, where the profiler records none of those: then no row of it has one.
+    PyTorch's own kernels are launched by calls of the runtime."""
     rows = timeline.activities
     inside = _after_first_launch(rows)
     if timeline.drained is not None and len(timeline.steps):  # the steps began with an idle device
@@ -211,7 +218,10 @@ def _about_launches(timeline: Timeline) -> tuple[Disagreement, ...]:
     unlaunched = (rows.launch < 0) & ~np.isin(rows.correlation, _correlations(timeline)) & inside
     launched = set(rows.name[rows.launch >= 0].tolist())
     suspects = rows.take(unlaunched)
-    surely = [kind != "kernel" or name in launched for kind, name in zip(suspects.kind, suspects.name, strict=True)]
+    surely = [
+        kind != "kernel" or name in launched or OWN in name
+        for kind, name in zip(suspects.kind, suspects.name, strict=True)
+    ]
     return _disagree(
         "runtime", sum(surely),
         "the device ran something whose launch is not in the trace",
@@ -282,13 +292,17 @@ def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 
 def _about_empty_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
-    """Steps without a runtime call between steps that all have many; the last may be cut short."""
+    """Steps without a runtime call between steps that all have many; the last may be cut short, or what came behind the
+    loop."""
     steps, calls = timeline.steps, timeline.calls
     if len(steps) < 3:
         return ()
     made = np.searchsorted(calls.ts, steps.end) - np.searchsorted(calls.ts, steps.ts)
-    empty = made[:-1] == 0
-    regular = empty.any() and made[:-1][~empty].min(initial=BUSY_STEP) >= BUSY_STEP and empty.mean() < 0.5
+    last, others = steps.dur[-1], np.median(steps.dur[:-1])
+    whole = CUT_SHORT * others <= last <= others / CUT_SHORT
+    made = made if whole else made[:-1]
+    empty = made == 0
+    regular = empty.any() and made[~empty].min(initial=BUSY_STEP) >= BUSY_STEP and empty.mean() < 0.5
     return _disagree(
         "runtime", int(empty.sum()) if regular else 0,
         "a step has no runtime call, and all others have many",
@@ -297,7 +311,8 @@ def _about_empty_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 
 def _about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
-    """Launches and copies without a device row, but for those at the end and those that a CUDA graph captured."""
+    """Launches and copies without a device row, but for those that may still have been queued at the end, and those
+    that a CUDA graph captured."""
     return _disagree(
         "device", len(find_unmade(timeline.calls, timeline.activities)),
         "a launch or copy has no device row",
@@ -310,8 +325,10 @@ def find_unmade(calls: Calls, rows: Activities) -> Ints:
     known = rows.launch[rows.launch >= 0]
     if not len(known):
         return np.empty(0, dtype=np.int64)
+    # What was launched before something that ran, or before the host waited for the whole device, ran too.
+    waited = calls.ts[calls.role == "device-sync"].max(initial=0)
     commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
-    commands &= (calls.ts < calls.ts[known].max()) & ~in_capture(calls)
+    commands &= (calls.ts < max(calls.ts[known].max(), waited)) & ~in_capture(calls)
     return np.flatnonzero(commands & ~np.isin(calls.correlation, rows.correlation))
 
 

@@ -155,6 +155,14 @@ def test_a_gap_that_work_without_rows_was_launched_for_is_unknown():
     assert gap(builder.launch("b", call=(380, 10), runs=(400, 100)), 30) == {"unknown": 370, "wait row": -1}
 
 
+def test_a_kernel_that_is_held_until_it_is_loaded_is_warm_up() -> None:
+    builder = TraceBuilder().launch("ncclDevKernel_AllReduce", call=(0, 5), runs=(10, 20))
+    builder.launch("b", call=(40, 2000), runs=(4400, 100))
+    assert gap(builder, 30) == {
+        "launching": 10, "launch latency": 20, "warm-up": 4340, "wait row": -1,
+    }  # fmt: skip
+
+
 def test_a_hold_that_nothing_in_the_trace_explains_is_unknown():
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).launch("b", call=(10, 5), runs=(2000, 5))
     assert gap(builder, 30) == {"launch latency": 20, "unknown": 1950, "wait row": -1}

@@ -69,8 +69,44 @@ def test_the_first_launch_of_a_kernel_that_takes_long_loads_it() -> None:
     assert stretches(builder) == [(LOADING, 0, 2 * MS)]
 
 
+def test_a_first_launch_on_an_idle_device_loads_however_late_its_kernel_starts() -> None:
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20))
+    builder.launch("b", call=(100, 12 * MS), runs=(14.5 * MS, 3))
+    assert stretches(builder) == [(LOADING, 100, 12.1 * MS)]
+
+
 def test_a_first_launch_that_met_a_full_queue_does_not_load() -> None:
     assert stretches(TraceBuilder().launch("a", call=(0, 2 * MS), runs=(4 * MS, 5))) == []
+    queued = TraceBuilder().launch("a", call=(0, 5), runs=(10, 4 * MS))
+    assert stretches(queued.launch("b", call=(100, 2 * MS), runs=(4.1 * MS, 5))) == []
+
+
+def test_behind_launches_whose_kernels_were_lost_a_long_one_may_have_met_a_full_queue() -> None:
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).call("cudaLaunchKernel", 50, 5)
+    assert stretches(builder.launch("b", call=(100, 2 * MS), runs=(4 * MS, 5))) == []
+
+
+def fused(builder: TraceBuilder, at: float, *, after: float, call: str = "cuLaunchKernel") -> TraceBuilder:
+    """A scripted function that launches a fused kernel after some time."""
+    builder.op("scripted", at, after + 20).op("fused_add", at + after, 15)
+    builder.launch("fused_add", call=(at + after + 5, 5), runs=(at + after + 12, 5))
+    builder.events[-2]["name"] = call
+    return builder
+
+
+def test_silence_before_the_first_launch_of_a_kernel_made_at_run_time_is_compilation() -> None:
+    builder = fused(fused(TraceBuilder(), 0, after=300 * MS), 400 * MS, after=10)
+    assert stretches(builder) == [(COMPILATION, 0, 300 * MS)]
+
+
+def test_silence_that_each_launch_of_a_kernel_has_is_the_program_s_own_work() -> None:
+    builder = fused(fused(TraceBuilder(), 0, after=300 * MS), 400 * MS, after=300 * MS)
+    assert stretches(builder) == []
+
+
+def test_nothing_is_compiled_for_a_kernel_of_the_program_s_own_binary_or_before_its_op() -> None:
+    assert stretches(fused(TraceBuilder(), 0, after=300 * MS, call="cudaLaunchKernel")) == []
+    assert stretches(fused(TraceBuilder().op("aten::empty", 0, 5), 300 * MS, after=10)) == []
 
 
 def test_a_launch_that_waits_for_its_kernel_does_not_load() -> None:

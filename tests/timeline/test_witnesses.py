@@ -148,6 +148,20 @@ def test_a_copy_speaks_of_its_device_row() -> None:
     ]
 
 
+def test_a_launch_at_the_end_has_run_only_where_the_host_waited_for_the_device_behind_it() -> None:
+    def ending(*, waits: bool) -> TraceBuilder:
+        trace = traces.clean().call("cudaLaunchKernel", 290, 4)
+        return trace.device_sync(295, 20) if waits else trace
+
+    assert disagreements(ending(waits=False)) == []
+    assert disagreements(ending(waits=True)) == [("device", "a launch or copy has no device row")]
+
+
+def test_pytorch_s_own_kernels_are_launched_by_the_runtime() -> None:
+    trace = traces.clean().kernel("void at::native::vectorized_elementwise_kernel<4>", 220, 5, correlation=900)
+    assert disagreements(trace) == [("runtime", "the device ran something whose launch is not in the trace")]
+
+
 def test_what_a_graph_captures_does_not_run() -> None:
     trace = traces.clean().call("cudaStreamBeginCapture", 110, 1).call("cudaLaunchKernel", 112, 2)
     assert disagreements(trace.call("cudaStreamEndCapture", 116, 1)) == []
@@ -234,10 +248,21 @@ def test_ops_that_run_on_the_host_now_and_then_tell_nothing() -> None:
     assert disagreements(builder) == []
 
 
-def test_a_step_without_calls_between_others_that_have_many_lost_them() -> None:
-    trace = TraceBuilder().steps(0, 1000, 2000, 3000, 4000)
-    for step in (0, 2, 3):
+def busy(trace: TraceBuilder, *steps: int) -> TraceBuilder:
+    """Steps of 1000 µs with launches."""
+    for step in steps:
         for number in range(12):
             start = 1000 * step + 20 * number
             trace.launch("gemm", call=(start + 2, 3), runs=(start + 6, 3))
+    return trace
+
+
+def test_a_step_without_calls_between_others_that_have_many_lost_them() -> None:
+    trace = busy(TraceBuilder().steps(0, 1000, 2000, 3000, 4000), 0, 2, 3)
     assert disagreements(trace) == [("runtime", "a step has no runtime call, and all others have many")]
+
+
+@pytest.mark.parametrize(("end", "lost"), [(3300, False), (4000, True), (9000, False)])
+def test_a_last_step_without_calls_lost_them_where_it_is_as_long_as_the_others(end: int, lost: bool) -> None:
+    trace = busy(TraceBuilder().steps(0, 1000, 2000, 3000, end), 0, 1, 2).op("aten::ones", 3010, 5)
+    assert bool(disagreements(trace)) == lost

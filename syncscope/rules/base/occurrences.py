@@ -38,6 +38,8 @@ class Occurrences(Table):
     """Row in ``waits``."""
     copy: Ints
     """Row in ``copies``."""
+    collective: Ints
+    """Row in ``collectives``."""
     unit: Ints
     """Occurrences of one unit count once."""
     stall: Ints

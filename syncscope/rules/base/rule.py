@@ -42,6 +42,8 @@ class Hit:
     """Rows in ``waits`` outside the steps, which the finding's figures leave out."""
     copies_outside: frozenset[int] = frozenset()
     """Rows in ``copies`` outside the steps, which the finding's figures leave out."""
+    collectives: frozenset[int] = frozenset()
+    """Rows in ``collectives``."""
 
 
 @dataclass
@@ -169,6 +171,7 @@ class RankRule(Rule):
                 _known(group.rows.copy),
                 _known(group.outside.wait),
                 _known(group.outside.copy),
+                _known(group.rows.collective),
             )
             for group in groups(timeline, occurrences)
             if self.reports(group)

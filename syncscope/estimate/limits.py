@@ -1,0 +1,156 @@
+"""What a trace leaves to gain from a finding, whatever its replay says: idle time, exposed time, lateness of the host.
+
+The replay takes a program apart and puts it together again. Where it misses something of how the program ran, or where
+a question also changes what is done once, it finds gains in time that was never lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from syncscope.estimate.idle import ONCE
+from syncscope.estimate.questions import is_at_most
+from syncscope.estimate.study import Study
+from syncscope.rules import BY_CODE, Hit
+from syncscope.rules.base.question import Intervention
+from syncscope.timeline import Timeline
+from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.intervals import Ints
+
+OF_WAITS = (
+    Intervention.REMOVE_WAIT, Intervention.REMOVE_READ, Intervention.COPY_ASYNCHRONOUSLY, Intervention.PREFETCH,
+)  # fmt: skip
+"""Interventions by which the host launches sooner, and copies go out of the way."""
+
+BEYOND, BEYOND_SHARE = ("unknown", "warm-up"), 0.1
+"""Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
+
+LAST = "nothing follows it that could begin sooner"
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """The most that a finding can save of a step; ``None`` and 1 where nothing is known."""
+
+    ms: float | None = None
+    share: float = 1.0
+    """Share of the step, however long it is without the profiler."""
+    late_ms: float | None = None
+    """The same by how late the host was for the device, which counts where the replay does not meet the trace."""
+
+    def of(self, step_ms: float, *, doubted: bool) -> float:
+        """Milliseconds of a step of some length; ``doubted`` is whether the replay does not meet the trace."""
+        known = [self.ms, self.late_ms if doubted else None]
+        return min(self.share * step_ms, *(ms for ms in known if ms is not None), step_ms)
+
+
+def find_limits(study: Study, hits: Sequence[Hit]) -> tuple[Limit, ...]:
+    """The limit of each finding."""
+    lateness = _Lateness.of(study.timeline)
+    return tuple(_limit(study, hit, lateness) for hit in hits)
+
+
+def find_whole_limit(timeline: Timeline) -> float | None:
+    """The most that all findings together can save of a step, ms, where a large part of the idle time is unknown or
+    warm-up, which no change of the host makes less; else ``None``, as streams may also compute side by side."""
+    overlap, span = timeline.overlap, timeline.span
+    if overlap is None or span is None:
+        return None
+    beyond_ms = sum(overlap.idle_by_cause.get(cause, 0.0) for cause in BEYOND)
+    if beyond_ms < BEYOND_SHARE * (span[1] - span[0]) * 1e-6 / max(len(timeline.steps), 1):
+        return None
+    return overlap.idle_ms - beyond_ms + overlap.copy_exposed_ms + overlap.comm_exposed_ms
+
+
+def why_untried(timeline: Timeline, hit: Hit) -> str | None:
+    """Why to leave a finding's waits and copies out gains nothing: they are warm-up, or a note on what ends a trace
+    without steps. ``None`` where it may gain something."""
+    waits, copies = timeline.waits.take(sorted(hit.waits)), timeline.copies.take(sorted(hit.copies))
+    ts, end, tid = (
+        np.concatenate(pair)
+        for pair in ((waits.ts, copies.launch_ts), (waits.end, copies.launch_end), (waits.tid, copies.tid))
+    )
+    if not len(ts):
+        return None
+    if (timeline.warming_up(ts, end, tid) != "").all():
+        return ONCE
+    commands = timeline.calls.ts[np.isin(timeline.calls.role, list(COMMANDS))]
+    last = hit.finding.severity == "note" and not len(timeline.steps) and ts.min() > commands.max(initial=0)
+    return LAST if last else None
+
+
+def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
+    timeline = study.timeline
+    intervention, idle_ms = BY_CODE[hit.finding.rule].question, hit.finding.idle_ms_per_step
+    steps, span = max(len(timeline.steps), 1), timeline.span
+    if span is None:
+        return Limit()
+    if intervention is Intervention.FILL_IDLE and idle_ms is not None:
+        return Limit(ms=idle_ms, share=min(idle_ms * steps / ((span[1] - span[0]) * 1e-6), 1.0))
+    if intervention is Intervention.REPLAY_GRAPHS and is_at_most(study, hit):
+        return Limit(ms=idle_ms)
+    if intervention is Intervention.OVERLAP_COLLECTIVES and hit.collectives:
+        alone = timeline.collectives.exposed[sorted(hit.collectives)]
+        known = hit.finding.exposed_ms_per_step
+        return Limit(ms=float(alone.sum()) * 1e-6 / steps if known is None else known)
+    if intervention in OF_WAITS:
+        return Limit(late_ms=_gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps)
+    return Limit()
+
+
+def _gained_by_launching_sooner(timeline: Timeline, hit: Hit, lateness: _Lateness) -> int:
+    """Nanoseconds that the device gains if the host waits neither where a finding says nor in its copies, which take
+    no time without compute then."""
+    waits = timeline.waits
+    copies = timeline.copies.take(sorted(hit.copies | _known(waits.copy[sorted(hit.waits)])))
+    waits = waits.take(sorted(hit.waits | _known(copies.wait)))
+    staged = copies.take((copies.wait < 0) & (copies.launch >= 0))
+    end, stall = (np.concatenate(pair) for pair in ((waits.end, staged.launch_end), (waits.stall, staged.launch_dur)))
+    return lateness.after(end, stall) + int(copies.exposed.sum())
+
+
+def _known(rows: Ints) -> frozenset[int]:
+    return frozenset(rows[rows >= 0].tolist())
+
+
+@dataclass(frozen=True)
+class _Lateness:
+    """When a device computed nothing since what it computed next was not yet launched, kernel by kernel (n,)."""
+
+    launched: Ints
+    """When it, or one that ran before it, was launched at the latest, ns."""
+    late: Ints
+    """Nanoseconds without compute before its launch."""
+    stretch: Ints
+    """Number of the stretch of kernels that are all late, or all in time."""
+
+    @classmethod
+    def of(cls, timeline: Timeline) -> _Lateness:
+        every = timeline.activities
+        begin, end = timeline.span or (0, 0)
+        computing = (every.kind == "kernel") & (every.collective == "") & (every.device == timeline.device)
+        kernels = every.take(computing & (every.ts >= begin) & (every.ts < end))
+        returned = np.append(timeline.calls.end, 0)[kernels.launch]
+        returned = np.minimum(np.where(kernels.launch >= 0, returned, kernels.ts), kernels.ts)
+        free = np.maximum.accumulate(np.append(begin, kernels.end))[:-1]
+        late = np.maximum(returned - free, 0)
+        changes = np.diff(late > 0, prepend=False)
+        return cls(np.maximum.accumulate(returned), late, np.cumsum(changes))
+
+    def after(self, end: Ints, stall: Ints) -> int:
+        """Nanoseconds that are late behind waits with some ends, and for no longer than they blocked. A kernel that is
+        launched while the device still computes shows that the host has made up for all that came before."""
+        if not len(self.late):
+            return 0
+        kernel = np.searchsorted(self.launched, end)
+        behind = kernel < len(self.late)
+        blocked = _sums(self.stretch[kernel[behind]], stall[behind], len(self.late))
+        return int(np.minimum(_sums(self.stretch, self.late, len(self.late)), blocked).sum())
+
+
+def _sums(group: Ints, values: Ints, groups: int) -> Ints:
+    """The sum of the values of each group, whose numbers are 0 to ``groups``."""
+    return np.bincount(group, weights=values, minlength=groups + 1).astype(np.int64)

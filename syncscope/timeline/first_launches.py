@@ -1,0 +1,110 @@
+"""What the first launch of a kernel costs once: its module is loaded, or it is compiled while the program runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from syncscope.timeline.calls import COMMANDS, last_before
+from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.row_groups import number_groups, number_in_group
+from syncscope.timeline.tables import Activities, Calls, Ops
+
+LONG_LOAD: Final = 1_000_000
+"""A first launch of a kernel that takes this many nanoseconds loads it: a launch takes 5 to 20 µs."""
+
+LONG_COMPILATION: Final = 10_000_000
+"""Nanoseconds without an op or a call, at least, in which a kernel is compiled. NVRTC, Triton and LLVM take longer."""
+
+AT_ONCE: Final = 100_000
+"""Nanoseconds after the return of a launch in which its kernel, or what the device ran before it, ends its turn."""
+
+MODULES: Final = re.compile(r"cuLaunchKernel(?:Ex)?$|hip(?:Ext|Hcc)?ModuleLaunchKernel$|hipDrvLaunchKernelEx$")
+"""Calls that launch from a module that the program loaded itself: kernels made while it runs, and those of libraries
+that keep them in files."""
+
+
+def find_loading_launches(activities: Activities, calls: Calls) -> Ints:
+    """Rows of ``calls``: first launches of a kernel that take long because they load it (CUDA_MODULE_LOADING=LAZY).
+
+    A launch also takes long where the queue is full, or where it waits for its kernel (CUDA_LAUNCH_BLOCKING=1). The
+    kernel of one that loads may start milliseconds after it returned, but then nothing else keeps the device.
+    """
+    rows = _first_of_each_name(activities)
+    launch = activities.launch[rows]
+    returned = calls.end[launch]
+    quiet = _ran_until(activities)[rows] <= returned + AT_ONCE
+    at_once = (activities.ts[rows] - returned <= AT_ONCE) | (quiet & _follows_what_ran(calls, activities)[launch])
+    besides = calls.dur[launch] - activities.dur[rows]
+    loading: Ints = launch[at_once & (calls.role[launch] == "launch") & (besides >= LONG_LOAD)]
+    return loading
+
+
+def find_compilations(ops: Ops, calls: Calls, activities: Activities) -> Iterator[tuple[int, int, int]]:
+    """Begin, end and thread of the silence inside an op that comes before its first launch of a kernel from a module:
+    a fuser of TorchScript, NVRTC or a Triton kernel compiles there. Where a later launch of the kernel took as long,
+    it is the op's own work."""
+    known = np.flatnonzero(activities.launch >= 0)
+    named = {name: MODULES.match(name) is not None for name in set(calls.name.tolist())}
+    known = known[[named[name] for name in calls.name[activities.launch[known]].tolist()]]
+    if not len(known) or not len(ops):
+        return
+    known = known[np.argsort(activities.launch[known], kind="stable")]
+    launch, name = activities.launch[known], number_groups(activities.name[known])
+    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)))
+    last = last_before(calls.ts[launch], calls.tid[launch], commands, calls.ts, calls.tid)
+    since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
+    op = ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
+    outermost = np.array([_outermost(ops, row) for row in op.tolist()], dtype=np.int64)
+    begin = np.where(op >= 0, np.maximum(since, np.append(ops.ts, 0)[outermost]), calls.ts[launch])
+    slow = calls.ts[launch] - begin >= LONG_COMPILATION
+    first, often = number_in_group(name) == 0, np.bincount(name, weights=slow)[name] > 1
+    for at in np.flatnonzero(slow & first & ~often).tolist():
+        tid = int(calls.tid[launch[at]])
+        found = _longest_silence(ops, calls, tid, int(begin[at]), int(calls.ts[launch[at]]))
+        if found[1] - found[0] >= LONG_COMPILATION:
+            yield *found, tid
+
+
+def _first_of_each_name(activities: Activities) -> Ints:
+    """The first activity of each name whose launch is known."""
+    known = np.flatnonzero(activities.launch >= 0)
+    return known[np.unique(number_groups(activities.name[known]), return_index=True)[1]]
+
+
+def _ran_until(activities: Activities) -> Ints:
+    """For each activity (n,) when what its device began before it ends, 0 for the first."""
+    until = np.zeros(len(activities), dtype=np.int64)
+    for device in np.unique(activities.device):
+        rows = np.flatnonzero(activities.device == device)
+        until[rows[1:]] = np.maximum.accumulate(activities.end[rows])[:-1]
+    return until
+
+
+def _follows_what_ran(calls: Calls, activities: Activities) -> Bools:
+    """Which calls (n,) come after a command that has an activity: before others, the queue may hold what the trace
+    lost."""
+    ran = np.zeros(len(calls), dtype=bool)
+    ran[activities.launch[activities.launch >= 0]] = True
+    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)))
+    slot = np.searchsorted(commands, np.arange(len(calls))) - 1
+    follows: Bools = (slot >= 0) & np.append(ran[commands], False)[slot]
+    return follows
+
+
+def _outermost(ops: Ops, row: int) -> int:
+    return [*ops.nesting.chain(row)][-1] if row >= 0 else -1
+
+
+def _longest_silence(ops: Ops, calls: Calls, tid: int, begin: int, end: int) -> tuple[int, int]:
+    """The longest stretch between two times in which no op and no call of a thread begins or ends."""
+    edges = [np.array([begin, end], dtype=np.int64)]
+    for table in (ops, calls):
+        own = table.tid == tid
+        edges += [table.ts[own], table.end[own]]
+    times = np.unique(np.clip(np.concatenate(edges), begin, end))
+    longest = int(np.argmax(np.diff(times)))
+    return int(times[longest]), int(times[longest + 1])

@@ -1,0 +1,124 @@
+"""What the trace leaves to gain, whatever the replay finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from syncscope import rules
+from syncscope.estimate.answers import Saving
+from syncscope.estimate.idle import ONCE
+from syncscope.estimate.limits import LAST, Limit, find_limits, find_whole_limit
+from syncscope.estimate.prepare import prepare
+from syncscope.estimate.profiler_cost import Costs
+from syncscope.estimate.program import compile_program
+from syncscope.estimate.questions import question
+from syncscope.estimate.savings import estimate_savings
+from syncscope.estimate.study import Study
+from syncscope.rules import Hit
+from syncscope.schema.findings import Finding
+from syncscope.timeline import Timeline
+from tests.builders import TraceBuilder
+
+MS = 1000
+ALL_TO_ALL = "ncclDevKernel_SendRecv"
+
+
+def found(builder: TraceBuilder, code: str) -> tuple[Study, list[Hit]]:
+    """A trace, and what the rule finds in it."""
+    timeline = Timeline(builder.trace())
+    program = compile_program(timeline, Costs(*[0.0] * 6))
+    assert program is not None
+    return Study(timeline, program), [hit for hit in rules.find(timeline)[0] if hit.finding.rule == code]
+
+
+def limit(builder: TraceBuilder, code: str) -> Limit:
+    """The limit of the rule's only finding."""
+    study, (hit,) = found(builder, code)
+    return find_limits(study, [hit])[0]
+
+
+def estimated(builder: TraceBuilder, code: str) -> list[Finding]:
+    timeline = Timeline(builder.trace())
+    every = estimate_savings(prepare(timeline, rules.find(timeline)[0])).findings
+    return [finding for finding in every if finding.rule == code]
+
+
+def reading(*, beside: float = 0, next_launch: float = 1200) -> TraceBuilder:
+    """A read that blocks for 800 µs; ``beside`` µs of another stream's compute go on after it."""
+    builder = TraceBuilder().launch("gemm", call=(0, 5), runs=(10, 900))
+    if beside:
+        builder.launch("other", call=(6, 3), runs=(20, 900 + beside), stream=9)
+    builder.op("aten::item", 95, 825).op("aten::_local_scalar_dense", 96, 823)
+    builder.copy("DtoH", call=(97, 3), runs=(911, 2), memory="pinned", bytes=4).stream_sync(105, 810)
+    return builder.launch("next", call=(next_launch, 5), runs=(next_launch + 10, 500))
+
+
+def test_a_read_gains_no_more_than_the_device_is_late_for_what_is_launched_next() -> None:
+    assert limit(reading(), "SYN102").late_ms == pytest.approx((1205 - 910) / MS + 2 / MS)
+
+
+def test_a_read_gains_no_more_than_it_blocks() -> None:
+    assert limit(reading(next_launch=9000), "SYN102").late_ms == pytest.approx(818 / MS + 2 / MS, abs=0.01)
+
+
+def test_a_read_gains_nothing_while_another_stream_computes() -> None:
+    assert limit(reading(beside=2000), "SYN102").late_ms == 0
+
+
+def test_lateness_counts_only_where_the_replay_is_doubted() -> None:
+    known = Limit(ms=3.0, share=0.5, late_ms=1.0)
+    assert [known.of(4.0, doubted=False), known.of(8.0, doubted=False), known.of(8.0, doubted=True)] == [2.0, 3.0, 1.0]
+    assert Limit().of(8.0, doubted=True) == 8.0
+
+
+def test_no_figure_of_a_saving_exceeds_its_limit() -> None:
+    assert Saving(5.0, 4.5, 9.0, 5.0).capped(2.0, step_ms=100.0) == Saving(2.0, 1.5, 2.0, 2.0)
+    assert Saving(5.0, 0.5, 9.0, 5.0).capped(2.0, step_ms=100.0) == Saving(2.0, 0.0, 2.0, 2.0)
+    assert Saving(None, 0.5, 9.0, None).capped(0.1, step_ms=100.0) == Saving(None, 0.1, 0.1, None, below_drift=True)
+
+
+def test_collectives_of_one_place_each_save_no_more_than_their_own_exposed_time() -> None:
+    builder = TraceBuilder().launch("gemm", call=(0, 5), runs=(10, 3 * MS))
+    for at, op, length in ((100, "dispatch", 500), (200, "combine", 2 * MS)):
+        builder.annotation(op, at, 50).op("c10d::alltoall_base_", at + 5, 40)
+        begin = 3 * MS + 20 if op == "dispatch" else 3 * MS + 600
+        builder.launch(ALL_TO_ALL, call=(at + 10, 5), runs=(begin, length), stream=9)
+    builder.launch("gemm", call=(300, 5), runs=(5 * MS + 700, 3 * MS))
+    study, hits = found(builder, "OVL302")
+    limits = {hit.finding.annotation: one.ms for hit, one in zip(hits, find_limits(study, hits), strict=True)}
+    assert limits == {"dispatch": pytest.approx(0.5), "combine": pytest.approx(2.0)}
+    moved = [{number for number, edit in question(study, hit).items() if edit.early} for hit in hits]
+    assert [len(one) for one in moved] == [1, 1] and moved[0] != moved[1]
+
+
+def test_idle_time_gives_no_more_than_there_is_of_it() -> None:
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 200))
+    builder.launch("b", call=(10 * MS, 5), runs=(10 * MS + 10, 200))
+    (finding,) = estimated(builder, "OVL303")
+    share = (finding.idle_ms_per_step or 0.0) / (10 * MS + 200) * MS
+    assert finding.saving_high_ms_per_step == pytest.approx(9.8 * share, rel=0.1)
+    assert (finding.saving_high_ms_per_step or 0.0) < (finding.idle_ms_per_step or 0.0)
+
+
+def test_nothing_is_gained_from_idle_time_of_which_nothing_is_known() -> None:
+    """The device did something for 20 ms that has no row, and was idle for 10 ms more, behind a read."""
+    builder = TraceBuilder().launch("earlier", call=(0, 5), runs=(10, 5)).call("cudaLaunchKernel", 20, 5)
+    builder.op("aten::item", 95, 20_825).op("aten::_local_scalar_dense", 96, 20_823)
+    builder.copy("DtoH", call=(97, 3), runs=(20_511, 2), memory="pinned", bytes=4).stream_sync(105, 20_810)
+    timeline = Timeline(builder.launch("next", call=(30_950, 5), runs=(30_960, 500)).trace())
+    assert find_whole_limit(timeline) == pytest.approx(10.449, abs=0.001)
+    assert find_whole_limit(Timeline(reading().trace())) is None
+
+
+def test_the_last_wait_of_a_trace_without_steps_has_nothing_to_save() -> None:
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 900)).stream_sync(20, 900)
+    (finding,) = estimated(builder, "SYN105")
+    assert (finding.severity, finding.saving_high_ms_per_step, finding.saving_null_why) == ("note", None, LAST)
+
+
+def test_waits_of_warm_up_have_nothing_to_save() -> None:
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 900)).device_sync(20, 900)
+    builder.call("cudaStreamBeginCapture", 930, 1).call("cudaLaunchKernel", 940, 5)
+    builder.call("cudaStreamEndCapture", 950, 5).call("cudaGraphInstantiateWithFlags", 960, 20)
+    (finding,) = estimated(builder.launch("b", call=(990, 5), runs=(1000, 900)), "SYN105")
+    assert (finding.severity, finding.saving_high_ms_per_step, finding.saving_null_why) == ("note", None, ONCE)
