@@ -78,6 +78,7 @@ def load_policy(start: Path, config: Path | None = None) -> Policy:
         overrides=tuple(_override(entry, path, f"overrides[{i}]") for i, entry in enumerate(settings.overrides)),
         budgets=settings.budgets,
         phases=settings.phases,
+        min_steps=settings.min_steps,
         folders=(root, here) if here != root else (root,),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from syncscope.policy.budgets import COUNTED, check_budgets, is_wait
+from syncscope.policy.extent import describe_missing
 from syncscope.policy.partial import COUNTS, rules_with_unseen_parts
 from syncscope.policy.phases import has_judged_phase, is_judged, judged_phases
 from syncscope.policy.policy import Policy
@@ -91,14 +92,13 @@ def _doubt_if_partial(budget: Budget, info: TraceInfo) -> Budget:
 
 def _blind_rules(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
     """Gated rules that could not be checked on a trace of a phase that is judged; all gated rules for a trace without
-    runtime calls."""
+    runtime calls, and where the recordings show less than the policy demands."""
     from syncscope.rules import BY_CODE  # loads pandas
 
     gated, judged = _gated_rules(report, policy), judged_phases(report, policy)
+    if missing := describe_missing(report, policy):
+        return tuple(NotChecked(rule=rule, why=missing[0]) for rule in gated)
     traces = {index: info for index, info in enumerate(report.traces) if has_judged_phase(info, judged[index])}
-    if not traces:
-        why = f"no trace is of a phase that the configuration judges: {', '.join(policy.phases or ())}"
-        return tuple(NotChecked(rule=rule, why=why) for rule in gated)
     listed = tuple(
         entry for entry in report.not_checked if entry.rule in gated and not entry.partial and entry.trace in traces
     )

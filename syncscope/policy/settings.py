@@ -66,7 +66,13 @@ class Settings(_Table, frozen=True, kw_only=True):
     ] = False
     phases: Annotated[
         Annotated[tuple[str, ...], Meta(min_length=1)] | None,
-        Meta(description="Phases of the run that check judges, by kind or name; training, else the longest, without."),
+        Meta(
+            description="Phases that check judges, by kind or name, all of which have to be recorded. Without: training, else the longest."
+        ),
+    ] = None
+    min_steps: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Steps of each phase that recordings have to show; with fewer, nothing counts as checked."),
     ] = None
     expect: Annotated[tuple[Expect, ...], Meta(description="Findings that are fine, and why.")] = ()
     overrides: Annotated[tuple[Override, ...], Meta(description="Other gates for some files.")] = ()

@@ -25,7 +25,7 @@ from syncscope.report.text_trace import show_trace
 from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels, label_by_number
 from syncscope.report.verdict_phrases import (
     describe_baseline,
-    describe_removed,
+    describe_changes,
     explain_how_to_allow,
     summarize_report,
     summarize_verdict,
@@ -87,7 +87,7 @@ def render_verdict(verdict: Verdict, report: Report, console: Console, view: Vie
     _not_checked(verdict.not_checked, report.traces, console)
     if baseline := describe_baseline(verdict):
         _line(console, Text(terminal(baseline)), hang=INDENT)
-    for removed in describe_removed(verdict):
+    for removed in describe_changes(verdict):
         _line(console, Text(terminal(removed)), hang=INDENT)
     if verdict.unexpected:
         _line(console, Text(terminal(explain_how_to_allow(verdict)), style="dim"), hang=INDENT)

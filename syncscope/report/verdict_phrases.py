@@ -95,9 +95,14 @@ def describe_baseline(verdict: Verdict) -> str:
     return outcome and f"baseline {baseline.path}{outcome}"
 
 
-def describe_removed(verdict: Verdict) -> list[str]:
-    """What was taken out of the baseline or lowered in it. Not escaped."""
-    return [f"no longer in the baseline: {entry}" for entry in verdict.baseline.removed] if verdict.baseline else []
+def describe_changes(verdict: Verdict) -> list[str]:
+    """How the recordings differ from those of the baseline, and what was taken out of it or lowered in it. Not
+    escaped."""
+    if verdict.baseline is None:
+        return []
+    of = f"not what baseline {verdict.baseline.path} was written from"
+    differs = [f"{of}: {phrase}" for phrase in verdict.baseline.differs]
+    return differs + [f"no longer in the baseline: {entry}" for entry in verdict.baseline.removed]
 
 
 def group_by_reason(entries: Iterable[NotChecked]) -> dict[tuple[str, bool], list[str]]:

@@ -166,6 +166,8 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """``None`` without collectives, and in a program of one rank."""
     hta: HTA | None = None
     """``None`` unless HTA was requested."""
+    mode: Literal["windows", "full"] | None = None
+    """How syncscope recorded the steps; ``None`` for another profiler's trace."""
     phase: str | None = None
     """The phase of the program that was recorded; ``None`` where the recording does not say."""
     run: Run | None = None

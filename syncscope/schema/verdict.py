@@ -42,6 +42,9 @@ class Ratchet(msgspec.Struct, frozen=True, kw_only=True):
     """Number of findings that it covers."""
     fixed: int
     """Number of its entries that occur less often now, or not at all."""
+    differs: tuple[str, ...] = ()
+    """How the recordings show less than those that it was written from, or something else: one phrase each. Nothing is
+    taken out of it then."""
     removed: tuple[str, ...] = ()
     """What was taken out or lowered when it was tightened, one phrase each."""
 

@@ -43,6 +43,7 @@ def describe(timeline: Timeline) -> TraceInfo:
         ),
         lost=trace.lost,
         meetings=_find_meetings(timeline),
+        mode=recording.mode if recording else None,
         phase=recording.phase if recording else None,
         run=describe_run(recording),
         gpu=describe_gpu(recording.gpu if recording else None),
