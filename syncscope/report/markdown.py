@@ -147,7 +147,7 @@ def _stale(entries: Iterable[Stale]) -> Iterator[str]:
 
 def _budgets(verdict: Verdict | None) -> Iterator[str]:
     for budget in verdict.budgets if verdict else ():
-        yield f"- budget {budget.outcome}: {code(budget.name)}, {markdown(budget.message)}"
+        yield f"- budget {budget.outcome}: {code(budget.title)}, {markdown(budget.message)}"
 
 
 def _not_checked(entries: Iterable[NotChecked]) -> Iterator[str]:

@@ -153,7 +153,7 @@ def _invocation(report: Report, verdict: Verdict | None, index: dict[str, int], 
     warned = [_notice("trace-warning", "warning", text) for text, _ in (*group_losses(report), *group_warnings(report))]
     unread = [_notice("unread", "error", f"{entry.path}: {entry.why}") for entry in report.unread]
     budgets = (*verdict.exceeded, *verdict.unchecked_budgets) if verdict else ()
-    over = [_notice("budget", "error", f"{budget.name}: {budget.message}") for budget in budgets]
+    over = [_notice("budget", "error", f"{budget.title}: {budget.message}") for budget in budgets]
     stale = [_notice("stale-expectation", "error", f"{one.where}: {describe_stale(one)}") for one in report.stale]
     return {
         "executionSuccessful": not verdict.blind if verdict else not report.unread,

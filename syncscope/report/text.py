@@ -149,13 +149,15 @@ def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Co
     """Print the worst trace of each budget and outcome."""
     worst: dict[tuple[str, str], Budget] = {}
     for budget in budgets:
-        known = worst.setdefault((budget.outcome, budget.name), budget)
+        known = worst.setdefault((budget.outcome, budget.title), budget)
         if (budget.found or 0) > (known.found or 0):
-            worst[budget.outcome, budget.name] = budget
+            worst[budget.outcome, budget.title] = budget
     names = label_by_number(traces)
     for budget in worst.values():
         where = f" ({names[budget.trace]})" if len(traces) > 1 else ""
-        text = Text.assemble((f"budget {budget.outcome} ", BUDGET_STYLES[budget.outcome]), f"{terminal(budget.name)}: ")
+        text = Text.assemble(
+            (f"budget {budget.outcome} ", BUDGET_STYLES[budget.outcome]), f"{terminal(budget.title)}: "
+        )
         _line(console, text.append(f"{terminal(budget.message)}{where}"), hang=INDENT)
 
 

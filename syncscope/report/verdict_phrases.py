@@ -36,9 +36,9 @@ def summarize_verdict(verdict: Verdict, report: Report) -> str:
         for number, noun, ending in (
             (len(group_alike(verdict.unexpected)), "unexpected finding", ""),
             (len(verdict.stale), "stale expectation", ""),
-            (len({budget.name for budget in verdict.exceeded}), "budget", " exceeded"),
+            (len({budget.title for budget in verdict.exceeded}), "budget", " exceeded"),
             (len({entry.rule for entry in verdict.not_checked}), "rule", " not checked"),
-            (len({budget.name for budget in verdict.unchecked_budgets}), "budget", " not checked"),
+            (len({budget.title for budget in verdict.unchecked_budgets}), "budget", " not checked"),
             (0 if verdict.allow_partial else len(verdict.unread), "trace", " not read"),
         )
         if number
