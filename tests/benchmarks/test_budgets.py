@@ -5,10 +5,11 @@ import random
 import pytest
 
 from benchmarks import budgets
+from syncscope.schema.report import Report
 from tests.policy.test_budgets import report
 
 
-def recordings(middles: list[float]) -> list[budgets.Report]:
+def recordings(middles: list[float]) -> list[Report]:
     """Reports whose steps expose about so many ms of copies."""
     chance = random.Random(7)
     return [report([middle * chance.uniform(0.97, 1.03) for _ in range(10)]) for middle in middles]
