@@ -18,7 +18,7 @@ from syncscope import __version__
 from syncscope.schema import address
 
 ROOT = Path(__file__).parent.parent
-WORKFLOWS = (ROOT / "action.yml", ROOT / ".github" / "workflows" / "ci.yml", ROOT / "docs" / "gate.yml")
+WORKFLOWS = (ROOT / "action.yml", *sorted((ROOT / ".github" / "workflows").glob("*.yml")), ROOT / "docs" / "gate.yml")
 
 BY_TAG = (f"{address.REPOSITORY}@v{__version__}",)
 """Actions of the example whose commit its reader chooses."""

@@ -129,7 +129,7 @@ def _fix(finding: Finding, base: str) -> dict[str, Any] | None:
 
 def _notification(name: str, text: str) -> dict[str, Any]:
     """A notification's descriptor. Code scanning wants of it what it wants of a rule."""
-    return {"id": name, **dict.fromkeys(("shortDescription", "fullDescription", "help"), {"text": text})}
+    return {"id": name, **{key: {"text": text} for key in ("shortDescription", "fullDescription", "help")}}
 
 
 def _version(given: str) -> str:
