@@ -17,7 +17,6 @@ from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import is_compute, union_of
 from syncscope.timeline.run import describe_run
 from syncscope.timeline.steps import device_steps, exposed_copies, exposed_in_steps
-from syncscope.timeline.tables import Collectives, Steps
 from syncscope.timeline.waits import is_wait
 
 if TYPE_CHECKING:
@@ -116,19 +115,21 @@ def _measure_each_step(timeline: Timeline) -> EachStep | None:
         each,
         copy_exposed_ms=_in_ms(exposed_copies(steps, tables.copies.take(tables.copies.device == device), compute)),
         comm_exposed_ms=_in_ms(exposed_in_steps(steps, comm, compute)),
-        comm_exposed_by_group_ms=_by_group(steps, comm, compute),
+        comm_exposed_by_group_ms=_by_group(timeline, compute),
         device_ms=_in_ms(lengths),
         idle_ms=_in_ms(idle),
     )
 
 
-def _by_group(steps: Steps, comm: Collectives, compute: Union) -> dict[str, tuple[float, ...]] | None:
-    """Exposed ms of collectives in each step, by process group; ``None`` where some say no group, or there are very
-    many."""
-    groups = sorted(set(comm.group.tolist()))
+def _by_group(timeline: Timeline, compute: Union) -> dict[str, tuple[float, ...]] | None:
+    """Exposed ms of collectives of the device in each step, by process group; ``None`` where it is not known of all, or
+    there are very many."""
+    here = timeline.collectives.device == timeline.device
+    comm, of_group = timeline.collectives.take(here), timeline.groups_of_collectives[here]
+    groups = sorted(set(of_group.tolist()))
     if "" in groups or len(groups) > MOST_GROUPS:
         return None
-    return {group: _in_ms(exposed_in_steps(steps, comm.take(comm.group == group), compute)) for group in groups}
+    return {group: _in_ms(exposed_in_steps(timeline.steps, comm.take(of_group == group), compute)) for group in groups}
 
 
 def _in_ms(lengths: Ints) -> tuple[float, ...]:

@@ -117,3 +117,17 @@ def test_idle_time_of_the_steps_is_that_of_the_trace() -> None:
     each, overlap = timeline.info().each_step, timeline.overlap
     assert each is not None and each.idle_ms is not None and overlap is not None
     assert sum(each.idle_ms) / 2 == pytest.approx(overlap.idle_ms)
+
+
+def test_the_group_of_a_collective_is_that_of_the_recorded_call_that_started_it() -> None:
+    trace = TraceBuilder().recording(0, 100, 200)
+    for start in (0, 100):
+        trace.launch("gemm", call=(start + 5, 2), runs=(start + 10, 40))
+        trace.launch(ALL_REDUCE, call=(start + 8, 2), runs=(start + 60, 10), stream=13)
+        trace.entry("ProcessGroup.allreduce", start + 7, start + 11, ("train.py", 3, "step"), group="tp")
+        # DDP starts its own on a thread of autograd, while the program's is in backward.
+        trace.entry("backward", start + 20, start + 40, ("train.py", 4, "step"), group="dp")
+        trace.on(7).launch(ALL_REDUCE, call=(start + 25, 2), runs=(start + 80, 5), stream=13).on(1)
+    each = each_step(trace)
+    groups = {group: us(figures) for group, figures in (each.comm_exposed_by_group_ms or {}).items()}
+    assert groups == {"tp": [10, 10], "dp": [5, 5]}
