@@ -84,7 +84,11 @@ def _counted_turns(phase: Phase) -> int:
 
 
 def _mode_of(info: TraceInfo) -> Mode:
-    return "counted" if "counts" in info.has else info.mode or "trace"
+    if "counts" in info.has:
+        return "counted"
+    # Reports of earlier versions do not name the mode; only windows take their ops from an attribution window.
+    recorded: Mode = "windows" if "attribution" in info.has else "full"
+    return info.mode or (recorded if "sites" in info.has else "trace")
 
 
 def _least(modes: Iterable[Mode]) -> Mode:

@@ -193,6 +193,10 @@ def _invocation(report: Report, verdict: Verdict | None, index: dict[str, int], 
     entries = {(entry.rule, entry.why, entry.partial): entry for entry in (*report.not_checked, *gated)}
     unseen = [_unseen(entry, index, entry in gated) for entry in entries.values()]
     warned = [_notice("trace-warning", "warning", text) for text, _ in (*group_losses(report), *group_warnings(report))]
+    differs = verdict.baseline.differs if verdict and verdict.baseline else ()
+    warned += [
+        _notice("trace-warning", "warning", f"Not what the baseline was written from: {text}") for text in differs
+    ]
     unread = [_notice("unread", "error", f"{entry.path}: {entry.why}") for entry in report.unread]
     budgets = (*verdict.exceeded, *verdict.unchecked_budgets) if verdict else ()
     over = [_notice("budget", "error", f"{budget.title}: {budget.message}") for budget in budgets]

@@ -142,7 +142,7 @@ def test_the_file_holds_a_line_a_finding_in_order_of_places_and_nothing_of_the_m
         f'    "{found[0].fingerprint}": {{"rule": "SYN102", "file": "train.py", "function": "b", '
         '"expression": "loss.item()", "per_step": 1}',
     ]
-    shown = '    {"phase": null, "steps": 3, "one_in": 1, "mode": "trace"}'
+    shown = '    {"phase": null, "steps": 3, "one_in": 1, "mode": "full"}'
     head = ["{", '  "format": 2,', '  "recorded": [', shown, "  ],"]
     assert text.splitlines() == [*head, '  "findings": {', *rows, "  }", "}"]
     (tmp_path / "baseline.json").write_text(text)

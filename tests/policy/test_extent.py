@@ -51,7 +51,13 @@ class TestWhatIsShown:
     def test_without_a_count_the_recorded_steps_are_shown(self) -> None:
         steps = uncounted().steps.count
         assert measure_extent(report(uncounted(mode="windows")), POLICY) == (extent(None, steps, mode="windows"),)
-        assert measure_extent(report(uncounted()), POLICY) == (extent(None, steps, mode="trace"),)
+        assert measure_extent(report(uncounted(has=("runtime",))), POLICY) == (extent(None, steps, mode="trace"),)
+
+    @pytest.mark.parametrize(("has", "mode"), [(("sites", "attribution"), "windows"), (("sites",), "full")])
+    def test_the_mode_of_an_earlier_versions_report_is_told_from_what_it_holds(
+        self, has: tuple[str, ...], mode: Mode
+    ) -> None:
+        assert [one.mode for one in measure_extent(report(uncounted(has=has)), POLICY)] == [mode]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from syncscope.policy import Policy, check_gate
 from syncscope.report import sarif
 from syncscope.schema import address
 from syncscope.schema.findings import Finding, Frame, Site
+from syncscope.schema.verdict import Ratchet, Verdict
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled, spoiled_verdict
 from tests.report.test_sarif import result_of, run_of, scalar_read
@@ -97,6 +98,18 @@ def test_more_findings_than_code_scanning_takes_are_left_out_and_said(monkeypatc
     last = run["invocations"][0]["toolExecutionNotifications"][-1]
     assert last["message"]["text"] == "3 more findings are not in this file, which holds the first 2"
     assert last["descriptor"]["id"] == "left-out"
+
+
+def test_that_the_recording_is_not_the_baselines_is_notified() -> None:
+    ratchet = Ratchet(
+        path="b.json", outcome="held", covered=0, fixed=0, differs=("it is of 9 steps, and this shows 1",)
+    )
+    notices = run_of(sample.report(), Verdict(gate=(), baseline=ratchet))["invocations"][0][
+        "toolExecutionNotifications"
+    ]
+    assert "Not what the baseline was written from: it is of 9 steps, and this shows 1" in [
+        notice["message"]["text"] for notice in notices
+    ]
 
 
 def test_a_deep_recursion_keeps_its_innermost_calls() -> None:
