@@ -23,8 +23,12 @@ from syncscope.policy import Budgets, Policy, check_gate
 from syncscope.schema.report import Report
 from syncscope.schema.verdict import Budget
 
+SETTLING = 150
+"""Steps beside the recorded ones: the collector first lets up to 100 pass, until the program is as it was."""
 MARGIN = 0.05
 MULTIPLES = (0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2)
+CELL = 7
+"""Characters of a cell."""
 LENIENT = 1e9
 """A budget that everything keeps, to ask for the figure alone."""
 OF_ONE = ("max_exposed_copy_ms", "max_idle_share", "max_stall_share")
@@ -39,11 +43,11 @@ def program(prof: Any, rank: int, ranks: int, steps: int) -> None:
     torch.cuda.set_device(rank)
     if ranks > 1:
         dist.init_process_group("nccl", rank=rank, world_size=ranks)
-    batch = torch.randn(2048, 4096).pin_memory()
+    batch = torch.randn(1024, 4096).pin_memory()
     weight = torch.randn(4096, 4096, device="cuda")
     for _ in range(steps):
         x = batch.cuda(non_blocking=True)
-        for _ in range(8):
+        for _ in range(4):
             x = torch.tanh(x @ weight)
         if ranks > 1:
             if rank == 1:
@@ -72,7 +76,7 @@ def record(folder: Path, rank: int, ranks: int, steps: int) -> None:
         os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks)}
     session.write_reports = lambda *_: None  # type: ignore[assignment]
     with syncscope.profile(folder, warmup=5, bare=5, steps=steps, attribution=0) as prof:
-        program(prof, rank, ranks, 5 + 5 + steps + 25)
+        program(prof, rank, ranks, steps + SETTLING)
 
 
 def judge(report: Report, name: str, allowed: float) -> Budget:
@@ -101,7 +105,7 @@ def assess(reports: Sequence[Report], name: str) -> tuple[str, bool]:
     below = {judge(report, name, low).outcome for report in others}
     above = {judge(report, name, high).outcome for report in others}
     agree = below == {"exceeded"} and above == {"kept"}
-    cells = "".join(f"{number:>3}/{len(others)}" for number in kept)
+    cells = "".join(f"{f'{number}/{len(others)}':>{CELL}}" for number in kept)
     spread = f"{medians[0]:.4g} to {medians[-1]:.4g}"
     verdict = "agree" if agree else f"differ: below {sorted(below)}, above {sorted(above)}"
     return f"{name:<22}{spread:<20}{f'{low:.4g} to {high:.4g}':<20}{cells}  {verdict}", agree
@@ -122,7 +126,7 @@ def main() -> int:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as root:
         reports = []
-        for number in range(options.times):
+        for number in range(options.times):  # one after the other, so that none disturbs another
             folder = Path(root, str(number))
             os.environ["MASTER_PORT"] = str(29500 + number)
             ranks = [
@@ -138,7 +142,7 @@ def main() -> int:
             traces = find_traces(sorted(folder.glob("trace*.json.gz")))
             reports.append(analyze_files(traces, choose_engine(), pictures=False)[0])
     print(f"{options.times} recordings of {options.steps} steps in {time.monotonic() - began:.0f} s")
-    head = "".join(f"{f'×{by}':>{4 + len(str(options.times - options.times // 2))}}" for by in MULTIPLES)
+    head = "".join(f"{f'×{by}':>{CELL}}" for by in MULTIPLES)
     print(f"{'budget':<22}{'medians':<20}{'spread, half of them':<20}{head}  at either side of the spread")
     rows = [assess(reports, name) for name in (OF_SEVERAL if options.gpus > 1 else OF_ONE)]
     print(*(row for row, _ in rows), sep="\n")

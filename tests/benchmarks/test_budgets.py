@@ -18,7 +18,7 @@ def recordings(middles: list[float]) -> list[Report]:
 def test_recordings_of_one_program_agree_at_either_side_of_the_spread() -> None:
     row, agree = budgets.assess(recordings([2.0] * 20), "max_exposed_copy_ms")
     assert agree and row.endswith("agree")
-    assert " 10/10" in row and "  0/10" in row
+    assert " 10/10" in row and "   0/10" in row
 
 
 def test_a_program_that_changes_halfway_does_not() -> None:
