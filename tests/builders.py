@@ -242,10 +242,16 @@ class TraceBuilder:
         return self._site("warning", "", at, at, stack, expected)
 
     def entry(
-        self, name: str, start: float, end: float, *stack: FrameSpec, expected: str | None = None
+        self,
+        name: str,
+        start: float,
+        end: float,
+        *stack: FrameSpec,
+        expected: str | None = None,
+        group: str | None = None,
     ) -> TraceBuilder:
         """A wrapped entry point (``torch.cuda.synchronize``) from ``start`` to ``end``."""
-        return self._site("call", name, start, end, stack, expected)
+        return self._site("call", name, start, end, stack, expected, group)
 
     def attribution(self, *stack: FrameSpec, ops: Sequence[str], ordinal: int = 0) -> TraceBuilder:
         """What the attribution window saw at ``stack``."""
@@ -399,7 +405,14 @@ class TraceBuilder:
         return self._add({"ph": "X", "cat": category, "name": name, **place, "args": args})
 
     def _site(
-        self, kind: str, name: str, start: float, end: float, stack: Sequence[FrameSpec], expected: str | None
+        self,
+        kind: str,
+        name: str,
+        start: float,
+        end: float,
+        stack: Sequence[FrameSpec],
+        expected: str | None,
+        group: str | None = None,
     ) -> TraceBuilder:
         event = {
             "kind": kind,
@@ -409,6 +422,7 @@ class TraceBuilder:
             "end_ns": epoch_ns(end),
             "stack": self._stack(stack),
             "expected": expected,
+            "group": group,
         }
         self._sites.append(msgspec.convert(event, SiteEvent))
         return self

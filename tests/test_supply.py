@@ -15,11 +15,12 @@ import pytest
 
 import syncscope
 from syncscope import __version__
+from syncscope.schema import address
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = (ROOT / "action.yml", *sorted((ROOT / ".github" / "workflows").glob("*.yml")), ROOT / "docs" / "gate.yml")
 
-BY_TAG = (f"your-org/syncscope@v{__version__}",)
+BY_TAG = (f"{address.REPOSITORY}@v{__version__}",)
 """Actions of the example whose commit its reader chooses."""
 
 NEVER = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "socket", "http", "requests", "ftplib", "smtplib"}

@@ -27,6 +27,8 @@ class Advice:
     before: str = ""
     """Code that waits; ``""`` where the rule's own Bad and Good say it."""
     after: str = ""
+    certain: frozenset[str] = frozenset()
+    """The functions in whose calls ``argument`` is right whatever the program does."""
     argument: str = ""
     """What the change adds to a call, where that is all of it: then the reader's own call can show it."""
 

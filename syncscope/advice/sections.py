@@ -24,6 +24,16 @@ WRITE = "aten::index_put|aten::index_put_|aten::_index_put_impl_"
 SCALER_STEP = "torch.amp::GradScaler.step"
 """What a read of a gradient scaler is called where only ops are known."""
 
+DISTRIBUTIONS = frozenset({
+    "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ContinuousBernoulli", "Dirichlet", "Exponential",
+    "FisherSnedecor", "Gamma", "GeneralizedPareto", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma",
+    "Kumaraswamy", "LKJCholesky", "Laplace", "LogNormal", "LogisticNormal", "LowRankMultivariateNormal",
+    "MixtureSameFamily", "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical",
+    "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT",
+    "Uniform", "VonMises", "Weibull", "Wishart",
+})  # fmt: skip
+"""Classes of torch.distributions that take ``validate_args``."""
+
 PYTORCH_CODE: Section = (
     Advice(
         "torch/amp/grad_scaler.py get_scale",
@@ -63,6 +73,7 @@ PYTORCH_CODE: Section = (
         before="Normal(mean, std)",
         after="Normal(mean, std, validate_args=False)",
         argument="validate_args=False",
+        certain=DISTRIBUTIONS,
     ),
     Advice(
         "torch/optim/optimizer.py _get_value",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
+from syncscope.cli.baseline import read_saved, with_baseline
 from syncscope.cli.errors import USAGE, CommandError
 from syncscope.cli.options import (
     Cache,
@@ -29,8 +28,7 @@ from syncscope.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from syncscope.policy import Baseline, BaselineCheck, Policy
-    from syncscope.schema.verdict import RatchetOutcome, Verdict
+    from syncscope.policy import Policy
 
 BaselineFile = Annotated[
     Path | None,
@@ -104,7 +102,7 @@ def check(
     policy = _select_gate(load_policy(Path.cwd(), config), codes(select), codes(ignore))
     if allow_partial:
         policy = replace(policy, allow_partial=True)
-    saved = _read_baseline(baseline, write_baseline, update)
+    saved = read_saved(baseline, write_baseline, update)
     report, pictures, wanted = analyze_traces(
         traces,
         with_stdout(output, format),
@@ -117,7 +115,7 @@ def check(
     report = compared.report if compared else report
     verdict = check_gate(report, policy)
     if baseline is not None and compared is not None:
-        verdict = _with_baseline(verdict, compared, baseline, saved, update)
+        verdict = with_baseline(verdict, compared, baseline, saved, update)
     write_outputs(wanted, Content(report, pictures, verdict, view(verbose, top)))
     print_unread(report)
     raise typer.Exit(verdict.exit_code if not exit_zero else 3 if verdict.blind else 0)
@@ -131,55 +129,3 @@ def _select_gate(policy: Policy, select: list[str], ignore: list[str]) -> Policy
     if not narrowed.gate and policy.gate:
         raise CommandError("--select and --ignore leave no rule to check", USAGE)
     return narrowed
-
-
-def _read_baseline(path: Path | None, write: bool, update: bool) -> Baseline | None:
-    """The baseline to hold the report against, ``None`` where there is none or it is yet to be written."""
-    from syncscope.policy import read_baseline
-
-    if path is None:
-        if write or update:
-            raise CommandError(f"{'--write-baseline' if write else '--update'} needs --baseline", USAGE)
-        return None
-    if write and update:
-        raise CommandError("--write-baseline and --update exclude each other", USAGE)
-    if not os.path.isdir(path.parent):
-        raise CommandError(f"{path}: its folder does not exist", USAGE)
-    saved = read_baseline(path)
-    if saved is None and not write:
-        raise CommandError(f"{path}: there is no such baseline; --write-baseline writes it", USAGE)
-    if saved is not None and write:
-        raise CommandError(f"{path}: exists; --update removes what is fixed, and nothing adds to it", USAGE)
-    return saved
-
-
-def _with_baseline(
-    verdict: Verdict, compared: BaselineCheck, path: Path, saved: Baseline | None, update: bool
-) -> Verdict:
-    """Write the baseline where it is new or to be updated, and add the result to the verdict. The file stays unchanged
-    when something is worse or could not be checked."""
-    from syncscope.schema.verdict import Ratchet
-
-    outcome: RatchetOutcome = "held"
-    removed: tuple[str, ...] = ()
-    if saved is None or (update and compared.tightened != saved):
-        outcome = "not written"
-        if not verdict.unexpected and not verdict.not_checked and not verdict.unread:
-            _write_baseline(path, compared.tightened, saved)
-            outcome = "written" if saved is None else "tightened"
-            removed = compared.removed if saved is not None else ()
-    ratchet = Ratchet(path=str(path), outcome=outcome, covered=compared.covered, fixed=compared.fixed, removed=removed)
-    return msgspec.structs.replace(verdict, baseline=ratchet)
-
-
-def _write_baseline(path: Path, tightened: Baseline, saved: Baseline | None) -> None:
-    """Put ``tightened`` in the place of ``saved``. Raises ``CommandError`` where another run has changed the file since
-    it was read, so that neither undoes what the other did."""
-    from syncscope.cli.output import write
-    from syncscope.policy import read_baseline
-
-    if path.exists() and not os.access(path, os.W_OK):
-        raise CommandError(f"{path}: may not be written", USAGE)
-    if read_baseline(path) != saved:
-        raise CommandError(f"{path}: was changed by another run meanwhile; run this one again", USAGE)
-    write(path, [tightened.to_json().encode()])

@@ -1,7 +1,8 @@
 """The baseline: findings that a project had when it adopted the gate may stay or occur less often, but not more often.
 
 The file holds the fingerprint and the count a step of each finding that would fail the gate. Rule and place are there
-for readers. The file names no line, machine or time, so moving code changes nothing.
+for readers. The file names no line, machine or time, so moving code changes nothing. It also holds the extent of the
+recordings that it was written from, so that a check of less says so.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ from syncscope.compare.fingerprints import (
     most_frequent,
     same_place,
 )
+from syncscope.policy.extent import Extent, describe_shortfall, measure_extent
 from syncscope.policy.gate import unchecked_rules, unexpected_findings
 from syncscope.policy.policy import Policy
 from syncscope.schema.findings import UNEXPLAINED, Finding, ordered
 from syncscope.schema.report import Report
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 had no ``recorded``."""
 MOST_BYTES = 16 << 20
 MERGE_MARK = re.compile(rb"^(<{7}|={7}|>{7})", re.MULTILINE)
 
@@ -61,6 +64,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The file."""
 
     format: int = FORMAT
+    recorded: tuple[Extent, ...] = ()
+    """What the recordings showed when it was written; empty in files of format 1."""
     findings: dict[str, Entry]
     """By fingerprint."""
 
@@ -72,8 +77,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             return entry.file or "", entry.function or "", entry.rule, entry.expression or "", key
 
         lines = [f"{json.dumps(key)}: {_line(entry)}" for key, entry in sorted(self.findings.items(), key=place)]
-        body = "\n    " + ",\n    ".join(lines) + "\n  " if lines else ""
-        return f'{{\n  "format": {self.format},\n  "findings": {{{body}}}\n}}\n'
+        recorded = f'\n  "recorded": [{_lines(map(_line, self.recorded))}],' if self.recorded else ""
+        return f'{{\n  "format": {FORMAT},{recorded}\n  "findings": {{{_lines(lines)}}}\n}}\n'
 
 
 class _Head(msgspec.Struct):
@@ -92,7 +97,9 @@ class BaselineCheck:
     fixed: int
     """Number of entries that occur less often now, or not at all."""
     tightened: Baseline
-    """The baseline without what is fixed."""
+    """The baseline without what is fixed. It is unchanged where ``differs`` is not empty."""
+    differs: tuple[str, ...] = ()
+    """How the recordings show less than those of the baseline, or something else: one phrase each."""
     removed: tuple[str, ...] = ()
     """What ``tightened`` lacks or counts less often, one phrase each."""
 
@@ -122,7 +129,7 @@ def read_baseline(path: Path) -> Baseline | None:
 
 def check_baseline(report: Report, policy: Policy, baseline: Baseline | None) -> BaselineCheck:
     """Compare a report, to which the policy was applied, with a baseline. ``None`` is a baseline that is not written
-    yet; it covers everything.
+    yet; it covers everything. Where the report's recordings show less than those of the baseline, nothing is fixed.
 
     Equal expressions of a function are counted together. When they occur more often than before, nobody can say which
     of them is new, so all of them are unexpected. Raises ``BaselineError`` where the counts a step are unknown.
@@ -136,18 +143,24 @@ def check_baseline(report: Report, policy: Policy, baseline: Baseline | None) ->
     covered = [finding for finding in unexpected if expression_key_of(finding) not in exceeding]
     saved = {} if baseline is None else baseline.findings
     unchecked = {entry.rule for entry in unchecked_rules(report, policy)}
-    checked = {key for key, entry in saved.items() if entry.rule in policy.gated and entry.rule not in unchecked}
+    extent = measure_extent(report, policy)
+    differs = () if baseline is None else describe_shortfall(extent, baseline.recorded)
+    rules = () if differs else [rule for rule in policy.gated if rule not in unchecked]
+    checked = {key for key, entry in saved.items() if entry.rule in rules}
     now = count_by_fingerprint(unexpected)
     unsure = {key for key in checked if key not in now and _may_be_there(key, saved[key], unexpected)}
     expressions = {expression_key_of(finding) for finding in unexpected}
     fixed = [key for key in checked - unsure if _is_fixed(key, saved[key], now.get(key), expressions)]
     rest = {key: entry for key, entry in saved.items() if key not in checked or key in unsure}
-    tightened = Baseline(findings={**rest, **_entries(covered)})
+    tightened = Baseline(
+        recorded=extent if baseline is None else baseline.recorded or extent, findings={**rest, **_entries(covered)}
+    )
     return BaselineCheck(
         report=_mark_findings(report, unexpected, exceeding),
         covered=len(count_by_fingerprint(covered)),
         fixed=len(fixed),
-        tightened=tightened,
+        tightened=baseline if baseline is not None and differs else tightened,
+        differs=differs,
         removed=tuple(_describe_removed(saved[key], tightened.findings.get(key)) for key in sorted(fixed)),
     )
 
@@ -237,7 +250,13 @@ def _mark(finding: Finding, exceeding: Mapping[ExpressionKey, str | None]) -> Fi
     return msgspec.structs.replace(finding, exceeds="; ".join(reasons) or None)
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: Entry | Extent) -> str:
     """An entry in ASCII, so that no name can garble a diff."""
     fields = msgspec.to_builtins(entry)
-    return json.dumps({**fields, "per_step": int(entry.per_step) if entry.per_step.is_integer() else entry.per_step})
+    return json.dumps({key: int(x) if isinstance(x, float) and x.is_integer() else x for key, x in fields.items()})
+
+
+def _lines(items: Iterable[str]) -> str:
+    """What stands between the brackets, an item a line."""
+    body = ",\n    ".join(items)
+    return f"\n    {body}\n  " if body else ""

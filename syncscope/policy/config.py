@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from syncscope.policy.policy import Expectation, Override, Policy, default_gate
-from syncscope.policy.settings import Budgets, Expect, Settings
+from syncscope.policy.settings import Budgets, Expect, Scope, Settings
 from syncscope.policy.settings import Override as OverrideEntry
 
 if sys.version_info >= (3, 11):
@@ -38,8 +38,8 @@ else:
 OWN_FILE = "syncscope.toml"
 SHARED_FILE = "pyproject.toml"
 TABLE = ("tool", "syncscope")
-STRUCTS = {"expect": Expect, "overrides": OverrideEntry, "budgets": Budgets}
-"""By the key of the table that they are read from."""
+STRUCTS = {"expect": Expect, "overrides": OverrideEntry, "budgets.scopes": Scope, "budgets": Budgets}
+"""By the key of the table that they are read from, inner ones first."""
 
 _STRINGS_AND_COMMENTS = re.compile(
     r'"""(?:\\.|[^\\])*?"""' r"|'''.*?'''" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|#[^\n]*",
@@ -76,8 +76,9 @@ def load_policy(start: Path, config: Path | None = None) -> Policy:
         own=settings.own,
         allow_partial=settings.allow_partial,
         overrides=tuple(_override(entry, path, f"overrides[{i}]") for i, entry in enumerate(settings.overrides)),
-        budgets=settings.budgets,
+        budgets=_budgets(settings.budgets, path),
         phases=settings.phases,
+        min_steps=settings.min_steps,
         folders=(root, here) if here != root else (root,),
     )
 
@@ -106,6 +107,21 @@ def _override(entry: OverrideEntry, path: Path, key: str) -> Override:
         gate=None if entry.gate is None else _codes(entry.gate, path, f"{key}.gate"),
         ignore=_codes(entry.ignore, path, f"{key}.ignore"),
     )
+
+
+def _budgets(budgets: Budgets, path: Path) -> Budgets:
+    """The budgets as they are. Raises ``ConfigError`` for one that limits nothing, or what no process group has."""
+    for i, scope in enumerate(budgets.scopes):
+        key = _dotted(path, f"budgets.scopes[{i}]")
+        given = {name for name in Scope.__struct_fields__ if getattr(scope, name) is not None}
+        limits = given - {"phase", "group"}
+        if scope.phase is None and scope.group is None:
+            raise ConfigError(path, f"{key}: needs phase or group")
+        if not limits:
+            raise ConfigError(path, f"{key}: limits nothing")
+        if scope.group is not None and (others := limits - {"max_exposed_comm_ms"}):
+            raise ConfigError(path, f"{key}: {min(others)} is not of a process group")
+    return budgets
 
 
 def own_packages(start: Path, config: Path | None = None) -> tuple[str, ...]:
@@ -182,7 +198,7 @@ def _dotted(path: Path, key: str) -> str:
 
 def _reword(message: str, key: str) -> str:
     """A validation message of msgspec, in the words of a configuration file."""
-    struct = STRUCTS.get(re.split(r"[\[.]", key)[0], Settings)
+    struct = next((known for table, known in STRUCTS.items() if re.match(rf"{table}\b", key)), Settings)
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL):
         return f'unknown key "{unknown[1]}"{_suggestion(unknown[1], struct.__struct_fields__)}'
     if missing := re.fullmatch(r"Object missing required field `(.*)`", message):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from syncscope.policy.budgets import COUNTED, check_budgets, is_wait
+from syncscope.policy.extent import describe_missing
 from syncscope.policy.partial import COUNTS, rules_with_unseen_parts
 from syncscope.policy.phases import has_judged_phase, is_judged, judged_phases
 from syncscope.policy.policy import Policy
 from syncscope.schema.findings import Finding
-from syncscope.schema.report import NotChecked, Report, TraceInfo
+from syncscope.schema.report import NotChecked, Report
 from syncscope.schema.verdict import Budget, Verdict
 
 
@@ -21,13 +22,13 @@ def check_gate(report: Report, policy: Policy) -> Verdict:
     training, or of the phases that the policy names.
     """
     unexpected = unexpected_findings(report, policy)
-    budgets = check_budgets(report, policy.budgets, unexpected)
+    budgets = check_budgets(report, policy, unexpected)
     counts = [budget for budget in budgets if budget.name == COUNTED]
     # Waits under a budget pass or fail together.
     passing = bool(counts) and all(budget.outcome == "kept" for budget in counts)
     partial = () if policy.allow_partial else rules_with_unseen_parts(report, policy)
     if not policy.allow_partial:
-        budgets = tuple(_doubt_if_partial(budget, report.traces[budget.trace]) for budget in budgets)
+        budgets = tuple(_doubt_if_partial(budget, report) for budget in budgets)
     return Verdict(
         gate=_gated_rules(report, policy),
         unexpected=tuple(finding for finding in unexpected if not (passing and is_wait(finding))),
@@ -82,23 +83,23 @@ def _once(entries: tuple[NotChecked, ...]) -> tuple[NotChecked, ...]:
     return tuple(entry for entry in entries if first[entry.rule, entry.trace] is entry)
 
 
-def _doubt_if_partial(budget: Budget, info: TraceInfo) -> Budget:
+def _doubt_if_partial(budget: Budget, report: Report) -> Budget:
     """The budget; one that is kept is not checked where part of the trace was lost."""
-    if budget.outcome != "kept" or not info.lost:
+    lost = report.traces[budget.trace].lost if report.traces else ()
+    if budget.outcome != "kept" or not lost:
         return budget
-    return msgspec.structs.replace(budget, outcome="not checked", message=f"{info.lost[0]}; {budget.message}")
+    return msgspec.structs.replace(budget, outcome="not checked", message=f"{lost[0]}; {budget.message}")
 
 
 def _blind_rules(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
     """Gated rules that could not be checked on a trace of a phase that is judged; all gated rules for a trace without
-    runtime calls."""
+    runtime calls, and where the recordings show less than the policy demands."""
     from syncscope.rules import BY_CODE  # loads pandas
 
     gated, judged = _gated_rules(report, policy), judged_phases(report, policy)
+    if missing := describe_missing(report, policy):
+        return tuple(NotChecked(rule=rule, why=missing[0]) for rule in gated)
     traces = {index: info for index, info in enumerate(report.traces) if has_judged_phase(info, judged[index])}
-    if not traces:
-        why = f"no trace is of a phase that the configuration judges: {', '.join(policy.phases or ())}"
-        return tuple(NotChecked(rule=rule, why=why) for rule in gated)
     listed = tuple(
         entry for entry in report.not_checked if entry.rule in gated and not entry.partial and entry.trace in traces
     )

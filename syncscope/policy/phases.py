@@ -19,9 +19,9 @@ def judged_phases(report: Report, policy: Policy) -> tuple[frozenset[str] | None
     phases: dict[object, dict[str, Phase]] = {}
     for info in report.traces:
         if info.run is not None:
-            phases.setdefault(_process(info), {}).update({phase.name: phase for phase in spoken_for(info)})
+            phases.setdefault(process_of(info), {}).update({phase.name: phase for phase in spoken_for(info)})
     judged = {process: frozenset(_choose(known.values(), policy)) for process, known in phases.items()}
-    return tuple(None if info.run is None else judged[_process(info)] for info in report.traces)
+    return tuple(None if info.run is None else judged[process_of(info)] for info in report.traces)
 
 
 def spoken_for(info: TraceInfo) -> Iterator[Phase]:
@@ -47,7 +47,8 @@ def has_judged_phase(info: TraceInfo, names: frozenset[str] | None) -> bool:
     return any(phase.name in names for phase in spoken_for(info))
 
 
-def _process(info: TraceInfo) -> object:
+def process_of(info: TraceInfo) -> object:
+    """What tells the process of a trace whose run is known."""
     assert info.run is not None
     return info.run.id, info.rank, info.run.pid
 

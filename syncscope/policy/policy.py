@@ -111,8 +111,9 @@ class Policy:
     overrides: tuple[Override, ...] = ()
     budgets: Budgets = NO_BUDGETS
     phases: tuple[str, ...] | None = None
-    """Kinds or names of the phases that are judged where the run was looked at; ``None``: training, else the longest.
-    """
+    """Kinds or names of the phases that are judged, and have to be there; ``None``: training, else the longest."""
+    min_steps: int | None = None
+    """Steps of each judged phase that recordings have to show, in every process."""
     allow_partial: bool = False
     """Whether rules count as checked where part of a trace, a trace or a rank was not seen."""
     folders: tuple[Path, ...] = ()

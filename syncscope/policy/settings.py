@@ -39,19 +39,46 @@ class Override(_Table, frozen=True, kw_only=True):
     ignore: Annotated[Rules, Meta(description="Rules that are not gated there.")] = ()
 
 
-class Budgets(_Table, frozen=True, kw_only=True):
-    """Limits a step. Budgets in time are checked over the recorded steps and their spread."""
+Milliseconds = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class _TimedBudgets(_Table, frozen=True, kw_only=True):
+    """Limits in time, checked over the recorded steps and their spread."""
+
+    max_exposed_comm_ms: Annotated[
+        Milliseconds | None, Meta(description="Milliseconds of collectives a step that no compute hides.")
+    ] = None
+    max_exposed_copy_ms: Annotated[
+        Milliseconds | None, Meta(description="Milliseconds of copies a step that no compute hides.")
+    ] = None
+    max_idle_share: Annotated[Share | None, Meta(description="Share of the step in which the device is idle.")] = None
+    max_stall_share: Annotated[Share | None, Meta(description="Share of the step in which the host is blocked.")] = None
+    max_straggling_ms: Annotated[
+        Milliseconds | None,
+        Meta(description="Milliseconds a step that the other ranks wait in collectives for one that comes last."),
+    ] = None
+
+
+class Scope(_TimedBudgets, frozen=True, kw_only=True):
+    """Limits a step in one phase, or for one process group."""
+
+    phase: Annotated[str | None, Meta(description="Kind or name of the phase, whether or not check judges it.")] = None
+    group: Annotated[
+        str | None, Meta(description="Glob on the process group's name, for max_exposed_comm_ms alone.")
+    ] = None
+
+
+class Budgets(_TimedBudgets, frozen=True, kw_only=True):
+    """Limits a step, in the phases that check judges."""
 
     max_unexpected_syncs_per_step: Annotated[
         Annotated[float, Meta(ge=0)] | None,
         Meta(description="Unexpected waits a step that may pass, all together. Without it, each of them fails."),
     ] = None
-    max_exposed_copy_ms: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="Milliseconds of copies a step that no compute hides.")
-    ] = None
-    max_stall_share: Annotated[
-        Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="Share of the step in which the host is blocked.")
-    ] = None
+    scopes: Annotated[
+        tuple[Scope, ...], Meta(description="Limits of their own in one phase, or for one process group.")
+    ] = ()
 
 
 class Settings(_Table, frozen=True, kw_only=True):
@@ -66,7 +93,11 @@ class Settings(_Table, frozen=True, kw_only=True):
     ] = False
     phases: Annotated[
         Annotated[tuple[str, ...], Meta(min_length=1)] | None,
-        Meta(description="Phases of the run that check judges, by kind or name; training, else the longest, without."),
+        Meta(description="Phases that check judges, by kind or name; all have to be recorded. By default training."),
+    ] = None
+    min_steps: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Steps of each phase that recordings have to show; with fewer, nothing counts as checked."),
     ] = None
     expect: Annotated[tuple[Expect, ...], Meta(description="Findings that are fine, and why.")] = ()
     overrides: Annotated[tuple[Override, ...], Meta(description="Other gates for some files.")] = ()

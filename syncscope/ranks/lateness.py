@@ -21,6 +21,8 @@ class LateRank:
 
     held: float = 0.0
     """How long the rank that waited longest in each collective waited with nothing to compute, without ``before``."""
+    by_step: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    """``held`` by the number of the step, in ms."""
     before: float = 0.0
     """How long another waited in its first collective because this one began the first recorded step later."""
     idle: float = 0.0
@@ -69,7 +71,7 @@ def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
     whole = len(meetings) == len(every)
     for meeting, first in zip(meetings, _first_ends(meetings), strict=True):
         _add(meeting, ranks, first if whole else {}, late, waits)
-    between = _between(ranks, len(counted), meetings, every, late, waits) if meetings else None
+    between = _between(ranks, sorted(counted), meetings, every, late, waits) if meetings else None
     return Lateness(len(counted), dict(late), between)
 
 
@@ -124,6 +126,7 @@ def _add(
     lost = _idle(own, ranks[last]) - _idle(meeting[longest], ranks[longest])
     rank = late[last]
     rank.held += waited[longest]
+    rank.by_step[own.step] += waited[longest]
     rank.idle += lost.total() / 1e6
     rank.times += 1
     rank.names[own.name] += round(waited[longest] * 1e6)
@@ -137,14 +140,15 @@ def _add(
 
 def _between(
     ranks: dict[int, TraceInfo],
-    steps: int,
+    numbers: list[int],
     meetings: list[Meeting],
     every: list[Meeting],
     late: dict[int, LateRank],
     waits: dict[int, RankWaits],
 ) -> BetweenRanks:
-    """What the report says of the ranks together. Clocks are compared in ``every`` collective, of all steps."""
-    whole = len(meetings) == len(every)
+    """What the report says of the ranks together, in the steps with these ``numbers``. Clocks are compared in ``every``
+    collective, of all steps."""
+    whole, steps = len(meetings) == len(every), len(numbers)
     reference = min(waits, key=lambda trace: (ranks[trace].rank or 0, trace))
     clocks = compare_clocks(every, ranks, reference)
 
@@ -159,6 +163,7 @@ def _between(
             last=held.times,
             waits_ms_per_step=round(mine.waits.total() / 1e6 / steps, 6),
             holds_ms_per_step=round(held.held / steps, 6),
+            holds_each_step_ms=tuple(round(held.by_step.get(number, 0.0), 6) for number in numbers),
             waits_before_ms=round(mine.before, 6) if told else None,
             holds_before_ms=round(held.before, 6) if told else None,
             waits_for=tuple(

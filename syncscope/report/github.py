@@ -77,7 +77,9 @@ def _against(verdict: Verdict, report: Report, base: str) -> Iterator[str]:
     for entry in verdict.stale:
         yield _at("error", entry.where, f"{entry.rule} stale expectation", describe_stale(entry), base)
     for budget in (*verdict.exceeded, *verdict.unchecked_budgets):
-        yield _command("error", f"budget {budget.outcome}: {budget.name}", budget.message)
+        yield _command("error", f"budget {budget.outcome}: {budget.title}", budget.message)
+    for text in verdict.baseline.differs if verdict.baseline else ():
+        yield _command("warning", "other recordings than those of the baseline", text)
     for (why, _), rules in group_by_reason(verdict.not_checked).items():
         yield _command("error", "not checked", f"{', '.join(rules)}: {why}")
 

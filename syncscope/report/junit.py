@@ -124,7 +124,7 @@ def _text(findings: Iterable[Finding], traces: Sequence[TraceInfo]) -> str:
 
 def _budget(cases: _Cases, budget: Budget) -> None:
     kind = {"kept": "", "exceeded": "failure", "not checked": "error"}[budget.outcome]
-    cases.add(f"budget {budget.name}", kind, budget.message)
+    cases.add(f"budget {budget.title}", kind, budget.message)
 
 
 def _stale(cases: _Cases, stale: Iterable[Stale]) -> None:

@@ -26,7 +26,7 @@ from syncscope.report.runs import group_processes
 from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels, label_by_file
 from syncscope.report.verdict_phrases import (
     describe_baseline,
-    describe_removed,
+    describe_changes,
     describe_stale,
     explain_how_to_allow,
     group_by_reason,
@@ -135,7 +135,7 @@ def _next(verdict: Verdict | None) -> Iterator[str]:
     if verdict is not None:
         if baseline := describe_baseline(verdict):
             yield f"- {markdown(baseline)}"
-        yield from (f"- {markdown(removed)}" for removed in describe_removed(verdict))
+        yield from (f"- {markdown(removed)}" for removed in describe_changes(verdict))
         if verdict.unexpected:
             yield f"- {markdown(explain_how_to_allow(verdict))}"
 
@@ -147,7 +147,7 @@ def _stale(entries: Iterable[Stale]) -> Iterator[str]:
 
 def _budgets(verdict: Verdict | None) -> Iterator[str]:
     for budget in verdict.budgets if verdict else ():
-        yield f"- budget {budget.outcome}: {code(budget.name)}, {markdown(budget.message)}"
+        yield f"- budget {budget.outcome}: {code(budget.title)}, {markdown(budget.message)}"
 
 
 def _not_checked(entries: Iterable[NotChecked]) -> Iterator[str]:

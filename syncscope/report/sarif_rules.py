@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from syncscope.rules import RULES, Rule
+from syncscope.schema import address
 
 PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 """GitHub's words for a severity."""
@@ -25,6 +26,7 @@ def _descriptor(rule: Rule) -> dict[str, Any]:
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": f"{rule.summary} {_why(rule.doc)}".strip()},
         "defaultConfiguration": {"level": rule.severity},
+        "helpUri": address.RULES,
         "help": {"text": rule.doc, "markdown": as_markdown(rule.doc)},
         "properties": {
             "tags": ["performance", "gpu", "pytorch"],

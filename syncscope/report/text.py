@@ -25,7 +25,7 @@ from syncscope.report.text_trace import show_trace
 from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels, label_by_number
 from syncscope.report.verdict_phrases import (
     describe_baseline,
-    describe_removed,
+    describe_changes,
     explain_how_to_allow,
     summarize_report,
     summarize_verdict,
@@ -87,7 +87,7 @@ def render_verdict(verdict: Verdict, report: Report, console: Console, view: Vie
     _not_checked(verdict.not_checked, report.traces, console)
     if baseline := describe_baseline(verdict):
         _line(console, Text(terminal(baseline)), hang=INDENT)
-    for removed in describe_removed(verdict):
+    for removed in describe_changes(verdict):
         _line(console, Text(terminal(removed)), hang=INDENT)
     if verdict.unexpected:
         _line(console, Text(terminal(explain_how_to_allow(verdict)), style="dim"), hang=INDENT)
@@ -149,13 +149,15 @@ def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Co
     """Print the worst trace of each budget and outcome."""
     worst: dict[tuple[str, str], Budget] = {}
     for budget in budgets:
-        known = worst.setdefault((budget.outcome, budget.name), budget)
+        known = worst.setdefault((budget.outcome, budget.title), budget)
         if (budget.found or 0) > (known.found or 0):
-            worst[budget.outcome, budget.name] = budget
+            worst[budget.outcome, budget.title] = budget
     names = label_by_number(traces)
     for budget in worst.values():
         where = f" ({names[budget.trace]})" if len(traces) > 1 else ""
-        text = Text.assemble((f"budget {budget.outcome} ", BUDGET_STYLES[budget.outcome]), f"{terminal(budget.name)}: ")
+        text = Text.assemble(
+            (f"budget {budget.outcome} ", BUDGET_STYLES[budget.outcome]), f"{terminal(budget.title)}: "
+        )
         _line(console, text.append(f"{terminal(budget.message)}{where}"), hang=INDENT)
 
 

@@ -36,9 +36,9 @@ def summarize_verdict(verdict: Verdict, report: Report) -> str:
         for number, noun, ending in (
             (len(group_alike(verdict.unexpected)), "unexpected finding", ""),
             (len(verdict.stale), "stale expectation", ""),
-            (len({budget.name for budget in verdict.exceeded}), "budget", " exceeded"),
+            (len({budget.title for budget in verdict.exceeded}), "budget", " exceeded"),
             (len({entry.rule for entry in verdict.not_checked}), "rule", " not checked"),
-            (len({budget.name for budget in verdict.unchecked_budgets}), "budget", " not checked"),
+            (len({budget.title for budget in verdict.unchecked_budgets}), "budget", " not checked"),
             (0 if verdict.allow_partial else len(verdict.unread), "trace", " not read"),
         )
         if number
@@ -95,9 +95,14 @@ def describe_baseline(verdict: Verdict) -> str:
     return outcome and f"baseline {baseline.path}{outcome}"
 
 
-def describe_removed(verdict: Verdict) -> list[str]:
-    """What was taken out of the baseline or lowered in it. Not escaped."""
-    return [f"no longer in the baseline: {entry}" for entry in verdict.baseline.removed] if verdict.baseline else []
+def describe_changes(verdict: Verdict) -> list[str]:
+    """How the recordings differ from those of the baseline, and what was taken out of it or lowered in it. Not
+    escaped."""
+    if verdict.baseline is None:
+        return []
+    of = f"not what baseline {verdict.baseline.path} was written from"
+    differs = [f"{of}: {phrase}" for phrase in verdict.baseline.differs]
+    return differs + [f"no longer in the baseline: {entry}" for entry in verdict.baseline.removed]
 
 
 def group_by_reason(entries: Iterable[NotChecked]) -> dict[tuple[str, bool], list[str]]:

@@ -34,6 +34,8 @@ class RankBetween(msgspec.Struct, frozen=True, kw_only=True):
     """How long it waits in collectives for the last to come, without what its own compute hides."""
     holds_ms_per_step: float
     """How long the rank that waits longest waits for this one."""
+    holds_each_step_ms: tuple[float, ...] | None = None
+    """The same of every step that was compared; ``None`` in reports of earlier versions."""
     waits_before_ms: float | None = None
     """How long, in all, it waits in its first collective for a rank that began the first recorded step later: what held
     that one is not recorded. It is no part of ``waits_ms_per_step``. ``None`` where the first step is not compared, or

@@ -70,6 +70,9 @@ class SiteEvent(msgspec.Struct, frozen=True, kw_only=True):
     stack: Number
     expected: str | None = None
     """The reason of the innermost ``syncscope.expected`` block around it."""
+    group: str | None = None
+    """The name of the process group whose collectives a call starts: of a call of the group, and of backward in a
+    program that has one group alone."""
 
 
 class RecordedSteps(msgspec.Struct, frozen=True, kw_only=True):

@@ -132,6 +132,15 @@ class EachStep(msgspec.Struct, frozen=True, kw_only=True):
     """Time in which some thread is blocked; ``None`` without runtime calls."""
     copy_exposed_ms: tuple[float, ...] | None
     """Time of the copies that the step launched that no compute hides; ``None`` without device activity."""
+    comm_exposed_ms: tuple[float, ...] | None = None
+    """Time of the collectives that the step launched that no compute hides; ``None`` without device activity."""
+    comm_exposed_by_group_ms: dict[str, tuple[float, ...]] | None = None
+    """The same by process group; ``None`` where the trace does not say which group every collective is of."""
+    device_ms: tuple[float, ...] | None = None
+    """From when the device has finished what earlier steps launched to when it has finished what this one did;
+    ``None`` without device activity."""
+    idle_ms: tuple[float, ...] | None = None
+    """How much of that the device is idle."""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,6 +175,8 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """``None`` without collectives, and in a program of one rank."""
     hta: HTA | None = None
     """``None`` unless HTA was requested."""
+    mode: Literal["windows", "full"] | None = None
+    """How syncscope recorded the steps; ``None`` for another profiler's trace."""
     phase: str | None = None
     """The phase of the program that was recorded; ``None`` where the recording does not say."""
     run: Run | None = None

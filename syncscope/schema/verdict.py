@@ -19,6 +19,10 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     """As in the configuration: ``max_unexpected_syncs_per_step``, ``max_exposed_copy_ms``, ``max_stall_share``."""
+    phase: str | None = None
+    """The phase that it is about alone, as in the configuration."""
+    group: str | None = None
+    """The process group that it is about alone, as in the configuration."""
     allowed: float
     found: float | None
     """In the budget's unit: the count a step, or the median of the steps; ``None`` when it could not be checked."""
@@ -32,6 +36,12 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """Index into ``Report.traces``."""
     rank: int | None = None
 
+    @property
+    def title(self) -> str:
+        """The name, and what it is about alone: ``max_exposed_comm_ms of group tp in train``."""
+        group = f" of group {self.group}" if self.group is not None else ""
+        return f"{self.name}{group}" + (f" in {self.phase}" if self.phase is not None else "")
+
 
 class Ratchet(msgspec.Struct, frozen=True, kw_only=True):
     """The result of the baseline."""
@@ -42,6 +52,9 @@ class Ratchet(msgspec.Struct, frozen=True, kw_only=True):
     """Number of findings that it covers."""
     fixed: int
     """Number of its entries that occur less often now, or not at all."""
+    differs: tuple[str, ...] = ()
+    """How the recordings show less than those that it was written from, or something else: one phrase each. Nothing is
+    taken out of it then."""
     removed: tuple[str, ...] = ()
     """What was taken out or lowered when it was tightened, one phrase each."""
 

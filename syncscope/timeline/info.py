@@ -6,19 +6,25 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
-from syncscope.schema.report import Coverage, EachStep, Meetings, Steps, StepSource, TraceInfo
+from syncscope.schema.report import Coverage, EachStep, Meetings, StepSource, TraceInfo
+from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline.bare import bare_step_ns
 from syncscope.timeline.collectives import find_meetings, places_behind
 from syncscope.timeline.gpu import describe_gpu
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import is_compute, union_of
 from syncscope.timeline.run import describe_run
-from syncscope.timeline.steps import exposed_copies
+from syncscope.timeline.steps import device_steps, exposed_copies, exposed_in_steps
 from syncscope.timeline.waits import is_wait
 
 if TYPE_CHECKING:
     from syncscope.timeline.timeline import Timeline
+
+
+MOST_GROUPS = 64
+"""Process groups that are told apart."""
 
 
 def describe(timeline: Timeline) -> TraceInfo:
@@ -43,6 +49,7 @@ def describe(timeline: Timeline) -> TraceInfo:
         ),
         lost=trace.lost,
         meetings=_find_meetings(timeline),
+        mode=recording.mode if recording else None,
         phase=recording.phase if recording else None,
         run=describe_run(recording),
         gpu=describe_gpu(recording.gpu if recording else None),
@@ -62,12 +69,12 @@ def _about_run(timeline: Timeline) -> Iterator[str]:
         yield f"{run.dropped:,} waits at further places were not kept"
 
 
-def measure_steps(timeline: Timeline) -> Steps:
+def measure_steps(timeline: Timeline) -> StepFigures:
     """How many steps there are and how long they take, bare and profiled."""
     bare = timeline.trace.recording.bare if timeline.trace.recording else None
     step_ns = bare_step_ns(bare) if bare else None
     source: StepSource = timeline.trace.step_source  # type: ignore[assignment]
-    return Steps(
+    return StepFigures(
         count=len(timeline.steps),
         profiled_ms=_mean_step_ms(timeline),
         bare_ms=None if step_ns is None else round(step_ns * 1e-6, 6),
@@ -92,15 +99,37 @@ def _measure_each_step(timeline: Timeline) -> EachStep | None:
     steps, device, blocked = tables.steps, tables.device, timeline.blocked
     if not len(steps):
         return None
-    exposed = None
-    if device is not None:
-        compute = union_of(tables.on_device, is_compute(tables.on_device))
-        exposed = _in_ms(exposed_copies(steps, tables.copies.take(tables.copies.device == device), compute))
-    return EachStep(
+    each = EachStep(
         length_ms=_in_ms(steps.dur),
         blocked_ms=None if blocked is None else _in_ms(blocked.within(steps.ts, steps.end)),
-        copy_exposed_ms=exposed,
+        copy_exposed_ms=None,
     )
+    if device is None or tables.span is None:
+        return each
+    here = tables.on_device
+    compute = union_of(here, is_compute(here))
+    comm = tables.collectives.take(tables.collectives.device == device)
+    launched = np.where(here.launch >= 0, np.append(tables.calls.ts, 0)[here.launch], here.ts)
+    lengths, idle = device_steps(steps, here, launched, tables.span)
+    return structs.replace(
+        each,
+        copy_exposed_ms=_in_ms(exposed_copies(steps, tables.copies.take(tables.copies.device == device), compute)),
+        comm_exposed_ms=_in_ms(exposed_in_steps(steps, comm, compute)),
+        comm_exposed_by_group_ms=_by_group(timeline, compute),
+        device_ms=_in_ms(lengths),
+        idle_ms=_in_ms(idle),
+    )
+
+
+def _by_group(timeline: Timeline, compute: Union) -> dict[str, tuple[float, ...]] | None:
+    """Exposed ms of collectives of the device in each step, by process group; ``None`` where it is not known of all, or
+    there are very many."""
+    here = timeline.collectives.device == timeline.device
+    comm, of_group = timeline.collectives.take(here), timeline.groups_of_collectives[here]
+    groups = sorted(set(of_group.tolist()))
+    if "" in groups or len(groups) > MOST_GROUPS:
+        return None
+    return {group: _in_ms(exposed_in_steps(timeline.steps, comm.take(of_group == group), compute)) for group in groups}
 
 
 def _in_ms(lengths: Ints) -> tuple[float, ...]:

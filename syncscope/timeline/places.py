@@ -19,7 +19,7 @@ from syncscope.timeline.annotations import find_annotations
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import Warned, match_calls, match_warnings
 from syncscope.timeline.python_stacks import PythonStacks, is_user
-from syncscope.timeline.tables import Marks, Waits, objects
+from syncscope.timeline.tables import Marks, Objects, Waits, objects
 
 BACKWARD = ("_engine_run_backward", "run_backward")
 """Functions of torch/autograd. When C++ backward has ended, they raise the warnings of all threads that it used."""
@@ -184,6 +184,20 @@ class Places:
             inside = (slot >= 0) & (np.append(ends, 0)[slot] >= end)
             place = np.where(inside, np.append(places, 0)[slot], place)
         return place
+
+    def groups_of(self, ts: Ints, end: Ints, tid: Ints) -> Objects:
+        """For each interval (n,) the process group of the recorded call around it, also of backward on another thread,
+        ``""`` where none says."""
+        sites = self.recording.sites if self.recording else ()
+        named = np.array([bool(sites[event].group) for event in self.calls.event.tolist()], dtype=bool)
+        calls = self.calls.take(named)
+        backward = calls.take(calls.name == "backward")
+        row = match_calls(calls, ts, end, tid)
+        slot = np.searchsorted(backward.ts, ts, side="right") - 1
+        inside = (slot >= 0) & (np.append(backward.end, 0)[slot] >= end)
+        event = np.where(inside, np.append(backward.event, -1)[slot], -1)
+        event = np.where(row >= 0, np.append(calls.event, -1)[row], event)
+        return objects([sites[number].group or "" if number >= 0 else "" for number in event.tolist()])
 
     def _is_backward(self, event: SiteEvent) -> bool:
         frames = recorded_frames(self.recording, event.stack)

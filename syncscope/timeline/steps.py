@@ -8,7 +8,7 @@ import numpy as np
 
 from syncscope.timeline.copies import blocks_alone
 from syncscope.timeline.intervals import Ints, Union
-from syncscope.timeline.tables import Activities, Copies, Steps, Waits
+from syncscope.timeline.tables import Activities, Collectives, Copies, Steps, Waits
 from syncscope.timeline.waits import is_wait
 
 
@@ -44,9 +44,31 @@ def exposed_copies(steps: Steps, copies: Copies, compute: Union) -> Ints:
 
     ``copies`` are those of one device; copies inside it do not count.
     """
-    copies = copies.take((copies.direction != "DtoD") & (copies.step >= 0))
-    copies = copies.take(np.argsort(copies.step, kind="stable"))
+    return exposed_in_steps(steps, copies.take(copies.direction != "DtoD"), compute)
+
+
+def exposed_in_steps(steps: Steps, launched: Copies | Collectives, compute: Union) -> Ints:
+    """For each step (n,) the ns of what it launched, whenever that runs, that ``compute`` does not hide."""
+    rows = np.flatnonzero(launched.step >= 0)
+    rows = rows[np.argsort(launched.step[rows], kind="stable")]
+    ts, end, step = launched.ts[rows], launched.end[rows], launched.step[rows]
     # In order of steps, those of one step lie between two cuts.
-    cuts = np.searchsorted(copies.step, np.arange(len(steps) + 1)).tolist()
-    exposed = [Union(copies.ts[a:b], copies.end[a:b]).minus(compute) for a, b in pairwise(cuts)]
+    cuts = np.searchsorted(step, np.arange(len(steps) + 1)).tolist()
+    exposed = [Union(ts[a:b], end[a:b]).minus(compute) for a, b in pairwise(cuts)]
     return np.array(exposed, dtype=np.int64)
+
+
+def device_steps(steps: Steps, activities: Activities, launch_ts: Ints, span: tuple[int, int]) -> tuple[Ints, Ints]:
+    """Length of each step (n,) on a device, and how much of it the device is idle, in ns. They add up to the span.
+
+    A step ends there when the device has finished all that it and earlier steps launched, the last at the end of
+    ``span``. ``launch_ts`` (m,) is when each of ``activities``, all of one device, was launched.
+    """
+    step = step_of(steps, launch_ts)
+    last = np.full(len(steps), span[0], dtype=np.int64)
+    inside = step >= 0
+    np.maximum.at(last, step[inside], activities.end[inside])
+    ends = np.clip(np.maximum.accumulate(last), *span)
+    ends[-1] = span[1]
+    begins = np.append(span[0], ends[:-1])
+    return ends - begins, ends - begins - Union(activities.ts, activities.end).within(begins, ends)

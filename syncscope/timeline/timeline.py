@@ -107,6 +107,14 @@ class Tables:
         return name_collectives(replace(table, step=step, place=np.where(launched, place, 0)), self._places.all)
 
     @cached_property
+    def groups_of_collectives(self) -> Objects:
+        """For each of ``collectives`` (n,) its process group: as the trace has it, else as the recorded call around its
+        launch says, ``""`` unknown. Ranks may know it differently, so it is no part of how they are compared."""
+        table = self.collectives
+        told = self._places.groups_of(table.launch_ts, table.launch_end, table.tid)
+        return np.where((table.group == "") & (table.launch >= 0), told, table.group)
+
+    @cached_property
     def collectives_once(self) -> Collectives:
         """The collectives of ``device`` inside the steps, with exposed time that counts once
         (``collectives.count_once``)."""

@@ -33,7 +33,7 @@ def step(name: str) -> dict[str, Any]:
     return dict(found)
 
 
-def bash(name: str, folder: Path, inputs: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def bash(name: str, folder: Path, inputs: dict[str, str], **more: str) -> subprocess.CompletedProcess[str]:
     """Run a step as the runner does: its script in a file, inputs in the environment as the step maps them."""
     wanted = step(name)
     defaults = {key: str(value.get("default", "")) for key, value in ACTION["inputs"].items()}
@@ -52,6 +52,7 @@ def bash(name: str, folder: Path, inputs: dict[str, str]) -> subprocess.Complete
         "GITHUB_OUTPUT": str(folder / "output.txt"),
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
         **mapped,
+        **more,
     }
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],

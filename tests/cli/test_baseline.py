@@ -72,7 +72,7 @@ def test_better_passes_and_is_tightened_only_with_update(run: Run, folder: Path,
     assert done.code == 0
     assert f"baseline {FILE} tightened: 1 entry fixed, 0 left" in done.out
     assert "no longer in the baseline: SYN102 train.py loss.item() in train_step, 1 a step" in done.out
-    assert json.loads((folder / FILE).read_text()) == {"format": 1, "findings": {}}
+    assert json.loads((folder / FILE).read_text())["findings"] == {}
     assert run(*ARGUMENTS).code == 1
 
 
@@ -171,3 +171,25 @@ def test_wrong_usage_is_2(arguments: tuple[str, ...], said: str, run: Run, folde
     assert done.code == 2
     assert said in done.err
     assert not (folder / FILE).exists()
+
+
+def test_a_recording_of_far_fewer_steps_than_the_baseline_says_so_and_takes_nothing_out(run: Run, folder: Path) -> None:
+    traces.clean(steps=20).write(folder / "long.json")
+    assert run("check", "long.json", "--baseline", FILE, WRITE).code == 0
+    written = (folder / FILE).read_bytes()
+    differs = "it is of 20 steps, and this shows 3"
+    done = run("check", "clean.json", "--baseline", FILE, "--update")
+    assert done.code == 0
+    assert f"not what baseline {FILE} was written from: {differs}" in done.out
+    assert (folder / FILE).read_bytes() == written
+    annotated = run("check", "clean.json", "--baseline", FILE, "--format", "github")
+    assert f"::warning title=other recordings than those of the baseline::{differs}\n" in annotated.out
+
+
+def test_the_configuration_demands_steps(run: Run, folder: Path) -> None:
+    (folder / "syncscope.toml").write_text("min_steps = 20\n")
+    done = run("check", "clean.json")
+    assert done.code == 3
+    assert "the recording shows 3 steps, and min_steps is 20" in " ".join(done.out.split())
+    (folder / "syncscope.toml").write_text("min_steps = 0\n")
+    assert run("check", "clean.json").code == 2

@@ -81,3 +81,27 @@ def test_waits_of_every_kind_are_counted_at_their_lines(run_pytest: Run, argumen
     line = WAITS[: WAITS.index("torch.relu(x).sum().item()")].count("\n") + 1
     assert f"\n  test_it.py:{line}  torch.relu(x).sum().item()  in test_one_wait\n" in done.out
     assert "called a synchronizing CUDA operation" not in done.out
+
+
+PROFILED = """
+import torch
+
+def test_recorded(syncscope):
+    net = torch.nn.Linear(512, 512, device="cuda")
+    with syncscope.profile(warmup=2, bare=2, steps=3) as recording:
+        for _ in range(20):
+            net(torch.ones(64, 512, device="cuda")).sum().item()
+            recording.step()
+    assert recording.report is not None, recording.notes
+    lines = {finding.site.expression for finding in recording.report.findings if finding.site}
+    assert 'net(torch.ones(64, 512, device="cuda")).sum().item()' in lines
+
+def test_counted():
+    torch.ones(4, device="cuda").sum().item()
+"""
+
+
+def test_a_test_that_is_recorded_with_profile_has_its_report_and_the_others_are_counted(run_pytest: Run) -> None:
+    done = run_pytest(PROFILED, "--syncscope-report", "waits.json", torch=None)
+    assert (set(done.tests.values()), done.code) == ({"PASSED"}, 0), done.out
+    assert "1 wait in 1 of 1 test; 1 test recorded with profile, not counted" in done.out

@@ -142,20 +142,23 @@ def test_the_file_holds_a_line_a_finding_in_order_of_places_and_nothing_of_the_m
         f'    "{found[0].fingerprint}": {{"rule": "SYN102", "file": "train.py", "function": "b", '
         '"expression": "loss.item()", "per_step": 1}',
     ]
-    assert text.splitlines() == ["{", '  "format": 1,', '  "findings": {', *rows, "  }", "}"]
+    shown = '    {"phase": null, "steps": 3, "one_in": 1, "mode": "full"}'
+    head = ["{", '  "format": 2,', '  "recorded": [', shown, "  ],"]
+    assert text.splitlines() == [*head, '  "findings": {', *rows, "  }", "}"]
     (tmp_path / "baseline.json").write_text(text)
     assert read_baseline(tmp_path / "baseline.json") == adopted(*found)
 
 
 def test_an_empty_baseline_is_a_baseline(tmp_path: Path) -> None:
     (tmp_path / "baseline.json").write_text(adopted().to_json())
-    assert read_baseline(tmp_path / "baseline.json") == Baseline(findings={})
+    assert read_baseline(tmp_path / "baseline.json") == adopted()
+    assert adopted().findings == {}
 
 
 def test_hostile_names_are_plain_text_in_the_file() -> None:
     text = adopted(wait("\x1b[31m\u202e\n::error::</script>")).to_json()
     assert text.isascii() and text.replace("\n", "").isprintable()
-    assert text.count("\n") == 6
+    assert text.count("\n") == 9
 
 
 def test_no_file_is_no_baseline(tmp_path: Path) -> None:
@@ -173,7 +176,7 @@ def test_no_file_is_no_baseline(tmp_path: Path) -> None:
         (b'{"format": 1, "findings": {"a": {"rule": "SYN102"}}}', "not a baseline: "),
         (b'{"format": 1, "findings": {"a": {"rule": "SYN102", "per_step": -1}}}', "not a baseline: "),
         (b'{"format": 1, "findings": {}, "traces": []}', "not a baseline: "),
-        (b'{"format": 2, "entries": []}', "was written by a newer syncscope (format 2; this version reads up to 1)"),
+        (b'{"format": 3, "entries": []}', "was written by a newer syncscope (format 3; this version reads up to 2)"),
     ],
 )
 def test_a_file_that_is_no_baseline_says_so_in_one_line(data: bytes, said: str, tmp_path: Path) -> None:

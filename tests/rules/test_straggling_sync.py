@@ -239,3 +239,11 @@ def test_the_report_compares_the_ranks_of_training():
     between = joined(*evaluation, *training).between_ranks
     assert between is not None
     assert [row.trace for row in between.ranks] == [2, 3]
+
+
+def test_how_long_the_others_wait_is_told_step_by_step() -> None:
+    between = joined(rank(0, 0, 0, 0), rank(1, 500, 300, 100)).between_ranks
+    assert between is not None
+    waits, holds = between.ranks
+    assert waits.holds_each_step_ms == (0, 0)  # of three steps the first is left out
+    assert holds.holds_each_step_ms == (pytest.approx(0.3), pytest.approx(0.1))

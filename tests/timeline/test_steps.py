@@ -76,3 +76,58 @@ def test_what_cannot_be_seen_is_missing_not_zero() -> None:
     idle = each_step(TraceBuilder().steps(0, 100).stream_sync(10, 20))
     assert idle.blocked_ms is not None and idle.copy_exposed_ms is None
     assert Timeline(TraceBuilder().kernel("gemm", 10, 20).trace()).info().each_step is None
+
+
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def reducing(*groups: str) -> TraceBuilder:
+    """Two steps of 100 µs with 40 of compute, and all-reduces of 30 of which 10 run beside it."""
+    trace = TraceBuilder().steps(0, 100, 200)
+    for start, group in zip((0, 100), groups, strict=True):
+        args = {"Process Group Name": group} if group else {}
+        trace.launch("gemm", call=(start + 5, 2), runs=(start + 10, 40))
+        trace.launch(ALL_REDUCE, call=(start + 8, 2), runs=(start + 40, 30), stream=13, args=args)
+    return trace
+
+
+def test_a_collective_counts_in_the_step_that_launched_it_and_for_its_group() -> None:
+    each = each_step(reducing("dp", "tp"))
+    assert us(each.comm_exposed_ms) == [20, 20]
+    groups = {group: us(figures) for group, figures in (each.comm_exposed_by_group_ms or {}).items()}
+    assert groups == {"dp": [20, 0], "tp": [0, 20]}
+
+
+def test_groups_are_told_apart_only_where_every_collective_says_its_own() -> None:
+    assert each_step(reducing("dp", "")).comm_exposed_by_group_ms is None
+    assert each_step(TraceBuilder().steps(0, 100).kernel("gemm", 10, 20)).comm_exposed_by_group_ms == {}
+
+
+def test_a_step_ends_on_the_device_when_what_it_launched_has_run() -> None:
+    # The host is far ahead: it launches both steps in the first 100 µs.
+    trace = TraceBuilder().steps(0, 50, 400).launch("gemm", call=(5, 2), runs=(10, 200))
+    trace.launch("gemm", call=(55, 2), runs=(220, 150))
+    each = each_step(trace)
+    assert us(each.device_ms) == [210, 190]
+    assert us(each.idle_ms) == [10, 40]
+
+
+def test_idle_time_of_the_steps_is_that_of_the_trace() -> None:
+    timeline = Timeline(reducing("dp", "tp").trace())
+    each, overlap = timeline.info().each_step, timeline.overlap
+    assert each is not None and each.idle_ms is not None and overlap is not None
+    assert sum(each.idle_ms) / 2 == pytest.approx(overlap.idle_ms)
+
+
+def test_the_group_of_a_collective_is_that_of_the_recorded_call_that_started_it() -> None:
+    trace = TraceBuilder().recording(0, 100, 200)
+    for start in (0, 100):
+        trace.launch("gemm", call=(start + 5, 2), runs=(start + 10, 40))
+        trace.launch(ALL_REDUCE, call=(start + 8, 2), runs=(start + 60, 10), stream=13)
+        trace.entry("ProcessGroup.allreduce", start + 7, start + 11, ("train.py", 3, "step"), group="tp")
+        # DDP starts its own on a thread of autograd, while the program's is in backward.
+        trace.entry("backward", start + 20, start + 40, ("train.py", 4, "step"), group="dp")
+        trace.on(7).launch(ALL_REDUCE, call=(start + 25, 2), runs=(start + 80, 5), stream=13).on(1)
+    each = each_step(trace)
+    groups = {group: us(figures) for group, figures in (each.comm_exposed_by_group_ms or {}).items()}
+    assert groups == {"tp": [10, 10], "dp": [5, 5]}

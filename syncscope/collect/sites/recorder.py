@@ -57,12 +57,16 @@ class SiteRecorder:
 
     def take(self) -> tuple[SiteEvent, ...]:
         """The events since the last ``take``, in order of their end."""
-        taken = self._events.copy()
+        taken, groups = self._events.copy(), self._calls.groups.copy()
         del self._events[: len(taken)]
+        self._calls.groups.clear()
         events = [
-            SiteEvent(kind=kind, name=name, tid=tid, start_ns=start, end_ns=end, stack=stack, expected=reason)
+            SiteEvent(
+                kind=kind, name=name, tid=tid, start_ns=start, end_ns=end, stack=stack, expected=reason,
+                group=groups.get(start) if name == "backward" or name.startswith("ProcessGroup.") else None,
+            )
             for kind, name, tid, start, end, stack, reason in taken
-        ]
+        ]  # fmt: skip
         return tuple(sorted(events, key=lambda event: event.end_ns))
 
     def _on_warning(self, frame: FrameType) -> None:

@@ -51,6 +51,8 @@ class CallWrappers:
         self._patches = Patches(torch)
         self.warnings = WarningCount()
         self._operators = OperatorFilter(torch)
+        self.groups: dict[int, str] = {}
+        """The process group of a recorded call that starts collectives, by when it began."""
         self.missing: list[str] = []
         """The owners of entry points that this version of PyTorch lacks."""
 
@@ -93,9 +95,12 @@ class CallWrappers:
             self.missing.append(f"torch.{path}")
         return owner
 
-    def _record_calls(self, owner: Any, name: str, label: str) -> None:
-        """Record every call of ``owner.name`` as ``label``."""
-        record, now, caller = self._record, time.time_ns, sys._getframe
+    def _record_calls(
+        self, owner: Any, name: str, label: str, group_of: Callable[[Any], str | None] | None = None
+    ) -> None:
+        """Record every call of ``owner.name`` as ``label``. ``group_of`` its first argument is the process group whose
+        collectives it starts."""
+        record, now, caller, groups = self._record, time.time_ns, sys._getframe, self.groups
         compiling = self._torch.compiler.is_compiling
 
         def make(original: Any) -> Any:
@@ -106,6 +111,8 @@ class CallWrappers:
                 try:
                     return original(*args, **kwargs)
                 finally:
+                    if group_of is not None and (group := group_of(args[0] if args else None)):
+                        groups[start] = group
                     record(label, start, caller(1))
 
             return wrapper
@@ -118,10 +125,11 @@ class CallWrappers:
         if not (distributed.is_available() and distributed.is_initialized()):
             return
         self._suspend_end_of_backward(lambda start_ns, frame: None)
-        self._record_calls(self._torch.autograd, "_engine_run_backward", "backward")
+        alone = _only_group(distributed)
+        self._record_calls(self._torch.autograd, "_engine_run_backward", "backward", lambda called_with: alone)
         for name in COLLECTIVES:
             self._suspend_warnings(distributed.ProcessGroup, name)
-            self._record_calls(distributed.ProcessGroup, name, f"ProcessGroup.{name}")
+            self._record_calls(distributed.ProcessGroup, name, f"ProcessGroup.{name}", _name_of_group)
 
     def _suspend_warnings(self, owner: Any, name: str) -> None:
         """Keep C++'s line off stderr during ``owner.name``, whose warning does not reach Python."""
@@ -268,6 +276,19 @@ def _end_of_backward(
         return run_backward
 
     return make_run
+
+
+def _name_of_group(group: Any) -> str | None:
+    try:
+        return str(group.group_name)
+    except Exception:  # a group of a backend of its own need not have one
+        return None
+
+
+def _only_group(distributed: Any) -> str | None:
+    """The name of the process group, ``None`` where there are several or PyTorch does not say."""
+    names = find(distributed, "distributed_c10d._world.pg_names")
+    return str(next(iter(names.values()))) if isinstance(names, dict) and len(names) == 1 else None
 
 
 MOST_OPERATORS = 1_000

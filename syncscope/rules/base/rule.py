@@ -121,6 +121,13 @@ class Rule(ABC):
         bad, good = _section(self.doc, "Bad:"), _section(self.doc, "Good:")
         return Example(bad, good) if bad and good else None
 
+    def rewrite(self, fix: str, expression: str | None) -> str | None:
+        """The finding's ``expression`` with its fix in it, ``None`` where that is not certain."""
+        entry = next((entry for entry in self.advice if entry.gave(fix)), None)
+        if entry is None or called_name(expression) not in entry.certain:
+            return None
+        return add_argument(expression, entry.argument)
+
     def why_unchecked(self, timeline: Timeline) -> str | None:
         """Why the rule cannot be checked on this trace, ``None`` when it can."""
         if "runtime" in self.needs and "runtime" not in timeline.has:

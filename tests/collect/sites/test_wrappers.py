@@ -164,6 +164,7 @@ def test_collectives_and_backward_are_recorded_where_there_are_ranks() -> None:
         log.wrappers.close()
         distributed.destroy_process_group()
     assert log.calls == [("backward", "backward"), ("ProcessGroup.allreduce", "all_reduce")]
+    assert list(log.wrappers.groups.values()) == ["0", "0"]
     assert log.modes == ["suspend", "resume"]
     assert state() == before
 

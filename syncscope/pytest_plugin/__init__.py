@@ -1,4 +1,4 @@
-"""For pytest: ``@pytest.mark.max_syncs(0)`` and the fixture ``syncscope``.
+"""For pytest: ``@pytest.mark.max_syncs(0)``, the fixture ``syncscope``, limits for all tests, and a report.
 
 ::
 
@@ -13,6 +13,18 @@
         with syncscope.record() as waits:
             trainer.log()
         assert [wait.expression for wait in waits] == ["loss.item()"]
+
+    def test_the_loop_is_clean(trainer, batches, syncscope):
+        with syncscope.profile(steps=5) as recording:
+            for batch in batches:
+                trainer.step(batch)
+                recording.step()
+        assert recording.report.findings == ()
+
+``--max-syncs N`` (``max_syncs`` in the configuration) is the limit of every test without a mark, and
+``--max-syncs-session N`` (``max_syncs_session``) that of all tests together. With either of them, or with
+``--syncscope-report PATH``, the waits of every test are counted, and a summary names the lines that wait most; the
+report is that as JSON. pytest-xdist's workers are added up.
 
 The mark limits the test's body; waits in fixtures do not count. The plugin counts every wait of the thread that runs
 the test, in whichever direction the data goes: the waits that PyTorch warns of, also under ``-W error``, and
@@ -29,22 +41,31 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from syncscope.collect.live.record import Wait, record
     from syncscope.collect.paths import Paths
+    from syncscope.session import profile
 
 MARK = "max_syncs"
+SESSION = "syncscope-session"
+"""The plugin that adds up the waits of all tests, where that was asked for."""
+COUNTED = "syncscope_waits"
+"""Attribute of a test's report: how many waits its body made at each line, as ``session.counted_lines`` has them."""
+
+_waits = pytest.StashKey["Sequence[Wait]"]()
+_profiled = pytest.StashKey[bool]()
 
 
 class Syncscope:
     """The value of the fixture ``syncscope``."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, request: pytest.FixtureRequest | None = None) -> None:
         self._config = config
+        self._request = request
 
     def record(self) -> record:
         """Record the waits of a block: ``with syncscope.record() as waits: …; len(waits)``.
@@ -65,6 +86,23 @@ class Syncscope:
             yield
         _fail_beyond(limit, waits)
 
+    def profile(self, **options: Any) -> profile:
+        """Record a block with ``syncscope.profile``: ``with syncscope.profile(steps=5) as recording: …``.
+
+        ``options`` are those of ``syncscope.profile``. The files go into a temporary folder of pytest's, which is told
+        where the test fails. The profiler waits too, so such a test takes no limit, and its waits are not counted.
+        """
+        from syncscope.session import profile
+
+        assert self._request is not None
+        item = self._request.node
+        if item.get_closest_marker(MARK) is not None:
+            pytest.fail(f"a test that records with profile waits for it, and takes no {MARK}", pytrace=False)
+        item.stash[_profiled] = True
+        folder = self._request.getfixturevalue("tmp_path_factory").mktemp("syncscope")
+        item.add_report_section("call", "syncscope", f"recorded into {folder}")
+        return profile(**{"folder": folder, **options})
+
     def expected(self, reason: str) -> contextlib.AbstractContextManager[None]:
         """Do not count waits inside the block, for ``reason``. The same as the package's ``syncscope.expected``."""
         from syncscope.collect.annotations import expected
@@ -76,10 +114,26 @@ class Syncscope:
 def syncscope(request: pytest.FixtureRequest) -> Syncscope:
     """Records and limits the waits for the GPU in a block. Skips the test where there is no GPU."""
     _skip_without_gpu()
-    return Syncscope(request.config)
+    return Syncscope(request.config, request)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("syncscope", "waits for the GPU")
+    limits = {MARK: "each test without a mark of its own", f"{MARK}_session": "all tests together"}
+    for name, what in limits.items():
+        text = f"{what} may wait for the GPU at most so often"
+        group.addoption(f"--{name.replace('_', '-')}", type=int, metavar="N", help=text)
+        parser.addini(name, text)
+    group.addoption("--syncscope-report", metavar="PATH", help="write which lines of the tests wait, as JSON")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    each, together = _option(config, MARK), _option(config, f"{MARK}_session")
+    report = config.getoption("syncscope_report")
+    if each is not None or together is not None or report:
+        from syncscope.pytest_plugin.session import Session
+
+        config.pluginmanager.register(Session(together, report), SESSION)
     config.addinivalue_line("markers", f"{MARK}(n): the test's body waits for the GPU at most n times")
 
 
@@ -92,11 +146,28 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     limit = _limit(item)
-    if limit is None:
+    if limit is None and (_session(item.config) is None or _unavailable()):
         yield
         return
-    with Syncscope(item.config).max_syncs(limit):
+    limit = _option(item.config, MARK) if limit is None else limit
+    waits = item.stash[_waits] = Syncscope(item.config).record()
+    with waits:
         yield
+    if limit is not None and _profiled not in item.stash:
+        _fail_beyond(limit, waits)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if call.when == "call" and _session(item.config) is not None and _waits in item.stash:
+        from syncscope.pytest_plugin.session import counted_lines
+
+        # As plain data, since pytest-xdist sends it to another process.
+        setattr(report, COUNTED, None if _profiled in item.stash else counted_lines(item.stash[_waits]))
+    return report
 
 
 def _limit(item: pytest.Item) -> int | None:
@@ -110,14 +181,34 @@ def _limit(item: pytest.Item) -> int | None:
     return int(given[0])
 
 
+def _option(config: pytest.Config, name: str) -> int | None:
+    """The limit of the command line, else of the configuration, else ``None``. Raises ``pytest.UsageError``."""
+    given = config.getoption(name)
+    text = config.getini(name) if given is None else str(given)
+    if text == "" or text is None:
+        return None
+    if not str(text).isdecimal():
+        raise pytest.UsageError(f"{name}: takes the number of waits to allow, 0 or more, not {text}")
+    return int(text)
+
+
+def _session(config: pytest.Config) -> object | None:
+    found: object | None = config.pluginmanager.get_plugin(SESSION)
+    return found
+
+
 def _is_limit(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _skip_without_gpu() -> None:
+def _unavailable() -> str | None:
     from syncscope.collect.live.record import unavailable
 
-    if why := unavailable():
+    return unavailable()
+
+
+def _skip_without_gpu() -> None:
+    if why := _unavailable():
         pytest.skip(f"counting waits {why}")
 
 
