@@ -26,13 +26,15 @@ from syncscope.collect.paths import OURS
 from syncscope.collect.sites.threads import live_threads
 
 MESSAGE = "called a synchronizing CUDA operation"
+MESSAGES = (MESSAGE, "called a synchronizing HIP operation")
+"""What PyTorch says of a wait, and what it says where it is built for ROCm: that turns the one into the other."""
 NOTICES = ("Synchronization debug mode is a prototype feature", "Warning: Profiler clears events at the end of each")
 """What PyTorch says once when the mode is set or a profiler prepared. We caused it, so the user does not see it."""
 
 DEFAULT, WARN, ERROR = 0, 1, 2
 
 # The filter is found again by the identity of this tuple.
-FILTER: Any = ("always", re.compile("|".join((MESSAGE, *NOTICES))), Warning, None, 0)
+FILTER: Any = ("always", re.compile("|".join((*MESSAGES, *NOTICES))), Warning, None, 0)
 
 
 class SyncDebugMode:
@@ -47,6 +49,7 @@ class SyncDebugMode:
         self._listeners: list[Callable[[FrameType], None]] = []
         self._muted: list[Callable[[FrameType], None]] = []
         self._suspended = 0
+        self._heard = _Heard()
         self._holds = 0
         self._filter = FirstFilter()
         self._patches = Patches()
@@ -128,8 +131,22 @@ class SyncDebugMode:
         Calls may overlap, inside one another and on several threads.
         """
         self._suspended += 1
-        if self.program_mode == DEFAULT:
+        if self.program_mode == DEFAULT and not self._heard.calls:
             self._set_mode(DEFAULT)
+
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[None]:
+        """This thread's warnings reach Python from where they otherwise would not: leave them on, also where they are
+        suspended."""
+        self._heard.calls += 1
+        if self._suspended and self.program_mode != ERROR and self._listeners:
+            self._set_mode(WARN)
+        try:
+            yield
+        finally:
+            self._heard.calls -= 1
+            if self._suspended and self.program_mode == DEFAULT and not self._heard.calls:
+                self._set_mode(DEFAULT)
 
     def suspend_if_unnoticed(self) -> bool:
         """Switch the warnings off for a call that is recorded anyway, which costs less than its warning.
@@ -174,7 +191,7 @@ class SyncDebugMode:
 
     def _on_warning(self, show: Callable[[Any], None], message: Any) -> None:
         text = str(message.message)
-        if text.startswith(MESSAGE):
+        if text.startswith(MESSAGES):
             frame = program_frame(sys._getframe(2))
             for listener in tuple(self._listeners):
                 listener(frame)
@@ -187,6 +204,12 @@ class SyncDebugMode:
                 frame = program_frame(sys._getframe(2))
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
             show(message)
+
+
+class _Heard(threading.local):
+    """Calls of this thread whose warnings reach Python."""
+
+    calls = 0
 
 
 def program_frame(frame: FrameType) -> FrameType:
