@@ -248,7 +248,7 @@ def test_a_broken_configuration_is_one_line(run_pytest: Run, tmp_path: Path) -> 
 
 def test_the_plugin_says_what_it_offers(run_pytest: Run) -> None:
     marks = run_pytest("", "--markers").out
-    assert "@pytest.mark.max_syncs(n, threads=\"own\"): the test's body waits for the GPU at most n times" in marks
+    assert '@pytest.mark.max_syncs(n, threads="own"): the test\'s body waits for the GPU at most n times' in marks
     assert "Records and limits the waits for the GPU in a block" in run_pytest("", "--fixtures").out
 
 
