@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any
 import pytest
 
 import syncscope
+from fixtures import waits
+from fixtures.waits import make_kinds
 from syncscope.collect.live.guard import SyncError, guard
 from syncscope.collect.live.record import record
 from syncscope.collect.paths import Paths
@@ -35,73 +36,25 @@ def x() -> Any:
     return torch.randn(64, 64, device="cuda")
 
 
-def scripted(x):
-    return x.nonzero()
-
-
-def kinds(x: Any) -> dict[str, Callable[[], Any]]:
-    """What waits, one of each kind."""
-    host, pinned = torch.ones(1 << 20), torch.ones(64, 64).pin_memory()
-    device, event, stream = torch.empty(1 << 20, device="cuda"), torch.cuda.Event(), torch.cuda.Stream()
-    event.record()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        script = torch.jit.script(scripted)
-    return {
-        "item": lambda: x.sum().item(),
-        "bool": lambda: bool(x.any()),
-        "nonzero": lambda: x.nonzero(),
-        "mask": lambda: x[x > 0],
-        "to the host": lambda: x.cpu(),
-        "to the device": lambda: host.to("cuda"),
-        "cuda": lambda: host.cuda(),
-        "copy": lambda: device.copy_(host),
-        "pinned, blocking": lambda: pinned.to("cuda"),
-        "pageable, non_blocking": lambda: host.to("cuda", non_blocking=True),
-        "pageable, copied": lambda: device.copy_(host, non_blocking=True),
-        "to pageable": lambda: host.copy_(device, non_blocking=True),
-        "transposed": lambda: x.copy_(pinned.t(), non_blocking=True),
-        "synchronize": lambda: torch.cuda.synchronize(),
-        "event": lambda: event.synchronize(),
-        "stream": lambda: stream.synchronize(),
-        "empty_cache": lambda: torch.cuda.empty_cache(),
-        "torch.ops": lambda: torch.ops.aten.nonzero(x),
-        "torch.ops, overload": lambda: torch.ops.aten._local_scalar_dense.default(x.sum()),
-        "TorchScript": lambda: script(x),
-        "unique": lambda: torch.unique(x, dim=0),
-        "eigh": lambda: torch.linalg.eigh(x @ x.T),
-        "backward": lambda: hooked(x),
-        "tensor": lambda: torch.tensor([1.0], device="cuda"),
-    }
-
-
-def hooked(x: Any) -> None:
-    weight = torch.ones(64, device="cuda", requires_grad=True)
-    y = (x * weight).sum()
-    y.register_hook(lambda gradient: gradient.item())
-    y.backward()
-
-
-def test_every_kind_of_wait_raises_and_prints_nothing(x: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_every_kind_of_wait_raises_and_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     passed, elsewhere = [], []
-    for name, run in kinds(x).items():
-        run()
+    for name, run in make_kinds(torch).items():
         try:
-            with guard("raise"):
+            with guard("raise", threads="all"):
                 run()
             passed.append(name)
         except SyncError as error:
-            elsewhere += [] if Path(__file__).name in str(error) else [str(error)]
+            elsewhere += [] if Path(waits.__file__).name in str(error) else [str(error)]
     assert (passed, elsewhere) == ([], [])
     assert capfd.readouterr().err == ""
 
 
-def test_every_kind_of_wait_is_recorded_once(x: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_every_kind_of_wait_is_recorded_once(capfd: pytest.CaptureFixture[str]) -> None:
     found = {}
-    for name, run in kinds(x).items():
-        with record(Paths(Path(__file__).parent)) as waits:
+    for name, run in make_kinds(torch).items():
+        with record(Paths(Path(__file__).parent), "all") as seen:
             run()
-        found[name] = len(waits)
+        found[name] = len(seen)
     assert found == dict.fromkeys(found, 1)
     assert capfd.readouterr().err == ""
 
