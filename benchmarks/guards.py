@@ -162,9 +162,10 @@ def line_of(run: Callable[[], Any]) -> int:
 def table(checks: list[Check]) -> list[str]:
     kinds = waits.make_kinds(torch)
     names = [check.name for check in checks]
+    priced = [f"{check.name}, µs" for check in checks if check.allows is not None]
     lines = [
-        "| what waits | " + " | ".join(names) + " | " + " | ".join(f"{name}, µs" for name in names) + " |",
-        "|---|" + "---|" * len(names) + "--:|" * len(names),
+        "| " + " | ".join(("what waits", *names, *priced)) + " |",
+        "|---|" + "---|" * len(names) + "--:|" * len(priced),
     ]
     caught = dict.fromkeys(names, 0)
     for kind, run in kinds.items():
@@ -173,15 +174,14 @@ def table(checks: list[Check]) -> list[str]:
             caught[check.name] += outcome.raised
             if check.allows is not None and kind not in ("empty_cache", "a hook in backward"):
                 outcome.cost_us = cost_us(check.allows, run)
-        cells = [outcome.text(line_of(run)) for outcome in found]
-        costs = ["–" if outcome.cost_us is None else f"{outcome.cost_us:.1f}" for outcome in found]
-        lines.append(f"| {kind} | " + " | ".join((*cells, *costs)) + " |")
-    lines.append(
-        "| **caught** | "
-        + " | ".join(f"**{caught[name]} of {len(kinds)}**" for name in names)
-        + " |"
-        + "  |" * len(names)
-    )
+        costs = [
+            "–" if outcome.cost_us is None else f"{outcome.cost_us:.1f}"
+            for check, outcome in zip(checks, found, strict=True)
+            if check.allows is not None
+        ]
+        lines.append("| " + " | ".join((kind, *(outcome.text(line_of(run)) for outcome in found), *costs)) + " |")
+    totals = [f"**{caught[name]} of {len(kinds)}**" for name in names]
+    lines.append("| " + " | ".join(("**caught**", *totals, *("" for _ in priced))) + " |")
     return lines
 
 

@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 from functools import lru_cache
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Literal, NamedTuple
 
 from syncscope import advice
@@ -37,9 +37,13 @@ class LiveWait(NamedTuple):
 
 def waiting_call(frame: FrameType) -> tuple[str | None, str]:
     """The expression that ``frame`` is running, and the method or function that it calls, ``""`` for no call."""
-    number = frame.f_lasti // 2
-    position = next(itertools.islice(positions(frame.f_code), number, None), None) if number >= 0 else None
-    text = Expressions().text(frame.f_code.co_filename, position) if position else None
+    return _call_at(frame.f_code, frame.f_lasti)
+
+
+@lru_cache(maxsize=1024)
+def _call_at(code: CodeType, instruction: int) -> tuple[str | None, str]:
+    place = next(itertools.islice(positions(code), instruction // 2, None), None) if instruction >= 0 else None
+    text = Expressions().text(code.co_filename, place) if place else None
     return text, called_name(text)
 
 

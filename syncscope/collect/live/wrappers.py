@@ -130,17 +130,24 @@ class LiveWrappers(CountingWrappers):
             def wrapper(self_: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
                 if compiling() or not watching.on:
                     return original(self_, src, *args, **kwargs)
-                to_device, why = self_.is_cuda, None
-                if self._is_real(self_) and self._is_real(src) and to_device != src.is_cuda:
-                    host, device = (src, self_) if to_device else (self_, src)
-                    if host.is_cpu:
-                        why = copy_wait(host, device, bool(args[0] if args else kwargs.get("non_blocking")))
+                to_device = self_.is_cuda
+                why = self._copy_waits(self_, src, bool(args[0] if args else kwargs.get("non_blocking")))
                 run = lambda: original(self_, src, *args, **kwargs)  # noqa: E731
                 return self._copy("Tensor.copy_", to_device, why, caller(1), run)
 
             return wrapper
 
         self._patches.replace(self._torch.Tensor, "copy_", make)
+
+    def _copy_waits(self, target: Any, source: Any, non_blocking: bool) -> str | None:
+        """Why ``target.copy_(source)`` waits, ``None`` where it does not or cannot be told."""
+        try:
+            if not self._is_real(target) or not self._is_real(source) or target.is_cuda == source.is_cuda:
+                return None
+            host, device = (source, target) if target.is_cuda else (target, source)
+            return copy_wait(host, device, non_blocking) if host.is_cpu else None
+        except Exception:  # a tensor inside of vmap, say, which has no memory of its own
+            return None
 
     def _copy(self, label: str, to_device: bool, why: str | None, frame: FrameType, run: Callable[[], Any]) -> Any:
         """``run`` a copy, and tell first that it waits, unless ``why`` is ``None``: then PyTorch may still warn."""
@@ -155,6 +162,12 @@ class LiveWrappers(CountingWrappers):
 
     def _conversion_waits(self, tensor: Any, name: str, args: Any, kwargs: Any) -> str | None:
         """Why a call of ``to``, ``cuda`` or ``cpu`` waits, ``None`` where it does not or cannot be told."""
+        try:
+            return self._conversion_surely_waits(tensor, name, args, kwargs)
+        except Exception:  # as above, or arguments of which PyTorch itself will say what is wrong
+            return None
+
+    def _conversion_surely_waits(self, tensor: Any, name: str, args: Any, kwargs: Any) -> str | None:
         if not self._is_real(tensor):
             return None
         if name == "cpu":
@@ -164,10 +177,7 @@ class LiveWrappers(CountingWrappers):
                 return None
             given = args[1] if len(args) > 1 else kwargs.get("non_blocking")
             return copy_wait(tensor, None, bool(given))
-        try:
-            device, _, non_blocking, _ = self._parse_to(*args, **{k: v for k, v in kwargs.items() if k != "copy"})
-        except Exception:  # PyTorch itself will say what is wrong with them
-            return None
+        device, _, non_blocking, _ = self._parse_to(*args, **{k: v for k, v in kwargs.items() if k != "copy"})
         kind = device.type if device is not None else None
         if tensor.is_cpu and kind == "cuda":
             return copy_wait(tensor, None, non_blocking)
@@ -217,8 +227,11 @@ class LiveWrappers(CountingWrappers):
                 return original(*args, **kwargs)
             finally:
                 self._mode.resume()
-        with self._mode.heard():
+        self._mode.hear()
+        try:
             return self._hearing(original, args, kwargs)
+        finally:
+            self._mode.hear_no_more()
 
     def _follow_backward(self) -> None:
         watching = self._watching

@@ -134,19 +134,18 @@ class SyncDebugMode:
         if self.program_mode == DEFAULT and not self._heard.calls:
             self._set_mode(DEFAULT)
 
-    @contextlib.contextmanager
-    def heard(self) -> Iterator[None]:
+    def hear(self) -> None:
         """This thread's warnings reach Python from where they otherwise would not: leave them on, also where they are
-        suspended."""
+        suspended. ``hear_no_more`` ends it."""
         self._heard.calls += 1
         if self._suspended and self.program_mode != ERROR and self._listeners:
             self._set_mode(WARN)
-        try:
-            yield
-        finally:
-            self._heard.calls -= 1
-            if self._suspended and self.program_mode == DEFAULT and not self._heard.calls:
-                self._set_mode(DEFAULT)
+
+    def hear_no_more(self) -> None:
+        """Undo ``hear``."""
+        self._heard.calls -= 1
+        if self._suspended and self.program_mode == DEFAULT and not self._heard.calls:
+            self._set_mode(DEFAULT)
 
     def suspend_if_unnoticed(self) -> bool:
         """Switch the warnings off for a call that is recorded anyway, which costs less than its warning.
