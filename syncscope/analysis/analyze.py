@@ -136,7 +136,7 @@ def analyze_timelines(
 
 
 def _finished(report: Report, codes: frozenset[str], policy: policies.Policy | None) -> Report:
-    report = msgspec.structs.replace(report, rules=tuple(rule.code for rule in rules.select()))
+    report = msgspec.structs.replace(report, rules=tuple(sorted(rule.code for rule in rules.select())))
     return only(report if policy is None else policies.apply(report, policy), codes)
 
 
