@@ -11,8 +11,8 @@ import pytest
 
 torch: Any = pytest.importorskip("torch", reason="the benchmark guards PyTorch programs")
 
-from benchmarks import guards
-from fixtures import waits
+from benchmarks import guards  # noqa: E402
+from fixtures import waits  # noqa: E402
 
 
 @pytest.fixture
