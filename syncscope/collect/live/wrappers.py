@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Protocol
 
-from syncscope.collect.count.tally import MAY_WAIT_NS
 from syncscope.collect.count.wrappers import CountingWrappers
 from syncscope.collect.features import find
 from syncscope.collect.live.waits import Direction, LiveWait, copy_wait
@@ -47,7 +45,7 @@ class LiveWrappers(CountingWrappers):
     """Tells ``watching`` of waits on every thread. While nobody there hears them, calls are passed on."""
 
     def __init__(self, torch: Any, watching: Watching, mode: SyncDebugMode) -> None:
-        super().__init__(torch, _AtItsEnd(watching), watching, mode)
+        super().__init__(torch, _Unheard(), watching, mode)
         self._watching = watching
         self.call = Call()
         self._compiling = torch.compiler.is_compiling
@@ -273,18 +271,14 @@ def hearing(torch: Any) -> Callable[[Any, Any, Any], Any] | None:
     return hear
 
 
-class _AtItsEnd:
-    """Hears of calls when they are over: only of the end of DDP's backward."""
-
-    def __init__(self, watching: Watching) -> None:
-        self._watching = watching
+class _Unheard:
+    """Hears of calls when they are over. Nobody does: how long one took says only that it may have waited, and a guard
+    must say the same each time."""
 
     def waited(self, name: str, start_ns: int, frame: Any) -> None: ...
+
+    may_have_waited = waited
 
     def copied(self, name: str, start_ns: int, frame: Any, source: Any, target: Any, warned: bool) -> None: ...
 
     def passed(self) -> None: ...
-
-    def may_have_waited(self, name: str, start_ns: int, frame: Any) -> None:
-        if self._watching.on and time.time_ns() - start_ns >= MAY_WAIT_NS:
-            self._watching.tell(LiveWait(program_frame(frame), name, "device-to-host"))

@@ -267,6 +267,29 @@ def test_a_wait_on_a_thread_of_the_engine_is_the_backwards(device: Device) -> No
     assert len(raised) == 1
 
 
+def test_collectives_and_ddp_run_inside(device: Device) -> None:
+    torch = device.torch
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+
+    class Half(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.used, self.unused = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.used(x)
+
+    try:
+        with guard("raise", threads="all"):
+            net = torch.nn.parallel.DistributedDataParallel(Half(), find_unused_parameters=True)
+            for _ in range(3):
+                net(torch.ones(1, 2)).sum().backward()
+            torch.distributed.barrier()
+            torch.distributed.all_reduce(torch.ones(1), async_op=True).wait()
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def test_each_task_of_asyncio_has_its_own(device: Device) -> None:
     async def guarded(entered: asyncio.Event, go_on: asyncio.Event) -> None:
         with guard("raise"):
