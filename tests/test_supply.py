@@ -53,7 +53,8 @@ def test_the_wheel_holds_the_package_and_one_line_that_runs_by_itself(built: tup
         line = wheel.read(HOOK).decode()
     assert {name.split("/")[0] for name in names} == {"syncscope", f"syncscope-{__version__}.dist-info", HOOK}
     assert [name for name in names if name.endswith((".pth", "setup.py", ".so", ".pyd", ".pyc"))] == [HOOK]
-    assert line.count("\n") == 1 and line.endswith(" if 'SYNCSCOPE_PROFILE' in os.environ else None\n")
+    assert line.count("\n") == 1 and line.endswith(" else None\n")
+    assert "if 'SYNCSCOPE_PROFILE' in os.environ or 'SYNCSCOPE_GUARD' in os.environ" in line
     assert "syncscope/report/report.schema.json" in names
 
 

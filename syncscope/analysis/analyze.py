@@ -136,6 +136,7 @@ def analyze_timelines(
 
 
 def _finished(report: Report, codes: frozenset[str], policy: policies.Policy | None) -> Report:
+    report = msgspec.structs.replace(report, rules=tuple(sorted(rule.code for rule in rules.select())))
     return only(report if policy is None else policies.apply(report, policy), codes)
 
 
@@ -151,6 +152,7 @@ def only(report: Report, codes: frozenset[str]) -> Report:
             report = rule.leave_out(report)
     return msgspec.structs.replace(
         report,
+        rules=tuple(code for code in report.rules if code in codes) if report.rules is not None else None,
         findings=tuple(finding for finding in report.findings if finding.rule in codes),
         not_checked=tuple(entry for entry in report.not_checked if entry.rule in codes),
         stale=tuple(entry for entry in report.stale if any(code.startswith(entry.rule) for code in codes)),

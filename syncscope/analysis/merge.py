@@ -52,6 +52,7 @@ def merge(reports: Iterable[Report]) -> Report:
         tool=parts[0].tool,
         traces=traces,
         findings=ordered(findings),
+        rules=_rules_of_all(parts),
         saving_all_ms_per_step=savings.saving_all_ms_per_step if savings else None,
         saving_all_low_ms_per_step=savings.saving_all_low_ms_per_step if savings else None,
         saving_all_high_ms_per_step=savings.saving_all_high_ms_per_step if savings else None,
@@ -77,6 +78,11 @@ def _count_processes(traces: Iterable[TraceInfo]) -> tuple[TraceInfo, ...]:
         else msgspec.structs.replace(info, run=msgspec.structs.replace(info.run, processes=len(processes[info.run.id])))
         for info in infos
     )
+
+
+def _rules_of_all(parts: list[Report]) -> tuple[str, ...] | None:
+    known = [frozenset(part.rules) for part in parts if part.rules is not None]
+    return tuple(sorted(frozenset.intersection(*known))) if len(known) == len(parts) else None
 
 
 def _stale_everywhere(parts: list[Report]) -> tuple[Stale, ...]:

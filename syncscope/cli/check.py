@@ -68,12 +68,13 @@ def check(
     max_size: MaxSize = None,
     cache: Cache = False,
 ) -> None:
-    """Fail when traces have unexpected waits: the gate for CI.
+    """Fail when traces or saved reports have unexpected waits: the gate for CI.
 
     The gate counts how often a step waits and ignores time, so the verdict is the same on every machine. Gated rules,
     expected findings and budgets are set under tool.syncscope in pyproject.toml, or in syncscope.toml. A comment in the
-    program can expect the findings on its line. --select replaces the gated rules, and --ignore removes some. Name all
-    traces of a run at once: an expectation that matches nothing in them is stale, and a stale expectation fails.
+    program can expect the findings on its line. --select replaces the gated rules, and --ignore removes some. A saved
+    JSON report of analyze, profile or watch is judged anew, by the configuration that is here. Name all traces of a run
+    at once: an expectation that matches nothing in them is stale, and a stale expectation fails.
 
     A project with many waits starts with --baseline FILE --write-baseline, once: the findings go to the file. Runs with
     --baseline FILE fail on findings that are new or occur more often.
@@ -81,6 +82,7 @@ def check(
     [bold]Examples[/bold]
 
       syncscope check trace.json.gz
+      syncscope check out/report.json
       syncscope check run/ --select SYN101,SYN102 -o report.html
       syncscope check trace.json.gz --format github -o waits.sarif -o junit.xml
       syncscope check trace.json.gz --baseline syncscope-baseline.json --write-baseline
@@ -95,7 +97,7 @@ def check(
     configuration, or a baseline that cannot be read; 3 a trace cannot be read, or a gated rule or a budget cannot be
     checked, on all there was to see. Where both 1 and 3 apply, it is 1.
     """
-    from syncscope.cli.inputs import analyze_traces, print_unread, reading_options, select_engine
+    from syncscope.cli.inputs import analyze_or_read, print_unread, reading_options, select_engine
     from syncscope.cli.output import Content, view, with_stdout, write_outputs
     from syncscope.policy import check_baseline, check_gate, load_policy
 
@@ -103,7 +105,7 @@ def check(
     if allow_partial:
         policy = replace(policy, allow_partial=True)
     saved = read_saved(baseline, write_baseline, update)
-    report, pictures, wanted = analyze_traces(
+    report, pictures, wanted = analyze_or_read(
         traces,
         with_stdout(output, format),
         policy,

@@ -69,6 +69,35 @@ def analyze_traces(
     return report, pictures, wanted
 
 
+def analyze_or_read(
+    paths: Sequence[str],
+    output: Sequence[str] | None,
+    policy: Policy,
+    untouched: Sequence[Path] = (),
+    engine: Engine | None = None,
+    reading: Reading | None = None,
+) -> tuple[Report, Sequence[Lanes], list[Target]]:
+    """``analyze_traces`` where some of the paths may be saved reports. Those are judged anew by ``policy``."""
+    saved = [path for path in paths if is_report(Path(path))]
+    if not saved:
+        return analyze_traces(paths, output, policy, untouched=untouched, engine=engine, reading=reading)
+    from syncscope.analysis.analyze import draw_beside
+    from syncscope.analysis.saved import judge_again
+    from syncscope.policy import Policy
+
+    wanted = targets(output, [*paths, *untouched])
+    parts = [read_report(Path(path)) for path in saved]
+    if others := [path for path in paths if path not in saved]:
+        parts.append(analyze_traces(others, None, Policy(), untouched=untouched, engine=engine, reading=reading)[0])
+    try:
+        report = judge_again(parts, policy)
+    except ValueError as error:
+        raise CommandError(f"{', '.join(saved)}: not a report: {error}", UNREADABLE) from None
+    if needs_picture(wanted) and len(paths) == 1:
+        return *draw_beside(report, Path(saved[0]).parent), wanted
+    return report, (), wanted
+
+
 def choose_phase(report: Report, phase: str | None) -> Report:
     """The part of a report that ``--phase`` names. Raises ``CommandError`` for a phase that no trace has."""
     if phase is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 
@@ -31,10 +31,16 @@ _recorders: list[Recorder] = []
 """Those that record now."""
 
 
+step_listeners: list[Callable[[], None]] = []
+"""Who also hears of the program's steps, and records nothing."""
+
+
 def step() -> None:
     """Say that a step of the program ended. Free while nothing records."""
     for recorder in tuple(_recorders):
         recorder.step()
+    for listener in tuple(step_listeners):
+        listener()
 
 
 def begin(recorder: Recorder) -> None:

@@ -61,3 +61,11 @@ def rank_in_group() -> Rank:
     except (AttributeError, RuntimeError, ValueError):  # a build without it, or a group that is being taken down
         pass
     return NO_RANK
+
+
+def how_it_was_started() -> str:
+    """``spawn``, ``fork``, ``forkserver``, or the name of the script."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        return multiprocessing.get_start_method(allow_none=True) or "spawn"
+    return os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else "python"

@@ -42,5 +42,7 @@ def _mark(finding: Finding, covering: Sequence[Expectation]) -> Finding:
     excesses = [entry.excess(finding) for entry in covering]
     for entry, excess in zip(covering, excesses, strict=True):
         if excess is None:
-            return msgspec.structs.replace(finding, status="expected", reason=entry.reason, exceeds=None)
+            return msgspec.structs.replace(
+                finding, status="expected", reason=entry.reason, exceeds=None, expected_by="project"
+            )
     return msgspec.structs.replace(finding, exceeds=next(iter(excesses), None))

@@ -27,10 +27,8 @@
 report is that as JSON. pytest-xdist's workers are added up.
 
 The mark limits the test's body; waits in fixtures do not count. The plugin counts every wait of the thread that runs
-the test, in whichever direction the data goes: the waits that PyTorch warns of, also under ``-W error``, and
-``torch.cuda.synchronize()``, ``Stream.synchronize()`` and ``Event.synchronize()``. It does not see waits of other
-threads, inside ``torch.ops`` operators and TorchScript, and in libraries that PyTorch does not warn of (thrust, MAGMA),
-nor ``non_blocking`` copies of pageable memory. Waits inside ``syncscope.expected(reason)`` do not count.
+the test, and of all with ``@pytest.mark.max_syncs(0, threads="all")``, in whichever direction the data goes: what
+a ``syncscope.guard`` sees, also under ``-W error``. Waits inside ``syncscope.expected(reason)`` do not count.
 
 Tests that use the mark or the fixture are skipped where there is no PyTorch or no GPU. Loading the plugin imports
 neither PyTorch nor the rest of syncscope.
@@ -47,6 +45,7 @@ import pytest
 
 if TYPE_CHECKING:
     from syncscope.collect.live.record import Wait, record
+    from syncscope.collect.live.watching import Threads
     from syncscope.collect.paths import Paths
     from syncscope.session import profile
 
@@ -67,22 +66,23 @@ class Syncscope:
         self._config = config
         self._request = request
 
-    def record(self) -> record:
-        """Record the waits of a block: ``with syncscope.record() as waits: …; len(waits)``.
+    def record(self, threads: Threads = "own") -> record:
+        """Record the waits of a block: ``with syncscope.record() as waits: …; len(waits)``; with ``threads="all"``
+        those of all threads.
 
-        ``waits`` is a sequence that grows. Each wait has ``file``, ``line``, ``function``, ``expression``, ``at`` and
-        ``fix``.
+        ``waits`` is a sequence that grows. Each wait has ``file``, ``line``, ``function``, ``expression``, ``at``,
+        ``fix`` and ``thread``.
         """
         from syncscope.collect.live.record import record
 
-        return record(_paths(self._config))
+        return record(_paths(self._config), threads)
 
     @contextlib.contextmanager
-    def max_syncs(self, limit: int) -> Iterator[None]:
-        """Fail the test if the block waits more than ``limit`` times."""
+    def max_syncs(self, limit: int, threads: Threads = "own") -> Iterator[None]:
+        """Fail the test if the block waits more than ``limit`` times, on this thread or on all."""
         if not _is_limit(limit):
             raise ValueError(f"{MARK} takes the number of waits to allow, 0 or more, not {limit!r}")
-        with self.record() as waits:
+        with self.record(threads) as waits:
             yield
         _fail_beyond(limit, waits)
 
@@ -134,7 +134,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from syncscope.pytest_plugin.session import Session
 
         config.pluginmanager.register(Session(together, report), SESSION)
-    config.addinivalue_line("markers", f"{MARK}(n): the test's body waits for the GPU at most n times")
+    config.addinivalue_line(
+        "markers",
+        f'{MARK}(n, threads="own"): the test\'s body waits for the GPU at most n times, on its thread or on "all"',
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -150,7 +153,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         yield
         return
     limit = _option(item.config, MARK) if limit is None else limit
-    waits = item.stash[_waits] = Syncscope(item.config).record()
+    waits = item.stash[_waits] = Syncscope(item.config).record(_threads(item))
     with waits:
         yield
     if limit is not None and _profiled not in item.stash:
@@ -175,8 +178,8 @@ def _limit(item: pytest.Item) -> int | None:
     mark = item.get_closest_marker(MARK)
     if mark is None:
         return None
-    given = [*mark.args, *mark.kwargs.values()]
-    if len(given) != 1 or set(mark.kwargs) - {"n"} or not _is_limit(given[0]):
+    given = [*mark.args, *(value for name, value in mark.kwargs.items() if name != "threads")]
+    if len(given) != 1 or set(mark.kwargs) - {"n", "threads"} or not _is_limit(given[0]):
         pytest.fail(f"{MARK} takes the number of waits to allow, as in {MARK}(0)", pytrace=False)
     return int(given[0])
 
@@ -195,6 +198,15 @@ def _option(config: pytest.Config, name: str) -> int | None:
 def _session(config: pytest.Config) -> object | None:
     found: object | None = config.pluginmanager.get_plugin(SESSION)
     return found
+
+
+def _threads(item: pytest.Item) -> Threads:
+    """The threads that the test's mark counts."""
+    mark = item.get_closest_marker(MARK)
+    threads: Threads = mark.kwargs.get("threads", "own") if mark is not None else "own"
+    if threads not in ("own", "all"):
+        pytest.fail(f'{MARK} counts the waits of threads="own" or "all", not {threads!r}', pytrace=False)
+    return threads
 
 
 def _is_limit(value: object) -> bool:
@@ -230,9 +242,8 @@ def _fail_beyond(limit: int, waits: Sequence[Wait]) -> None:
     lines = [f"waited for the GPU {len(waits)} {times}, at most {limit} allowed:"]
     for wait, number in Counter(waits).items():
         place = f"{wait.file}:{wait.line}"
-        lines.append(
-            f"  {place}  {wait.expression or ''}  in {wait.function}" + (f"  {number} ×" if number > 1 else "")
-        )
+        more = (f"  on {wait.thread}" if wait.thread else "") + (f"  {number} ×" if number > 1 else "")
+        lines.append(f"  {place}  {wait.expression or ''}  in {wait.function}{more}")
         if wait.at != place:
             lines.append(f"      at {wait.at}")
         lines.append(f"      fix: {wait.fix}")

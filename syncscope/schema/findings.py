@@ -169,6 +169,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     fix: str
     fingerprint: str
+    expected_by: Literal["project"] | msgspec.UnsetType = msgspec.UNSET
+    """Who expects an expected finding, where it is the configuration or a comment: another one may not. Else it is the
+    program itself."""
     number: int | msgspec.UnsetType = msgspec.UNSET
     """Its number among the findings of the rules in its trace, by which its waits and copies are known. It exists only
     inside the program: a saved report has none, and neither has a finding of a ``RunRule``."""

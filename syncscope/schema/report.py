@@ -241,6 +241,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     tool: Tool
     traces: tuple[TraceInfo, ...]
     findings: tuple[Finding, ...]
+    rules: tuple[str, ...] | None = None
+    """Codes of the rules whose findings are here; ``None`` in a report of a version that did not say so."""
     saving_all_ms_per_step: float | None = None
     """The saving of all findings of the report's one trace together. Savings of single findings do not add up."""
     saving_all_low_ms_per_step: float | None = None

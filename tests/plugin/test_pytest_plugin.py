@@ -95,6 +95,19 @@ def test_within(syncscope):
 def test_beyond(syncscope):
     with syncscope.max_syncs(0): loss.item()
 
+def test_of_all_threads(syncscope):
+    with syncscope.record(threads="all") as waits:
+        thread = threading.Thread(target=lambda: loss.item(), name="reader"); thread.start(); thread.join()
+        loss.item()
+    assert [wait.thread for wait in waits] == ["reader", ""]
+
+@pytest.mark.max_syncs(0, threads="all")
+def test_marked_for_all():
+    thread = threading.Thread(target=lambda: loss.item(), name="reader"); thread.start(); thread.join()
+
+@pytest.mark.max_syncs(0, threads="some")
+def test_marked_wrongly(): pass
+
 def test_wrong(syncscope):
     with pytest.raises(ValueError, match="0 or more, not -1"):
         syncscope.max_syncs(-1).__enter__()
@@ -202,8 +215,11 @@ def test_only_the_body_and_its_thread_count_and_not_what_is_expected(run_pytest:
 
 def test_the_fixture_records_and_limits_blocks(run_pytest: Run) -> None:
     done = run_pytest(HEAD + BLOCKS)
-    assert {name for name, state in done.tests.items() if state != "PASSED"} == {"test_beyond"}, done.out
+    failed = {name for name, state in done.tests.items() if state != "PASSED"}
+    assert failed == {"test_beyond", "test_marked_for_all", "test_marked_wrongly"}, done.out
     assert "\nwaited for the GPU 1 time, at most 0 allowed:\n" in done.out
+    assert 'counts the waits of threads="own" or "all", not \'some\'' in done.out
+    assert "loss.item()  in test_marked_for_all.<locals>.<lambda>  on reader\n" in done.out
 
 
 def test_the_nearest_mark_counts_and_the_tests_own_outcome_comes_first(run_pytest: Run) -> None:
@@ -232,7 +248,7 @@ def test_a_broken_configuration_is_one_line(run_pytest: Run, tmp_path: Path) -> 
 
 def test_the_plugin_says_what_it_offers(run_pytest: Run) -> None:
     marks = run_pytest("", "--markers").out
-    assert "@pytest.mark.max_syncs(n): the test's body waits for the GPU at most n times" in marks
+    assert '@pytest.mark.max_syncs(n, threads="own"): the test\'s body waits for the GPU at most n times' in marks
     assert "Records and limits the waits for the GPU in a block" in run_pytest("", "--fixtures").out
 
 

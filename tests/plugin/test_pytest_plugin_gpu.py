@@ -61,10 +61,13 @@ def test_a_clean_step(x):
 def test_one_wait(x):
     torch.relu(x).sum().item()
 
-@pytest.mark.max_syncs(1)
-def test_a_wait_in_an_operator_is_not_seen_and_prints_nothing(x):
-    torch.ops.aten.nonzero(x)
-    x.sum().item()
+def test_a_wait_in_an_operator_is_seen_and_prints_nothing(x, syncscope):
+    with syncscope.record() as waits:
+        torch.ops.aten.nonzero(x)
+        torch.ones(64, 64).to("cuda", non_blocking=True)
+    assert [wait.expression for wait in waits] == [
+        "torch.ops.aten.nonzero(x)", 'torch.ones(64, 64).to("cuda", non_blocking=True)'
+    ]
 
 def test_afterwards(x):
     assert torch.cuda.get_sync_debug_mode() == 0

@@ -16,7 +16,7 @@ from syncscope.collect.annotations import begin, end, forget_all
 from syncscope.collect.children.presence import lives, sign_in, sign_out
 from syncscope.collect.children.request import Request
 from syncscope.collect.collector import Collector
-from syncscope.collect.naming import rank_in_environment
+from syncscope.collect.naming import how_it_was_started, rank_in_environment
 
 _recorded: tuple[int, Collector | None] | None = None
 """The process that is or was recorded, and by what until it is over. A forked process has that of its parent."""
@@ -34,7 +34,7 @@ def open_recording(variable: str) -> None:
     if not lives(request.top):
         return
     abandon_inherited()
-    collector = request.make_collector(process=_how_it_was_started())
+    collector = request.make_collector(process=how_it_was_started())
     _recorded = (os.getpid(), collector)
     # What this process starts inherits the rank that it has in its environment now.
     os.environ[variable] = replace(request, inherited=rank_in_environment()).to_json()
@@ -65,11 +65,3 @@ def abandon_inherited() -> None:
     """Remove the hooks that a forked process has from its parent, and write nothing."""
     for collector in forget_all():
         collector.abandon()
-
-
-def _how_it_was_started() -> str:
-    """``spawn``, ``fork``, ``forkserver``, or the name of the script."""
-    multiprocessing = sys.modules.get("multiprocessing")
-    if multiprocessing is not None and multiprocessing.parent_process() is not None:
-        return multiprocessing.get_start_method(allow_none=True) or "spawn"
-    return os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else "python"

@@ -1,4 +1,4 @@
-"""What runs in every Python that a recorded program starts: it waits for CUDA, and costs nothing until then.
+"""What runs in every Python that a recorded or guarded program starts: it waits for CUDA, and costs nothing until then.
 
 The wheel's ``.pth`` file, or ``path/sitecustomize.py`` where syncscope is not installed, calls ``arm`` if the variable
 is set. A process that never uses CUDA imports no more of syncscope than this module.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from syncscope.collect.environment import VARIABLE
+from syncscope.collect.environment import GUARD, VARIABLE
 from syncscope.collect.imports import ImportWatch
 
 TYPE_CHECKING = False
@@ -21,13 +21,17 @@ _not_here: int | None = None
 
 
 def arm() -> bool:
-    """Record this process from its first use of CUDA on, if the environment asks for it then.
+    """Record or guard this process from its first use of CUDA on, if the environment asks for it then.
 
     Returns ``False`` where that was so already.
     """
     global _watch
     if _watch is not None:
         return False
+    if GUARD in os.environ:
+        from syncscope.collect.live.guarded import be_the_first
+
+        be_the_first()
     _watch = ImportWatch("torch", _torch_imported)
     _watch.open()
     return True
@@ -59,6 +63,13 @@ def _torch_imported(torch: Any) -> None:
 
 
 def _open() -> None:
+    if GUARD in os.environ:
+        try:
+            from syncscope.collect.live.armed import arm_later
+
+            arm_later()
+        except Exception:  # as below
+            pass
     if os.getpid() == _not_here or VARIABLE not in os.environ:
         return
     try:

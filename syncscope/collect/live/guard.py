@@ -2,80 +2,110 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import logging
-import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import ContextDecorator
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Literal, get_args
 
-from syncscope import advice
-from syncscope.collect.live.open_blocks import OpenBlocks
-from syncscope.collect.patching import Patches
-from syncscope.collect.sites.stacks import Expressions, Position, positions
-from syncscope.collect.sites.sync_debug import sync_debug_mode
-from syncscope.schema.expressions import TO_HOST, called_name
+from syncscope.collect.live.waits import (
+    PIN,
+    Direction,
+    LiveWait,
+    direction_of,
+    fix_for,
+    is_known,
+    program_line,
+    waiting_call,
+)
+from syncscope.collect.live.watching import Threads, check_threads, open_blocks
 
 Action = Literal["raise", "warn", "log"]
-Direction = Literal["device-to-host", "host-to-device", "unknown"]
 
 log = logging.getLogger("syncscope.guard")
 
 
 class SyncError(RuntimeError):
-    """The guarded code waited for the device; ``str`` names the line, the operation and a way out."""
+    """The guarded code waits for the device; ``str`` names the line, the operation and a way out."""
 
 
 class SyncWarning(UserWarning):
-    """The guarded code waited for the device."""
-
-
-_FIX = "Keep the value on the device."
+    """The guarded code waits for the device."""
 
 
 class guard(ContextDecorator):
-    """Watch this thread for waits: ``with syncscope.guard("raise"):``, also a decorator.
+    """Watch this thread for waits: ``with syncscope.guard("raise"):``, also a decorator of functions and coroutines.
 
     ``action``: ``"raise"`` a ``SyncError``, ``"warn"`` with a ``SyncWarning``, or ``"log"`` to the logger
     ``syncscope.guard``. ``allow`` names directions of copies to let pass, like JAX's ``transfer_guard``:
-    ``"device-to-host"``, ``"host-to-device"``, ``"unknown"`` (waits whose entry point does not say). Guards nest:
-    the innermost of the thread decides. ``guard("raise", allow=ALL)`` lets everything pass.
+    ``"device-to-host"``, ``"host-to-device"``, ``"unknown"`` (waits whose entry point does not say).
+    ``guard("raise", allow=ALL)`` lets everything pass, and ``syncscope.expected(reason)`` what is inside of it. Guards
+    nest: the innermost of the thread decides. A guard is one of its thread and asyncio task, and of the backward that
+    they run; with ``threads="all"`` it is one of all threads, where none of their own is inside of it.
 
-    It sees what PyTorch's sync debug mode sees. The exception comes *after* the wait. It does not see waits inside
-    ``torch.ops`` operators and TorchScript, ``torch.cuda.synchronize()``, ``Event.synchronize()`` and ``non_blocking``
-    copies of pageable memory. Other threads' waits pass, although the mode is process-wide.
-    Raises ``ValueError`` for an unknown action or direction.
+    It sees what the count of a run sees. The exception comes *before* explicit waits (``torch.cuda.synchronize()``, of
+    streams and events, ``empty_cache()``), copies by ``to``, ``cuda``, ``cpu`` and ``copy_``, also those of pageable
+    memory that only look asynchronous, and what waits in MAGMA, cuSOLVER and thrust. It comes *after* the other waits,
+    also of operators called by ``torch.ops`` and of TorchScript. What PyTorch does once to compile or to capture a
+    graph passes. It does not see waits in C++ extensions that Python calls without ``torch.ops``, of libraries that
+    call CUDA themselves, and of ``torch.Event``.
+    Raises ``ValueError`` for an unknown action, direction or choice of threads.
     """
 
-    def __init__(self, action: Action = "raise", *, allow: Collection[Direction] = ()) -> None:
+    decides = True
+
+    def __init__(
+        self, action: Action = "raise", *, allow: Collection[Direction] = (), threads: Threads = "own"
+    ) -> None:
         if action not in get_args(Action):
             raise ValueError(f"unknown action {action!r}: choose from {', '.join(get_args(Action))}")
         if unknown := set(allow) - set(get_args(Direction)):
             raise ValueError(f"unknown direction {min(unknown)!r}: choose from {', '.join(get_args(Direction))}")
+        check_threads(threads)
         self.action = action
         self.allow = frozenset(allow)
+        self.threads = threads
+        self._opened: list[bool] = []
 
     def __enter__(self) -> guard:
-        _guards.enter(self)
+        there = _has_gpu()  # without one there is nothing to wait for
+        if there:
+            open_blocks.enter(self, everywhere=self.threads == "all")
+        self._opened.append(there)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _guards.leave()
+        if self._opened.pop():
+            open_blocks.leave(self)
 
-    def on_wait(self, frame: FrameType) -> None:
-        """Act on a wait at ``frame`` that is over."""
-        text, name = waiting_call(frame)
-        direction = direction_of(name)
+    def __call__(self, func: Callable[..., Any]) -> Any:
+        """Guard each call of ``func``. Raises ``TypeError`` for a generator, whose body runs between its caller's."""
+        if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
+            raise TypeError("a generator cannot be guarded: write the with statement inside of it")
+        if not inspect.iscoroutinefunction(func):
+            return super().__call__(func)
+
+        @functools.wraps(func)
+        async def guarded(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return await func(*args, **kwargs)
+
+        return guarded
+
+    def on_wait(self, wait: LiveWait) -> None:
+        """Act on a wait that is over, or about to begin."""
+        if len(self.allow) == len(ALL):
+            return
+        direction = wait.direction or direction_of(waiting_call(wait.frame)[1])
         if direction in self.allow:
             return
-        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        what = f"{text or 'an operation'} waited for the device ({direction})"
-        known = advice.for_call(name) is not None
-        otherwise = "" if known else " Or allow this wait with syncscope.guard(allow=…)."
-        message = f"{place}: {what}. {fix_for(name)}{otherwise}"
+        frame = program_line(wait.frame)
+        message = f"{frame.f_code.co_filename}:{frame.f_lineno}: {describe(wait, direction)}"
         if self.action == "raise":
             raise SyncError(message)
         if self.action == "log":
@@ -84,73 +114,21 @@ class guard(ContextDecorator):
             warnings.warn_explicit(message, SyncWarning, frame.f_code.co_filename, frame.f_lineno)
 
 
-def waiting_call(frame: FrameType) -> tuple[str | None, str]:
-    """The expression that ``frame`` is running, and the method or function that it calls, ``""`` for no call."""
-    places = list(positions(frame.f_code))
-    position: Position | None = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else None
-    text = Expressions().text(frame.f_code.co_filename, position) if position else None
-    return text, called_name(text)
+def describe(wait: LiveWait, direction: Direction) -> str:
+    """What waits at the program's line, and a way out."""
+    _, inner = waiting_call(wait.frame)
+    text, name = waiting_call(program_line(wait.frame))
+    what = f"{text or wait.label or 'an operation'} {'waits' if wait.before else 'waited'} for the device ({direction})"
+    if wait.why:
+        return f"{what}: {wait.why}. {PIN}"
+    otherwise = "" if is_known(inner) or is_known(name) else " Or allow this wait with syncscope.guard(allow=…)."
+    return f"{what}. {fix_for(inner, name)}{otherwise}"
 
 
-def fix_for(*names: str) -> str:
-    """A way out of a wait in a call of the first of ``names`` for which one is known."""
-    known = map(advice.for_call, names)
-    return next((entry.sentence for entry in known if entry is not None), _FIX)
-
-
-def direction_of(name: str) -> Direction:
-    """The direction in which a waiting call copied, from its name; ``unknown`` where the name does not show it."""
-    if name in ("to", "cuda", "copy_"):
-        return copy_direction()
-    return "device-to-host" if name in TO_HOST else "unknown"
-
-
-_current_copy = threading.local()
-
-
-def copy_direction() -> Direction:
-    """The direction of the copy that this thread makes now, ``unknown`` while it makes none."""
-    return getattr(_current_copy, "direction", "unknown")
-
-
-def _start() -> Iterator[Callable[[], None]]:
+def _has_gpu() -> bool:
     import torch
 
-    if not torch.cuda.is_available():
-        return  # nothing to wait for
-    torch.cuda.init()
-    sync_debug_mode.listen(torch, _on_wait)
-    yield lambda: sync_debug_mode.unlisten(_on_wait)
-    patches = Patches(torch)
-    yield patches.restore
-    for name in ("to", "cuda", "copy_"):
-        _note_direction(torch, name, patches)
+    return bool(torch.cuda.is_available())
 
 
-def _on_wait(frame: FrameType) -> None:
-    if _guards.of_this_thread:
-        _guards.of_this_thread[-1].on_wait(frame)
-
-
-def _note_direction(torch: Any, name: str, patches: Patches) -> None:
-    """Set ``copy_direction`` during ``Tensor.<name>``: ``copy_`` copies to its tensor's side, the others from it."""
-    compiling = torch.compiler.is_compiling
-
-    def make(original: Any) -> Any:
-        def method(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            if compiling():
-                return original(tensor, *args, **kwargs)
-            to_device = tensor.is_cuda if name == "copy_" else not tensor.is_cuda
-            outer, _current_copy.direction = copy_direction(), "host-to-device" if to_device else "device-to-host"
-            try:
-                return original(tensor, *args, **kwargs)
-            finally:
-                _current_copy.direction = outer
-
-        return method
-
-    patches.replace(torch.Tensor, name, make)
-
-
-_guards: OpenBlocks[guard] = OpenBlocks(_start)
 ALL: tuple[Direction, ...] = get_args(Direction)

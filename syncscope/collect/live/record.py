@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from types import FrameType, TracebackType
+import threading
+from collections.abc import Sequence
+from types import TracebackType
 from typing import NamedTuple, overload
 
-from syncscope.collect.annotations import expectation
 from syncscope.collect.features import SYNC_DEBUG_MODE, lacking
-from syncscope.collect.live.guard import fix_for
-from syncscope.collect.live.open_blocks import OpenBlocks
+from syncscope.collect.live.waits import PIN, LiveWait, fix_for
+from syncscope.collect.live.watching import Threads, check_threads, open_blocks
 from syncscope.collect.paths import Paths
 from syncscope.collect.sites.stacks import Stacks
-from syncscope.collect.sites.sync_debug import program_frame, sync_debug_mode
-from syncscope.collect.sites.wrappers import EXPLICIT, CallWrappers
+from syncscope.collect.sites.threads import live_threads
 from syncscope.schema.expressions import called_name
 from syncscope.schema.recording import RecordedFrame
 
@@ -29,6 +28,8 @@ class Wait(NamedTuple):
     at: str
     """``file:line`` of the innermost frame: the place itself, or inside a library that it calls."""
     fix: str
+    thread: str = ""
+    """The name of the thread that waited, where it is not the one that opened the block."""
 
 
 def unavailable() -> str | None:
@@ -44,27 +45,33 @@ def unavailable() -> str | None:
 
 
 class record(Sequence[Wait]):
-    """The waits of this thread in the block: ``with record(paths) as waits: …; len(waits)``.
+    """The waits of this thread in the block: ``with record(paths) as waits: …; len(waits)``. With ``threads="all"``,
+    those of all threads.
 
-    A sequence that grows while the block runs. It has the waits that PyTorch warns of, and the calls in ``EXPLICIT``.
-    It lacks waits inside ``torch.ops`` operators and TorchScript, waits in libraries that PyTorch does not warn of
-    (thrust, MAGMA), ``non_blocking`` copies of pageable memory, and everything inside ``syncscope.expected``.
-    Blocks nest. Entering one needs a GPU: see ``unavailable``.
+    A sequence that grows while the block runs. It has what a ``guard`` sees, and says what that says not to see.
+    It lacks everything inside ``syncscope.expected``. Blocks nest. Entering one needs a GPU: see ``unavailable``.
     """
 
-    def __init__(self, paths: Paths) -> None:
+    decides = False
+
+    def __init__(self, paths: Paths, threads: Threads = "own") -> None:
+        check_threads(threads)
+        self.threads = threads
         self._stacks = Stacks(paths)
-        self._stack_numbers: list[int] = []
+        self._seen: list[tuple[int, str, str]] = []
+        """The number of each wait's stack, why it waits, and its thread."""
         self._waits: list[Wait] = []
+        self._thread = threading.get_ident()
 
     def __enter__(self) -> record:
-        _blocks.enter(self)
+        self._thread = threading.get_ident()
+        open_blocks.enter(self, everywhere=self.threads == "all")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _blocks.leave()
+        open_blocks.leave(self)
 
     @overload
     def __getitem__(self, index: int) -> Wait: ...
@@ -74,49 +81,27 @@ class record(Sequence[Wait]):
         return self._resolved()[index]
 
     def __len__(self) -> int:
-        return len(self._stack_numbers)
+        return len(self._seen)
 
-    def add(self, frame: FrameType) -> None:
-        """Add a wait at ``frame``."""
-        self._stack_numbers.append(self._stacks.take(frame))
+    def on_wait(self, wait: LiveWait) -> None:
+        """Add a wait."""
+        ident = threading.get_ident()
+        thread = live_threads.get(ident) if ident != self._thread else None
+        name = "" if ident == self._thread else thread.name if thread is not None else "a thread of PyTorch"
+        self._seen.append((self._stacks.take(wait.frame), wait.why, name))
 
     def _resolved(self) -> list[Wait]:
-        missing = self._stack_numbers[len(self._waits) :]
+        missing = self._seen[len(self._waits) :]
         if missing:
             frames, stacks = self._stacks.resolve()
-            self._waits += [_wait([frames[i] for i in stacks[number]]) for number in missing]
+            self._waits += [_wait([frames[i] for i in stacks[number]], why, name) for number, why, name in missing]
         return self._waits
 
 
-def _wait(stack: Sequence[RecordedFrame]) -> Wait:
+def _wait(stack: Sequence[RecordedFrame], why: str, thread: str) -> Wait:
     """A wait at its user's line: the innermost frame of the user's, else the outermost frame."""
     at = stack[-1]
     site = next((frame for frame in reversed(stack) if frame.user), stack[0])
     # The call at the innermost frame says more than the one that led there.
-    fix = fix_for(*(called_name(frame.expression) for frame in (at, site)))
-    return Wait(site.file, site.line, site.function, site.expression, f"{at.file}:{at.line}", fix)
-
-
-def _start() -> Iterator[Callable[[], None]]:
-    import torch
-
-    torch.cuda.init()
-    sync_debug_mode.listen(torch, _on_wait)
-    yield lambda: sync_debug_mode.unlisten(_on_wait)
-    wrappers = CallWrappers(torch, _on_call, sync_debug_mode)
-    wrappers.open_waits()
-    yield wrappers.close
-
-
-def _on_call(name: str, start_ns: int, frame: FrameType) -> None:
-    if name in EXPLICIT:
-        _on_wait(program_frame(frame))
-
-
-def _on_wait(frame: FrameType) -> None:
-    if expectation.reason is None:
-        for block in _blocks.of_this_thread:
-            block.add(frame)
-
-
-_blocks: OpenBlocks[record] = OpenBlocks(_start)
+    fix = PIN if why else fix_for(*(called_name(frame.expression) for frame in (at, site)))
+    return Wait(site.file, site.line, site.function, site.expression, f"{at.file}:{at.line}", fix, thread)

@@ -45,6 +45,17 @@ class Moments(Protocol):
     def stepped(self, optimizer: Any, frame: FrameType) -> None: ...
 
 
+def optimizers_made(torch: Any) -> bool:
+    """Whether the program has made an optimiser."""
+    optim = getattr(torch, "optim", None)
+    classes = [optim.Optimizer] if optim is not None else []
+    for kind in classes:  # grows
+        if "step" in vars(kind) and getattr(vars(kind)["step"], "hooked", False):
+            return True
+        classes += kind.__subclasses__()
+    return False
+
+
 class Signals:
     """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``.
 
@@ -123,13 +134,7 @@ class Signals:
     @property
     def optimizers_made(self) -> bool:
         """Whether the program has made an optimiser, before or after ``attach``."""
-        optim = getattr(self._torch, "optim", None)
-        classes = [optim.Optimizer] if optim is not None else []
-        for kind in classes:  # grows
-            if "step" in vars(kind) and getattr(vars(kind)["step"], "hooked", False):
-                return True
-            classes += kind.__subclasses__()
-        return False
+        return optimizers_made(self._torch)
 
     def user_step(self) -> None:
         """The program called ``syncscope.step()``."""

@@ -27,13 +27,15 @@ from syncscope.collect.paths import OURS
 from syncscope.collect.sites.threads import live_threads
 
 MESSAGE = "called a synchronizing CUDA operation"
+MESSAGES = (MESSAGE, "called a synchronizing HIP operation")
+"""What PyTorch says of a wait, and what it says where it is built for ROCm: that turns the one into the other."""
 NOTICES = ("Synchronization debug mode is a prototype feature", "Warning: Profiler clears events at the end of each")
 """What PyTorch says once when the mode is set or a profiler prepared. We caused it, so the user does not see it."""
 
 DEFAULT, WARN, ERROR = 0, 1, 2
 
 # The filter is found again by the identity of this tuple.
-FILTER: Any = ("always", re.compile("|".join((MESSAGE, *NOTICES))), Warning, None, 0)
+FILTER: Any = ("always", re.compile("|".join((*MESSAGES, *NOTICES))), Warning, None, 0)
 
 
 class SyncDebugMode:
@@ -48,6 +50,7 @@ class SyncDebugMode:
         self._listeners: list[Callable[[FrameType], None]] = []
         self._muted: list[Callable[[FrameType], None]] = []
         self._suspended = 0
+        self._heard = _Heard()
         self._holds = 0
         self._filter = FirstFilter()
         self._patches = Patches()
@@ -129,7 +132,20 @@ class SyncDebugMode:
         Calls may overlap, inside one another and on several threads.
         """
         self._suspended += 1
-        if self.program_mode == DEFAULT:
+        if self.program_mode == DEFAULT and not self._heard.calls:
+            self._set_mode(DEFAULT)
+
+    def hear(self) -> None:
+        """This thread's warnings reach Python from where they otherwise would not: leave them on, also where they are
+        suspended. ``hear_no_more`` ends it."""
+        self._heard.calls += 1
+        if self._suspended and self.program_mode != ERROR and self._listeners:
+            self._set_mode(WARN)
+
+    def hear_no_more(self) -> None:
+        """Undo ``hear``."""
+        self._heard.calls -= 1
+        if self._suspended and self.program_mode == DEFAULT and not self._heard.calls:
             self._set_mode(DEFAULT)
 
     def suspend_if_unnoticed(self) -> bool:
@@ -175,7 +191,7 @@ class SyncDebugMode:
 
     def _on_warning(self, show: Callable[[Any], None], message: Any) -> None:
         text = str(message.message)
-        if text.startswith(MESSAGE):
+        if text.startswith(MESSAGES):
             frame = sys._getframe(1)
             if frame.f_code.co_filename.startswith(OURS):
                 frame = program_frame(frame)
@@ -190,6 +206,12 @@ class SyncDebugMode:
                 frame = program_frame(sys._getframe(1))
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
             show(message)
+
+
+class _Heard(threading.local):
+    """Calls of this thread whose warnings reach Python."""
+
+    calls = 0
 
 
 def program_frame(frame: FrameType) -> FrameType:

@@ -23,36 +23,51 @@ class Watch:
             if self._fails:
                 raise RuntimeError("no device")
 
+    def seen_by_another_thread(self) -> tuple[str, ...]:
+        seen: list[tuple[str, ...]] = []
+        thread = threading.Thread(target=lambda: seen.append(self.blocks.here))
+        thread.start()
+        thread.join()
+        return seen[0]
+
 
 def test_the_first_block_begins_and_the_last_one_undoes_in_reverse() -> None:
     watch = Watch()
     watch.blocks.enter("outer")
     watch.blocks.enter("inner")
-    assert watch.blocks.of_this_thread == ["outer", "inner"]
-    watch.blocks.leave()
-    assert (watch.blocks.of_this_thread, watch.log) == (["outer"], ["begin first", "begin second"])
-    watch.blocks.leave()
+    assert watch.blocks.here == ("outer", "inner")
+    watch.blocks.leave("inner")
+    assert (watch.blocks.here, watch.log) == (("outer",), ["begin first", "begin second"])
+    watch.blocks.leave("outer")
     assert watch.log[2:] == ["end second", "end first"]
 
 
-def test_each_thread_has_its_own_blocks() -> None:
+def test_each_thread_has_its_own_blocks_inside_of_those_of_all() -> None:
     watch = Watch()
     watch.blocks.enter("mine")
-    seen: list[list[str]] = []
+    assert watch.seen_by_another_thread() == ()
+    watch.blocks.enter("all", everywhere=True)
+    watch.blocks.enter("inner")
+    assert watch.seen_by_another_thread() == ("all",)
+    assert watch.blocks.here == ("mine", "all", "inner")
+    for block in ("inner", "all", "mine"):
+        watch.blocks.leave(block)
+    assert watch.seen_by_another_thread() == watch.blocks.here == ()
+    assert len(watch.log) == 4
 
-    def other() -> None:
-        watch.blocks.enter("theirs")
-        seen.append(list(watch.blocks.of_this_thread))
-        watch.blocks.leave()
 
-    thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
-    assert (seen, watch.blocks.of_this_thread, len(watch.log)) == ([["theirs"]], ["mine"], 2)
+def test_the_same_block_may_be_open_twice() -> None:
+    watch = Watch()
+    watch.blocks.enter("block")
+    watch.blocks.enter("block")
+    watch.blocks.leave("block")
+    assert watch.blocks.here == ("block",)
+    watch.blocks.leave("block")
+    assert watch.log[2:] == ["end second", "end first"]
 
 
 def test_what_had_begun_is_undone_when_the_rest_fails() -> None:
     watch = Watch(fails=True)
     with pytest.raises(RuntimeError, match="no device"):
         watch.blocks.enter("block")
-    assert (watch.log, watch.blocks.of_this_thread) == (["begin first", "end first"], [])
+    assert (watch.log, watch.blocks.here) == (["begin first", "end first"], ())

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from syncscope.collect.sites.sync_debug import DEFAULT, ERROR, MESSAGE, NOTICES, WARN, SyncDebugMode
+from syncscope.collect.sites.sync_debug import DEFAULT, ERROR, MESSAGE, MESSAGES, NOTICES, WARN, SyncDebugMode
 from syncscope.collect.sites.threads import live_threads
 
 
@@ -322,3 +322,27 @@ def test_calls_that_overlap_suspend_the_mode_until_the_last_one_ends(torch: Torc
     mode.resume()
     assert torch._C.mode == WARN
     mode.unlisten(print)
+
+
+def test_what_a_thread_hears_is_not_suspended_by_it_nor_before_it(torch: Torch) -> None:
+    mode = SyncDebugMode()
+    mode.listen(torch, print)
+    mode.hear()
+    mode.suspend()  # by a wrapper inside
+    assert torch._C.mode == WARN
+    mode.resume()
+    mode.hear_no_more()
+    mode.suspend()  # by a wrapper around it
+    mode.hear()
+    assert torch._C.mode == WARN
+    mode.hear_no_more()
+    assert torch._C.mode == DEFAULT
+    mode.resume()
+    assert torch._C.mode == WARN
+    mode.unlisten(print)
+
+
+def test_both_messages_of_pytorch_are_heard(seen: list[int]) -> None:
+    for message in MESSAGES:
+        c_warning(message)
+    assert len(seen) == 2

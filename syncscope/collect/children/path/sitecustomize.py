@@ -6,7 +6,7 @@
 import os
 import sys
 
-if "SYNCSCOPE_PROFILE" in os.environ:
+if "SYNCSCOPE_PROFILE" in os.environ or "SYNCSCOPE_GUARD" in os.environ:
     _here = os.path.dirname(os.path.abspath(__file__))
     _root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(_here))))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _here]

@@ -10,6 +10,8 @@ MODE = [0]
 
 
 class Tensor:
+    is_cuda = True
+    is_cpu = False
     item = staticmethod(
         functools.partial(
             ctypes.pythonapi.PyErr_WarnEx,
@@ -23,6 +25,10 @@ class Tensor:
         return self
 
     cuda = copy_ = to
+
+
+class Parameter(Tensor):
+    pass
 
 
 class Operator:
@@ -53,4 +59,9 @@ cuda = SimpleNamespace(
     init=lambda: None,
     synchronize=lambda: _C._cuda_synchronize(),
     Event=Event,
+    Stream=type("Stream", (Event,), {}),
 )
+nn = SimpleNamespace(Parameter=Parameter)
+linalg = _VF = SimpleNamespace()
+autograd = SimpleNamespace(_engine_run_backward=lambda: None)
+distributed = SimpleNamespace(ProcessGroup=type("ProcessGroup", (), {}))

@@ -1,0 +1,95 @@
+"""What all watched blocks of the process share: one listener, one set of wrappers, and who hears of which wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, Literal, Protocol
+
+from syncscope.collect.annotations import expectation
+from syncscope.collect.live.open_blocks import OpenBlocks
+from syncscope.collect.live.waits import LiveWait, prepares
+from syncscope.collect.live.wrappers import Call, LiveWrappers
+from syncscope.collect.sites.sync_debug import sync_debug_mode
+from syncscope.collect.sites.threads import live_threads
+
+Threads = Literal["own", "all"]
+
+
+class Block(Protocol):
+    decides: bool
+    """Only the innermost of those that decide hears of a wait."""
+
+    def on_wait(self, wait: LiveWait) -> None: ...
+
+
+def check_threads(threads: str) -> None:
+    """Raises ``ValueError``."""
+    if threads not in ("own", "all"):
+        raise ValueError(f'threads is "own" or "all", not {threads!r}')
+
+
+class Watch:
+    """Tells the blocks of the waits of their threads."""
+
+    def __init__(self) -> None:
+        self._backwards: list[tuple[Block, ...]] = []
+        """The blocks around each backward under way: its waits on threads of the engine are theirs."""
+        self.call = Call()
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Those that hear of this thread's waits, the innermost last."""
+        here = open_blocks.here
+        if here or not self._backwards:
+            return here
+        thread = live_threads.get(threading.get_ident())
+        ours = thread is not None and not isinstance(thread, threading._DummyThread)
+        backwards = tuple(self._backwards)
+        return here if ours or not backwards else backwards[-1]
+
+    @property
+    def on(self) -> bool:
+        return bool(self.blocks())
+
+    def tell(self, wait: LiveWait) -> None:
+        if expectation.reason is not None:
+            return
+        blocks = self.blocks()
+        if not blocks or prepares(wait):
+            return
+        for block in blocks:
+            if not block.decides:
+                block.on_wait(wait)
+        deciding = [block for block in blocks if block.decides]
+        if deciding:
+            deciding[-1].on_wait(wait)
+
+    def on_warning(self, frame: FrameType) -> None:
+        """PyTorch warned at ``frame``: the wait is over."""
+        if not self.call.told:
+            self.tell(LiveWait(frame, direction=self.call.direction))
+
+    def backward(self, run: Callable[[], Any]) -> Any:
+        blocks = self.blocks()
+        self._backwards.append(blocks)
+        try:
+            return run()
+        finally:
+            self._backwards.remove(blocks)
+
+
+def _start() -> Iterator[Callable[[], None]]:
+    import torch
+
+    torch.cuda.init()
+    sync_debug_mode.listen(torch, watch.on_warning)
+    yield lambda: sync_debug_mode.unlisten(watch.on_warning)
+    wrappers = LiveWrappers(torch, watch, sync_debug_mode)
+    watch.call = wrappers.call
+    yield wrappers.close
+    wrappers.open()
+
+
+watch = Watch()
+open_blocks: OpenBlocks[Block] = OpenBlocks(_start)
