@@ -15,32 +15,46 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
+from typing import Any
 
 import msgspec
 
 from syncscope.advice import Example
 from syncscope.report.conclusion import conclude
+from syncscope.report.figures.colours import on_page
+from syncscope.report.figures.savings import describe_savings, draw_savings, find_savings
+from syncscope.report.figures.step import draw_step
 from syncscope.report.html_cards import CardView, view_cards
-from syncscope.report.html_page import RuleDoc, View, document_rules, make_views
+from syncscope.report.html_page import RuleDoc, View, document_rules, make_views, split_step
 from syncscope.report.html_run import Runs, make_runs
 from syncscope.report.impact import Impact, describe_impact
 from syncscope.report.missing_lines import explain_missing_lines
 from syncscope.report.notable import reduced
 from syncscope.report.picture.lanes import Lanes
+from syncscope.report.trace_phrases import was_shared
 from syncscope.report.worth_phrases import describe_causes, find_step_ms
 from syncscope.rules import BY_CODE
 from syncscope.schema.findings import Finding
-from syncscope.schema.report import Report
+from syncscope.schema.report import Report, TraceInfo
 
 SCRIPTS = (
-    "dom.js", "address.js", "overview.js", "run.js", "ranks.js", "limits.js", "sketch.js", "facts.js", "card.js",
-    "findings.js", "unpack.js", "picture.js", "paint.js", "minimap.js", "inspector.js", "input.js", "totals.js",
-    "kernels.js", "lanes.js", "timeline.js", "hta.js", "main.js",
+    "dom.js", "address.js", "figure.js", "overview.js", "run.js", "ranks.js", "limits.js", "sketch.js", "facts.js",
+    "card.js", "findings.js", "unpack.js", "picture.js", "paint.js", "minimap.js", "inspector.js", "input.js",
+    "totals.js", "kernels.js", "lanes.js", "timeline.js", "hta.js", "main.js",
 )  # fmt: skip
 MOST_TRACES = 128
 """Traces on the page; the JSON report has all."""
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+class Saving(msgspec.Struct, frozen=True, kw_only=True):
+    """What each change makes of a trace's step."""
+
+    figure: dict[str, Any]
+    lead: str
+    words: str
+    """The same for those who do not see it."""
 
 
 class _Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +78,10 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     causes: tuple[str | None, ...]
     """What each cause of idle time is worth, of each finding that is about idle time."""
     runs: Runs
+    splits: tuple[dict[str, Any] | None, ...]
+    """For each trace where a step goes, for plotly, in names of colours as those of ``RunView.figure``."""
+    savings: tuple[Saving | None, ...]
+    """For each trace what its changes save, where one saves something that can be told."""
 
 
 class _Data(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +114,8 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         without_lines=explain_missing_lines(report.findings, report),
         causes=tuple(next(iter(describe_causes(finding, report)), None) for finding in report.findings),
         runs=make_runs(report),
+        splits=tuple(_split(info) for info in report.traces),
+        savings=tuple(_savings(report, number) for number in range(len(report.traces))),
     )
     plotly, script = _asset("vendor/plotly-basic.min.js"), "\n".join(_asset(f"js/{name}") for name in SCRIPTS)
     script = f'"use strict";\n{script}'
@@ -112,6 +132,21 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         "script": script,
     }
     return re.sub(r"@@(\w+)@@", lambda slot: parts[slot[1]], _asset("page.html"))
+
+
+def _split(info: TraceInfo) -> dict[str, Any] | None:
+    parts = split_step(info.overlap, was_shared(info))
+    return draw_step(parts, on_page, legend=False) if parts else None
+
+
+def _savings(report: Report, trace: int) -> Saving | None:
+    rows, step = find_savings(report, trace), find_step_ms(report.traces[trace])
+    if not rows or not step:
+        return None
+    lead = "The step without the profiler, and what is left of it with each change. Hatched is what it saves."
+    if any(row.low_ms is not None for row in rows):
+        lead += " The thin line is where the step likely ends."
+    return Saving(figure=draw_savings(rows, step, on_page), lead=lead, words=describe_savings(rows, step))
 
 
 def _find_card(finding: Finding | None, report: Report, cards: Sequence[CardView]) -> str | None:

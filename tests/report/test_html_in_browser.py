@@ -153,9 +153,11 @@ def test_the_step_is_drawn_before_and_after_its_fix(show: Show) -> None:
     page = show(sample()).page
     drawn = nth(page, 1).locator(".sketches")
     assert drawn.locator("dt").all_text_contents() == ["Step without the profiler5.1 ms", "With this fixed4.91 ms"]
-    assert "host blocked, stream 7" in drawn.locator("figcaption").inner_text()
+    said = drawn.locator("figcaption").inner_text().split("\n")
+    assert said[:3] == ["host blocked", "busy: stream 7", "saved"]
+    assert [svg.locator(".saved").count() for svg in drawn.locator("svg").all()] == [0, 1]
     # Two bins of ten are blocked before, none after; the stream is busy in both.
-    paths = drawn.locator("path").evaluate_all("paths => paths.map(path => path.getAttribute('d'))")
+    paths = drawn.locator("path:not(.saved)").evaluate_all("paths => paths.map(path => path.getAttribute('d'))")
     assert [path.count("M") for path in paths] == [2, 8, 0, 9]
     widths = drawn.locator("rect").evaluate_all("rects => rects.map(rect => rect.getAttribute('width'))")
     assert widths == ["300", "300", "270", "270"]
