@@ -16,6 +16,7 @@ from syncscope.compare.fingerprints import (
     expression_key_of,
     same_place,
 )
+from syncscope.compare.prediction import Prediction, judge
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report, TraceInfo
 
@@ -65,6 +66,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     """``None`` where no figure was measured in both."""
     not_compared: tuple[str, ...]
     """Rules that one of the reports, or both, could not check."""
+    predicted: Prediction | None = None
+    """Whether the step changed as the earlier report said; ``None`` where nothing that it priced went."""
 
     def to_json(self, *, indent: int = 2) -> str:
         """The JSON output."""
@@ -89,13 +92,18 @@ def diff(before: Report, after: Report) -> Diff:
             same += 1
         else:
             changes.append(change)
+    changes = list(_with_candidate_lines(changes, old.values(), new.values()))
+    step = _step(before.traces, after.traces)
+    gone = [change.finding for change in changes if change.kind == "fixed" and _in_step(change.finding, before.traces)]
+    others = sum(change.kind in ("new", "more", "fewer") for change in changes)
     return Diff(
         before=tuple(info.path for info in before.traces),
         after=tuple(info.path for info in after.traces),
-        changes=tuple(_with_candidate_lines(changes, old.values(), new.values())),
+        changes=tuple(changes),
         same=same,
-        step=_step(before.traces, after.traces),
+        step=step,
         not_compared=tuple(sorted(unchecked[0] | unchecked[1])),
+        predicted=judge(gone, before, (step.before, step.after) if step else None, others),
     )
 
 
@@ -166,6 +174,7 @@ def _unchecked_rules(report: Report) -> frozenset[str]:
 
 
 def _step(before: Sequence[TraceInfo], after: Sequence[TraceInfo]) -> StepTime | None:
+    """The steps that both reports measured in the same way: those of training, where both have any."""
     training = [[info for info in infos if info.in_training] for infos in (before, after)]
     if all(training):
         before, after = training
@@ -174,3 +183,8 @@ def _step(before: Sequence[TraceInfo], after: Sequence[TraceInfo]) -> StepTime |
         if all(None not in each for each in known):
             return StepTime(before=max(known[0]), after=max(known[1]), measured=measured)
     return None
+
+
+def _in_step(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
+    """Whether a finding is about the steps that are compared: those of training, where the report has any."""
+    return traces[finding.trace].in_training or not any(info.in_training for info in traces)

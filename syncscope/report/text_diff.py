@@ -8,7 +8,15 @@ from rich.console import Console
 from rich.text import Text
 
 from syncscope.compare.diff import Change, Diff, Kind
-from syncscope.report.diff_phrases import describe_candidates, describe_step, format_counts, summarize_diff
+from syncscope.compare.prediction import Outcome
+from syncscope.report.diff_phrases import (
+    describe_candidates,
+    describe_doubts,
+    describe_prediction,
+    describe_step,
+    format_counts,
+    summarize_diff,
+)
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import format_place
 from syncscope.report.text_lines import line, place
@@ -21,6 +29,7 @@ STYLES: dict[Kind, str] = {
     "fixed": "bold green",
 }
 """In the order they are shown."""
+PREDICTED: dict[Outcome, str] = {"as predicted": "green", "more": "green", "less": "yellow", "not measured": "dim"}
 
 
 def render(diff: Diff, console: Console) -> None:
@@ -28,6 +37,10 @@ def render(diff: Diff, console: Console) -> None:
     for label, paths in (("before ", diff.before), ("after  ", diff.after)):
         line(console, Text.assemble((label, "dim"), _named(paths)), hang=7)
     line(console, Text.assemble(("step   ", "dim"), describe_step(diff)), hang=7)
+    if diff.predicted is not None and (said := describe_prediction(diff)):
+        line(console, Text.assemble(("fixed  ", "dim"), (said, PREDICTED[diff.predicted.outcome])), hang=7)
+        for doubt in describe_doubts(diff):
+            line(console, Text(f"       {doubt}", style="dim"), hang=7)
     console.print()
     for kind in STYLES:
         for change in diff.of(kind):

@@ -144,7 +144,7 @@ def test_the_page_draws_the_same_step_and_savings() -> None:
     report = recorded("quadrant_pageable_default")
     page = render(report)
     for name in ("step", "savings"):
-        bars = report.figure(name).data  # type: ignore[arg-type]
+        bars = report.figure(name).data
         for bar in bars:
             assert msgspec.json.encode([float(f"{x:.17g}") for x in bar.x]).decode() in page
     assert on_page("compute") in page
