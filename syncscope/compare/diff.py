@@ -185,6 +185,12 @@ def _step(before: Sequence[TraceInfo], after: Sequence[TraceInfo]) -> StepTime |
     return None
 
 
+def slowest(traces: Sequence[TraceInfo]) -> TraceInfo | None:
+    """The trace with the longest step, of those of training where there are any; ``None`` where there is no trace."""
+    training = [info for info in traces if info.in_training] or list(traces)
+    return max(training, key=lambda info: info.steps.bare_ms or info.steps.profiled_ms or 0.0, default=None)
+
+
 def _in_step(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
     """Whether a finding is about the steps that are compared: those of training, where the report has any."""
     return traces[finding.trace].in_training or not any(info.in_training for info in traces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -19,6 +20,7 @@ from syncscope.report.diff_phrases import (
 )
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import format_place
+from syncscope.report.text import FILE_WIDTH
 from syncscope.report.text_lines import line, place
 
 STYLES: dict[Kind, str] = {
@@ -49,6 +51,13 @@ def render(diff: Diff, console: Console) -> None:
         rules = ", ".join(terminal(rule) for rule in diff.not_compared)
         line(console, Text.assemble(("not compared ", "bold yellow"), f"{rules}: not checked on both sides"), hang=2)
     line(console, Text(summarize_diff(diff), style="bold"), hang=2)
+
+
+def to_text(diff: Diff) -> str:
+    """The same without colours, for a file."""
+    buffer = io.StringIO()
+    render(diff, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False))
+    return buffer.getvalue()
 
 
 def _named(paths: Sequence[str]) -> str:

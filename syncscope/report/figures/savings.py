@@ -91,11 +91,13 @@ def describe_savings(rows: Sequence[Row], step_ms: float) -> str:
     return "; ".join([f"The step takes {milliseconds(step_ms)}", *changes])
 
 
-def draw_savings(rows: Sequence[Row], step_ms: float, colour: Colour, longest: int = LONGEST_NAME) -> dict[str, Any]:
+def draw_savings(
+    rows: Sequence[Row], step_ms: float, colour: Colour, longest: int = LONGEST_NAME, first: str = "the step as it is"
+) -> dict[str, Any]:
     """The bars, for plotly. Each row has its name, cut after ``longest`` signs, and what the step becomes above its
-    bar."""
+    bar. ``first`` is the name of the step without a change."""
     cut = [row.name if len(row.name) <= longest else f"{row.name[: longest - 1]}…" for row in rows]
-    names = ["the step as it is", *cut]
+    names = [first, *cut]
     said = [milliseconds(step_ms), *(row.said for row in rows)]
     lines = range(len(names))
     left = [step_ms, *(row.left_ms for row in rows)]
@@ -112,7 +114,7 @@ def draw_savings(rows: Sequence[Row], step_ms: float, colour: Colour, longest: i
         "marker": {"color": colour("good"), "line": {"width": 0}, "pattern": hatch},
         "customdata": [plotly_text(row.said) for row in rows], "hovertemplate": "saved; %{customdata}<extra></extra>",
     }  # fmt: skip
-    return {"data": [stays, saved, *_spans(rows, step_ms, colour)], "layout": _layout(names, said, step_ms, colour)}
+    return {"data": [stays, saved, *_spans(rows, step_ms, colour)], "layout": _layout(names, said, max(left), colour)}
 
 
 def _spans(rows: Sequence[Row], step_ms: float, colour: Colour) -> list[dict[str, Any]]:
@@ -130,7 +132,7 @@ def _spans(rows: Sequence[Row], step_ms: float, colour: Colour) -> list[dict[str
     ]  # fmt: skip
 
 
-def _layout(names: Sequence[str], said: Sequence[str], step_ms: float, colour: Colour) -> dict[str, Any]:
+def _layout(names: Sequence[str], said: Sequence[str], until_ms: float, colour: Colour) -> dict[str, Any]:
     def note(text: str, row: int, side: str) -> dict[str, Any]:
         amount = side == "right"
         return {
@@ -147,7 +149,7 @@ def _layout(names: Sequence[str], said: Sequence[str], step_ms: float, colour: C
         "plot_bgcolor": "rgba(0,0,0,0)",
         "annotations": notes, "font": {"size": 12, "color": colour("text")},
         "hoverlabel": {"bgcolor": colour("bg"), "bordercolor": colour("soft"), "font": {"color": colour("text")}},
-        "xaxis": {"range": [0, step_ms], "fixedrange": True, "ticksuffix": " ms", "showgrid": False,
+        "xaxis": {"range": [0, until_ms], "fixedrange": True, "ticksuffix": " ms", "showgrid": False,
                   "zeroline": False, "nticks": 7, "ticklabeloverflow": "hide past div"},
         "yaxis": {"range": [len(names) - 0.65, -0.85], "visible": False, "fixedrange": True},
     }  # fmt: skip

@@ -45,7 +45,7 @@ def draw_timeline(
     """The step, for plotly. Without a ``legend`` it must stand beside one. ``until_ms`` is where its axis ends, so that
     two can be compared; the end of what is drawn unless it is given."""
     _, begin, end = find_window(lanes)
-    columns = {name: unpacked(column) for name, column in lanes.bars.items() if name in ("ts", "dur", "name", "merged")}
+    columns = {name: unpacked(lanes.bars[name]) for name in ("ts", "dur", "name", "merged")}
     parts = list(_parts(lanes, columns, begin, end))
     used = sorted({lane for lane, *_ in parts})[:MOST_LANES]
     traces, known = [], set()
@@ -55,6 +55,13 @@ def draw_timeline(
             known.add(kind)
     labels = [_label(lanes.lanes[lane], lanes) for lane in used]
     return {"data": traces, "layout": _layout(labels, until_ms or (end - begin) / 1e6, colour, legend=legend)}
+
+
+def find_kinds(lanes: Lanes) -> set[str]:
+    """The kinds of bars in what is drawn."""
+    _, begin, end = find_window(lanes)
+    columns = {name: unpacked(lanes.bars[name]) for name in ("ts", "dur", "name", "merged")}
+    return {kind for _, kind, _ in _parts(lanes, columns, begin, end)}
 
 
 Bars = tuple[list[float], list[float], list[str]]
@@ -124,7 +131,8 @@ def _layout(labels: Sequence[str], until_ms: float, colour: Colour, *, legend: b
         "xaxis": {"range": [0, _round(until_ms)], "ticksuffix": " ms", "gridcolor": colour("line"), "zeroline": False,
                   "nticks": 9},
         "yaxis": {"range": [len(labels) - 0.5, -0.5], "tickvals": list(range(len(labels))), "fixedrange": True,
-                  "ticktext": [plotly_text(_short(label)) for label in labels], "showgrid": False, "zeroline": False},
+                  "ticktext": [f"{plotly_text(_short(label))} " for label in labels], "showgrid": False,
+                  "zeroline": False},
     }  # fmt: skip
 
 

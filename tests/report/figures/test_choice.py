@@ -84,7 +84,7 @@ def test_of_many_changes_the_greatest_have_a_bar() -> None:
 
 def test_the_timeline_is_the_step_of_the_page_cut_to_what_is_seen() -> None:
     figure = recorded("item_logging").figure("timeline")
-    assert list(figure.layout.yaxis.ticktext)[1:] == ["MainThread", "idle", "stream 7"]
+    assert [label.strip() for label in figure.layout.yaxis.ticktext][1:] == ["MainThread", "idle", "stream 7"]
     end = figure.layout.xaxis.range[1]
     assert 14 < end < 15
     for bar in figure.data:
