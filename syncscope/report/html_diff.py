@@ -47,7 +47,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     split: dict[str, Any] | None
     timeline: dict[str, Any] | None
     window: str | None
-    """Which step the timeline shows."""
+    """Which steps the timeline shows."""
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""One step over time: host threads, when the device was idle, and streams. The page's own timeline, which has every
+"""Two steps over time: host threads, when the device was idle, and streams. The page's own timeline, which has every
 event of the trace, reads the same lanes."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from syncscope.report.escape import plotly_text
 from syncscope.report.figures.colours import Colour
 from syncscope.report.numbers import milliseconds
-from syncscope.report.picture.lanes import Lane, Lanes, StepMark
+from syncscope.report.picture.lanes import Lane, Lanes
 from syncscope.report.picture.pack import unpacked
 from syncscope.timeline.intervals import Ints
 
@@ -21,9 +21,10 @@ LABELS = {
     "collective": "collective", "HtoD": "copy host to device", "DtoH": "copy device to host",
     "exposed": "exposed: no compute beside it",
 }  # fmt: skip
+STEPS = 2
 MOST_LANES = 12
-BARS_ACROSS = 600
-"""A step is this many bars wide: neighbours of one kind that are closer than one share a bar."""
+BARS_ACROSS = 800
+"""What is drawn is this many bars wide: neighbours of one kind that are closer than one share a bar."""
 LONGEST_NAME = 80
 LONGEST_LABEL = 14
 LANE_HEIGHT, LEGEND, AXIS, MARGIN = 34, 56, 28, 104
@@ -31,18 +32,20 @@ LANE_HEIGHT, LEGEND, AXIS, MARGIN = 34, 56, 28, 104
 
 
 def find_window(lanes: Lanes) -> tuple[str, int, int]:
-    """What is drawn: the step of median length, with the device work that it launched, else all. Its name, and when it
-    begins and ends in ns since ``Lanes.start_ns``."""
-    if not lanes.steps:
+    """What is drawn: the first steps with the device work that they launched, which takes as long as they do where the
+    host runs ahead; the whole trace where it has no steps. Its name, and when it begins and ends in ns since
+    ``Lanes.start_ns``."""
+    steps = lanes.steps[:STEPS]
+    if not steps:
         return "the whole trace", 0, lanes.dur
-    step: StepMark = sorted(lanes.steps, key=lambda one: one.dur)[len(lanes.steps) // 2]
-    return f"step {step.number}", step.ts, max(step.until, step.ts + step.dur)
+    numbers = f"step {steps[0].number}" if len(steps) == 1 else f"steps {steps[0].number} to {steps[-1].number}"
+    return numbers, steps[0].ts, max(max(step.until, step.ts + step.dur) for step in steps)
 
 
 def draw_timeline(
     lanes: Lanes, colour: Colour, *, legend: bool = True, until_ms: float | None = None
 ) -> dict[str, Any]:
-    """The step, for plotly. Without a ``legend`` it must stand beside one. ``until_ms`` is where its axis ends, so that
+    """The steps, for plotly. Without a ``legend`` it must stand beside one. ``until_ms`` is where its axis ends, so that
     two can be compared; the end of what is drawn unless it is given."""
     _, begin, end = find_window(lanes)
     columns = {name: unpacked(lanes.bars[name]) for name in ("ts", "dur", "name", "merged")}
