@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -21,6 +21,9 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report, TraceInfo
 
 SCHEMA_VERSION = 1
+
+FORMS: dict[Literal["text"], Callable[[Diff], str]] = {}
+"""How a comparison is shown; ``syncscope.report.forms`` enters the renderer."""
 
 Kind = Literal["new", "fixed", "more", "fewer", "unclear"]
 
@@ -72,6 +75,13 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     def to_json(self, *, indent: int = 2) -> str:
         """The JSON output."""
         return msgspec.json.format(msgspec.json.encode(self), indent=indent).decode()
+
+    def __repr__(self) -> str:
+        """One line; ``print`` shows what ``syncscope diff`` prints."""
+        return f"<syncscope.Diff: changes: {len(self.changes)}, the same: {self.same}>"
+
+    def __str__(self) -> str:
+        return FORMS["text"](self) if FORMS else repr(self)
 
     def of(self, *kinds: Kind) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.kind in kinds)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from syncscope.compare.diff import FORMS as DIFF_FORMS
+from syncscope.compare.diff import Diff
+from syncscope.compare.diff import diff as diff
 from syncscope.schema.report import DRAW, FORMS, FigureName
 from syncscope.schema.report import Report as Report
 
@@ -39,5 +42,12 @@ def _figure(report: Report, name: FigureName, trace: int | None) -> go.Figure:
     return draw(report, name, trace)
 
 
+def _changes(changes: Diff) -> str:
+    from syncscope.report.text_diff import to_text
+
+    return to_text(changes).rstrip("\n")
+
+
+DIFF_FORMS["text"] = _changes
 FORMS.update({"text": _text, "page": _page, "cell": _cell})
 DRAW.append(_figure)

@@ -259,7 +259,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     def figure(self, name: FigureName, trace: int | None = None) -> go.Figure:
         """A plotly figure of one trace: ``step``, where a step goes; ``timeline``, two steps over time, which reads
-        the trace again; ``savings``, what each change makes of the step; ``run``, the phases and waits of the whole run.
+        the trace again; ``savings``, what each change makes of the step; ``run``, phases and waits of the whole run.
 
         ``trace`` is an index into ``traces``; without it the trace is drawn that has the most to gain. Raises
         ``ValueError`` for what there is no data for, and says what to record.

@@ -38,15 +38,15 @@ def find_window(lanes: Lanes) -> tuple[str, int, int]:
     steps = lanes.steps[:STEPS]
     if not steps:
         return "the whole trace", 0, lanes.dur
-    numbers = f"step {steps[0].number}" if len(steps) == 1 else f"steps {steps[0].number} to {steps[-1].number}"
+    numbers = f"step {steps[0].number}" if len(steps) == 1 else f"steps {steps[0].number} and {steps[-1].number}"
     return numbers, steps[0].ts, max(max(step.until, step.ts + step.dur) for step in steps)
 
 
 def draw_timeline(
     lanes: Lanes, colour: Colour, *, legend: bool = True, until_ms: float | None = None
 ) -> dict[str, Any]:
-    """The steps, for plotly. Without a ``legend`` it must stand beside one. ``until_ms`` is where its axis ends, so that
-    two can be compared; the end of what is drawn unless it is given."""
+    """The steps, for plotly. Without a ``legend`` it must stand beside one. ``until_ms`` is where its axis ends, so
+    that two can be compared; the end of what is drawn unless it is given."""
     _, begin, end = find_window(lanes)
     columns = {name: unpacked(lanes.bars[name]) for name in ("ts", "dur", "name", "merged")}
     parts = list(_parts(lanes, columns, begin, end))
