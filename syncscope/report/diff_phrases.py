@@ -25,7 +25,10 @@ def summarize_diff(diff: Diff) -> str:
 
 
 def format_counts(change: Change) -> str:
-    """How often a step: ``0 → 1 ×``."""
+    """How often a step: ``0 → 1 ×``; of idle time, whose pieces are no events of the program, how much."""
+    idle = change.finding.idle_ms_per_step
+    if idle is not None:
+        return f"idle for {milliseconds(idle)} a step{' before' if change.kind == 'fixed' else ''}"
     before, after = ("?" if count is None else format_count(count) for count in (change.before, change.after))
     return f"{before} → {after} × a step"
 

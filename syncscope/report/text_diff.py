@@ -56,7 +56,7 @@ def render(diff: Diff, console: Console) -> None:
 def to_text(diff: Diff) -> str:
     """The same without colours, for a file."""
     buffer = io.StringIO()
-    render(diff, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False))
+    render(diff, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False, force_jupyter=False))
     return buffer.getvalue()
 
 

@@ -61,3 +61,9 @@ def test_a_comparison_is_a_line_in_a_list_and_what_the_command_prints_when_print
     assert repr(changes) == f"<syncscope.Diff: changes: {len(changes.changes)}, the same: 0>"
     assert str(changes) == text_diff.to_text(changes).rstrip("\n")
     assert "fixed SYN102 scalar-read" in str(changes)
+
+
+def test_in_a_notebook_too_they_are_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert str(sample.report()).startswith("idle   27 %")
+    assert str(syncscope.diff(sample.report(), sample.report())).endswith("nothing changed, 5 the same")

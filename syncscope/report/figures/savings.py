@@ -11,9 +11,10 @@ from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.conclusion import describe_place
 from syncscope.report.escape import plotly_text
 from syncscope.report.figures.colours import Colour
-from syncscope.report.impact import describe_impact, measure_gain
-from syncscope.report.numbers import between, milliseconds, percent, span
+from syncscope.report.impact import Gain, describe_impact, measure_gain
+from syncscope.report.numbers import milliseconds, percent, span
 from syncscope.report.worth_phrases import NOTHING, find_step_ms, is_doubted
+from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 
 MOST_ROWS = 8
@@ -52,9 +53,7 @@ def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
         gain = measure_gain(lead, info)
         if gain is None or gain.step_ms != step or describe_impact(lead, info).level not in LEVELS:
             continue
-        ranged = gain.kind != "known"
-        rows.append(_row(_name(lead.site.expression if lead.site else None, describe_place(lead)), gain.ms, step or 0.0,
-                         gain.low if ranged else None, gain.high if ranged else None, lead.fingerprint))  # fmt: skip
+        rows.append(_row(_name(lead), gain, lead.fingerprint))
     rows.sort(key=lambda row: -row.saved_ms)
     whole = _together(report, trace, step) if len(rows) > 1 else None
     return (*rows[:MOST_ROWS], *([whole] if whole else []))
@@ -66,22 +65,40 @@ def _together(report: Report, trace: int, step: float | None) -> Row | None:
     ms = known if known is not None else likely
     if len(report.traces) != 1 or ms is None or ms < NOTHING or not step:
         return None
-    ranged = known is None or is_doubted(report.traces[trace])
-    low, high = report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
-    return _row("all of them together", ms, step, low if ranged else None, high if ranged else None, None)
+    gain = Gain(
+        ms=ms,
+        low=report.saving_all_low_ms_per_step,
+        high=report.saving_all_high_ms_per_step,
+        kind="likely" if known is None or is_doubted(report.traces[trace]) else "known",
+        step_ms=step,
+    )
+    return _row("all of them together", gain, None)
 
 
-def _row(name: str, ms: float, step: float, low: float | None, high: float | None, fingerprint: str | None) -> Row:
-    saved = min(max(ms, 0.0), step)
-    left = step - saved
-    range_ = f" ({between(low, high)})" if low is not None and high is not None else ""
-    said = f"{'about ' if range_ else ''}{milliseconds(left)}, −{percent(saved, step)}{range_}"
-    return Row(name=name, left_ms=left, saved_ms=saved, low_ms=low, high_ms=high, said=said, fingerprint=fingerprint)
+def _row(name: str, gain: Gain, fingerprint: str | None) -> Row:
+    step = gain.step_ms or 0.0
+    saved = min(max(gain.ms, 0.0), step)
+    amount = f"{milliseconds(step - saved)}, −{percent(saved, step)}"
+    before = {"known": "", "likely": "about ", "at most": "at best ", "between": "at best "}[gain.kind]
+    bounds = (None, None) if gain.kind == "known" else (gain.low, gain.high)
+    return Row(
+        name=name,
+        left_ms=step - saved,
+        saved_ms=saved,
+        low_ms=bounds[0],
+        high_ms=bounds[1],
+        said=f"{before}{amount}",
+        fingerprint=fingerprint,
+    )
 
 
-def _name(expression: str | None, place: str) -> str:
-    """``train.py:21 loss.item()``: first the line, which is what a reader looks for."""
+def _name(finding: Finding) -> str:
+    """``train.py:21  loss.item()``: first the line, which is what a reader looks for; ``device-starved: launching``."""
+    if finding.site is None and finding.causes:
+        return f"{finding.name}: {describe_place(finding)}"
+    place = describe_place(finding)
     where = place.rpartition("/")[2] or place
+    expression = finding.site.expression if finding.site else None
     return f"{where}  {' '.join(expression.split())}" if expression else where
 
 

@@ -26,8 +26,8 @@ MOST_LANES = 12
 BARS_ACROSS = 800
 """What is drawn is this many bars wide: neighbours of one kind that are closer than one share a bar."""
 LONGEST_NAME = 80
-LONGEST_LABEL = 14
-LANE_HEIGHT, LEGEND, AXIS, MARGIN = 34, 56, 28, 104
+LONGEST_LABEL = 16
+LANE_HEIGHT, LEGEND, AXIS, MARGIN = 34, 56, 28, 116
 """Pixels: of a lane, of the legend above and the axis below all of them, and of their labels."""
 
 
