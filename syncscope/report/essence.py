@@ -16,7 +16,7 @@ from syncscope.schema.report import Report
 
 MOST_ROWS = 20
 """Findings shown; the page has all."""
-CELL = ' style="text-align: left; vertical-align: top"'
+CELL = ' style="text-align: left; vertical-align: top; overflow-wrap: anywhere; min-width: 10em"'
 FIRST = ' style="text-align: left; vertical-align: top; white-space: nowrap"'
 
 

@@ -93,9 +93,11 @@ def _row(name: str, gain: Gain, fingerprint: str | None) -> Row:
 
 
 def _name(finding: Finding) -> str:
-    """``train.py:21  loss.item()``: first the line, which is what a reader looks for; ``device-starved: launching``."""
+    """``train.py:21  loss.item()``: first the line, which is what a reader looks for; ``device-starved: host work``,
+    the longest cause that is not another finding's."""
     if finding.site is None and finding.causes:
-        return f"{finding.name}: {describe_place(finding)}"
+        own = [cause.cause for cause in finding.causes if not cause.covered_by]
+        return f"{finding.name}: {own[0] if own else finding.causes[0].cause}"
     place = describe_place(finding)
     where = place.rpartition("/")[2] or place
     expression = finding.site.expression if finding.site else None

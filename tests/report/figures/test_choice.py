@@ -166,3 +166,12 @@ def test_a_step_in_which_the_host_runs_ahead_is_as_long_as_its_device_work() -> 
     info = report.traces[0]
     assert info.steps.profiled_ms is not None
     assert report.figure("timeline").layout.xaxis.range[1] == pytest.approx(2 * info.steps.profiled_ms, rel=0.02)
+
+
+def test_idle_time_is_named_by_the_cause_that_is_not_another_findings() -> None:
+    rows = find_savings(recorded("generate"), 0)
+    assert [(row.name, row.said) for row in rows] == [
+        ("launch-bound", "0.766 ms, −78 %"),
+        ("device-starved: host work", "at best 2.77 ms, −20 %"),
+        ("all of them together", "0.539 ms, −85 %"),
+    ]
