@@ -113,7 +113,7 @@ def diff(before: Report, after: Report) -> Diff:
         same=same,
         step=step,
         not_compared=tuple(sorted(unchecked[0] | unchecked[1])),
-        predicted=judge(gone, before, (step.before, step.after) if step else None, others),
+        predicted=judge(gone, before, (step.before, step.after) if step else None, others, _compute(before, after)),
     )
 
 
@@ -199,6 +199,13 @@ def slowest(traces: Sequence[TraceInfo]) -> TraceInfo | None:
     """The trace with the longest step, of those of training where there are any; ``None`` where there is no trace."""
     training = [info for info in traces if info.in_training] or list(traces)
     return max(training, key=lambda info: info.steps.bare_ms or info.steps.profiled_ms or 0.0, default=None)
+
+
+def _compute(before: Report, after: Report) -> tuple[float, float] | None:
+    """How long the device computes a recorded step, in ms, before and after."""
+    overlaps = [info.overlap if (info := slowest(report.traces)) else None for report in (before, after)]
+    known = [overlap.compute_ms for overlap in overlaps if overlap is not None]
+    return (known[0], known[1]) if len(known) == 2 else None
 
 
 def _in_step(finding: Finding, traces: Sequence[TraceInfo]) -> bool:

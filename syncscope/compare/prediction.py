@@ -35,10 +35,17 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """Findings that went and of whose saving nothing was known."""
     other_changes: int = 0
     """Other findings that are new, or occur more or less often: the step changed by them, too."""
+    compute_ms: tuple[float, float] | None = None
+    """How long the device computes a recorded step, before and after: a fix that leaves the work as it is changes it
+    little. ``None`` where it is not known of both."""
 
 
 def judge(
-    gone: Sequence[Finding], before: Report, step: tuple[float, float] | None, other_changes: int
+    gone: Sequence[Finding],
+    before: Report,
+    step: tuple[float, float] | None,
+    other_changes: int,
+    compute_ms: tuple[float, float] | None = None,
 ) -> Prediction | None:
     """Hold what was predicted of the findings that are ``gone`` against the ``step`` before and after, in ms. ``None``
     where nothing was predicted of any."""
@@ -59,6 +66,7 @@ def judge(
             {finding.fingerprint for finding in own if _bounds(finding) is None and not _covered(finding, known)}
         ),
         other_changes=other_changes,
+        compute_ms=compute_ms,
     )
 
 

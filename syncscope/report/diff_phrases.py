@@ -7,6 +7,8 @@ from syncscope.compare.fingerprints import format_count
 from syncscope.compare.prediction import Prediction
 from syncscope.report.numbers import between, count, milliseconds
 
+OTHER_WORK = 0.15
+"""Share by which the device's compute differs where a comparison says so: more than clocks at the power limit do."""
 LEAST = 5e-7
 """Milliseconds; less is shown as 0."""
 
@@ -75,6 +77,9 @@ def describe_doubts(diff: Diff) -> list[str]:
     if said.other_changes:
         were = "is" if said.other_changes == 1 else "are"
         out.append(f"{count(said.other_changes, 'other finding')} {were} new or changed, which changes the step, too.")
+    if said.compute_ms and abs(said.compute_ms[1] - said.compute_ms[0]) > OTHER_WORK * said.compute_ms[0]:
+        before, after = map(milliseconds, said.compute_ms)
+        out.append(f"The device computes for {after} a step, not {before}: the programs may not do the same work.")
     return out
 
 

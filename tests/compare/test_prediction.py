@@ -120,3 +120,16 @@ def test_recorded_fixes_brought_what_was_predicted(before: str, after: str) -> N
     assert found.step is not None and found.step.measured == "bare"
     assert found.predicted is not None and found.predicted.outcome == "as predicted"
     assert found.predicted.came_ms == found.step.before - found.step.after
+
+
+def test_programs_that_do_not_do_the_same_work_are_told_apart() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    more = msgspec.structs.replace(overlap, compute_ms=2 * overlap.compute_ms)
+    before, after = report(finding()), report(bare=9.0)
+    other = msgspec.structs.replace(
+        after, traces=tuple(msgspec.structs.replace(info, overlap=more) for info in after.traces)
+    )
+    assert describe_doubts(diff(before, after)) == []
+    (said,) = describe_doubts(diff(before, other))
+    assert said.startswith("The device computes for ") and said.endswith("the programs may not do the same work.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,9 @@ def test_still_images_show_what_the_figure_does() -> None:
     figure = {"data": [{"type": "bar", "x": ["a"], "y": [1], "text": ["<b>here</b>"]}], "layout": {"width": 400}}
     output = nbformat.v4.new_output("display_data", data={PLOTLY: figure})
     cell = nbformat.v4.new_code_cell(outputs=[output])
-    if not add_stills([nbformat.v4.new_notebook(cells=[cell])]):
+    with ThreadPoolExecutor(1) as other:  # on this thread the browser of other tests may run
+        drawn = other.submit(add_stills, [nbformat.v4.new_notebook(cells=[cell])]).result()
+    if not drawn:
         pytest.skip("no Chromium on this machine (SYNCSCOPE_CHROMIUM names one)")
     still = cell.outputs[0].data[STILL]
     assert still.startswith("<svg") and 'width="400"' in still and "here" in still
