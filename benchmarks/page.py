@@ -22,7 +22,7 @@ from benchmarks.browse import PATIENCE_S, Browser, Measured
 from fixtures import repeat
 from syncscope import rules
 from syncscope.analysis.analyze import analyze_timelines
-from syncscope.report import html
+from syncscope.report import html, html_file
 from syncscope.report.picture.lanes import Lanes, draw_lanes
 from syncscope.report.picture.pack import packed, unpacked
 from syncscope.timeline import Timeline
@@ -78,7 +78,7 @@ def naive(picture: Lanes, most: int, apart: bool) -> str:
         else [{**bar, "base": ts, "x": dur, "y": lane, "text": names, "textposition": "none"}]
     )
     layout = {"barmode": "overlay", "dragmode": "pan", "showlegend": False, "height": 500}
-    library = html._asset("vendor/plotly-basic.min.js")
+    library = html_file.read_asset("vendor/plotly-basic.min.js")
     drawn = f"Plotly.newPlot('plot', {json.dumps(traces)}, {json.dumps(layout)})"
     return f"<!doctype html><meta charset=utf-8><div id=plot></div><script>{library}</script><script>{drawn}</script>"
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from syncscope.collect.annotations import expected, step
     from syncscope.collect.hazards import hazards
     from syncscope.collect.live.guard import SyncError, SyncWarning, guard
+    from syncscope.compare.diff import diff
     from syncscope.hta import to_hta
     from syncscope.schema.findings import Finding, Frame, Site
     from syncscope.schema.report import Report
@@ -37,6 +38,7 @@ __all__ = [
     "TraceError",
     "__version__",
     "analyze",
+    "diff",
     "expected",
     "guard",
     "hazards",
@@ -57,6 +59,7 @@ _HOME = {
     "SyncError": "syncscope.collect.live.guard",
     "SyncWarning": "syncscope.collect.live.guard",
     "analyze": "syncscope.analysis.analyze",
+    "diff": "syncscope.report.forms",
     "expected": "syncscope.collect.annotations",
     "guard": "syncscope.collect.live.guard",
     "hazards": "syncscope.collect.hazards",

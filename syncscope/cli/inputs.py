@@ -42,8 +42,10 @@ def analyze_traces(
     hta: bool = False,
     engine: Engine | None = None,
     reading: Reading | None = None,
+    pictures: bool = False,
 ) -> tuple[Report, Sequence[Lanes], list[Target]]:
-    """Analyze the traces. Returns the report, the pictures where an output shows them, and the outputs to write.
+    """Analyze the traces. Returns the report, the pictures where an output shows them or ``pictures`` asks
+    for them, and the outputs to write.
 
     Raises ``CommandError`` for an output that would overwrite an input or one of ``untouched``.
     """
@@ -54,7 +56,7 @@ def analyze_traces(
     wanted = targets(output, [*paths, *files, *untouched])
     select_codes(select, ignore)
     with progress(files) as bar:
-        report, pictures = analyze_files(
+        report, drawn = analyze_files(
             files,
             engine or choose_engine(_processes(files)),
             select=select,
@@ -62,11 +64,11 @@ def analyze_traces(
             policy=policy,
             bare_ms=bare_ms,
             hta=hta,
-            pictures=needs_picture(wanted),
+            pictures=pictures or needs_picture(wanted),
             reading=reading or Reading(),
             progress=bar,
         )
-    return report, pictures, wanted
+    return report, drawn, wanted
 
 
 def analyze_or_read(

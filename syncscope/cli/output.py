@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
@@ -126,12 +126,15 @@ def with_stdout(values: Iterable[str] | None, format: str | None) -> list[str]:
     return [*listed, f"{format or 'text'}={STDOUT}"]
 
 
-def targets(values: Iterable[str] | None, inputs: Iterable[str | Path]) -> list[Target]:
-    """The outputs that ``--output`` names. Raises ``CommandError`` for one that cannot or must not be written."""
+def targets(
+    values: Iterable[str] | None, inputs: Iterable[str | Path], formats: Collection[str] = RENDERERS.keys()
+) -> list[Target]:
+    """The outputs that ``--output`` names, in one of the ``formats``. Raises ``CommandError`` for one that cannot or
+    must not be written."""
     taken = {os.path.realpath(path): "would overwrite its input" for path in inputs}
     outputs = []
     for value in values or ():
-        target = _parsed(value)
+        target = _parsed(value, formats)
         claim(target.path, taken)
         outputs.append(target)
     return outputs
@@ -153,16 +156,17 @@ def claim(path: Path, taken: dict[str, str]) -> None:
     taken[place] = "is named twice"
 
 
-def _parsed(value: str) -> Target:
+def _parsed(value: str, formats: Collection[str] = RENDERERS.keys()) -> Target:
     prefix, equals, rest = value.partition("=")
     if equals and prefix in RENDERERS and rest:
-        return Target(prefix, Path(rest))
-    kind = next((kind for ending, kind in ENDINGS.items() if value.lower().endswith(ending)), None)
-    if kind is None:
-        known = ", ".join(ENDINGS)
-        names = ", ".join(RENDERERS)
+        kind, path = prefix, rest
+    else:
+        kind, path = next((kind for ending, kind in ENDINGS.items() if value.lower().endswith(ending)), ""), value
+    if kind not in formats:
+        known = ", ".join(ending for ending, kind in ENDINGS.items() if kind in formats)
+        names = ", ".join(formats)
         raise CommandError(f"{value}: unknown format: end the name in {known}, or put {names}= in front of it", USAGE)
-    return Target(kind, Path(value))
+    return Target(kind, Path(path))
 
 
 def needs_picture(wanted: Iterable[Target]) -> bool:

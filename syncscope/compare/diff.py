@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -16,10 +16,14 @@ from syncscope.compare.fingerprints import (
     expression_key_of,
     same_place,
 )
+from syncscope.compare.prediction import Prediction, judge
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report, TraceInfo
 
 SCHEMA_VERSION = 1
+
+FORMS: dict[Literal["text"], Callable[[Diff], str]] = {}
+"""How a comparison is shown; ``syncscope.report.forms`` enters the renderer."""
 
 Kind = Literal["new", "fixed", "more", "fewer", "unclear"]
 
@@ -65,10 +69,19 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     """``None`` where no figure was measured in both."""
     not_compared: tuple[str, ...]
     """Rules that one of the reports, or both, could not check."""
+    predicted: Prediction | None = None
+    """Whether the step changed as the earlier report said; ``None`` where nothing that it priced went."""
 
     def to_json(self, *, indent: int = 2) -> str:
         """The JSON output."""
         return msgspec.json.format(msgspec.json.encode(self), indent=indent).decode()
+
+    def __repr__(self) -> str:
+        """One line; ``print`` shows what ``syncscope diff`` prints."""
+        return f"<syncscope.Diff: changes: {len(self.changes)}, the same: {self.same}>"
+
+    def __str__(self) -> str:
+        return FORMS["text"](self) if FORMS else repr(self)
 
     def of(self, *kinds: Kind) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.kind in kinds)
@@ -89,13 +102,18 @@ def diff(before: Report, after: Report) -> Diff:
             same += 1
         else:
             changes.append(change)
+    changes = list(_with_candidate_lines(changes, old.values(), new.values()))
+    step = _step(before.traces, after.traces)
+    gone = [change.finding for change in changes if change.kind == "fixed" and _in_step(change.finding, before.traces)]
+    others = sum(change.kind in ("new", "more", "fewer") for change in changes)
     return Diff(
         before=tuple(info.path for info in before.traces),
         after=tuple(info.path for info in after.traces),
-        changes=tuple(_with_candidate_lines(changes, old.values(), new.values())),
+        changes=tuple(changes),
         same=same,
-        step=_step(before.traces, after.traces),
+        step=step,
         not_compared=tuple(sorted(unchecked[0] | unchecked[1])),
+        predicted=judge(gone, before, (step.before, step.after) if step else None, others, _compute(before, after)),
     )
 
 
@@ -166,6 +184,7 @@ def _unchecked_rules(report: Report) -> frozenset[str]:
 
 
 def _step(before: Sequence[TraceInfo], after: Sequence[TraceInfo]) -> StepTime | None:
+    """The steps that both reports measured in the same way: those of training, where both have any."""
     training = [[info for info in infos if info.in_training] for infos in (before, after)]
     if all(training):
         before, after = training
@@ -174,3 +193,21 @@ def _step(before: Sequence[TraceInfo], after: Sequence[TraceInfo]) -> StepTime |
         if all(None not in each for each in known):
             return StepTime(before=max(known[0]), after=max(known[1]), measured=measured)
     return None
+
+
+def slowest(traces: Sequence[TraceInfo]) -> TraceInfo | None:
+    """The trace with the longest step, of those of training where there are any; ``None`` where there is no trace."""
+    training = [info for info in traces if info.in_training] or list(traces)
+    return max(training, key=lambda info: info.steps.bare_ms or info.steps.profiled_ms or 0.0, default=None)
+
+
+def _compute(before: Report, after: Report) -> tuple[float, float] | None:
+    """How long the device computes a recorded step, in ms, before and after."""
+    overlaps = [info.overlap if (info := slowest(report.traces)) else None for report in (before, after)]
+    known = [overlap.compute_ms for overlap in overlaps if overlap is not None]
+    return (known[0], known[1]) if len(known) == 2 else None
+
+
+def _in_step(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
+    """Whether a finding is about the steps that are compared: those of training, where the report has any."""
+    return traces[finding.trace].in_training or not any(info.in_training for info in traces)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from syncscope.compare.diff import Change, Diff, Kind
 from syncscope.compare.fingerprints import format_count
-from syncscope.report.numbers import milliseconds
+from syncscope.compare.prediction import Prediction
+from syncscope.report.numbers import between, count, milliseconds
+
+OTHER_WORK = 0.15
+"""Share by which the device's compute differs where a comparison says so: more than clocks at the power limit do."""
+LEAST = 5e-7
+"""Milliseconds; less is shown as 0."""
 
 
 def summarize_diff(diff: Diff) -> str:
@@ -21,7 +27,10 @@ def summarize_diff(diff: Diff) -> str:
 
 
 def format_counts(change: Change) -> str:
-    """How often a step: ``0 → 1 ×``."""
+    """How often a step: ``0 → 1 ×``; of idle time, whose pieces are no events of the program, how much."""
+    idle = change.finding.idle_ms_per_step
+    if idle is not None:
+        return f"idle for {milliseconds(idle)} a step{' before' if change.kind == 'fixed' else ''}"
     before, after = ("?" if count is None else format_count(count) for count in (change.before, change.after))
     return f"{before} → {after} × a step"
 
@@ -39,3 +48,49 @@ def describe_step(diff: Diff) -> str:
     share = f" ({100 * (step.after - step.before) / step.before:+.1f} %)" if step.before else ""
     how = "without a profiler" if step.measured == "bare" else "under the profiler"
     return f"{milliseconds(step.before)} → {milliseconds(step.after)}{share}, {how}"
+
+
+def describe_prediction(diff: Diff) -> str | None:
+    """``predicted 2.1 to 3 ms, came 2.4 ms: as predicted``; ``None`` where nothing was predicted of what went."""
+    said = diff.predicted
+    if said is None:
+        return None
+    predicted = _predicted(said)
+    if said.came_ms is None or diff.step is None:
+        return f"{predicted}; what came was not measured in the same way in both"
+    came = (
+        f"came {milliseconds(said.came_ms)}"
+        if said.came_ms >= 0
+        else f"the step is {milliseconds(-said.came_ms)} longer"
+    )
+    how = "" if diff.step.measured == "bare" else " under the profiler, which is not what was predicted"
+    return f"{predicted}, {came}{how}: {_OUTCOMES[said.outcome]}"
+
+
+def describe_doubts(diff: Diff) -> list[str]:
+    """What else the step may have changed by, a sentence each."""
+    said, out = diff.predicted, []
+    if said is None:
+        return []
+    if said.unpredicted:
+        out.append(f"Of {count(said.unpredicted, 'other finding')} that went nothing was predicted.")
+    if said.other_changes:
+        were = "is" if said.other_changes == 1 else "are"
+        out.append(f"{count(said.other_changes, 'other finding')} {were} new or changed, which changes the step, too.")
+    if said.compute_ms and abs(said.compute_ms[1] - said.compute_ms[0]) > OTHER_WORK * said.compute_ms[0]:
+        before, after = map(milliseconds, said.compute_ms)
+        out.append(f"The device computes for {after} a step, not {before}: the programs may not do the same work.")
+    return out
+
+
+_OUTCOMES = {"as predicted": "as predicted", "less": "less than predicted", "more": "more than predicted"}
+"""An outcome in a sentence, where the step was measured."""
+
+
+def _predicted(said: Prediction) -> str:
+    """``predicted 2.1 to 3 ms``: of what went, as the earlier report said."""
+    if said.high_ms < LEAST:
+        return "predicted nothing"
+    if said.high_ms - said.low_ms < LEAST:
+        return f"predicted {milliseconds(said.high_ms)}"
+    return f"predicted {between(said.low_ms, said.high_ms)}"

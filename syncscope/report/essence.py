@@ -16,7 +16,8 @@ from syncscope.schema.report import Report
 
 MOST_ROWS = 20
 """Findings shown; the page has all."""
-CELL = ' style="text-align: left; vertical-align: top"'
+CELL = ' style="text-align: left; vertical-align: top; overflow-wrap: anywhere; min-width: 10em"'
+FIRST = ' style="text-align: left; vertical-align: top; white-space: nowrap"'
 
 
 def render(report: Report) -> str:
@@ -24,11 +25,16 @@ def render(report: Report) -> str:
     lost = [f"<p><b>not all was seen</b> {_shown(text)}</p>" for text, _ in group_losses(report)]
     opening = "<br>".join(f"<b>{label}</b> {_shown(said)}" for label, said in conclude(report).lines)
     cards = make_cards(choose_findings(report))
-    rows = [f"<tr>{''.join(f'<td{CELL}>{cell}</td>' for cell in _cells(card, report))}</tr>" for card in cards]
+    rows = [_row(_cells(card, report)) for card in cards]
     head = "".join(f"<th{CELL}>{name}</th>" for name in ("impact", "line", "what happens", "what to do"))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows[:MOST_ROWS])}</tbody></table>" if rows else ""
     more = f"<p>… and {len(rows) - MOST_ROWS} more</p>" if len(rows) > MOST_ROWS else ""
     return f"<div>{''.join(lost)}<p>{opening}</p>{table}{more}<p>{_shown(summarize_report(report))}</p></div>"
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    first, *others = cells
+    return f"<tr><td{FIRST}>{first}</td>{''.join(f'<td{CELL}>{cell}</td>' for cell in others)}</tr>"
 
 
 def _cells(card: Card, report: Report) -> tuple[str, ...]:

@@ -1,46 +1,48 @@
-"""The HTML report: one file that opens from disk and requests nothing.
-
-It is a function of the JSON report and of the lanes. Names in it are untrusted: they travel as JSON in a data block
-with every character escaped that could end the block, and the page's scripts insert them as text only. The page's
-policy lets no script run but the ones made here, by their hashes, and no request leave.
-"""
+"""The HTML report, a function of the JSON report and of the lanes: what the page's scripts read."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-import re
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import PurePath
+from typing import Any
 
 import msgspec
 
 from syncscope.advice import Example
 from syncscope.report.conclusion import conclude
+from syncscope.report.figures.colours import on_page
+from syncscope.report.figures.savings import describe_savings, draw_savings, find_savings
+from syncscope.report.figures.step import draw_step
 from syncscope.report.html_cards import CardView, view_cards
-from syncscope.report.html_page import RuleDoc, View, document_rules, make_views
+from syncscope.report.html_file import assemble
+from syncscope.report.html_page import RuleDoc, View, document_rules, make_views, split_step
 from syncscope.report.html_run import Runs, make_runs
 from syncscope.report.impact import Impact, describe_impact
 from syncscope.report.missing_lines import explain_missing_lines
 from syncscope.report.notable import reduced
 from syncscope.report.picture.lanes import Lanes
+from syncscope.report.trace_phrases import was_shared
 from syncscope.report.worth_phrases import describe_causes, find_step_ms
 from syncscope.rules import BY_CODE
 from syncscope.schema.findings import Finding
-from syncscope.schema.report import Report
+from syncscope.schema.report import Report, TraceInfo
 
 SCRIPTS = (
-    "dom.js", "address.js", "overview.js", "run.js", "ranks.js", "limits.js", "sketch.js", "facts.js", "card.js",
-    "findings.js", "unpack.js", "picture.js", "paint.js", "minimap.js", "inspector.js", "input.js", "totals.js",
-    "kernels.js", "lanes.js", "timeline.js", "hta.js", "main.js",
+    "dom.js", "address.js", "figure.js", "parts.js", "overview.js", "run.js", "ranks.js", "limits.js", "sketch.js",
+    "facts.js", "card.js", "findings.js", "unpack.js", "picture.js", "paint.js", "minimap.js", "inspector.js",
+    "input.js", "totals.js", "kernels.js", "lanes.js", "timeline.js", "hta.js", "main.js",
 )  # fmt: skip
 MOST_TRACES = 128
 """Traces on the page; the JSON report has all."""
 
-_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+class Saving(msgspec.Struct, frozen=True, kw_only=True):
+    """What each change makes of a trace's step."""
+
+    figure: dict[str, Any]
+    lead: str
+    words: str
+    """The same for those who do not see it."""
 
 
 class _Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +66,10 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     causes: tuple[str | None, ...]
     """What each cause of idle time is worth, of each finding that is about idle time."""
     runs: Runs
+    splits: tuple[dict[str, Any] | None, ...]
+    """For each trace where a step goes, for plotly, in names of colours as those of ``RunView.figure``."""
+    savings: tuple[Saving | None, ...]
+    """For each trace what its changes save, where one saves something that can be told."""
 
 
 class _Data(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,22 +102,26 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         without_lines=explain_missing_lines(report.findings, report),
         causes=tuple(next(iter(describe_causes(finding, report)), None) for finding in report.findings),
         runs=make_runs(report),
+        splits=tuple(_split(info) for info in report.traces),
+        savings=tuple(_savings(report, number) for number in range(len(report.traces))),
     )
-    plotly, script = _asset("vendor/plotly-basic.min.js"), "\n".join(_asset(f"js/{name}") for name in SCRIPTS)
-    script = f'"use strict";\n{script}'
-    policy = (
-        f"default-src 'none'; script-src {_hash(plotly)} {_hash(script)}; style-src 'unsafe-inline'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    parts = {
-        "csp": policy,
-        "title": html.escape(_title(whole)),
-        "css": _asset("page.css"),
-        "data": embed(_Data(report=_shown(report), page=page, lanes=tuple(lanes))),
-        "plotly": plotly,
-        "script": script,
-    }
-    return re.sub(r"@@(\w+)@@", lambda slot: parts[slot[1]], _asset("page.html"))
+    data = _Data(report=_shown(report), page=page, lanes=tuple(lanes))
+    return assemble("page.html", _title(whole), data, SCRIPTS)
+
+
+def _split(info: TraceInfo) -> dict[str, Any] | None:
+    parts = split_step(info.overlap, was_shared(info))
+    return draw_step(parts, on_page, legend=False) if parts else None
+
+
+def _savings(report: Report, trace: int) -> Saving | None:
+    rows, step = find_savings(report, trace), find_step_ms(report.traces[trace])
+    if not rows or not step:
+        return None
+    lead = "The step without the profiler, and what is left of it with each change. Hatched is what it saves."
+    if any(row.low_ms is not None for row in rows):
+        lead += " The thin line is where the step likely ends."
+    return Saving(figure=draw_savings(rows, step, on_page), lead=lead, words=describe_savings(rows, step))
 
 
 def _find_card(finding: Finding | None, report: Report, cards: Sequence[CardView]) -> str | None:
@@ -140,22 +150,7 @@ def _shown(report: Report) -> Report:
     return msgspec.structs.replace(report, traces=tuple(traces)).without_numbers()
 
 
-def embed(data: object) -> str:
-    """JSON in which no text can end the data block: ``</script>``, ``<!--`` and line separators are escaped."""
-    text = msgspec.json.encode(data).decode()
-    return re.sub("[<>&\u2028\u2029]", lambda match: _ESCAPES[match[0]], text)
-
-
 def _title(report: Report) -> str:
     names = [PurePath(info.path).name for info in report.traces]
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"{names[0] if names else 'no trace'}{more} · syncscope"
-
-
-def _hash(script: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-@cache
-def _asset(name: str) -> str:
-    return files("syncscope.report").joinpath("assets").joinpath(name).read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from syncscope.report.figures.colours import on_page
 from syncscope.report.numbers import milliseconds
 from syncscope.report.run_phrases import (
     describe_caveats,
@@ -87,15 +88,11 @@ def make_runs(report: Report) -> Runs:
 
 
 def _view(run: Run, differences: tuple[str, ...], *, drawn: bool) -> RunView:
-    from syncscope.report.run_figure import draw_run, name_colours
+    from syncscope.report.figures.run import draw_run, name_colours
 
     colours = name_colours(run)
     order = sorted(range(len(run.phases)), key=lambda number: -run.phases[number].share)
-    figure = (
-        draw_run(run, lambda name: f"var(--{name})").to_plotly_json()
-        if drawn and run.stretches and run.seconds > 0
-        else None
-    )
+    figure = draw_run(run, on_page).to_plotly_json() if drawn and run.stretches and run.seconds > 0 else None
     return RunView(
         lead=f"{describe_run(run)}.",
         caveats=tuple(describe_caveats(run)),

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from syncscope.compare.diff import Change, Diff
-from syncscope.report.diff_phrases import describe_candidates, describe_step, format_counts, summarize_diff
+from syncscope.report.diff_phrases import (
+    describe_candidates,
+    describe_doubts,
+    describe_prediction,
+    describe_step,
+    format_counts,
+    summarize_diff,
+)
 from syncscope.report.escape import code, markdown
 from syncscope.report.finding_phrases import format_location, format_place
 
@@ -19,6 +26,8 @@ def render(diff: Diff) -> str:
     worse = (*diff.of("new"), *diff.of("more"), *diff.of("unclear"))
     better = (*diff.of("fixed"), *diff.of("fewer"))
     lines = [f"### syncscope: {markdown(summarize_diff(diff))}", "", f"Step: {markdown(describe_step(diff))}", ""]
+    if said := describe_prediction(diff):
+        lines += [markdown(" ".join([f"What went: {said}.", *describe_doubts(diff)])), ""]
     lines += _table(worse)
     folded = [*_table(better), *_fixes(worse)]
     if diff.not_compared:

@@ -47,7 +47,7 @@ FILE_WIDTH = 100
 def to_text(report: Report, verdict: Verdict | None = None, view: View = WHOLE) -> str:
     """The same without colours, for a file."""
     buffer = io.StringIO()
-    console = Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False)
+    console = Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False, force_jupyter=False)
     show(report, verdict, console, view)
     return buffer.getvalue()
 

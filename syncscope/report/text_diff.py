@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from syncscope.compare.diff import Change, Diff, Kind
-from syncscope.report.diff_phrases import describe_candidates, describe_step, format_counts, summarize_diff
+from syncscope.compare.prediction import Outcome
+from syncscope.report.diff_phrases import (
+    describe_candidates,
+    describe_doubts,
+    describe_prediction,
+    describe_step,
+    format_counts,
+    summarize_diff,
+)
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import format_place
+from syncscope.report.text import FILE_WIDTH
 from syncscope.report.text_lines import line, place
 
 STYLES: dict[Kind, str] = {
@@ -21,6 +31,7 @@ STYLES: dict[Kind, str] = {
     "fixed": "bold green",
 }
 """In the order they are shown."""
+PREDICTED: dict[Outcome, str] = {"as predicted": "green", "more": "green", "less": "yellow", "not measured": "dim"}
 
 
 def render(diff: Diff, console: Console) -> None:
@@ -28,6 +39,10 @@ def render(diff: Diff, console: Console) -> None:
     for label, paths in (("before ", diff.before), ("after  ", diff.after)):
         line(console, Text.assemble((label, "dim"), _named(paths)), hang=7)
     line(console, Text.assemble(("step   ", "dim"), describe_step(diff)), hang=7)
+    if diff.predicted is not None and (said := describe_prediction(diff)):
+        line(console, Text.assemble(("fixed  ", "dim"), (said, PREDICTED[diff.predicted.outcome])), hang=7)
+        for doubt in describe_doubts(diff):
+            line(console, Text(f"       {doubt}", style="dim"), hang=7)
     console.print()
     for kind in STYLES:
         for change in diff.of(kind):
@@ -36,6 +51,13 @@ def render(diff: Diff, console: Console) -> None:
         rules = ", ".join(terminal(rule) for rule in diff.not_compared)
         line(console, Text.assemble(("not compared ", "bold yellow"), f"{rules}: not checked on both sides"), hang=2)
     line(console, Text(summarize_diff(diff), style="bold"), hang=2)
+
+
+def to_text(diff: Diff) -> str:
+    """The same without colours, for a file."""
+    buffer = io.StringIO()
+    render(diff, Console(file=buffer, width=FILE_WIDTH, color_system=None, force_terminal=False, force_jupyter=False))
+    return buffer.getvalue()
 
 
 def _named(paths: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ The structure *is* the JSON report (``Report.to_json``, ``Report.from_json``), u
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -16,6 +16,9 @@ from syncscope.schema.gpu import Gpu
 from syncscope.schema.hta import HTA
 from syncscope.schema.ranks import BetweenRanks, MissingRanks, Unread
 from syncscope.schema.run import Run
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 SCHEMA_VERSION = 1
 StepSource = Literal["profiler", "user", "optimizer", "module", "seconds", "kernels", "none"]
@@ -234,6 +237,9 @@ class HTAReport(msgspec.Struct, frozen=True, kw_only=True):
 
 FORMS: dict[Literal["text", "page", "cell"], Callable[[Report], str]] = {}
 """How a report is shown; ``syncscope.report.forms`` enters the renderers."""
+FigureName = Literal["step", "timeline", "savings", "run"]
+DRAW: list[Callable[[Report, FigureName, int | None], go.Figure]] = []
+"""What draws a report's figures; ``syncscope.report.forms`` enters it."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,6 +269,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def to_html(self) -> str:
         """The HTML page, without the timeline, which needs the traces: ``syncscope report TRACE --open``."""
         return FORMS["page"](self)
+
+    def figure(self, name: FigureName, trace: int | None = None) -> go.Figure:
+        """A plotly figure of one trace: ``step``, where a step goes; ``timeline``, two steps over time, which reads
+        the trace again; ``savings``, what each change makes of the step; ``run``, phases and waits of the whole run.
+
+        ``trace`` is an index into ``traces``; without it the trace is drawn that has the most to gain. Raises
+        ``ValueError`` for what there is no data for, and says what to record.
+        """
+        return DRAW[0](self, name, trace)
 
     def __repr__(self) -> str:
         """One line; ``print`` shows the summary."""

@@ -56,3 +56,28 @@ def test_wrong_usage_is_2_and_what_cannot_be_read_3(arguments: tuple[str, ...], 
     done = run("diff", *arguments)
     assert done.code == code
     assert done.out == "" and done.err
+
+
+def test_files_are_written_beside_what_is_printed(run: Run) -> None:
+    done = run("diff", "clean.json", "waiting.json.gz", "-o", "diff.html", "-o", "diff.md", "-o", "json=diff.txt")
+    assert done.code == 0
+    assert done.out.endswith("1 new, 0 the same\n") or "new SYN102" in done.out
+    assert Path("diff.html").read_text().startswith("<!doctype html>")
+    assert Path("diff.md").read_text().startswith("### syncscope: ")
+    assert json.loads(Path("diff.txt").read_text())["schema_version"] == 1
+    assert [line for line in done.err.splitlines() if line.startswith("wrote ")] == [
+        "wrote diff.html", "wrote diff.md", "wrote diff.txt"
+    ]  # fmt: skip
+
+
+def test_the_page_of_saved_reports_has_the_timelines_of_the_traces_beside_them(run: Run) -> None:
+    run("analyze", "waiting.json.gz", "-o", "report.json")
+    run("diff", "report.json", "report.json", "-o", "diff.html")
+    assert '"timeline":{' in Path("diff.html").read_text()
+
+
+@pytest.mark.parametrize("output", ["diff.sarif", "sarif=diff.txt", "clean.json", "diff"])
+def test_an_output_that_cannot_be_written_is_refused_before_any_work(output: str, run: Run) -> None:
+    done = run("diff", "clean.json", "missing.json", "-o", output)
+    assert done.code == 2
+    assert output.partition("=")[2] in done.err

@@ -8,6 +8,8 @@ import sys
 import msgspec
 import pytest
 
+import syncscope
+from syncscope.report import text_diff
 from syncscope.report.forms import Report
 from syncscope.report.text import to_text
 from tests.report import sample
@@ -52,3 +54,16 @@ def test_names_in_a_cell_are_no_markup(name: str) -> None:
 
 def test_the_page_is_a_string() -> None:
     assert Report.from_json(sample.report().to_json()).to_html().startswith("<!doctype html>")
+
+
+def test_a_comparison_is_a_line_in_a_list_and_what_the_command_prints_when_printed() -> None:
+    changes = syncscope.diff(sample.report(), sample.report(found=()))
+    assert repr(changes) == f"<syncscope.Diff: changes: {len(changes.changes)}, the same: 0>"
+    assert str(changes) == text_diff.to_text(changes).rstrip("\n")
+    assert "fixed SYN102 scalar-read" in str(changes)
+
+
+def test_in_a_notebook_too_they_are_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert str(sample.report()).startswith("idle   27 %")
+    assert str(syncscope.diff(sample.report(), sample.report())).endswith("nothing changed, 5 the same")

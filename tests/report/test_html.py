@@ -9,7 +9,8 @@ import re
 import msgspec
 import pytest
 
-from syncscope.report.html import embed, render
+from syncscope.report.html import render
+from syncscope.report.html_file import embed
 from syncscope.report.picture.lanes import Lanes
 from syncscope.schema.report import Report
 from tests.report.sample import HOSTILE, finding, lanes, report, trace_info

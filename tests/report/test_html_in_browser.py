@@ -25,6 +25,16 @@ def test_it_opens_without_an_error_a_request_or_a_sideways_scroll(show: Show, wi
     assert made.page.evaluate("document.documentElement.scrollWidth") <= width
     assert len(pixels(made.page, 3, 90, wide=200, high=120)) > 10
     assert made.page.locator("#split .trace.bars").count() == 9
+    assert made.page.locator("#savings .trace.bars").count() == 2
+    assert made.page.locator("#savings .main-svg").first.bounding_box()["width"] <= width
+
+
+def test_what_each_change_saves_is_also_said_and_absent_where_nothing_does(show: Show) -> None:
+    page = show(sample()).page
+    said = page.locator("#savings").get_attribute("aria-label")
+    assert said == "The step takes 5.1 ms; train.py:42  loss.item(): 5.1 → 4.91 ms"
+    assert "train.py:42  loss.item()" in page.locator("#savings").text_content()
+    assert show(render(report(found=()), [lanes()])).page.locator("#savings-section").is_hidden()
 
 
 def test_every_finding_of_the_report_is_a_card_in_its_order(show: Show) -> None:
@@ -153,9 +163,11 @@ def test_the_step_is_drawn_before_and_after_its_fix(show: Show) -> None:
     page = show(sample()).page
     drawn = nth(page, 1).locator(".sketches")
     assert drawn.locator("dt").all_text_contents() == ["Step without the profiler5.1 ms", "With this fixed4.91 ms"]
-    assert "host blocked, stream 7" in drawn.locator("figcaption").inner_text()
+    said = drawn.locator("figcaption").inner_text().split("\n")
+    assert said[:3] == ["host blocked", "busy: stream 7", "saved"]
+    assert [svg.locator(".saved").count() for svg in drawn.locator("svg").all()] == [0, 1]
     # Two bins of ten are blocked before, none after; the stream is busy in both.
-    paths = drawn.locator("path").evaluate_all("paths => paths.map(path => path.getAttribute('d'))")
+    paths = drawn.locator("path:not(.saved)").evaluate_all("paths => paths.map(path => path.getAttribute('d'))")
     assert [path.count("M") for path in paths] == [2, 8, 0, 9]
     widths = drawn.locator("rect").evaluate_all("rects => rects.map(rect => rect.getAttribute('width'))")
     assert widths == ["300", "300", "270", "270"]

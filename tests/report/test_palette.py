@@ -14,7 +14,8 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from syncscope.report.run_figure import BRIGHT, LIGHT
+from syncscope.report.figures.colours import LIGHT
+from syncscope.report.figures.run import BRIGHT
 from syncscope.timeline.intervals import Floats
 
 SIGHT = {
@@ -47,7 +48,7 @@ NAMES = {"on-colour": ("wait", "compute", "DtoH"), "on-bright": ("collective", "
 def palette(scheme: str) -> dict[str, str]:
     css = files("syncscope.report").joinpath("assets", "page.css").read_text(encoding="utf-8")
     light, _, rest = css.partition("@media screen and (prefers-color-scheme: dark)")
-    found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6}|var\(--[\w-]+\));", light))
+    found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6}|var\(--[\w-]+\)|rgba\([^)]*\));", light))
     if scheme == "dark":
         found |= dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", rest.partition("* {")[0]))
     return {name: found[value[6:-1]] if value.startswith("var") else value for name, value in found.items()}

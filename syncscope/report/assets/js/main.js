@@ -21,7 +21,8 @@ async function start() {
 
   function draw(width = null) {
     drawRun(data, current, width);
-    drawSplit(views[current], data.report.traces[current], width);
+    drawSplit(views[current], data.report.traces[current], data.page.splits[current], width);
+    drawSavings(data.page.savings[current], views.length > 1 ? views[current].label : null, width);
     drawWaiting(data, choose, width);
     timeline.redraw();
   }
@@ -33,7 +34,8 @@ async function start() {
     byId("view").value = String(index);
     drawHeadline(views[index], data.report.traces[index], views.length > 1 ? views[index].label : null);
     drawRun(data, index);
-    drawSplit(views[index], data.report.traces[index]);
+    drawSplit(views[index], data.report.traces[index], data.page.splits[index]);
+    drawSavings(data.page.savings[index], views.length > 1 ? views[index].label : null);
     drawRanks(data, index, choose);
     drawHTA(data.report.traces[index].hta);
     drawLimits(data, index);

@@ -1,33 +1,5 @@
 // The sentence, the figures, and the bar that splits a step.
 
-// What a part looks like: a plain colour; two colours one above the other for what is hidden behind compute; hatching
-// for what is exposed.
-const PART_STYLE = {
-  compute: { top: "compute" },
-  copy_hidden: { top: "compute", under: "HtoD" },
-  comm_hidden: { top: "compute", under: "collective" },
-  copy_exposed: { top: "HtoD", hatched: true },
-  comm_exposed: { top: "collective", hatched: true },
-  other: { top: "memset" },
-};
-const UNDER = 0.34;
-
-function styled(parts) {
-  let idle = 0;
-  return parts.map((part) => ({ ...part, ...(PART_STYLE[part.key] || { top: `idle-${Math.min(4, ++idle)}` }) }));
-}
-
-function swatch({ top, under = null, hatched = false }) {
-  return el("span", {
-    class: `swatch${under ? " double" : ""}${hatched ? " hatched" : ""}`,
-    "aria-hidden": "true",
-    style: `--fill: var(--${top}); --ink: var(--${under || "hatch"})`,
-  });
-}
-
-/** A number stays on the line of its unit. */
-const unbroken = (text) => text.replace(/(\d) (ms|µs|%)/g, "$1\u00a0$2");
-
 /** The three lines that every output begins with; they are about the whole report. */
 function drawVerdict(page) {
   const [[, idle], ...rest] = page.conclusion;
@@ -84,7 +56,7 @@ function apart(total, info) {
   return ` The step takes ${ms(step)} on the host: the device ${total < step ? "does not span all of it" : "goes on after it"}.`;
 }
 
-function drawSplit(view, info, frozenWidth = null) {
+function drawSplit(view, info, figure, frozenWidth = null) {
   const parts = styled(view.parts);
   byId("split-section").hidden = parts.length === 0;
   if (parts.length === 0) return;
@@ -100,77 +72,15 @@ function drawSplit(view, info, frozenWidth = null) {
     "aria-label",
     parts.map((part) => `${part.label} ${ms(part.ms)}, ${share(part.share)}`).join("; "),
   );
-  const across = frozenWidth || byId("split").clientWidth;
-  let from = 0;
-  const traces = parts.flatMap((part) => {
-    const piece = (name, y, width, text = "") => ({
-      type: "bar",
-      orientation: "h",
-      base: [from],
-      x: [part.ms],
-      y: [y],
-      width,
-      hoverinfo: "skip",
-      text: [text],
-      textposition: "inside",
-      insidetextanchor: "middle",
-      textangle: 0,
-      constraintext: "none",
-      textfont: { color: colour(part.key === "idle" ? "text" : "on-colour"), size: 13 },
-      marker: {
-        color: colour(name),
-        line: { width: 1, color: colour("bg") },
-        pattern: part.hatched
-          ? {
-              shape: "/",
-              fgcolor: colour("hatch"),
-              bgcolor: colour(name),
-              size: 7,
-              solidity: 0.25,
-              fillmode: "overlay",
-            }
-          : {},
-      },
-    });
-    // Text on hatching cannot be read, and a narrow piece has no room: the table under the bar has every figure.
-    const text = part.hatched || part.under || part.share * across < 38 ? "" : share(part.share);
-    const pieces = part.under
-      ? [piece(part.top, UNDER / 2, 1 - UNDER), piece(part.under, UNDER / 2 - 0.5, UNDER)]
-      : [piece(part.top, 0, 1, text)];
-    from += part.ms;
-    return pieces;
-  });
-  Plotly.react(
-    "split",
-    traces,
-    {
-      barmode: "overlay",
-      height: 58,
-      width: frozenWidth || undefined,
-      autosize: !frozenWidth,
-      margin: { l: 0, r: 0, t: 4, b: 4 },
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
-      showlegend: false,
-      bargap: 0,
-      dragmode: false,
-      font: { family: colour("sans"), color: colour("text") },
-      xaxis: { visible: false, range: [0, total], fixedrange: true },
-      yaxis: { visible: false, fixedrange: true, range: [-0.5, 0.5] },
-    },
-    { displayModeBar: false, staticPlot: true, responsive: !frozenWidth },
-  );
-  fill(
-    "parts",
-    parts.map((part) =>
-      el(
-        "li",
-        {},
-        swatch(part),
-        el("span", { class: "name" }, part.label),
-        el("b", {}, ms(part.ms)),
-        el("span", { class: "share" }, share(part.share)),
-      ),
-    ),
-  );
+  drawFigure(byId("split"), figure, frozenWidth);
+  fill("parts", partRows(parts));
+}
+
+/** What each change makes of the step. */
+function drawSavings(saving, name, frozenWidth = null) {
+  byId("savings-section").hidden = saving === null;
+  if (saving === null) return;
+  fill("savings-lead", `${name ? `${words(name)}: ` : ""}${saving.lead}`);
+  byId("savings").setAttribute("aria-label", saving.words);
+  drawFigure(byId("savings"), saving.figure, frozenWidth);
 }

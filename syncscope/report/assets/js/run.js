@@ -1,14 +1,5 @@
 // The whole run: what was counted, its phases over time, and a table of them that is the figure's legend.
 
-/** The figure with the colours of the style sheet, which it names as `var(--name)`. */
-function coloured(value, key = "") {
-  if (Array.isArray(value)) return value.map((one) => coloured(one, key));
-  if (value !== null && typeof value === "object")
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, coloured(one, name)]));
-  const named = typeof value === "string" && key.endsWith("color") && value.match(/^var\(--([\w-]+)\)$/);
-  return named ? colour(named[1]) : value;
-}
-
 function drawRun(data, current, paperWidth = null) {
   const { runs } = data.page;
   const run = runs.views[runs.of[current]];
@@ -66,22 +57,8 @@ function recorded(phase) {
 
 function drawRunFigure(run, paperWidth) {
   const plot = byId("run");
-  plot.hidden = run.figure === null;
   byId("run-key").hidden = run.figure === null || !run.phases.some((phase) => phase.recorded !== "–");
-  if (run.figure === null) return;
-  const figure = coloured(run.figure);
-  const width = paperWidth || plot.clientWidth;
-  Plotly.react(
-    plot,
-    figure.data,
-    {
-      ...figure.layout,
-      width,
-      font: { ...figure.layout.font, family: colour("sans") },
-      xaxis: { ...figure.layout.xaxis, nticks: width < 560 ? 5 : 10 },
-    },
-    { displayModeBar: false, responsive: false },
-  );
+  drawFigure(plot, run.figure, paperWidth);
   plot.setAttribute(
     "aria-label",
     run.phases.map((phase) => `${phase.name}: ${phase.share} of the time, ${phase.waits} waits a step`).join("; "),

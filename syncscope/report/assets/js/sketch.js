@@ -3,6 +3,7 @@
 const LANE = 12;
 const LANE_GAP = 3;
 const SKETCH_WIDTH = 300;
+const HATCH = 5;
 
 function shape(tag, attributes, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -22,8 +23,11 @@ function laneBars(busy, width, top) {
   return parts.join("");
 }
 
-/** One step; `bin` is the width of a bin in pixels, so that two steps are drawn on one scale. */
-function stepSketch(sketch, bin) {
+/**
+ * One step; `bin` is the width of a bin in pixels, so that two steps are drawn on one scale. What is missing of the step
+ * before, which was `whole` bins long, is hatched: it is what the change saves.
+ */
+function stepSketch(sketch, bin, whole = 0) {
   const high = sketch.lanes.length * (LANE + LANE_GAP);
   const rows = sketch.lanes.flatMap((lane, i) => {
     const top = i * (LANE + LANE_GAP);
@@ -33,6 +37,17 @@ function stepSketch(sketch, bin) {
       shape("path", { class: kind, d: laneBars(lane.busy, bin, top) }),
     ];
   });
+  const end = Math.max(...sketch.lanes.map((lane) => lane.busy.length)) * bin;
+  const saved = whole * bin - end;
+  if (saved > 1) {
+    const deep = high - LANE_GAP;
+    const lines = Array.from({ length: Math.ceil((saved + deep) / HATCH) }, (_, i) => {
+      const from = end + i * HATCH - deep; // where the line would meet the lower edge; it rises to the right
+      const [left, right] = [Math.max(from, end), Math.min(from + deep, whole * bin)];
+      return left < right ? `M${left} ${deep - (left - from)}L${right} ${deep - (right - from)}` : "";
+    });
+    rows.push(shape("path", { class: "saved", d: lines.join("") }));
+  }
   return shape("svg", { viewBox: `0 0 ${SKETCH_WIDTH} ${high}`, class: "sketch", "aria-hidden": "true" }, ...rows);
 }
 
@@ -56,7 +71,13 @@ function sketches(finding, info, step) {
   const bin = SKETCH_WIDTH / before.lanes[0].busy.length;
   const { saving_ms_per_step: known, likely_saving_ms_per_step: likely, saving_high_ms_per_step: high } = finding;
   const about = known !== null ? "" : likely !== null ? "about " : "at best ";
-  const half = (name, sketch, text) => [el("dt", {}, name, el("b", {}, text)), el("dd", {}, stepSketch(sketch, bin))];
+  const whole = before.lanes[0].busy.length;
+  const half = (name, sketch, text) => [
+    el("dt", {}, name, el("b", {}, text)),
+    el("dd", {}, stepSketch(sketch, bin, whole)),
+  ];
+  const [host, ...streams] = before.lanes.map((lane) => lane.label);
+  const key = (top, text) => el("span", {}, swatch({ top }), text);
   return el(
     "figure",
     { class: "sketches" },
@@ -66,6 +87,13 @@ function sketches(finding, info, step) {
       half("Step without the profiler", before, ms(step)),
       half("With this fixed", finding.after, `${about}${ms(Math.max(0, step - (known ?? likely ?? high)))}`),
     ),
-    el("figcaption", {}, `Rows: ${before.lanes.map((lane) => lane.label).join(", ")}. Drawn from a replay.`),
+    el(
+      "figcaption",
+      {},
+      key("wait", host),
+      streams.length ? key("compute", `busy: ${streams.join(", ")}`) : null,
+      el("span", {}, el("span", { class: "swatch saved", "aria-hidden": "true" }), "saved"),
+      "Drawn from a replay.",
+    ),
   );
 }

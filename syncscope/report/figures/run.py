@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from syncscope.report.escape import plotly_text
+from syncscope.report.figures.colours import Colour, in_light
 from syncscope.report.numbers import count, seconds
 from syncscope.schema.run import Run, Stretch
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-LIGHT = {
-    "phase-1": "#0279b8", "phase-2": "#e7a014", "phase-3": "#4fcfa3", "phase-4": "#7c2047", "phase-5": "#add7eb",
-    "phase-rest": "#7e858c", "on-colour": "#ffffff", "on-bright": "#14171b", "text": "#1b1f24",
-    "soft": "#59616b", "line": "#dfe3e8", "accent": "#0b5cad", "bg": "#ffffff",
-}  # fmt: skip
-"""The colours of the page, where it is light."""
 PHASE_COLOURS = 5
 BRIGHT = {"phase-2", "phase-3", "phase-5", "phase-rest"}
 """Colours on which dark letters are read."""
@@ -29,8 +24,6 @@ LOGARITHMIC = 40
 """Waits a step are drawn on a logarithmic axis where the most is more than this many times the least."""
 UNITS = ((3 * 3600, 3600, " h"), (300, 60, " min"), (0, 1, " s"))
 """From how many seconds on time is shown in which unit."""
-
-Colour = Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -64,8 +57,8 @@ def name_colours(run: Run) -> list[str]:
     ]  # fmt: skip
 
 
-def draw_run(run: Run, colour: Colour = LIGHT.__getitem__) -> go.Figure:
-    """The figure. ``colour`` gives what plotly takes for each name in ``LIGHT``."""
+def draw_run(run: Run, colour: Colour = in_light) -> go.Figure:
+    """The figure. ``colour`` gives what plotly takes for each name of a colour."""
     import plotly.graph_objects as go
 
     scale, unit = next((scale, unit) for least, scale, unit in UNITS if run.seconds >= least)

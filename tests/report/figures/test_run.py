@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from syncscope.report.figures.run import draw_run, name_colours
 from syncscope.report.html_run import MOST_FIGURES, MOST_PHASES, make_runs
-from syncscope.report.run_figure import draw_run, name_colours
 from syncscope.schema.run import Stretch
 from tests.report import sample
 from tests.report.sample import HOSTILE

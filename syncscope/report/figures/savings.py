@@ -1,0 +1,174 @@
+"""What each change makes of the step: the step as it is, and a bar for each change with the part that it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from syncscope.report.cards import choose_findings, make_cards
+from syncscope.report.conclusion import describe_place
+from syncscope.report.escape import plotly_text
+from syncscope.report.figures.colours import Colour
+from syncscope.report.impact import Gain, describe_impact, measure_gain
+from syncscope.report.numbers import milliseconds, percent, span
+from syncscope.report.worth_phrases import NOTHING, find_step_ms, is_doubted
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import Report
+
+MOST_ROWS = 8
+"""Changes that have a bar; the findings below have all."""
+LONGEST_NAME = 34
+"""Signs of a name on the page, so that it stands beside its amount on a phone."""
+ROW_HEIGHT, AXIS = 46, 34
+"""Pixels."""
+LEVELS = ("high", "medium")
+"""Impacts of 1 % of the step and more: what is less cannot be told."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """The step with one change."""
+
+    name: str
+    left_ms: float
+    saved_ms: float
+    low_ms: float | None
+    high_ms: float | None
+    """Bounds of the saving, where it is only likely."""
+    said: str
+    fingerprint: str | None
+    """Of the finding whose card says how; ``None`` for all changes together."""
+
+
+def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
+    """The changes of one trace that save something that can be told, the greatest first; then all together, where they
+    are several and that is known."""
+    info = report.traces[trace]
+    step = find_step_ms(info)
+    cards = [card for card in make_cards(choose_findings(report)) if any(f.trace == trace for f in card.findings)]
+    rows = []
+    for card in cards if step else ():
+        lead = next(finding for finding in card.findings if finding.trace == trace)
+        gain = measure_gain(lead, info)
+        if gain is None or gain.step_ms != step or describe_impact(lead, info).level not in LEVELS:
+            continue
+        rows.append(_row(_name(lead), gain, lead.fingerprint))
+    rows.sort(key=lambda row: -row.saved_ms)
+    whole = _together(report, trace, step) if len(rows) > 1 else None
+    return (*rows[:MOST_ROWS], *([whole] if whole else []))
+
+
+def _together(report: Report, trace: int, step: float | None) -> Row | None:
+    """All changes together, which is known of a report's only trace."""
+    known, likely = report.saving_all_ms_per_step, report.likely_saving_all_ms_per_step
+    ms = known if known is not None else likely
+    if len(report.traces) != 1 or ms is None or ms < NOTHING or not step:
+        return None
+    gain = Gain(
+        ms=ms,
+        low=report.saving_all_low_ms_per_step,
+        high=report.saving_all_high_ms_per_step,
+        kind="likely" if known is None or is_doubted(report.traces[trace]) else "known",
+        step_ms=step,
+    )
+    return _row("all of them together", gain, None)
+
+
+def _row(name: str, gain: Gain, fingerprint: str | None) -> Row:
+    step = gain.step_ms or 0.0
+    saved = min(max(gain.ms, 0.0), step)
+    amount = f"{milliseconds(step - saved)}, −{percent(saved, step)}"
+    before = {"known": "", "likely": "about ", "at most": "at best ", "between": "at best "}[gain.kind]
+    bounds = (None, None) if gain.kind == "known" else (gain.low, gain.high)
+    return Row(
+        name=name,
+        left_ms=step - saved,
+        saved_ms=saved,
+        low_ms=bounds[0],
+        high_ms=bounds[1],
+        said=f"{before}{amount}",
+        fingerprint=fingerprint,
+    )
+
+
+def _name(finding: Finding) -> str:
+    """``train.py:21  loss.item()``: first the line, which is what a reader looks for; ``device-starved: host work``,
+    the longest cause that is not another finding's."""
+    if finding.site is None and finding.causes:
+        own = [cause.cause for cause in finding.causes if not cause.covered_by]
+        return f"{finding.name}: {own[0] if own else finding.causes[0].cause}"
+    place = describe_place(finding)
+    where = place.rpartition("/")[2] or place
+    expression = finding.site.expression if finding.site else None
+    return f"{where}  {' '.join(expression.split())}" if expression else where
+
+
+def describe_savings(rows: Sequence[Row], step_ms: float) -> str:
+    """The figure in words: ``The step takes 15.2 ms. train.py:21: 15.2 → 4.23 ms, …``."""
+    changes = [f"{row.name}: {span(milliseconds(step_ms), ' → ', milliseconds(row.left_ms))}" for row in rows]
+    return "; ".join([f"The step takes {milliseconds(step_ms)}", *changes])
+
+
+def draw_savings(
+    rows: Sequence[Row], step_ms: float, colour: Colour, longest: int = LONGEST_NAME, first: str = "the step as it is"
+) -> dict[str, Any]:
+    """The bars, for plotly. Each row has its name, cut after ``longest`` signs, and what the step becomes above its
+    bar. ``first`` is the name of the step without a change."""
+    cut = [row.name if len(row.name) <= longest else f"{row.name[: longest - 1]}…" for row in rows]
+    names = [first, *cut]
+    said = [milliseconds(step_ms), *(row.said for row in rows)]
+    lines = range(len(names))
+    left = [step_ms, *(row.left_ms for row in rows)]
+    hatch = {"shape": "/", "fgcolor": colour("bg"), "bgcolor": colour("good"), "size": 6, "solidity": 0.2}
+    colours = [colour("phase-rest"), *[colour("compute")] * len(rows)]
+    stays = {
+        "type": "bar", "orientation": "h", "name": "what is left of the step", "x": left, "y": list(lines),
+        "width": 0.42, "marker": {"color": colours, "line": {"width": 0}},
+        "hovertemplate": "%{x:.3~g} ms<extra></extra>", "showlegend": False,
+    }  # fmt: skip
+    saved = {
+        "type": "bar", "orientation": "h", "name": "saved", "base": left[1:], "x": [row.saved_ms for row in rows],
+        "y": list(lines)[1:], "width": 0.42, "showlegend": False,
+        "marker": {"color": colour("good"), "line": {"width": 0}, "pattern": hatch},
+        "customdata": [plotly_text(row.said) for row in rows], "hovertemplate": "saved; %{customdata}<extra></extra>",
+    }  # fmt: skip
+    return {"data": [stays, saved, *_spans(rows, step_ms, colour)], "layout": _layout(names, said, max(left), colour)}
+
+
+def _spans(rows: Sequence[Row], step_ms: float, colour: Colour) -> list[dict[str, Any]]:
+    """The range in which the step would end, a line through the bar of each change that is only likely."""
+    return [
+        {
+            "type": "scatter", "mode": "lines+markers", "y": [number, number], "showlegend": False,
+            "x": [max(step_ms - row.high_ms, 0.0), max(step_ms - row.low_ms, 0.0)],
+            "line": {"color": colour("text"), "width": 1.5},
+            "marker": {"symbol": "line-ns", "size": 9, "line": {"color": colour("text"), "width": 1.5}},
+            "hovertemplate": "between here: %{x:.3~g} ms<extra></extra>",
+        }
+        for number, row in enumerate(rows, 1)
+        if row.low_ms is not None and row.high_ms is not None
+    ]  # fmt: skip
+
+
+def _layout(names: Sequence[str], said: Sequence[str], until_ms: float, colour: Colour) -> dict[str, Any]:
+    def note(text: str, row: int, side: str) -> dict[str, Any]:
+        amount = side == "right"
+        return {
+            "text": f"<b>{plotly_text(text)}</b>" if amount else plotly_text(text),
+            "x": 1 if amount else 0, "y": row - 0.24, "xref": "paper", "yref": "y", "xanchor": side,
+            "yanchor": "bottom", "showarrow": False,
+            "font": {"size": 12.5, "color": colour("text")},
+        }  # fmt: skip
+
+    notes = [one for row in range(len(names)) for one in (note(names[row], row, "left"), note(said[row], row, "right"))]
+    return {
+        "barmode": "overlay", "height": ROW_HEIGHT * len(names) + AXIS, "dragmode": False, "hovermode": "closest",
+        "margin": {"l": 0, "r": 0, "t": 0, "b": AXIS}, "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "annotations": notes, "font": {"size": 12, "color": colour("text")},
+        "hoverlabel": {"bgcolor": colour("bg"), "bordercolor": colour("soft"), "font": {"color": colour("text")}},
+        "xaxis": {"range": [0, until_ms], "fixedrange": True, "ticksuffix": " ms", "showgrid": False,
+                  "zeroline": False, "nticks": 7, "ticklabeloverflow": "hide past div"},
+        "yaxis": {"range": [len(names) - 0.65, -0.85], "visible": False, "fixedrange": True},
+    }  # fmt: skip
