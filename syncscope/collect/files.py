@@ -15,6 +15,7 @@ from syncscope.collect.naming import (
     rank_in_environment,
     rank_in_group,
 )
+from syncscope.collect.process_age import launcher_began_ns
 from syncscope.collect.tracefile import Head, holds_recording, read_head
 
 
@@ -79,10 +80,21 @@ class FileNames:
         """Remove recordings of ours that were last written before this run began, and nothing else."""
         for path in self.folder.glob(PATTERN):
             try:
-                if is_our_name(path.name) and path.stat().st_mtime_ns < self._began_ns and holds_recording(path):
+                written_ns = path.stat().st_mtime_ns
+                if not is_our_name(path.name) or written_ns >= self._began_ns or not holds_recording(path):
+                    continue
+                if not self._is_of_a_rank_that_is_over(path, written_ns):
                     path.unlink(missing_ok=True)
             except OSError:  # another rank was faster, or it is not ours to remove
                 continue
+
+    def _is_of_a_rank_that_is_over(self, path: Path, written_ns: int) -> bool:
+        """Whether another rank of the same launch wrote the file and ended before this one began."""
+        head = read_head(path)
+        if head is None or head.run != self.run or head.rank in (None, rank_in_environment()[0], rank_in_group()[0]):
+            return False
+        launcher_ns = launcher_began_ns()
+        return launcher_ns is not None and written_ns >= launcher_ns
 
 
 def new_run_id() -> str:

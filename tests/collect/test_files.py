@@ -6,6 +6,7 @@ import gzip
 import os
 import struct
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -127,6 +128,19 @@ def test_a_first_file_takes_the_place_of_earlier_runs_and_of_nothing_else(tmp_pa
     kept = ["trace.kept.json.gz", "trace.rank2.json.gz", "trace.rank3.json.gz"]
     assert names(tmp_path) == ["trace.json.gz", *kept]
     assert list(find_files(tmp_path, "now")) == [tmp_path / "trace.json.gz"]
+
+
+def test_a_rank_that_was_over_before_this_one_began_keeps_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in LAUNCHED.items():
+        monkeypatch.setenv(name, value)
+    run = new_run_id()
+    for rank in (0, 1):
+        os.utime(put(tmp_path, f"trace.rank{rank}.json.gz", recorded(run, pid=7, rank=rank)))
+    put(tmp_path, "trace.rank0.evaluate.json.gz", recorded(run, pid=7, rank=0))  # before the launcher began
+    files = FileNames(tmp_path, run, began_ns=time.time_ns() + 1)
+    assert files.path(None).name == "trace.rank1.json.gz" and names(tmp_path) == ["trace.rank0.json.gz"]
 
 
 def test_a_process_that_becomes_a_rank_takes_its_files_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

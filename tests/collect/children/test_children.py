@@ -223,13 +223,16 @@ def test_a_variable_of_another_version_costs_a_process_nothing(folder: Path, val
     assert (done.stdout, done.stderr, done.returncode) == (plain.stdout, plain.stderr, plain.returncode)
 
 
-def test_the_last_rank_of_a_launcher_writes_the_reports_of_all(folder: Path) -> None:
+@pytest.mark.parametrize("together", [True, False])
+def test_the_last_rank_of_a_launcher_writes_the_reports_of_all(folder: Path, together: bool) -> None:
     prepare(folder)
-    launched = ["env", "WORLD_SIZE=2", "MASTER_ADDR=localhost", "MASTER_PORT=29500"]
-    ranks = [
-        start(folder, [*launched, f"RANK={rank}", *PLACE.command(), "prints.py"], PLACE) for rank in range(2)
-    ]  # fmt: skip
-    assert [finish(rank, folder).status for rank in ranks] == [0, 0]
+
+    def rank(number: int) -> subprocess.Popen[str]:
+        launched = ["env", f"RANK={number}", "WORLD_SIZE=2", "MASTER_ADDR=localhost", "MASTER_PORT=29500"]
+        return start(folder, [*launched, *PLACE.command(), "prints.py"], PLACE)
+
+    ranks = [rank(0), rank(1)] if together else (rank(number) for number in range(2))
+    assert [finish(one, folder).status for one in ranks] == [0, 0]
     assert names(folder) == ["trace.rank0.json.gz", "trace.rank1.json.gz"]
     report = Report.from_json((folder / "out" / "report.json").read_bytes())
     assert [trace.rank for trace in report.traces] == [0, 1]
