@@ -6,7 +6,8 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
@@ -117,10 +118,28 @@ def run(
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         with contextlib.suppress(AttributeError, ValueError, OSError):  # Python tries again, and reports
             sys.stdout.flush()
-        concluded = conclude(False)
+        with _own_warnings():
+            concluded = conclude(False)
     except KeyboardInterrupt:  # the program is over, and the user does not wait for its reports
         return -signal.SIGINT
     return status or concluded
+
+
+_WARN = warnings.warn
+"""Python's own: the program has not begun."""
+
+
+@contextlib.contextmanager
+def _own_warnings() -> Iterator[None]:
+    """Keep what our imports warn of from the program: it is silent, and no function of the program's is called."""
+    theirs = warnings.warn
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.warn = _WARN
+        try:
+            yield
+        finally:
+            warnings.warn = theirs
 
 
 def _on_terminate(recorder: Recorder, conclude: Callable[[bool], int]) -> Callable[..., None] | None:
@@ -136,7 +155,8 @@ def _on_terminate(recorder: Recorder, conclude: Callable[[bool], int]) -> Callab
         try:
             if os.getpid() == pid:
                 recorder.close()
-                conclude(True)
+                with _own_warnings():
+                    conclude(True)
         finally:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
