@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from syncscope.estimate.items import HostPart
+from syncscope.schema.recording import Bare
 from syncscope.timeline import Timeline
+from syncscope.timeline.bare import bare_step_ns
 from syncscope.timeline.intervals import Bools, Floats, Ints
 from syncscope.timeline.tables import Steps
 
@@ -141,14 +143,14 @@ class Loading:
 def find_loading(timeline: Timeline, host: HostPart) -> Loading:
     """The batches that chain 0 got inside the steps.
 
-    The pace of the workers is that of the steps without a profiler, where those waited for them: starting the profiler
-    takes long, and the recorded steps live on what the loader made meanwhile.
+    The pace of the workers is that of the steps without a profiler: starting the profiler takes long, and the recorded
+    steps live on what the loader made meanwhile.
     """
     recording = timeline.trace.recording
     loader = recording.bare.loader if recording and recording.bare else None
-    interval_ns = loader.interval_ns or 0 if loader and loader.workers > 0 else 0
-    pace = float(interval_ns) if interval_ns > 0 else None
-    begin, end, names = _batches(timeline)
+    ahead = loader is not None and bool(loader.ready)
+    pace = _pace(recording.bare) if recording and recording.bare else None
+    begin, end, names = find_batches(timeline)
     length, period = np.zeros(len(host)), np.zeros(len(host))
     step = float(recorded_steps(timeline).dur.mean())
     rows = np.flatnonzero(host.chain == 0)
@@ -161,14 +163,34 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
         # The first batch has none before it; it takes the usual time.
         apart = last - end[number - 1] if number else float(np.median(np.diff(end))) if len(end) > 1 else 0.0
         if pace is not None and at < len(rows):
-            length[rows[at]], period[rows[at]] = max(inside, 1.0), pace
+            # What it takes to get a batch that is there is the host's own work.
+            length[rows[at]], period[rows[at]] = 1.0 if ahead else max(inside, 1.0), pace
         elif inside >= LEAST_LOADING * step and apart > 0:
             length[rows[at]], period[rows[at]] = inside, apart
     told = any(WITH_WORKERS in name for name in names) if names else None
     return Loading(length, period, told if loader is None else loader.workers > 0)
 
 
-def _batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
+def _pace(bare: Bare) -> float | None:
+    """Nanoseconds between two batches of the workers, at most; ``None`` unknown.
+
+    Where the bare steps waited for them it was measured. Where batches were ready, as many as were missing of those
+    that the workers may have ready were in the making, and a batch came every step: so long one is in the making
+    (Little's law), and each worker makes one at a time.
+    """
+    loader = bare.loader
+    if loader is None or loader.workers <= 0:
+        return None
+    if not loader.ready:
+        return float(loader.interval_ns) if loader.interval_ns else None
+    step_ns = bare_step_ns(bare)
+    if step_ns is None or not loader.prefetch:
+        return None
+    making = max(loader.workers * loader.prefetch - loader.ready, 0)
+    return step_ns * float(min(making / loader.workers, 1.0))
+
+
+def find_batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
     """When the steps' thread got its batches (ns since the first step began), and the annotations of loaders.
 
     The collector's own record counts before the annotations, where there is one.

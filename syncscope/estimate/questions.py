@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.batches import take_from_pinning_thread
+from syncscope.estimate.edits import Edit, Question, combine
 from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
 from syncscope.estimate.study import Study
@@ -55,7 +56,9 @@ def remove_read(study: Study, hit: Hit) -> Question:
 
 def copy_asynchronously(study: Study, hit: Hit) -> Question:
     """Copies from and to pinned memory that the host does not wait for."""
-    return {item: Edit(free=True) for item in study.waits(hit)} | study.copy_freely(study.copies(hit)[0])
+    copies = study.copies(hit)[0]
+    waits: Question = {item: Edit(free=True) for item in study.waits(hit)}
+    return combine([waits | study.copy_freely(copies), take_from_pinning_thread(study, copies)])
 
 
 def prefetch(study: Study, hit: Hit) -> Question:
