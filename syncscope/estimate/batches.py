@@ -1,4 +1,4 @@
-"""What else goes when a loader pins its batches: its thread takes them out of the workers' memory, not the program's."""
+"""What else goes when a loader pins its batches: its own thread takes them out of the workers' memory."""
 
 from __future__ import annotations
 

@@ -23,6 +23,9 @@ from syncscope.timeline.tables import Steps
 LONG_CALL = 20_000
 """A call of at least this many nanoseconds shows whether another thread worked at the same time."""
 
+ASKING = ("", "event-query")
+"""Roles of calls that neither give the device something to do nor wait for it."""
+
 RECORDED_LOAD = "DataLoader"
 """The entry point that the collector records when the program gets its next batch."""
 
@@ -69,7 +72,8 @@ def find_host_part(timeline: Timeline) -> HostPart:
     mark[len(inside) : len(inside) + len(steps)] = True
     order = np.lexsort((~mark, begin))
     begin, end, mark, tid = begin[order].astype(float), end[order].astype(float), mark[order], tid[order]
-    chain = _chains(tid, begin, end, mark)
+    asks = np.concatenate([np.isin(calls.role[inside], ASKING), np.zeros(len(steps) + len(orphans), dtype=bool)])[order]
+    chain = _chains(tid, begin, end, mark, asks)
     pre, own, follows = _work(chain, begin, end)
     return HostPart(
         call=np.concatenate([inside, none])[order],
@@ -88,17 +92,19 @@ def leading_thread(timeline: Timeline) -> int:
     return int(threads[np.argmax(counts)])
 
 
-def _chains(tid: Ints, begin: Floats, end: Floats, mark: Bools) -> Ints:
+def _chains(tid: Ints, begin: Floats, end: Floats, mark: Bools, asks: Bools) -> Ints:
     """The chain of each item. A thread that never calls while a call of the leading one lasts, nor the other way
-    round, takes turns with it: main thread and autograd thread are one chain."""
+    round, takes turns with it: main thread and autograd thread are one chain. One that only ``asks`` works beside it: a
+    loader's thread that pins batches gives the device nothing to do and waits for nothing there."""
     lead = int(tid[mark][0])
     chain = np.where(tid == lead, 0, -1)
     number = 0
     for other in np.unique(tid[(tid != lead) & (tid >= 0)]):
         mine, theirs = tid == other, (tid == lead) & ~mark
         overlaps = _during(begin[mine], begin[theirs], end[theirs]) + _during(begin[theirs], begin[mine], end[mine])
-        number += overlaps > 0
-        chain[mine] = number if overlaps else 0
+        beside = overlaps > 0 or bool(asks[mine].all())
+        number += beside
+        chain[mine] = number if beside else 0
     return chain
 
 
