@@ -1,8 +1,8 @@
 """How long the savings take: ``python -m benchmarks.replay [TRACE] [CALLS] [QUESTIONS]``.
 
 The recorded steps of a real trace are repeated until they hold 100,000 runtime calls, and thirty questions are asked,
-each about another thirtieth of the waits and launches. Needs no GPU. Times are those of the processor, in all also those
-of the clock: they differ where others use the machine.
+each about another thirtieth of the waits and launches. Needs no GPU. Times are those of the processor, and in all those
+of the clock, too: they differ where others use the machine.
 """
 
 from __future__ import annotations
