@@ -29,8 +29,8 @@ HALVINGS = 12
 """In the search for the length that they are cut to."""
 
 CUT = (
-    "a stretch of the host's work took {:.3g} ms in the recorded steps and is taken to last {:.3g} ms, which is what the "
-    "bare steps of {:.3g} ms leave of it"
+    "a stretch of the host's work took {:.3g} ms in the recorded steps and is taken to last {:.3g} ms, which is what "
+    "the bare steps of {:.3g} ms leave of it"
 )
 
 CLOCKED = "kernels are taken to be {change:.0%} {how} without a profiler than recorded, as the bare steps show"
@@ -94,8 +94,8 @@ def _clock(prepared: Prepared, program: Program) -> float | None:
 
 
 def _cut_stretches(prepared: Prepared, program: Program) -> tuple[Program, str] | None:
-    """The program with its longest stretches of host work as short as the bare step needs, and what that means; ``None``
-    where none is longer than the whole bare step.
+    """The program with its longest stretches of host work as short as the bare step needs, and what that means;
+    ``None`` where none is longer than the whole bare step.
 
     A profiler makes every call a little longer, and few things many times: work on many threads, with those of the
     profiler beside them, and what the first call after its start sets up."""
