@@ -9,7 +9,7 @@ from syncscope import rules
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
-from syncscope.estimate.questions import QUESTIONS, STACKED, question
+from syncscope.estimate.questions import PAGEABLE_RATE, QUESTIONS, STACKED, STACKING_RATE, question
 from syncscope.estimate.replay import SLOWDOWN, Scenario, replay
 from syncscope.estimate.study import PEERS, Study
 from syncscope.rules import Hit
@@ -149,6 +149,19 @@ def test_many_small_copies_become_one() -> None:
     changes = asked(one, "CPY203")
     assert sum(edit.gone for edit in changes.values()) == 19 * STEPS
     assert saved_us(one, changes) == pytest.approx(19 * (40 - STACKED / 1000), rel=0.05)
+
+
+def test_large_copies_gathered_are_stacked_and_staged_by_the_host() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        for number in range(20):
+            here = at + 40 * number
+            builder.copy("HtoD", call=(here + 10, 5), runs=(here + 17, 1), memory="pageable", bytes=32_768)
+            builder.stream_sync(here + 16, 6).entry("Tensor.to", here + 5, here + 24, line(3, "x.to('cuda')"))
+        builder.launch("gemm", call=(at + 810, 5), runs=(at + 820, 100))
+
+    one = study(each_step(draw))
+    remains = 19 * (STACKED + 32_768 / STACKING_RATE) + 20 * 32_768 / PAGEABLE_RATE
+    assert saved_us(one, asked(one, "CPY203")) == pytest.approx(19 * 40 - remains / 1000, rel=0.08)
 
 
 def test_one_copy_a_step_is_one_copy_already() -> None:
