@@ -17,6 +17,7 @@ from benchmarks.savings.catalogue import Pair, pairs
 from benchmarks.savings.patched import PATCHED
 from syncscope import rules
 from syncscope.estimate import estimate_savings, prepare
+from syncscope.estimate.graph_questions import GRAPHS
 from syncscope.schema.report import Asked
 from syncscope.timeline import Timeline
 from syncscope.trace import load
@@ -35,6 +36,8 @@ SETS: dict[str, Callable[[Pair], bool]] = {
 predicted before anything was changed because of them, those of two ranks, in view too, and those written after the
 model of the power limit and of loaders was set, which have nothing to do with how it was set."""
 
+GRAPH = "CUDA graph"
+"""The question of pairs that the report may answer without a finding."""
 DRAWS = 2000
 DRIFTED = 0.03
 """Share by which the bare step of a recording may differ from the timed one, before that is said."""
@@ -198,13 +201,16 @@ def predict(pair: Pair, *files: Path) -> Predicted:
     """What the replay of the version before the fix, one trace a rank, says that the fix is worth to the first rank:
     the findings that it answers, fixed together."""
     timelines = [Timeline(load(file)) for file in files]
-    hits = [[hit for hit in rules.find(one)[0] if pair.asked or pair.answers(hit.finding)] for one in timelines]
+    every = [rules.find(one)[0] for one in timelines]
+    hits = [[hit for hit in found if pair.answers(hit.finding)] for found in every]
+    question = pair.asked or (GRAPHS if pair.question == GRAPH and not any(hits) else "")
+    hits = every if question else hits
     prepared = [prepare(one, found) for one, found in zip(timelines, hits, strict=True)]
     told = estimate_savings(prepared[0], [peer for one in prepared if (peer := one.peer)])
     saving, low, high = told.together.ms, told.together.low, told.together.high
-    if pair.asked:
+    if question:
         asked = told.replay.asked if told.replay else ()
-        saving, low, high = next((_figures(one) for one in asked if one.question == pair.asked), (None, None, None))
+        saving, low, high = next((_figures(one) for one in asked if one.question == question), (None, None, None))
     info = timelines[0].info()
     overlap = info.overlap
     whys = [finding.saving_null_why for finding in told.findings if finding.saving_null_why]
@@ -214,7 +220,7 @@ def predict(pair: Pair, *files: Path) -> Predicted:
         saving=saving,
         low=low,
         high=high,
-        why="" if saving is not None else "not asked" if pair.asked else next(iter(whys), "no finding"),
+        why="" if saving is not None else "not asked" if question else next(iter(whys), "no finding"),
         blocked=sum(stalls) if stalls else None,
         idle=overlap.idle_ms if overlap else None,
         busy=overlap.device_busy_ms if overlap else None,

@@ -18,6 +18,7 @@ from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.idle import cause_question
+from syncscope.estimate.graph_questions import ask_about_graphs
 from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
 from syncscope.estimate.power import UNKNOWN, Condition, condition_of
@@ -112,7 +113,8 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         return replace(prepared, replay=Replay(null_why=_missing(timeline)))
     bare = recording.bare if recording else None
     study = Study(timeline, program)
-    questions, asked = tuple(question(study, hit) for hit in hits), ask_about_loader(study)
+    questions = tuple(question(study, hit) for hit in hits)
+    asked = (*ask_about_loader(study), *ask_about_graphs(study, hits))
     causes = tuple(cause_question(study, cause.cause) for finding in findings for cause in finding.causes)
     return replace(
         prepared,

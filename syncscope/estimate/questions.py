@@ -181,6 +181,11 @@ def remove_allocation(study: Study, hit: Hit) -> Question:
 def replay_graphs(study: Study, hit: Hit) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph. Where none does, launches that take no
     time say what there is to gain at most."""
+    return launch_graphs(study) or launch_in_time(study)
+
+
+def launch_graphs(study: Study) -> Question:
+    """Each stretch of launches that all steps repeat is launched as one graph; none where no stretch is."""
     launching, items = study.timeline.launching, study.program.items
     work, chain = items.pre + items.own, items.chain
     edits: Question = {}
@@ -193,7 +198,7 @@ def replay_graphs(study: Study, hit: Hit) -> Question:
                 if share not in shares:
                     shares[share] = Edit(pre=share, own=share, gap=GRAPH_GAP)
                 edits[item] = shares[share]
-    return edits or launch_in_time(study)
+    return edits
 
 
 def is_at_most(study: Study, hit: Hit) -> bool:

@@ -78,7 +78,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """What was assumed because the trace does not show it, one sentence each."""
     before: Sketch | None = None
     asked: tuple[Asked, ...] = ()
-    """Changes of the loader that were tried, too."""
+    """Changes that no finding speaks of and that were tried, too: of the loader, and CUDA graphs."""
 
 
 class Delay(msgspec.Struct, frozen=True, kw_only=True):
