@@ -44,6 +44,9 @@ DRIFTED = 0.03
 NEAR_STEP, NEAR_SAVING = 0.01, 0.25
 """A prediction is near within this share of the step, or of the saving. A pair whose measured interval is wider than
 that to both sides is shown but not scored: its measurement could not tell."""
+NARROW = 0.02
+"""Width of the measured interval, as a share of the step, up to which a pair counts where distances are shares of the
+step."""
 UNLIKE = 0.25
 """Share by which they may differ before the two are not the same program any more, and the pair is not scored."""
 DISTURBED = ("graph_mixer.deep", "graph_gradients.medium", "loader_item.paced", "loader_item.fed", "tf32_checks.few")
@@ -173,6 +176,11 @@ class Row:
         return "" if self.measured.scored else "the interval is too wide"
 
     @property
+    def narrow(self) -> bool:
+        """Whether it is measured well enough for its distance to be a share of the step."""
+        return not self.unscored and self.measured.width <= NARROW
+
+    @property
     def near(self) -> bool:
         """Whether the prediction lies within 1 % of the step or a quarter of the saving of the measured one."""
         saving, measured = self.predicted.saving, self.measured
@@ -220,7 +228,7 @@ def predict(pair: Pair, *files: Path) -> Predicted:
         saving=saving,
         low=low,
         high=high,
-        why="" if saving is not None else "not asked" if question else next(iter(whys), "no finding"),
+        why="" if saving is not None else "not asked" if pair.asked else next(iter(whys), "no finding"),
         blocked=sum(stalls) if stalls else None,
         idle=overlap.idle_ms if overlap else None,
         busy=overlap.device_busy_ms if overlap else None,
@@ -278,8 +286,8 @@ class Score:
 
 
 def score(every: Sequence[Row], kind: str) -> Score:
-    """How the rows of a kind of fix do. A row without an answer holds nothing."""
-    scored = [row for row in every if row.pair.kind == kind and not row.unscored]
+    """How the narrow rows of a kind of fix do. A row without an answer holds nothing."""
+    scored = [row for row in every if row.pair.kind == kind and row.narrow]
     off = [row.off for row in scored if row.off is not None]
     widths = [row.width for row in scored if row.width is not None]
     return Score(

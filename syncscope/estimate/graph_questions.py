@@ -13,15 +13,17 @@ from syncscope.rules.base.question import Intervention
 GRAPHS = "CUDA graphs"
 """What the report calls the question."""
 
-LEAST_SHARE = 0.5
-"""Of the launches that graphs would take, before it is asked: fewer are not worth the work."""
+LEAST_SHARE = 0.9
+"""Of the launches that graphs would take, before it is asked: a step that is hardly more than them."""
 
 
 def ask_about_graphs(study: Study, hits: Sequence[Hit]) -> tuple[tuple[str, Question], ...]:
-    """The question with what it is called, where the steps repeat most of their launches and no finding asks it."""
+    """The question with what it is called, where the steps repeat nearly all of their launches and wait for nothing
+    between them, and no finding asks it."""
     launching = study.timeline.launching
     found = any(BY_CODE[hit.finding.rule].question is Intervention.REPLAY_GRAPHS for hit in hits)
-    if found or launching is None or (launching.replayable or 0) < LEAST_SHARE * launching.launches:
+    waits = study.timeline.launch_blocking or bool((study.timeline.waits.step >= 0).any())
+    if found or waits or launching is None or (launching.replayable or 0) < LEAST_SHARE * launching.launches:
         return ()
     question = launch_graphs(study)
     return ((GRAPHS, question),) if question else ()

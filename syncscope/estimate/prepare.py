@@ -17,8 +17,8 @@ import numpy.typing as npt
 from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
-from syncscope.estimate.idle import cause_question
 from syncscope.estimate.graph_questions import ask_about_graphs
+from syncscope.estimate.idle import cause_question
 from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
 from syncscope.estimate.power import UNKNOWN, Condition, condition_of

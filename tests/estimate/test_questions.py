@@ -7,9 +7,10 @@ import pytest
 
 from syncscope import rules
 from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.graph_questions import ask_about_graphs
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
-from syncscope.estimate.questions import PAGEABLE_RATE, QUESTIONS, STACKED, STACKING_RATE, question
+from syncscope.estimate.questions import GRAPH_GAP, PAGEABLE_RATE, QUESTIONS, STACKED, STACKING_RATE, question
 from syncscope.estimate.replay import SLOWDOWN, Scenario, replay
 from syncscope.estimate.study import PEERS, Study
 from syncscope.rules import Hit
@@ -240,6 +241,22 @@ def test_launches_that_every_step_repeats_are_one_graph() -> None:
     changes = asked(one, "LCH501", copies=frozenset())
     assert len(changes) == 89 * STEPS
     assert saved_us(one, changes) == pytest.approx(1000 - 120, abs=120)
+
+
+def test_graphs_are_asked_about_where_launches_do_not_bound_the_step() -> None:
+    def large_kernels(builder: TraceBuilder, at: float) -> None:
+        for number in range(20):
+            builder.launch("gemm", call=(at / 20 + 2 * number, 1), runs=(at + 20 + 50 * number, 48))
+
+    def waiting(builder: TraceBuilder, at: float) -> None:
+        small_kernels(builder, at)
+        reading(builder, at + 700)
+
+    one = study(each_step(large_kernels), step=50)
+    ((name, changes),) = ask_about_graphs(one, [])
+    assert name == "CUDA graphs"
+    assert saved_us(one, changes) == pytest.approx(19 * (2 - GRAPH_GAP / 1000), rel=0.1)
+    assert ask_about_graphs(study(each_step(waiting)), []) == ()
 
 
 def test_launches_that_differ_from_step_to_step_are_no_graph_and_cost_at_most_what_the_device_waits() -> None:
