@@ -102,6 +102,7 @@ def _describe(replay: Replay, fit: Fit, both: bool) -> Replay:
     return msgspec.structs.replace(
         replay,
         misfit=round(fit.misfit, 6),
+        saving_of="bare" if met else "recorded",
         host_scale=round(fit.scenarios[0].host * fit.measured, 4) if met else None,
         doubt=round(fit.doubt, 6) or None,
         bounds_why=fit.doubt_why,
