@@ -35,8 +35,8 @@ AT_ONCE = 22
 """Processes that import side by side."""
 PATIENCE = 90.0
 """Seconds that one process may take."""
-LINGER = 3.0
-"""Seconds that one may take to end when its traces are written."""
+LINGER = 6.0
+"""Seconds that one may take to end, and to write its reports, when its traces are written."""
 
 
 @dataclass
