@@ -16,6 +16,9 @@ GRAPHS = "CUDA graphs"
 LEAST_SHARE = 0.9
 """Of the launches that graphs would take, before it is asked: a step that is hardly more than them."""
 
+PAUSE = 1e6
+"""Nanoseconds of host work between two launches that are more than launching: a graph would not take them away."""
+
 
 def ask_about_graphs(study: Study, hits: Sequence[Hit]) -> tuple[tuple[str, Question], ...]:
     """The question with what it is called, where the steps repeat nearly all of their launches and wait for nothing
@@ -26,4 +29,5 @@ def ask_about_graphs(study: Study, hits: Sequence[Hit]) -> tuple[tuple[str, Ques
     if found or waits or launching is None or (launching.replayable or 0) < LEAST_SHARE * launching.launches:
         return ()
     question = launch_graphs(study)
-    return ((GRAPHS, question),) if question else ()
+    paused = any(study.program.items.pre[item] > PAUSE for item in question)
+    return ((GRAPHS, question),) if question and not paused else ()

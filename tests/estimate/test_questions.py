@@ -259,6 +259,14 @@ def test_graphs_are_asked_about_where_launches_do_not_bound_the_step() -> None:
     assert ask_about_graphs(study(each_step(waiting)), []) == ()
 
 
+def test_a_pause_of_the_host_between_launches_is_nothing_that_graphs_take_away() -> None:
+    def pausing(builder: TraceBuilder, at: float) -> None:
+        for number in range(20):
+            builder.launch("gemm", call=(3 * at + 10 * number + 1200 * (number > 9), 5), runs=(3 * at + 2000, 1))
+
+    assert ask_about_graphs(study(each_step(pausing), step=3000), []) == ()
+
+
 def test_launches_that_differ_from_step_to_step_are_no_graph_and_cost_at_most_what_the_device_waits() -> None:
     builder = TraceBuilder()
     for number in range(STEPS):
