@@ -1,8 +1,9 @@
 """Time and record the pairs: ``python -m benchmarks.savings.record`` on a machine with a GPU.
 
 Each pair is timed and recorded twice, in fresh processes: by windows, and in full mode. The processes import side by
-side and then run one after the other, so that nothing else is at work while one is timed. What is there already is
-not done again. ``--ranks 2`` does the pairs of two ranks instead, which need as many GPUs.
+side and then run one after the other, each when the one before has ended, so that nothing else is at work while one is
+timed. What is there already is not done again. ``--ranks 2`` does the pairs of two ranks instead, which need as many
+GPUs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +35,8 @@ AT_ONCE = 22
 """Processes that import side by side."""
 PATIENCE = 90.0
 """Seconds that one process may take."""
+LINGER = 6.0
+"""Seconds that one may take to end, and to write its reports, when its traces are written."""
 
 
 @dataclass
@@ -57,15 +61,23 @@ class Job:
             process.stdout.readline()
 
     def run(self) -> None:
-        """Let it begin; returns when its traces are written, while it may still write its reports."""
+        """Let it begin; returns when it has ended. One that goes on when its traces are written, since it might still
+        begin to train, is interrupted."""
         for process in self.processes:
             assert process.stdin is not None
             process.stdin.write("go\n")
             process.stdin.flush()
-        end = time.monotonic() + PATIENCE
-        while any(process.poll() is None for process in self.processes) and not all(t.exists() for t in self.traces):
-            if time.monotonic() > end or any(process.poll() for process in self.processes):
+        end, interrupt = time.monotonic() + PATIENCE, float("inf")
+        while running := [process for process in self.processes if process.poll() is None]:
+            now = time.monotonic()
+            if interrupt == float("inf") and all(trace.exists() for trace in self.traces):
+                interrupt = now + LINGER
+            if now > end or any(process.poll() for process in self.processes):
                 self.kill()
+            elif now > interrupt:
+                interrupt = end
+                for process in running:
+                    process.send_signal(signal.SIGINT)
             time.sleep(0.02)
 
     def kill(self) -> None:
@@ -73,12 +85,7 @@ class Job:
             process.kill()
 
     def keep(self) -> str:
-        """Wait for its end and keep what it wrote; one line about it."""
-        try:
-            for process in self.processes:
-                process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        """Keep what it wrote; one line about it."""
         report = self.scratch / "report.json"
         if not report.exists():
             logs = "\n".join(log.read_text()[-600:].strip() for log in sorted(self.scratch.glob("log*")))
@@ -142,17 +149,12 @@ def record(wanted: list[tuple[Pair, str]], out: Path, scratch: Path, deadline: f
     jobs = [start(each, out, scratch) for each in wanted]
     for job in jobs:
         job.ready()
-    last: Job | None = None
     for job in jobs:
         if time.monotonic() > deadline:
             job.kill()
             continue
         job.run()
-        if last is not None:
-            print(last.keep(), flush=True)
-        last = job
-    if last is not None:
-        print(last.keep(), flush=True)
+        print(job.keep(), flush=True)
 
 
 def prove_patched(options: argparse.Namespace, deadline: float) -> None:

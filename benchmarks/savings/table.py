@@ -43,7 +43,7 @@ def between(low: float | None, high: float | None) -> str:
 def line(row: Row) -> str:
     measured, predicted = row.measured, row.predicted
     off = "–" if row.off is None else f"{100 * row.off:.1f}"
-    marks = "" if measured.scored or row.pair.patched else "  not scored: the interval is too wide"
+    marks = f"  not scored: {row.unscored}" if row.unscored else ""
     marks += "  not near" if predicted.saving is not None and not row.near else ""
     marks += "  outside the range" if predicted.low is not None and not row.inside else ""
     marks += "  over twice" if row.overpromised else ""
@@ -91,7 +91,8 @@ def part(name: str, result: Summary) -> str:
     return (
         f"{name:22} {result.rows:3d} scored: near {100 * result.near:3.0f} %, in range {100 * result.inside:3.0f} %, "
         f"answered {100 * result.answered:3.0f} %, worst off by {100 * result.worst:4.1f} % of the step, "
-        f"median width {100 * result.width:4.1f} %"
+        f"median width {100 * result.width:4.1f} % | all {result.every} by their intervals: "
+        f"near {100 * result.possible:.0f} %, in range {100 * result.met:.0f} %"
     )
 
 

@@ -22,7 +22,7 @@ import torch.distributed as dist
 import syncscope.analysis.analyze  # all that a recording needs at its end
 import syncscope.cli
 from benchmarks.savings.catalogue import Pair, pairs
-from benchmarks.savings.scores import WIDEST, Measured
+from benchmarks.savings.scores import Measured
 
 T = TypeVar("T")
 
@@ -69,8 +69,9 @@ def agreed(value: T) -> T:
 def settled(before: list[float], after: list[float], narrow: float = NARROW, most: int = MOST_BLOCKS) -> bool:
     """Whether the interval is narrow, or too wide for all blocks to make it narrow enough to be scored: it goes with
     the root of their number."""
-    width = Measured.of(before, after).width
-    return width <= narrow or width * (len(before) / most) ** 0.5 > WIDEST
+    measured = Measured.of(before, after)
+    least = (measured.high - measured.low) * (len(before) / most) ** 0.5
+    return measured.width <= narrow or least > 2 * measured.allowed
 
 
 def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:

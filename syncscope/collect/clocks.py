@@ -33,6 +33,10 @@ LATELY = 8
 COUNTED_S = 0.25
 """The energy counter is advanced every 20 to 100 ms: in a shorter stretch the instantaneous readings are better."""
 
+FEWEST, REACH_S = 6, 0.25
+"""A bare stretch with fewer samples takes those before it, too, for so many seconds: the same steps ran there. One or
+two readings of a GPU at its limit are off by up to a sixth, and a stretch of 40 ms may have none."""
+
 SM, MEMORY, GPU_TEMPERATURE = 1, 2, 0
 POWER_INSTANT = 186
 
@@ -121,15 +125,18 @@ class ClockWatch:
         return RecordedGpu(
             power_limit_w=power_limit_w,
             max_sm_clock_mhz=max_sm_clock_mhz,
-            bare=self._between(bare),
+            bare=self._between(bare, REACH_S),
             timed=self._between(timed),
         )
 
-    def _between(self, span: tuple[int, int] | None) -> GpuWindow | None:
+    def _between(self, span: tuple[int, int] | None, reach_s: float = 0.0) -> GpuWindow | None:
+        """What was sampled in a stretch, and in ``reach_s`` before where that is little."""
         if span is None:
             return None
         begin, end = span
-        return summarise([one for one in list(self._samples) if begin <= one.at_ns <= end], end - begin)
+        samples = [one for one in list(self._samples) if begin - reach_s * 1e9 <= one.at_ns <= end]
+        inside = sum(one.at_ns >= begin for one in samples)
+        return summarise(samples[-max(inside, FEWEST) :] if reach_s else samples, end - begin)
 
     def _work(self) -> None:
         background = self._background

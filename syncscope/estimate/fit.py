@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,6 +65,13 @@ SLOWDOWN_DOUBT = 0.25
 
 NOISE = 0.005
 """Share of the step by which two windows of steps differ, at least."""
+
+FEWEST = 5
+"""Bare steps from which their spread is told."""
+
+MEDIAN_ERROR, QUARTILES = 1.2533, 1.349
+"""Of normal values: the median's standard error as a multiple of the mean's, and how many standard deviations lie
+between the quartiles."""
 
 COARSE_HOST, COARSE_COPIES = 0.05, 0.2
 """Scales that are replayed lie this far apart, ..."""
@@ -139,10 +146,19 @@ def _fit_bare(bare: Program, misfit: float, bare_ns: tuple[int, ...], bare_ms: f
         off: Floats = steps / wanted - 1
         return off
 
-    found, missed = _nearest(bare, misfit, off_at, LEAST)
+    noise = NOISE if bare_ms is None else min(max(NOISE, _standard_error(bare_ns)), MISFIT)
+    found, missed = _nearest(bare, misfit, off_at, LEAST, noise)
     if found is None and missed > 0:
-        found, _ = _nearest(bare, misfit, off_at, LEAST_EVER)
+        found, _ = _nearest(bare, misfit, off_at, LEAST_EVER, noise)
     return found or _doubted(bare, misfit, off_at, wanted)
+
+
+def _standard_error(lengths: Sequence[int]) -> float:
+    """That of the median of some lengths, as a share of it, by their quartiles; 0 where too few tell."""
+    if len(lengths) < FEWEST:
+        return 0.0
+    low, middle, high = np.quantile(lengths, (0.25, 0.5, 0.75))
+    return float(MEDIAN_ERROR * (high - low) / QUARTILES / len(lengths) ** 0.5 / middle)
 
 
 def _doubted(program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats], wanted: float) -> Fit:
@@ -192,12 +208,13 @@ def _worker_paced(program: Program) -> float:
 
 
 def _nearest(
-    program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats], least: float
+    program: Program, misfit: float, off_at: Callable[[list[Scenario]], Floats], least: float, noise: float
 ) -> tuple[Fit | None, float]:
     """The scenario in which the replay meets the bare step, near the usual one where that hardly matters; ``None``
     where none of ``least`` or more does. And by what share it misses.
 
-    ``off_at`` returns the share by which the replay misses the bare step in each of some scenarios.
+    ``off_at`` returns the share by which the replay misses the bare step in each of some scenarios, and ``noise`` is
+    the share by which the bare step itself may be off: all scales that it allows are alternatives.
     """
     worker_paced = _worker_paced(program)
     hosts, copies = _grid(program, least, COARSE_HOST, COARSE_COPIES)
@@ -207,12 +224,13 @@ def _nearest(
     fine, fine_copies = _grid(program, least, COARSE_HOST / FINER, COARSE_COPIES / FINER)
     off = np.array([np.interp(fine, hosts, row) for row in off])
     off = np.array([np.interp(fine_copies, copies, column) for column in off.T]).T
-    doubt = (off / NOISE) ** 2 + ((fine - USUAL) / SPREAD) ** 2 + ((fine_copies[:, None] - 1) / PAGEABLE) ** 2
+    unusual = ((fine - USUAL) / SPREAD) ** 2 + ((fine_copies[:, None] - 1) / PAGEABLE) ** 2
+    doubt, allowed = (off / NOISE) ** 2 + unusual, (off / noise) ** 2 + unusual
     at_copy, at_host = np.unravel_index(np.argmin(doubt), doubt.shape)
     missed = float(off[at_copy, at_host])
     if abs(missed) > MISFIT:
         return None, missed
-    likely = fine[doubt[at_copy] <= doubt[at_copy, at_host] + 4]
+    likely = fine[allowed[at_copy] <= allowed[at_copy, at_host] + 4]
     best = Scenario(round(float(fine[at_host]), 4), round(float(fine_copies[at_copy]), 4), worker_paced)
     return Fit(misfit, _around(program, best, float(likely.min()), float(likely.max()))), missed
 

@@ -14,12 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from syncscope.estimate.items import HostPart
+from syncscope.schema.recording import Bare
 from syncscope.timeline import Timeline
+from syncscope.timeline.bare import bare_step_ns
 from syncscope.timeline.intervals import Bools, Floats, Ints
 from syncscope.timeline.tables import Steps
 
 LONG_CALL = 20_000
 """A call of at least this many nanoseconds shows whether another thread worked at the same time."""
+
+ASKING = ("", "event-query")
+"""Roles of calls that neither give the device something to do nor wait for it."""
 
 RECORDED_LOAD = "DataLoader"
 """The entry point that the collector records when the program gets its next batch."""
@@ -67,7 +72,8 @@ def find_host_part(timeline: Timeline) -> HostPart:
     mark[len(inside) : len(inside) + len(steps)] = True
     order = np.lexsort((~mark, begin))
     begin, end, mark, tid = begin[order].astype(float), end[order].astype(float), mark[order], tid[order]
-    chain = _chains(tid, begin, end, mark)
+    asks = np.concatenate([np.isin(calls.role[inside], ASKING), np.zeros(len(steps) + len(orphans), dtype=bool)])[order]
+    chain = _chains(tid, begin, end, mark, asks)
     pre, own, follows = _work(chain, begin, end)
     return HostPart(
         call=np.concatenate([inside, none])[order],
@@ -86,17 +92,19 @@ def leading_thread(timeline: Timeline) -> int:
     return int(threads[np.argmax(counts)])
 
 
-def _chains(tid: Ints, begin: Floats, end: Floats, mark: Bools) -> Ints:
+def _chains(tid: Ints, begin: Floats, end: Floats, mark: Bools, asks: Bools) -> Ints:
     """The chain of each item. A thread that never calls while a call of the leading one lasts, nor the other way
-    round, takes turns with it: main thread and autograd thread are one chain."""
+    round, takes turns with it: main thread and autograd thread are one chain. One that only ``asks`` works beside it: a
+    loader's thread that pins batches gives the device nothing to do and waits for nothing there."""
     lead = int(tid[mark][0])
     chain = np.where(tid == lead, 0, -1)
     number = 0
     for other in np.unique(tid[(tid != lead) & (tid >= 0)]):
         mine, theirs = tid == other, (tid == lead) & ~mark
         overlaps = _during(begin[mine], begin[theirs], end[theirs]) + _during(begin[theirs], begin[mine], end[mine])
-        number += overlaps > 0
-        chain[mine] = number if overlaps else 0
+        beside = overlaps > 0 or bool(asks[mine].all())
+        number += beside
+        chain[mine] = number if beside else 0
     return chain
 
 
@@ -141,14 +149,14 @@ class Loading:
 def find_loading(timeline: Timeline, host: HostPart) -> Loading:
     """The batches that chain 0 got inside the steps.
 
-    The pace of the workers is that of the steps without a profiler, where those waited for them: starting the profiler
-    takes long, and the recorded steps live on what the loader made meanwhile.
+    The pace of the workers is that of the steps without a profiler: starting the profiler takes long, and the recorded
+    steps live on what the loader made meanwhile.
     """
     recording = timeline.trace.recording
     loader = recording.bare.loader if recording and recording.bare else None
-    interval_ns = loader.interval_ns or 0 if loader and loader.workers > 0 else 0
-    pace = float(interval_ns) if interval_ns > 0 else None
-    begin, end, names = _batches(timeline)
+    ahead = loader is not None and bool(loader.ready)
+    pace = _pace(recording.bare) if recording and recording.bare else None
+    begin, end, names = find_batches(timeline)
     length, period = np.zeros(len(host)), np.zeros(len(host))
     step = float(recorded_steps(timeline).dur.mean())
     rows = np.flatnonzero(host.chain == 0)
@@ -161,14 +169,34 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
         # The first batch has none before it; it takes the usual time.
         apart = last - end[number - 1] if number else float(np.median(np.diff(end))) if len(end) > 1 else 0.0
         if pace is not None and at < len(rows):
-            length[rows[at]], period[rows[at]] = max(inside, 1.0), pace
+            # What it takes to get a batch that is there is the host's own work.
+            length[rows[at]], period[rows[at]] = 1.0 if ahead else max(inside, 1.0), pace
         elif inside >= LEAST_LOADING * step and apart > 0:
             length[rows[at]], period[rows[at]] = inside, apart
     told = any(WITH_WORKERS in name for name in names) if names else None
     return Loading(length, period, told if loader is None else loader.workers > 0)
 
 
-def _batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
+def _pace(bare: Bare) -> float | None:
+    """Nanoseconds between two batches of the workers, at most; ``None`` unknown.
+
+    Where the bare steps waited for them it was measured. Where batches were ready, as many as were missing of those
+    that the workers may have ready were in the making, and a batch came every step: so long one is in the making
+    (Little's law), and each worker makes one at a time.
+    """
+    loader = bare.loader
+    if loader is None or loader.workers <= 0:
+        return None
+    if not loader.ready:
+        return float(loader.interval_ns) if loader.interval_ns else None
+    step_ns = bare_step_ns(bare)
+    if step_ns is None or not loader.prefetch:
+        return None
+    making = max(loader.workers * loader.prefetch - loader.ready, 0)
+    return step_ns * float(min(making / loader.workers, 1.0))
+
+
+def find_batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:
     """When the steps' thread got its batches (ns since the first step began), and the annotations of loaders.
 
     The collector's own record counts before the annotations, where there is one.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.batches import take_from_pinning_thread
+from syncscope.estimate.edits import Edit, Question, combine
 from syncscope.estimate.questions import SMALL_READ
 from syncscope.estimate.study import Study
 from syncscope.schema.recording import RecordedLoader
@@ -42,4 +43,5 @@ def prefetch_batches(study: Study) -> Question:
     copies, item = copies.take(item >= 0), item[item >= 0]
     edits = {number: Edit(free=True) for number in study.completing(copies)}
     sizes = zip(item.tolist(), copies.bytes.tolist(), strict=True)
-    return edits | {number: Edit(free=True, dur=study.rate("HtoD").ns(size), early=True) for number, size in sizes}
+    edits |= {number: Edit(free=True, dur=study.rate("HtoD").ns(size), early=True) for number, size in sizes}
+    return combine([edits, take_from_pinning_thread(study, copies)])

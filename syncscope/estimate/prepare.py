@@ -17,6 +17,7 @@ import numpy.typing as npt
 from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.graph_questions import ask_about_graphs
 from syncscope.estimate.idle import cause_question
 from syncscope.estimate.limits import Limit, find_limits, find_whole_limit, why_untried
 from syncscope.estimate.loader_questions import ask_about_loader
@@ -119,8 +120,9 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         return replace(prepared, replay=Replay(null_why=_missing(timeline)))
     bare = recording.bare if recording else None
     study = Study(timeline, program)
-    untried, asked = tuple(why_untried(timeline, hit) for hit in hits), ask_about_loader(study)
+    untried = tuple(why_untried(timeline, hit) for hit in hits)
     questions = tuple({} if why else question(study, hit) for hit, why in zip(hits, untried, strict=True))
+    asked = (*ask_about_loader(study), *ask_about_graphs(study, hits))
     causes = tuple(cause_question(study, cause.cause) for finding in findings for cause in finding.causes)
     return replace(
         prepared,

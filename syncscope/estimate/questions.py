@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.batches import take_from_pinning_thread
+from syncscope.estimate.edits import Edit, Question, combine
 from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
 from syncscope.estimate.study import Study
@@ -16,6 +17,7 @@ from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.timeline.copies import HOST_COPIES
 from syncscope.timeline.intervals import Floats
+from syncscope.timeline.tables import Copies
 
 FORMATTER_LAUNCHES = 7
 """Kernels that the printing of a tensor launches before its first wait, at most."""
@@ -25,6 +27,13 @@ SMALL_READ = 65_536
 
 STACKED = 400.0
 """Nanoseconds of host work to put one small tensor beside the others, instead of copying it by itself."""
+
+STACKING_RATE = 20.0
+"""Bytes that the host puts beside the others in a nanosecond."""
+
+PAGEABLE_RATE = 10.0
+"""Bytes of a large copy from or to pageable memory in a nanosecond of its call, which brings them into pinned memory: 9
+to 13 on an H200's host."""
 
 GRAPH_NODE = 150.0
 """Nanoseconds of host work by which a node makes the launch of a graph longer."""
@@ -55,7 +64,9 @@ def remove_read(study: Study, hit: Hit) -> Question:
 
 def copy_asynchronously(study: Study, hit: Hit) -> Question:
     """Copies from and to pinned memory that the host does not wait for."""
-    return {item: Edit(free=True) for item in study.waits(hit)} | study.copy_freely(study.copies(hit)[0])
+    copies = study.copies(hit)[0]
+    waits: Question = {item: Edit(free=True) for item in study.waits(hit)}
+    return combine([waits | study.copy_freely(copies), take_from_pinning_thread(study, copies)])
 
 
 def prefetch(study: Study, hit: Hit) -> Question:
@@ -125,18 +136,29 @@ def gather_copies(study: Study, hit: Hit) -> Question:
     every, items = every.take(order), items[order]
     for step in np.unique(every.step):
         copies, mine = every.take(every.step == step), items[every.step == step].tolist()
+        stacked = STACKED + float(copies.bytes.mean()) / STACKING_RATE
         for place, following in itertools.pairwise(mine):
             between = np.flatnonzero(chain[place:following] == chain[place])[1:] + place
             between = between[:0] if launches[between].any() else between
-            left = _share(STACKED, float(work[between].sum() + work[place]))
+            left = _share(stacked, float(work[between].sum() + work[place]))
             edits |= {item: Edit(pre=left, own=left, free=True) for item in between.tolist()}
             edits[place] = Edit(pre=left, own=left, free=True, gone=True)
         waits = study.completing(copies.take(np.arange(len(copies) - 1)))
         edits |= {item: Edit(own=0.0, free=True) for item in waits if item not in edits}
         if len(copies) > 1 and copies.direction[-1] in HOST_COPIES:
-            whole = study.rate(str(copies.direction[-1])).ns(int(copies.bytes.sum()))
-            edits[mine[-1]] = Edit(pre=left, dur=whole)
+            pre = float(program.pre[mine[-1]])
+            edits[mine[-1]] = Edit(pre=left + _staging_ns(copies) / max(pre, 1.0), dur=_pinned_ns(study, copies))
     return edits
+
+
+def _pinned_ns(study: Study, copies: Copies) -> float:
+    """How long the device takes for one copy of what some copies move."""
+    return study.rate(str(copies.direction[-1])).ns(int(copies.bytes.sum()))
+
+
+def _staging_ns(copies: Copies) -> float:
+    """How long the call of one copy from pageable memory takes to bring what some copies move into pinned memory."""
+    return float(copies.bytes.sum()) / PAGEABLE_RATE if copies.memory[-1] == "pageable" else 0.0
 
 
 def _share(of: float, whole: float) -> float:
@@ -159,6 +181,11 @@ def remove_allocation(study: Study, hit: Hit) -> Question:
 def replay_graphs(study: Study, hit: Hit) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph. Where none does, launches that take no
     time say what there is to gain at most."""
+    return launch_graphs(study) or launch_in_time(study)
+
+
+def launch_graphs(study: Study) -> Question:
+    """Each stretch of launches that all steps repeat is launched as one graph; none where no stretch is."""
     launching, items = study.timeline.launching, study.program.items
     work, chain = items.pre + items.own, items.chain
     edits: Question = {}
@@ -171,7 +198,7 @@ def replay_graphs(study: Study, hit: Hit) -> Question:
                 if share not in shares:
                     shares[share] = Edit(pre=share, own=share, gap=GRAPH_GAP)
                 edits[item] = shares[share]
-    return edits or launch_in_time(study)
+    return edits
 
 
 def is_at_most(study: Study, hit: Hit) -> bool:

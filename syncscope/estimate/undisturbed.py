@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncscope.estimate.fit import MISFIT, WIDER, Fit, fit, steady_steps
+from syncscope.estimate.fit import MISFIT, USUAL, WIDER, Fit, fit, steady_steps
 from syncscope.estimate.peers import without_late_peers
 from syncscope.estimate.power import at_clock
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
+from syncscope.estimate.replay import Scenario, replay
 from syncscope.estimate.stamps import scale_stretches
 
 CLOCKS = (0.88, 0.94, 1.06, 1.12)
@@ -20,6 +21,17 @@ step where nothing else does."""
 
 CLOCK_DOUBT = 0.02
 """Share of the step by which savings may be off where the clock was found so."""
+
+CUT_DOUBT = 0.02
+"""Share of the step by which savings may be off where stretches were cut."""
+
+HALVINGS = 12
+"""In the search for the length that they are cut to."""
+
+CUT = (
+    "a stretch of the host's work took {:.3g} ms in the recorded steps and is taken to last {:.3g} ms, which is what "
+    "the bare steps of {:.3g} ms leave of it"
+)
 
 CLOCKED = "kernels are taken to be {change:.0%} {how} without a profiler than recorded, as the bare steps show"
 
@@ -53,6 +65,11 @@ def _attempts(prepared: Prepared, program: Program, known: bool) -> Iterator[tup
                 yield stamped, replace(found, measured=scale)
     for ratio in clocks:
         yield fitted(at_clock(program, ratio))
+    cut = _cut_stretches(prepared, program)
+    if cut is not None:
+        shorter, says = cut
+        bare, found = fitted(shorter)
+        yield bare, replace(found, doubt_why=found.doubt_why or WIDER.format(says), doubt=max(found.doubt, CUT_DOUBT))
     if known:
         yield fitted(at_clock(without_late_peers(program), prepared.condition.timed))
     clock = _clock(prepared, program) if prepared.condition.at_limit else None
@@ -74,3 +91,33 @@ def _clock(prepared: Prepared, program: Program) -> float | None:
     if missed[0] < 0 or missed[-1] > 0 or missed[0] == missed[-1]:
         return None
     return float(np.interp(0.0, missed[::-1], ratios[::-1]))
+
+
+def _cut_stretches(prepared: Prepared, program: Program) -> tuple[Program, str] | None:
+    """The program with its longest stretches of host work as short as the bare step needs, and what that means;
+    ``None`` where none is longer than the whole bare step.
+
+    A profiler makes every call a little longer, and few things many times: work on many threads, with those of the
+    profiler beside them, and what the first call after its start sets up."""
+    ends = prepared.bare_ms * 1e6 if prepared.bare_ms else float(np.mean(prepared.bare_ns)) if prepared.bare_ns else 0.0
+    items = program.items
+    longest = float(np.max(np.where(items.chain == 0, items.pre, 0.0), initial=0.0))
+    if not ends or longest <= ends:
+        return None
+
+    def cut(length: float) -> Program:
+        host = (items.chain == 0) & (items.loading == 0)
+        return replace(program, items=replace(items, pre=np.where(host, np.minimum(items.pre, length), items.pre)))
+
+    order, warm = steady_steps(program)
+    usual = [Scenario(USUAL, worker_paced=float(program.workers is not False))]
+
+    def lasts(length: float) -> float:
+        done = replay(cut(length), [{}], usual, order).ends[:, 0, 0]
+        return float(done[-1] - done[warm - 1]) / (len(order) - warm)
+
+    low, high = 0.0, longest
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if lasts(middle) <= ends else (low, middle)
+    return cut(high), CUT.format(longest * 1e-6, high * 1e-6, ends * 1e-6)

@@ -42,11 +42,11 @@ def describe_all(report: Report) -> list[str]:
 
 
 LEAST_ASKED = 0.01
-"""A change of the loader is told of where it saves this share of the bare step."""
+"""A change that no finding speaks of is told of where it saves this share of the bare step."""
 
 
 def answer_asked(info: TraceInfo) -> Iterator[str]:
-    """What changes of the loader would save, a sentence each, where that is something. Not escaped."""
+    """What changes would save that no finding speaks of, a sentence each, where that is something. Not escaped."""
     bare = info.steps.bare_ms
     for asked in info.replay.asked if info.replay else ():
         saving = asked.saving_ms_per_step

@@ -53,6 +53,9 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     idle_by_cause: dict[str, float]
 
 
+SavingOf = Literal["bare", "recorded"]
+
+
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What a change would save that no finding speaks of."""
 
@@ -79,9 +82,13 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """Why ``doubt``, and what the steps differ in."""
     assumptions: tuple[str, ...] = ()
     """What was assumed because the trace does not show it, one sentence each."""
+    saving_of: SavingOf | None = None
+    """The step that the savings of the trace are of, but for ``run_saving_ms_per_step``: ``bare`` the usual one without
+    a profiler, ``recorded`` the recorded ones less the profiler's cost, where no bare step is known or it is not met.
+    ``None`` where nothing was replayed."""
     before: Sketch | None = None
     asked: tuple[Asked, ...] = ()
-    """Changes of the loader that were tried, too."""
+    """Changes that no finding speaks of and that were tried, too: of the loader, and CUDA graphs."""
 
 
 class Delay(msgspec.Struct, frozen=True, kw_only=True):

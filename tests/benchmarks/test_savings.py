@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import math
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +15,7 @@ import pytest
 
 from benchmarks.savings.catalogue import Named, Pair, pairs
 from benchmarks.savings.scatter import draw
-from benchmarks.savings.scores import MODES, RECORDINGS, SETS, Measured, Predicted, Row, predict, rows, score
+from benchmarks.savings.scores import MODES, RECORDINGS, SETS, Measured, Predicted, Row, predict, rows, score, summarise
 from benchmarks.savings.slim import keep
 from syncscope import analyze
 
@@ -171,6 +174,49 @@ class TestScore:
         assert math.isnan(score([], "wait").median)
 
 
+class TestSummary:
+    def test_a_pair_is_scored_where_its_interval_is_no_wider_than_near_allows(self):
+        scored = row(2.0, measured=(2.0, 1.6, 2.5))
+        assert not scored.unscored and not scored.narrow
+        assert row(2.0, measured=(2.0, 1.4, 2.5)).unscored == "the interval is too wide"
+        assert summarise([scored, row(2.0, measured=(2.0, 1.4, 2.5))]).rows == 1
+
+    def test_near_is_the_distance_from_the_median_and_possible_that_from_the_interval(self):
+        found = row(2.8, measured=(2.0, 1.6, 2.4))
+        assert found.possible and not found.near
+        assert row(2.5, measured=(2.0, 1.6, 2.4)).near
+        assert not row(3.0, measured=(2.0, 1.6, 2.4)).possible
+
+    def test_every_row_counts_by_its_interval(self):
+        some = [row(2.0, 1.9, 2.1), row(3.2, 2.9, 3.4, measured=(2.0, 1.0, 3.0)), row(None)]
+        found = summarise(some)
+        assert (found.rows, found.every) == (2, 3)
+        assert found.near == 0.5
+        assert found.possible == found.met == pytest.approx(2 / 3)
+
+    def test_steps_that_were_timed_at_another_speed_are_compared_as_shares_and_far_ones_not_scored(self):
+        def timed(step: float) -> Row:
+            given = row(2.0)
+            scaled = Measured(step, 0.2 * step, 0.19 * step, 0.21 * step).scaled(10.0 / step)
+            return replace(given, measured=scaled, predicted=replace(given.predicted, bare=10.0))
+
+        assert timed(9.0).near and not timed(9.0).unscored
+        assert timed(9.0).drift == pytest.approx(1 / 9)
+        assert timed(5.0).unscored == "timed and recorded steps differ"
+
+
+def test_a_process_that_goes_on_after_its_recording_is_interrupted(tmp_path, monkeypatch):
+    from benchmarks.savings import record
+
+    monkeypatch.setattr(record, "LINGER", 0.1)
+    trace = tmp_path / "trace.json.gz"
+    goes_on = f"import pathlib, time; input(); pathlib.Path({str(trace)!r}).touch(); time.sleep(60)"
+    command = [sys.executable, "-c", goes_on]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        record.Job(row(None).pair, "windows", tmp_path, tmp_path, [process]).run()
+    assert process.poll() is not None and trace.exists()
+
+
 def test_picture_shows_each_answered_row_and_escapes_names():
     picture = draw([row(2.0, 1.8, 2.2), row(None)])
     assert picture.count("<title>") == 1
@@ -221,14 +267,14 @@ class Scored:
         assert set(unanswered.values()) <= {"no finding"}
 
     def test_the_ranges_of_fixes_that_change_what_is_done_hold_the_rest(self, every):
-        changing = [row for row in every if row.pair.kind == "transform" and row.measured.scored]
+        changing = [row for row in every if row.pair.kind == "transform" and row.narrow]
         missed = {(row.pair.name, row.mode) for row in changing if row.predicted.saving is not None and not row.held}
         assert missed == MISSED & {(row.pair.name, row.mode) for row in every}
         assert not any(row.overpromised for row in changing)
 
 
 def test_the_recordings_stay_small():
-    assert sum(file.stat().st_size for file in RECORDINGS.rglob("*")) < 9_000_000
+    assert sum(file.stat().st_size for file in RECORDINGS.rglob("*")) < 11_000_000
 
 
 class TestInView(Scored):
@@ -259,7 +305,7 @@ class TestHeldOut(Scored):
         assert result.overpromised == 0
 
     def test_what_the_host_bounds_is_too_noisy_to_be_scored(self, every):
-        assert all(not row.measured.scored for row in every if row.pair.size == "hosted")
+        assert not any(row.narrow for row in every if row.pair.size == "hosted")
 
 
 @pytest.mark.slow
@@ -269,7 +315,26 @@ class TestTwoRanks(Scored):
     @pytest.mark.parametrize("mode", MODES)
     def test_savings_are_what_was_predicted(self, every, mode):
         mine = [row for row in every if row.mode == mode]
-        assert score(mine, "wait").worst <= 0.01
+        assert score(mine, "wait").worst <= 0.0175
         assert score(mine, "transform").worst <= 0.03
         assert score(mine, "transform").widest <= 0.07
         assert score(mine, "transform").rows == 4
+
+
+@pytest.mark.slow
+class TestNew:
+    """What docs/evidence.md says of the pairs held out by date, now that they are in view."""
+
+    @pytest.fixture
+    def every(self) -> list[Row]:
+        return predicted("New")
+
+    def test_all_are_there_and_answered(self, every):
+        assert len(every) == 38
+        assert all(row.predicted.saving is not None for row in every)
+
+    def test_what_was_timed_well_is_near(self, every):
+        found = summarise(every)
+        assert found.rows >= 14
+        assert found.near >= 0.9
+        assert found.possible >= 0.8

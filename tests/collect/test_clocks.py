@@ -190,6 +190,15 @@ def sample(at_ms: float, energy: int | None = None, **other: Any) -> Sample:
     return Sample(at_ns=int(at_ms * MS), energy=energy, **{**usual, **other})
 
 
+def test_a_short_bare_stretch_takes_the_samples_before_it_and_a_recorded_one_does_not() -> None:
+    watched = ClockWatch()
+    watched._samples.extend(sample(at, power=600_000, sm=1500) for at in (0, 1700, 1800, 1900, 2000, 2090))
+    about = watched.about((2010 * MS, 2050 * MS), (2010 * MS, 2050 * MS))
+    assert about.bare is not None and about.bare.samples == 3
+    assert about.bare.power_w == 600 and about.bare.length_ns == 40 * MS
+    assert about.timed is None
+
+
 def test_power_is_the_energy_between_two_advances_of_the_counter() -> None:
     counted = [sample(30 * number, energy=1000 + 63_000 * (number // 3)) for number in range(40)]  # 63 J in 90 ms
     told = summarise(counted, 1200 * MS)

@@ -48,6 +48,18 @@ def test_where_the_device_bounds_the_step_the_usual_scale_is_taken_and_the_doubt
     assert most.host - least.host > 0.25
 
 
+def test_bare_steps_that_differ_allow_more_scales() -> None:
+    compiled = program(HOST_BOUND)
+    usual = bare(compiled, Scenario(0.8), 40)[20]
+    alike, unlike = (tuple(usual * (100 + off) // 100 for off in (-far, 0, far) * 4) for far in (0, 8))
+    widths = []
+    for lengths in (alike, unlike):
+        likely, least, most = fit(compiled, lengths, usual / 1e6).scenarios
+        assert likely.host == pytest.approx(0.8, abs=0.02)
+        widths.append(most.host - least.host)
+    assert widths[1] > 2 * widths[0]
+
+
 def test_one_mean_of_bare_steps_will_do() -> None:
     compiled = program(HOST_BOUND)
     lengths = bare(compiled, Scenario(0.8), 40)

@@ -46,6 +46,14 @@ def test_a_thread_that_calls_while_the_main_thread_waits_is_a_chain_of_its_own()
     assert found.chain.tolist() == [0, 0, 1, 0]
 
 
+def test_a_thread_that_only_pins_batches_is_a_chain_of_its_own() -> None:
+    builder = TraceBuilder().launch("step", call=(10, 5), runs=(20, 30)).on(OTHER)
+    builder.call("cudaEventQuery", 50, 2).call("cudaStreamIsCapturing", 60, 1)
+    found = rows(builder.on(TID).launch("step", call=(100, 5), runs=(110, 5)).recording(0, 200))
+    assert found.chain.tolist() == [0, 1, 1, 0, 0]
+    assert found.pre[3] == 85_000
+
+
 def test_a_thread_beside_the_main_one_is_set_off_by_what_that_did_last() -> None:
     builder = TraceBuilder().launch("step", call=(10, 5), runs=(20, 70)).on(OTHER).stream_sync(30, 62)
     found = rows(builder.on(TID).launch("step", call=(60, 5), runs=(95, 5)).recording(0, 200))

@@ -81,6 +81,35 @@ def test_pinned_and_prefetched_batches_take_their_copies_out_of_the_way() -> Non
     assert saving is not None and 0.02 < saving < 0.15
 
 
+def ahead(ready: int, pinned: bool | None = True) -> RecordedLoader:
+    return RecordedLoader(workers=2, prefetch=2, pinned=pinned, ready=ready)
+
+
+def test_a_loader_with_batches_ready_leaves_what_other_fixes_save() -> None:
+    """Getting a batch that is there takes the host 200 µs: no pace of the workers."""
+    found = estimated(recorded(ahead(ready=3), STEP + 200, loading=200))
+    saving = next(one for one in found.findings if one.rule == "SYN105").saving_ms_per_step
+    assert saving is not None and saving > 0.25
+    assert asked(found)["two more workers"].saving_ms_per_step == pytest.approx(0, abs=0.02)
+
+
+def test_a_loader_that_has_hardly_a_batch_ready_becomes_the_bound() -> None:
+    """One of four is ready, so three are in the making: two workers can hardly go faster."""
+    found = estimated(recorded(ahead(ready=1), STEP + 200, loading=200))
+    saving = next(one for one in found.findings if one.rule == "SYN105").saving_ms_per_step
+    assert saving == pytest.approx(0, abs=0.02)
+
+
+def test_a_pinning_thread_takes_the_batches_out_of_the_workers_memory() -> None:
+    savings = []
+    for pinned in (False, None):
+        found = estimated(recorded(ahead(ready=3, pinned=pinned), STEP + 400, loading=400, copies=True))
+        saving = next(one for one in found.findings if one.rule == "CPY201").saving_ms_per_step
+        assert saving is not None
+        savings.append(saving)
+    assert savings[0] - savings[1] == pytest.approx(0.8 * 0.4, abs=0.06)
+
+
 @pytest.mark.parametrize(("workers", "interval_ns"), [(-2, 5), (2, -5), (1 << 62, 1 << 62)])
 def test_a_loader_of_no_sense_breaks_nothing(workers: int, interval_ns: int) -> None:
     found = estimated(recorded(RecordedLoader(workers=workers, interval_ns=interval_ns), STEP))

@@ -7,9 +7,10 @@ import pytest
 
 from syncscope import rules
 from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.graph_questions import ask_about_graphs
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
-from syncscope.estimate.questions import QUESTIONS, STACKED, question
+from syncscope.estimate.questions import GRAPH_GAP, PAGEABLE_RATE, QUESTIONS, STACKED, STACKING_RATE, question
 from syncscope.estimate.replay import SLOWDOWN, Scenario, replay
 from syncscope.estimate.study import PEERS, Study
 from syncscope.rules import Hit
@@ -151,6 +152,19 @@ def test_many_small_copies_become_one() -> None:
     assert saved_us(one, changes) == pytest.approx(19 * (40 - STACKED / 1000), rel=0.05)
 
 
+def test_large_copies_gathered_are_stacked_and_staged_by_the_host() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        for number in range(20):
+            here = at + 40 * number
+            builder.copy("HtoD", call=(here + 10, 5), runs=(here + 17, 1), memory="pageable", bytes=32_768)
+            builder.stream_sync(here + 16, 6).entry("Tensor.to", here + 5, here + 24, line(3, "x.to('cuda')"))
+        builder.launch("gemm", call=(at + 810, 5), runs=(at + 820, 100))
+
+    one = study(each_step(draw))
+    remains = 19 * (STACKED + 32_768 / STACKING_RATE) + 20 * 32_768 / PAGEABLE_RATE
+    assert saved_us(one, asked(one, "CPY203")) == pytest.approx(19 * 40 - remains / 1000, rel=0.08)
+
+
 def test_one_copy_a_step_is_one_copy_already() -> None:
     one = study(each_step(blocking("pageable")))
     assert asked(one, "CPY203", copies=frozenset(range(STEPS))) == {}
@@ -227,6 +241,30 @@ def test_launches_that_every_step_repeats_are_one_graph() -> None:
     changes = asked(one, "LCH501", copies=frozenset())
     assert len(changes) == 89 * STEPS
     assert saved_us(one, changes) == pytest.approx(1000 - 120, abs=120)
+
+
+def test_graphs_are_asked_about_where_launches_do_not_bound_the_step() -> None:
+    def large_kernels(builder: TraceBuilder, at: float) -> None:
+        for number in range(20):
+            builder.launch("gemm", call=(at / 20 + 2 * number, 1), runs=(at + 20 + 50 * number, 48))
+
+    def waiting(builder: TraceBuilder, at: float) -> None:
+        small_kernels(builder, at)
+        reading(builder, at + 700)
+
+    one = study(each_step(large_kernels), step=50)
+    ((name, changes),) = ask_about_graphs(one, [])
+    assert name == "CUDA graphs"
+    assert saved_us(one, changes) == pytest.approx(19 * (2 - GRAPH_GAP / 1000), rel=0.1)
+    assert ask_about_graphs(study(each_step(waiting)), []) == ()
+
+
+def test_a_pause_of_the_host_between_launches_is_nothing_that_graphs_take_away() -> None:
+    def pausing(builder: TraceBuilder, at: float) -> None:
+        for number in range(20):
+            builder.launch("gemm", call=(3 * at + 10 * number + 1200 * (number > 9), 5), runs=(3 * at + 2000, 1))
+
+    assert ask_about_graphs(study(each_step(pausing), step=3000), []) == ()
 
 
 def test_launches_that_differ_from_step_to_step_are_no_graph_and_cost_at_most_what_the_device_waits() -> None:

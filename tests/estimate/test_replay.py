@@ -13,6 +13,7 @@ from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import QUEUE, Program, compile_program
 from syncscope.estimate.replay import Scenario, _Machine, replay
 from syncscope.timeline import Timeline
+from tests.builders import TraceBuilder
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, simulate, trace
 
 LOOP: list[Op] = [Work(40), Launch(200), Launch(100), Wait(), Work(60), Launch(50)]
@@ -54,6 +55,17 @@ def test_questions_are_answered_side_by_side_as_each_by_itself() -> None:
 def test_a_copy_from_pageable_memory_blocks_the_host_until_it_is_done() -> None:
     steps: list[list[Op]] = [[Launch(300), Blocking(100), Work(20), Launch(50)]] * 3
     assert ends_us(program(steps), {}) == [pytest.approx(simulate(steps).ends)]
+
+
+@pytest.mark.parametrize(("runs_us", "blocks"), [(17, False), (80, True)])
+def test_a_copy_sent_as_fast_as_from_pinned_memory_had_been_staged_and_waited_for_no_device(
+    runs_us: float, blocks: bool
+) -> None:
+    builder = TraceBuilder().copy("HtoD", call=(10, 100), runs=(70, runs_us), memory="pageable", bytes=786_432)
+    builder.launch("gemm", call=(200, 5), runs=(210, 50)).recording(0, 300)
+    compiled = compile_program(Timeline(builder.trace()), MEASURED)
+    assert compiled is not None
+    assert compiled.items.blocks.any() == blocks
 
 
 def test_streams_run_beside_each_other_until_a_wait_for_all() -> None:

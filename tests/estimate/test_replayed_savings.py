@@ -18,6 +18,8 @@ from tests.estimate.test_replay import loops, usually
 
 SCENARIOS = (Scenario(0.9), Scenario(0.7), Scenario(1.0))
 FIT = Fit(0.0, SCENARIOS)
+SURE = (Scenario(),)
+"""Nothing of the host's scale is left open."""
 
 
 def program(loop: list[Op], steps: int = 3) -> Program:
@@ -97,3 +99,12 @@ def test_steps_that_differ_widen_the_bounds() -> None:
 def test_where_the_bare_step_is_a_guess_there_are_only_bounds() -> None:
     found = ask(program([Work(50), Launch(300), Wait()]), Fit(0.0, SCENARIOS, ranged=True))
     assert found.all.ms is None and found.all.high is not None
+
+
+def test_how_long_the_host_work_is_that_a_fix_takes_off_is_less_certain_than_a_wait() -> None:
+    compiled = program([Work(600), Launch(50), Work(600), Launch(50)])
+    longest = np.flatnonzero(compiled.items.pre > 500_000)
+    (halved,) = replay_savings(compiled, [{int(item): Edit(pre=0.5) for item in longest}], Fit(0.0, SURE)).each
+    assert halved.ms == pytest.approx(0.6, rel=0.02)
+    assert halved.low is not None and halved.high is not None
+    assert halved.high - halved.low > 2 * 0.14 * 0.6

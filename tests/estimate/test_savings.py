@@ -86,6 +86,7 @@ def test_a_bare_step_nearly_in_reach_leaves_a_wider_range_and_says_what_differs(
     assert near.replay.doubt is near.replay.bounds_why is None
     assert far.replay.doubt is not None and far.replay.doubt > 0.05
     assert far.replay.host_scale is None
+    assert (near.replay.saving_of, far.replay.saving_of) == ("bare", "recorded")
     assert far.replay.bounds_why is not None and "ranges are wider: the bare steps of 1.8 ms" in far.replay.bounds_why
     assert one(far, "SYN105").saving_ms_per_step is not None and one(far, "SYN105").saving_null_why is None
     assert _width(one(far, "SYN105")) > 1.5 * _width(one(near, "SYN105"))

@@ -70,3 +70,18 @@ def test_no_fit_is_better_than_the_first_that_meets_the_step() -> None:
     ready = prepared(compiled, 1.0, Condition())
     bare, found = fit_undisturbed(replace(ready, condition=Condition()), compiled, known=False)
     assert found == fit(compiled, (), ready.bare_ms, bare)
+
+
+def test_a_stretch_longer_than_the_whole_bare_step_is_cut_to_what_that_leaves_of_it() -> None:
+    """Pinning took 6 ms beside the profiler's threads, and the bare step takes 1.1 ms."""
+    timeline = Timeline(trace([[Work(6000), Launch(50), Work(900), Launch(50), Wait()]] * 4).trace())
+    compiled = compile_program(timeline, Costs(*[0.0] * 6))
+    assert compiled is not None
+    ready = Prepared(
+        (), None, find_shared_collectives(timeline), program=compiled, bare_ms=1.1, condition=Condition(budget=2.0)
+    )
+    bare, found = fit_undisturbed(ready, compiled, known=False)
+    assert found.why is None and found.doubt_why is not None and "took 6" in found.doubt_why
+    host = bare.items.chain == 0
+    assert bare.items.pre[host].max() < 900_000
+    assert bare.items.pre[host].sum() / 4 < 1_100_000
