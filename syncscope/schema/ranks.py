@@ -58,6 +58,8 @@ class BetweenRanks(msgspec.Struct, frozen=True, kw_only=True):
     reference: int
     """Index into ``Report.traces`` of the rank whose clock the others' are compared with."""
     ranks: tuple[RankBetween, ...]
+    whole: bool = False
+    """Whether the traces have no steps: all of each is compared as if it were one, and times are in all."""
 
 
 class MissingRanks(msgspec.Struct, frozen=True, kw_only=True):

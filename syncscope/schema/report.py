@@ -120,7 +120,8 @@ class Meetings(msgspec.Struct, frozen=True, kw_only=True):
     base_ns: int | None = None
     """The trace's base, ns since the epoch by the clock of the rank's host; ``None`` where the file does not say."""
     begin_ms: float | None = None
-    """When the first step begins, since the trace's base; ``None`` in a trace without steps."""
+    """When the first step begins, since the trace's base; in a trace without steps, when the host's first row does.
+    ``None`` where there is neither."""
 
 
 class EachStep(msgspec.Struct, frozen=True, kw_only=True):
