@@ -77,6 +77,10 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: tuple[str, ...] = ()
     """What was assumed because the trace does not show it, one sentence each."""
     before: Sketch | None = None
+    """One step, the last; the others may be longer or shorter."""
+    step_ms: float | None = None
+    """The mean of the recorded steps as they were replayed, of which savings are a part. ``None`` in reports of
+    versions that did not have it."""
     asked: tuple[Asked, ...] = ()
     """Changes of the loader that were tried, too."""
 
