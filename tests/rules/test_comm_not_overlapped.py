@@ -178,5 +178,15 @@ def test_a_collective_counts_no_further_than_the_steps():
     builder.op("c10d::allreduce_", 899, 8).launch(ALL_REDUCE, call=(900, 5), runs=(950, 800), stream=13)
     before, launched = sorted(exposed(builder), key=lambda found: found.exposed_ms_per_step or 0)[::-1]
     assert (before.exposed_ms_per_step, launched.exposed_ms_per_step) == (0.1, 0.05)
-    assert "launched before the trace begins" in before.message
+    assert "allreduce × 1 in all, launched before the trace begins, with no compute beside them for 0.1 ms in all" in (
+        before.message
+    )
+    assert (before.severity, launched.severity) == ("note", "warning")
+    assert before.fix.startswith("Nothing here")
     assert "launched before the trace begins" not in launched.message
+
+
+def test_where_no_launch_of_a_collective_is_known_none_is_of_an_earlier_step():
+    builder = TraceBuilder().step(0, 1000).launch("gemm", call=(1, 5), runs=(10, 300)).kernel(ALL_REDUCE, 400, 100)
+    (found,) = exposed(builder)
+    assert (found.severity, found.fix.startswith("Nothing here")) == ("warning", False)

@@ -33,7 +33,15 @@ MANY, SMALL_BYTES, SHORT_NS = 8, 1 << 20, 100_000
 """Collectives are many small ones if there are at least this many a step, half of them of no more than this size (where
 it is unknown, of no more than this time): then what each costs is mostly the start."""
 
+BEFORE = "before-trace"
+"""Stands for collectives that were launched before a trace that holds the launches of others."""
+
 FOR_COLLECTIVES: Section = (
+    Advice(
+        BEFORE,
+        "Nothing here: the step before the recorded ones started it. What the recorded steps start has findings of "
+        "its own.",
+    ),
     Advice(
         "optimiser allgather|reduce_scatter|sharded|broadcast",
         "The optimiser shares out its work and collects the results: collect them in fewer, larger pieces, and "
@@ -170,6 +178,8 @@ FOR_COLLECTIVES: Section = (
 def name_surroundings(group: Group) -> Iterator[str]:
     """What the collectives are part of, whether they are many small ones, whether backward starts them, and which they
     are."""
+    if is_from_before(group):
+        yield BEFORE
     yield from _contexts(group)
     if _many_small(group):
         yield "many-small"
@@ -200,6 +210,12 @@ def _contexts(group: Group) -> list[str]:
         scatters = (group.timeline.collectives.name == "reduce_scatter").any()
         found += ["tensor-parallel"] if scatters else []
     return found
+
+
+def is_from_before(group: Group) -> bool:
+    """Whether all were launched before the trace, which holds the launches of others: they are of no recorded step."""
+    launch = group.timeline.collectives.launch
+    return bool((launch[group.rows.unit] < 0).all() and (launch >= 0).any())
 
 
 def _many_small(group: Group) -> bool:
