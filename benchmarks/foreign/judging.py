@@ -15,11 +15,10 @@ import msgspec
 from syncscope.schema.findings import Finding, Frame
 from syncscope.schema.report import Report
 
-HELD_OUT = "held out: judged before any change"
-
 SETS = {
     "mended on: judged before the first change": Path(__file__).with_name("judgements.json"),
-    HELD_OUT: Path(__file__).with_name("held_out.json"),
+    "read again: tests held some of their figures and findings before": Path(__file__).with_name("read_again.json"),
+    "held out: judged before any change": Path(__file__).with_name("held_out.json"),
 }
 """The files of judgements by what they are evidence of."""
 

@@ -35,9 +35,9 @@ class RankBetween(msgspec.Struct, frozen=True, kw_only=True):
     holds_ms_per_step: float
     """How long the rank that waits longest waits for this one."""
     waits_before_ms: float | None = None
-    """How long, in all, it waits in its first collective for a rank that began the first recorded step later: what held
-    that one is not recorded. It is no part of ``waits_ms_per_step``. ``None`` where the first step is not compared, or
-    nothing says when it begins."""
+    """How long, in all, it waits in its first collective for a rank that began the first recorded step later (without
+    steps, its recording): what held that one is not recorded. It is no part of ``waits_ms_per_step``. ``None`` where
+    the first step is not compared, or nothing says when it begins."""
     holds_before_ms: float | None = None
     """How long, in all, another waits for this one in that way. It is no part of ``holds_ms_per_step``."""
     waits_for: tuple[WaitsFor, ...] = ()
