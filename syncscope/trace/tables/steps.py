@@ -107,7 +107,8 @@ def _without_tail(table: pd.DataFrame, tables: Tables) -> pd.DataFrame:
     known = any(len(ts) for ts in work)
     if not known or any(((ts >= begin[last]) & (ts < end[last])).any() for ts in work):
         return table
-    return table.drop(index=table.index[last])
+    kept: pd.DataFrame = table.drop(index=table.index[last])
+    return kept
 
 
 def _step_table(start: np.ndarray, end: np.ndarray, number: np.ndarray, tid: np.ndarray) -> pd.DataFrame:
