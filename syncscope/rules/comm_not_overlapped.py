@@ -96,13 +96,14 @@ class CommNotOverlapped(RankRule):
 
     def message(self, group: Group) -> str:
         unlaunched = bool((group.timeline.collectives.launch[group.rows.unit] < 0).all())
-        many, per = (group.steps, "a step") if group.steps and not is_from_before(group) else (1, "in all")
+        before = is_from_before(group)
+        many, per = (group.steps, "a step") if group.steps and not before else (1, "in all")
         names = Counter(group.rows.call).most_common()
         what = ", ".join(f"{name} × {count / many:.3g}" for name, count in names)
         size, exposed = group.total("bytes"), milliseconds(to_ms(group.total("exposed") or 0, many))
         moved = "" if size is None else f" ({size / many / 1e6:.3g} MB)"
         if unlaunched:
-            moved += ", launched before the trace begins"
+            moved += ", launched before the trace begins" if before else ", whose launches are not in the trace"
         subject = "the program" if group.subject in COLLECTIVES else group.subject
         return (
             f"{subject} starts {what} {per}{moved}, with no compute beside them for {exposed} {per}: "

@@ -174,7 +174,7 @@ def test_collectives_side_by_side_are_exposed_once():
 
 def test_a_collective_counts_no_further_than_the_steps():
     builder = TraceBuilder().step(0, 1000).launch("gemm", call=(1, 5), runs=(10, 300))
-    builder.kernel(ALL_REDUCE, 400, 100, stream=13)
+    builder.kernel(ALL_REDUCE, 400, 100, stream=13, correlation=0)
     builder.op("c10d::allreduce_", 899, 8).launch(ALL_REDUCE, call=(900, 5), runs=(950, 800), stream=13)
     before, launched = sorted(exposed(builder), key=lambda found: found.exposed_ms_per_step or 0)[::-1]
     assert (before.exposed_ms_per_step, launched.exposed_ms_per_step) == (0.1, 0.05)
@@ -184,6 +184,13 @@ def test_a_collective_counts_no_further_than_the_steps():
     assert (before.severity, launched.severity) == ("note", "warning")
     assert before.fix.startswith("Nothing here")
     assert "launched before the trace begins" not in launched.message
+
+
+def test_a_launch_that_the_trace_lost_is_none_of_an_earlier_step():
+    builder = started(ALL_REDUCE).kernel(ALL_TO_ALL, 500, 60, stream=15)
+    (found,) = [one for one in exposed(builder) if "send_recv" in one.message]
+    assert "send_recv × 1 a step, whose launches are not in the trace" in found.message
+    assert found.severity == "warning"
 
 
 def test_where_no_launch_of_a_collective_is_known_none_is_of_an_earlier_step():

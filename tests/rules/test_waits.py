@@ -151,6 +151,10 @@ class TestBlockingCopy:
         builder.frame("train.py", 5, "step", 0, 95).frame("torch/nn/modules/module.py", 1700, "_call_impl", 1, 90)
         assert "once outside the loop" in findings(builder, "SYN101")[0].fix
 
+    def test_what_is_copied_where_a_batch_is_loaded_is_one_however_small(self):
+        builder = chain("aten::to", "aten::copy_", steps=1, copy="HtoD", memory="pageable", size=16)
+        assert "DataLoader" in findings(builder.annotation("## data_load ##", 5, 70), "SYN101")[0].fix
+
     def test_what_is_not_pinned_beside_batches_that_are_is_none_of_a_batch(self):
         builder = chain("aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=1 << 20)
         builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 5)

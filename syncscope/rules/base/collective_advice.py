@@ -213,9 +213,13 @@ def _contexts(group: Group) -> list[str]:
 
 
 def is_from_before(group: Group) -> bool:
-    """Whether all were launched before the trace, which holds the launches of others: they are of no recorded step."""
-    launch = group.timeline.collectives.launch
-    return bool((launch[group.rows.unit] < 0).all() and (launch >= 0).any())
+    """Whether all were launched before the trace, which holds the launches of others: they are of no recorded step.
+    Correlations count up, so a launch that the trace lost has one between those of others."""
+    collectives, calls = group.timeline.collectives, group.timeline.calls.correlation
+    rows = collectives.device_row[group.rows.unit]
+    own = group.timeline.trace.device["correlation"].to_numpy()[rows]
+    earlier = (own >= 0) & (own < calls[calls >= 0].min(initial=np.iinfo(np.int64).max))
+    return bool(earlier.all() and (collectives.launch >= 0).any())
 
 
 def _many_small(group: Group) -> bool:

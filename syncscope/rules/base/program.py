@@ -18,6 +18,9 @@ TRAINS = re.compile(r"autograd::engine|Optimizer\.step#|aten::_(?:fused|amp)_")
 MODULE_CALL, MODULE_MOVES = "torch/nn/modules/module.py", ("_apply", "convert")
 """Where a module calls another, and the functions there by which it moves its weights."""
 
+BATCHES = re.compile(r"batch|data_?load", re.IGNORECASE)
+"""In the names of annotations in which a batch is fetched or copied."""
+
 MANY_WEIGHTS = 8
 """A model has at least this many parameters."""
 
@@ -58,6 +61,8 @@ def _brings_no_batch(group: Group) -> bool:
     the loader brings is pinned."""
     if _pins_batches(group.timeline):
         return True
+    if BATCHES.search(group.place.annotation or ""):
+        return False
     inside = group.place.runs_through(MODULE_CALL)
     copy = group.rows.copy
     size = group.timeline.copies.bytes[copy[copy >= 0]]
