@@ -56,6 +56,8 @@ class Plain:
         self.calls = self.events.get("runtime", [])
         marks = self._all("user_annotation", "cpu_op")
         self.steps = [span(e) for e in marks if e["name"].startswith("ProfilerStep#")]
+        if len(self.steps) > 1 and not self._does_anything(max(self.steps)):
+            self.steps.remove(max(self.steps))  # from the last step() to the profiler's end
         self.source = "profiler" if self.steps else "none"
         ends = sorted(span(e)[1] for e in marks if e["name"].startswith("Optimizer.step#"))
         if not self.steps and len(ends) > 2:  # of one optimiser
@@ -107,6 +109,11 @@ class Plain:
         parts = {"device_busy_ms": mine, "compute_ms": computes, "copy_ms": copies, "comm_ms": talks}
         steps = max(len(self.steps), 1)
         return {name: covered([span(e) for e in events], window) / 1000 / steps for name, events in parts.items()}
+
+    def _does_anything(self, step: Span) -> bool:
+        """Whether an op or a call begins in a step, where the trace holds any."""
+        rows = self._all("cpu_op", "runtime")
+        return not rows or any(step[0] <= row["ts"] < step[1] for row in rows)
 
     def _all(self, *categories: str) -> list[dict]:
         return [event for category in categories for event in self.events.get(category, [])]

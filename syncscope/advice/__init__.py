@@ -10,6 +10,7 @@ from syncscope.advice.sections import (
     COPY_TO_HOST,
     INFERENCE,
     LIBRARIES,
+    MOVED_WEIGHTS,
     NEW_TENSORS,
     NO_BATCH,
     PYTORCH_CODE,
@@ -22,6 +23,7 @@ from syncscope.advice.sections import (
     STACK,
     SYNCHRONIZE,
     UNCACHED,
+    WEIGHTS,
     for_call,
 )
 
@@ -32,6 +34,7 @@ __all__ = [
     "COPY_TO_HOST",
     "INFERENCE",
     "LIBRARIES",
+    "MOVED_WEIGHTS",
     "NEW_TENSORS",
     "NO_BATCH",
     "PYTORCH_CODE",
@@ -44,6 +47,7 @@ __all__ = [
     "STACK",
     "SYNCHRONIZE",
     "UNCACHED",
+    "WEIGHTS",
     "Advice",
     "Example",
     "Section",

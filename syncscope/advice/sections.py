@@ -365,7 +365,7 @@ COPY_TO_DEVICE = Advice(
 )
 
 NO_BATCH = "no-batch"
-"""Stands for copies that are small and that no loader makes."""
+"""Stands for copies that bring no batch, or one of a loader that pins already."""
 
 SMALL_TO_DEVICE = Advice(
     NO_BATCH,
@@ -379,6 +379,20 @@ SMALL_TO_DEVICE = Advice(
     scales = torch.from_numpy(scales).to('cuda')   # once
     for x in batches:
         y = model(x, scales)
+    """,
+)
+
+WEIGHTS = "weights"
+"""Stands for copies of a model's weights."""
+
+MOVED_WEIGHTS = Advice(
+    WEIGHTS,
+    "The weights are moved once: record later steps. For a faster start make the model on the device (with "
+    "torch.device('cuda'): model = Model()), or load its weights there (torch.load(path, map_location='cuda')).",
+    before="model = Model().to('cuda')",
+    after="""
+    with torch.device('cuda'):
+        model = Model()
     """,
 )
 

@@ -87,7 +87,7 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     findings = tuple(_answer_findings(prepared, savings, after, causes, fitted))
     asked = tuple(map(_answer, prepared.asked, savings.each[len(questions) + len(besides) :]))
     replayed = _describe(prepared.replay, fitted, savings.both)
-    replayed = msgspec.structs.replace(replayed, before=before, asked=asked)
+    replayed = msgspec.structs.replace(replayed, before=before, step_ms=round(savings.step_ms, 6), asked=asked)
     return Estimate(findings, _all(savings, len(tried), any(firm)), replayed)
 
 
@@ -186,7 +186,7 @@ class Savings:
     """In the order of the questions."""
     all: Saving
     step_ms: float
-    """Length of the unchanged step, in steady state."""
+    """Mean length of the unchanged steps, in steady state."""
     replayed: Replayed
     """Question 0 changes nothing, the last everything."""
     both: bool = False

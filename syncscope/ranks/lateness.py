@@ -176,7 +176,11 @@ def _between(
         )
 
     return BetweenRanks(
-        steps=steps, collectives=len(meetings), reference=reference, ranks=tuple(map(row, sorted(waits)))
+        steps=steps,
+        collectives=len(meetings),
+        reference=reference,
+        ranks=tuple(map(row, sorted(waits))),
+        whole=not any(ranks[trace].steps.count for trace in waits),
     )
 
 

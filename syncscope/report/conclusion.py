@@ -17,6 +17,7 @@ from syncscope.report.numbers import count, milliseconds, percent, span
 from syncscope.report.runs import is_counted_only, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import NOTHING, find_step_ms
+from syncscope.rules.base.idle_causes import main_cause
 from syncscope.schema.findings import RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.verdict import Verdict
@@ -61,11 +62,11 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
 
 
 def describe_place(finding: Finding) -> str:
-    """``train.py:21``; without a line the cause of idle time, the op or the name of the rule."""
+    """``train.py:21``; without a line the cause of idle time that its fix is for, the op or the name of the rule."""
     if finding.site is not None:
         return format_location(finding.site)
     if finding.causes:
-        return finding.causes[0].cause
+        return (main_cause(finding) or finding.causes[0]).cause
     if finding.annotation:
         return f"{finding.op or finding.name} in {finding.annotation}"
     return f"{finding.op} (line unknown)" if finding.op else finding.name

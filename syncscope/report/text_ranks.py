@@ -92,7 +92,9 @@ def _step(info: TraceInfo) -> float | None:
 def _between(between: BetweenRanks, names: Sequence[str], shown: set[int], console: Console) -> None:
     rows = [row for row in between.ranks if row.trace in shown]
     apart = [row for row in between.ranks if tells_apart(row)]
-    lead = f"{count(between.collectives, 'collective')} of {count(between.steps, 'step')} compared; times are a step"
+    met = count(between.collectives, "collective")
+    steps, per = ("", "in all") if between.whole else (f" of {count(between.steps, 'step')}", "a step")
+    lead = f"{met}{steps} compared; times are {per}"
     line(console, Text(lead, style="bold"), hang=2)
     head = ["", "last", "holds others", "waits", "for"]
     cells = [
@@ -111,7 +113,8 @@ def _between(between: BetweenRanks, names: Sequence[str], shown: set[int], conso
     _table(console, [*head, *(["clock"] if apart else [])], cells)
     later = max(between.ranks, key=lambda row: row.holds_before_ms or 0)
     if later.holds_before_ms is not None and later.holds_before_ms >= NO_OFFSET_MS:
-        began = f"{names[later.trace]} began the first recorded step later: the others waited"
+        first = "recording" if between.whole else "the first recorded step"
+        began = f"{names[later.trace]} began {first} later: the others waited"
         waited = f"{began} {milliseconds(later.holds_before_ms)} once for it, which is not in the table"
         line(console, Text(waited, style="dim"), 2, hang=2)
     known = [row for row in between.ranks if row.clock_offset_ms is not None]

@@ -63,9 +63,12 @@ def describe_causes(finding: Finding, report: Report) -> list[str]:
 
 
 def find_step_ms(info: TraceInfo) -> float | None:
-    """The length of the step that savings are shares of: the bare one where it is known, else as it was replayed."""
+    """The length of the step that savings are shares of: the bare one where it is known, else the mean of those that
+    were replayed."""
     if info.steps.bare_ms is not None:
         return info.steps.bare_ms
+    if info.replay is not None and info.replay.step_ms is not None:
+        return info.replay.step_ms
     before = info.replay.before if info.replay else None
     return before.step_ms if before else info.steps.profiled_ms
 

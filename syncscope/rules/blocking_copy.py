@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from syncscope.advice import BY_OP, COPIES, COPY_TO_DEVICE, COPY_TO_HOST, NO_BATCH, SMALL_TO_DEVICE, Advice
+from syncscope.advice import BY_OP, COPIES, COPY_TO_DEVICE, COPY_TO_HOST, MOVED_WEIGHTS, SMALL_TO_DEVICE, Advice
 from syncscope.rules.base.groups import Group
-from syncscope.rules.base.program import brings_no_batch
+from syncscope.rules.base.program import name_copied
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
@@ -57,6 +57,7 @@ class BlockingCopy(WaitRule):
             after="x = pinned.to('cuda', non_blocking=True)",
             argument="non_blocking=True",
         ),
+        MOVED_WEIGHTS,
         SMALL_TO_DEVICE,
         COPY_TO_DEVICE,
     )
@@ -74,8 +75,7 @@ class BlockingCopy(WaitRule):
 
     def names(self, group: Group) -> Iterator[str]:
         yield from super().names(group)
-        if brings_no_batch(group):
-            yield NO_BATCH
+        yield from name_copied(group)
 
     def message(self, group: Group) -> str:
         direction, memory = _copied(group)

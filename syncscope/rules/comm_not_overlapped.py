@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from syncscope.rules.base.collective_advice import FOR_COLLECTIVES, name_surroundings
-from syncscope.rules.base.groups import Group
+from syncscope.rules.base.collective_advice import FOR_COLLECTIVES, is_from_before, name_surroundings
+from syncscope.rules.base.groups import Group, to_ms
 from syncscope.rules.base.lateness import ALONE
 from syncscope.rules.base.occurrences import Occurrences, places_of
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Severity
+from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.collectives import BESIDE, HELD, SAME_STREAM, UNQUEUED, trim_first_step
 from syncscope.trace.names import COLLECTIVES
@@ -89,20 +90,24 @@ class CommNotOverlapped(RankRule):
         return group.is_exposed() and (group.total("exposed") or 0) >= LEAST_EXPOSED * int(group.inside.ran.sum())
 
     def severity_of(self, group: Group) -> Severity:
+        if is_from_before(group):
+            return "note"
         hidden = (group.total("exposed") or 0) < MOSTLY_HIDDEN * int(group.inside.ran.sum())
         return "note" if hidden and not group.is_exposed(SMALL_SHARE) else self.severity
 
     def message(self, group: Group) -> str:
-        many, per = max(group.steps, 1), "a step" if group.steps else "in all"
+        unlaunched = bool((group.timeline.collectives.launch[group.rows.unit] < 0).all())
+        before = is_from_before(group)
+        many, per = (group.steps, "a step") if group.steps and not before else (1, "in all")
         names = Counter(group.rows.call).most_common()
         what = ", ".join(f"{name} × {count / many:.3g}" for name, count in names)
-        size, time = group.total("bytes"), group.in_words("exposed")
+        size, exposed = group.total("bytes"), milliseconds(to_ms(group.total("exposed") or 0, many))
         moved = "" if size is None else f" ({size / many / 1e6:.3g} MB)"
-        if (group.timeline.collectives.launch[group.rows.unit] < 0).all():
-            moved += ", launched before the trace begins"
+        if unlaunched:
+            moved += ", launched before the trace begins" if before else ", whose launches are not in the trace"
         subject = "the program" if group.subject in COLLECTIVES else group.subject
         return (
-            f"{subject} starts {what} {per}{moved}, with no compute beside them for {time}: "
+            f"{subject} starts {what} {per}{moved}, with no compute beside them for {exposed} {per}: "
             f"{REASONS[group.longest('cause', BESIDE)]}{ALONE}"
         )
 

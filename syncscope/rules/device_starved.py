@@ -9,7 +9,7 @@ from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
-from syncscope.rules.launch_bound import LaunchBound
+from syncscope.rules.launch_bound import LaunchBound, ends_with_graph
 from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
@@ -36,6 +36,11 @@ time."""
 BACK_TO_BACK, SPACE_NS = "back-to-back", 10_000
 """The name for a device that waits for nothing: most of the time between its queued kernels is in spaces of less than
 this."""
+
+
+GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
+"""The names for a device that waits mostly for the launch of a graph, and for one that waits for other launches in a
+program that launches graphs."""
 
 
 class DeviceStarved(RankRule):
@@ -86,6 +91,17 @@ class DeviceStarved(RankRule):
         Advice(
             "collective",
             "Start the collective earlier or with async_op=True, and keep object collectives and barriers out.",
+        ),
+        Advice(
+            f"{GRAPH_LAUNCH} launching",
+            "This is the launch of a graph itself, which takes the longer the more nodes it has: launch it while the "
+            "device still runs what comes before it, and give it fewer nodes (kernels that torch.compile fuses).",
+        ),
+        Advice(
+            f"{BESIDE_GRAPH} launching",
+            "The program replays a graph already, and the device waits for the launches around it: take the "
+            "preparation of its inputs into the graph or fuse it (torch.compile), or prepare the next round while the "
+            "graph still runs.",
         ),
         Advice(
             "launching",
@@ -212,6 +228,12 @@ def _circumstances(timeline: Timeline) -> list[str]:
     found = [UNCACHED] if is_uncached(timeline.waits, timeline.calls) else []
     if 2 * queued[queued < SPACE_NS].sum() > queued.sum():
         found.append(BACK_TO_BACK)
+    waits = timeline.bubbles.due_to("launching")
+    of_graphs = ends_with_graph(timeline)
+    if len(waits) and 2 * waits[of_graphs].sum() > waits.sum():
+        found.append(GRAPH_LAUNCH)
+    elif (timeline.calls.role == "graph-launch").any():
+        found.append(BESIDE_GRAPH)
     return found
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from syncscope.advice import Advice
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.question import Intervention
@@ -9,6 +11,7 @@ from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
+from syncscope.timeline.intervals import Bools
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.tables import CAUSES
@@ -46,7 +49,7 @@ class LaunchBound(RankRule):
 
     What the host needs for a launch is what it needs in this trace: launches follow each other if they are no more than
     five times as far apart as most, from 200 µs to 1 ms. Where the trace has stacks, the finding names the function in
-    which most of the waiting is. Launches that a graph captures do not count.
+    which most of the waiting is. Launches that a graph captures do not count, nor does waiting for that of a graph.
 
     CUDA graphs would take away the launches of stretches that hold no wait, no copy to or from the host and no
     allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. The
@@ -145,9 +148,17 @@ def _graphs(launching: Launching, steps: int) -> str:
     return f"CUDA graphs would take away {launching.replayable / steps:,.0f} of them ({share:.0%})"
 
 
+def ends_with_graph(timeline: Timeline) -> Bools:
+    """Which bubbles (n,) end when a graph was launched."""
+    launch = timeline.bubbles.launch
+    found: Bools = (launch >= 0) & np.append(timeline.calls.role == "graph-launch", False)[launch]
+    return found
+
+
 def _waiting_ms(timeline: Timeline) -> float:
-    """Milliseconds a step that the device waits for a launch that comes right after another one."""
-    by_cause = timeline.bubbles.by_cause
+    """Milliseconds a step that the device waits for a launch that comes right after another one, but for those of
+    graphs."""
+    by_cause = timeline.bubbles.by_cause[~ends_with_graph(timeline)]
     waiting = by_cause[by_cause[:, LAUNCHING] > 0][:, [LAUNCHING, LATENCY]]
     return float(waiting.sum()) * 1e-6 / max(len(timeline.steps), 1)
 

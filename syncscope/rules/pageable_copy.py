@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from syncscope.advice import BY_OP, COPIES, READ, Advice
+from syncscope.advice import BY_OP, COPIES, MOVED_WEIGHTS, NO_BATCH, READ, SMALL_TO_DEVICE, WEIGHTS, Advice
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies, to_objects
+from syncscope.rules.base.program import name_copied
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.rules.blocking_copy import BlockingCopy
@@ -68,6 +69,8 @@ class PageableCopy(RankRule):
         *BY_OP,
         replace(READ, when=READS_VALUE),
         *COPIES,
+        replace(MOVED_WEIGHTS, when=f"HtoD {WEIGHTS}"),
+        replace(SMALL_TO_DEVICE, when=f"HtoD {NO_BATCH}"),
         Advice(
             "HtoD",
             "Pin the source where that costs nothing: DataLoader(pin_memory=True), or a buffer pinned once and "
@@ -98,6 +101,7 @@ class PageableCopy(RankRule):
         if all(cause == WAITED for cause in group.rows.cause):
             yield WAITED
         yield from super().names(group)
+        yield from name_copied(group)
 
     def claims_counted(self, counted: PlacedWait) -> bool:
         return counted.wait.pageable and counted.wait.direction is not None

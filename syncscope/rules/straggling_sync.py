@@ -10,6 +10,7 @@ from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
+from syncscope.rules.device_starved import ONCE
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import NotChecked, Report, TraceInfo
@@ -37,6 +38,7 @@ BECAUSE = {
     "data loading": "while the host loads data",
     "allocation": "while the host allocates memory",
     "pageable copy": "while the host stages a copy of pageable memory",
+    ONCE: "in warm-up, which later steps do not repeat",
 }
 """Causes of idle time, to end a sentence."""
 
@@ -64,7 +66,8 @@ class StragglingSync(RunRule):
     of each kind and process group. All ranks end a collective together, so the one that ran it for the shortest time
     came last, and no common clock is needed. The finding names what its device was idle for before that, more than the
     others'. A rank whose device simply had more to compute is no finding. Profilers do not start at the same time, so
-    of three steps or more the first is left out; of fewer, that a rank began the first later is told apart.
+    of three steps or more the first is left out; of fewer, that a rank began the first later is told apart, and where
+    no steps are known that its recording began later.
     """
 
     code = "DST601"
@@ -74,6 +77,7 @@ class StragglingSync(RunRule):
     gated = False
     question = NoQuestion("it holds up the other ranks, and costs nothing of this rank's own step")
     advice = (
+        Advice(ONCE, "Record later steps: what is done once says nothing of those that repeat."),
         Advice(
             "",
             "Take the wait or the work off this rank's way to the collective: do it on the device, every so many "
@@ -142,21 +146,23 @@ class StragglingSync(RunRule):
             trace=number,
             rank=info.rank,
             count=late.times,
-            per_step=late.times / steps,
-            exposed_ms_per_step=round(late.held / steps, 6),
-            message=f"rank {info.rank} comes last to {names} and holds the others for {held} a step: "
-            f"its device is idle for {idle} before, "
-            f"{BECAUSE.get(delay.cause, delay.cause)}{where}{_began_later(late.before)}",
-            fix=self.advise(),
+            per_step=late.times / steps if info.steps.count else None,
+            exposed_ms_per_step=round(late.held / steps, 6) if info.steps.count else None,
+            exposed_ms=round(late.held, 6),
+            message=f"rank {info.rank} comes last to {names} and holds the others for {held} "
+            f"{'a step' if info.steps.count else 'in all'}: its device is idle for {idle} before, "
+            f"{BECAUSE.get(delay.cause, delay.cause)}{where}{_began_later(late.before, info)}",
+            fix=self.advise(delay.cause),
             phase=info.phase,
             saving_null_why=self.question.why,
         )
 
 
-def _began_later(before_ms: float) -> str:
+def _began_later(before_ms: float, info: TraceInfo) -> str:
     if before_ms < LEAST_MS:
         return ""
-    return f"; it also began the first recorded step later, for which they waited {milliseconds(before_ms)} more"
+    first = "the first recorded step" if info.steps.count else "recording"
+    return f"; it also began {first} later, for which they waited {milliseconds(before_ms)} more"
 
 
 def _holds_others(late: LateRank, steps: int, step_ms: float) -> bool:

@@ -146,6 +146,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The step with this fixed; before it is that of the trace's ``Replay``."""
     stall_ms: float | None = None
     """Milliseconds blocked by all occurrences together; set also where the trace has no steps."""
+    exposed_ms: float | None = None
+    """Milliseconds exposed by all occurrences together; set also where the trace has no steps."""
     phase: str | None = None
     """The phase of the program, where the run was counted."""
     run_per_step: float | None = None
@@ -230,13 +232,16 @@ def gain(finding: Finding) -> float | None:
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
-    what can be gained; notes and what only sums up others last. Where the gain is unknown, by severity and blocked
-    time. Among equals, those of training come first."""
+    what can be gained; notes and what only sums up others last. Where the gain is unknown, or that of several
+    together, by severity and blocked or exposed time. Among equals, those of training come first."""
     return tuple(sorted(findings, key=_place))
 
 
 def _place(finding: Finding) -> tuple[object, ...]:
-    blocked = (finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.idle_ms_per_step, finding.stall_ms)
+    blocked = (
+        finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.idle_ms_per_step, finding.stall_ms,
+        finding.exposed_ms,
+    )  # fmt: skip
     gained = gain(finding)
     return (
         STATUSES.index(finding.status),

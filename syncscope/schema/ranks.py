@@ -37,9 +37,9 @@ class RankBetween(msgspec.Struct, frozen=True, kw_only=True):
     holds_each_step_ms: tuple[float, ...] | None = None
     """The same of every step that was compared; ``None`` in reports of earlier versions."""
     waits_before_ms: float | None = None
-    """How long, in all, it waits in its first collective for a rank that began the first recorded step later: what held
-    that one is not recorded. It is no part of ``waits_ms_per_step``. ``None`` where the first step is not compared, or
-    nothing says when it begins."""
+    """How long, in all, it waits in its first collective for a rank that began the first recorded step later (without
+    steps, its recording): what held that one is not recorded. It is no part of ``waits_ms_per_step``. ``None`` where
+    the first step is not compared, or nothing says when it begins."""
     holds_before_ms: float | None = None
     """How long, in all, another waits for this one in that way. It is no part of ``holds_ms_per_step``."""
     waits_for: tuple[WaitsFor, ...] = ()
@@ -60,6 +60,8 @@ class BetweenRanks(msgspec.Struct, frozen=True, kw_only=True):
     reference: int
     """Index into ``Report.traces`` of the rank whose clock the others' are compared with."""
     ranks: tuple[RankBetween, ...]
+    whole: bool = False
+    """Whether the traces have no steps: all of each is compared as if it were one, and times are in all."""
 
 
 class MissingRanks(msgspec.Struct, frozen=True, kw_only=True):

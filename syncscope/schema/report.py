@@ -87,6 +87,10 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     a profiler, ``recorded`` the recorded ones less the profiler's cost, where no bare step is known or it is not met.
     ``None`` where nothing was replayed."""
     before: Sketch | None = None
+    """One step, the last; the others may be longer or shorter."""
+    step_ms: float | None = None
+    """The mean of the recorded steps as they were replayed, of which savings are a part. ``None`` in reports of
+    versions that did not have it."""
     asked: tuple[Asked, ...] = ()
     """Changes that no finding speaks of and that were tried, too: of the loader, and CUDA graphs."""
 
@@ -130,7 +134,8 @@ class Meetings(msgspec.Struct, frozen=True, kw_only=True):
     base_ns: int | None = None
     """The trace's base, ns since the epoch by the clock of the rank's host; ``None`` where the file does not say."""
     begin_ms: float | None = None
-    """When the first step begins, since the trace's base; ``None`` in a trace without steps."""
+    """When the first step begins, since the trace's base; in a trace without steps, when the host's first row does.
+    ``None`` where there is neither."""
 
 
 class EachStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -140,11 +140,13 @@ def find_meetings(
     steps: Steps,
     places: tuple[Place, ...],
     base_ns: int | None = None,
+    recorded_from: int | None = None,
 ) -> Meetings | None:
     """Find where the rank meets the others: its collectives of the steps, with what its device waited for before each.
     In a trace without steps all of them count, as of step 0.
 
-    ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``.
+    ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``;
+    ``recorded_from`` is when the recording begins on the host (ns).
     """
     counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(steps) else collectives.row >= 0
     met = collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
@@ -173,8 +175,9 @@ def find_meetings(
                 idle_ms=tuple(ns / 1e6 for ns in idle.values()), delays=tuple(idle),
             )
         )  # fmt: skip
-    begin = int(steps.ts.min()) / 1e6 if len(steps) else None
-    return Meetings(collectives=tuple(kept), delays=tuple(delays), base_ns=base_ns, begin_ms=begin)
+    begin = int(steps.ts.min()) if len(steps) else recorded_from
+    begin_ms = None if begin is None else begin / 1e6
+    return Meetings(collectives=tuple(kept), delays=tuple(delays), base_ns=base_ns, begin_ms=begin_ms)
 
 
 def _ms(lengths: Ints) -> float:

@@ -151,7 +151,10 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
     tables, collectives = timeline, timeline.collectives
     met = collectives.take(np.flatnonzero(collectives.device == tables.device))
     behind = places_behind(tables.bubbles, tables.waits, tables.loads)
-    return find_meetings(met, tables.bubbles, behind, tables.steps, tables.places, timeline.trace.base_ns)
+    starts = [int(table.ts.min()) for table in (tables.calls, tables.ops, tables.annotations) if len(table)]
+    return find_meetings(
+        met, tables.bubbles, behind, tables.steps, tables.places, timeline.trace.base_ns, min(starts, default=None)
+    )
 
 
 def _tell_sharing(timeline: Timeline) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pytest
 
 import syncscope
 from benchmarks.foreign import score
-from benchmarks.foreign.judging import Case, File, Judgement, compare, judge, read_cases
+from benchmarks.foreign.judging import SETS, Case, File, Judgement, compare, judge, read_cases
 from syncscope.rules import RULES
 from syncscope.schema.report import Report
 from tests.builders import TraceBuilder
@@ -84,6 +84,14 @@ def test_the_first_finding_is_judged_where_one_stands_out(report: Report) -> Non
     assert order.wrong == ("first: SYN102, not OVL303 or LCH501",)
 
 
+@pytest.mark.parametrize(("wanted", "wrong"), [("SYN102 in one value", 0), ("SYN102 in another", 1)])
+def test_of_a_rule_with_several_findings_the_place_of_the_first_is_judged(
+    report: Report, wanted: str, wrong: int
+) -> None:
+    (_, order) = judge(case(RIGHT, first=(wanted,)), report)
+    assert len(order.wrong) == wrong
+
+
 def test_traces_are_known_by_their_hashes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,7 +100,8 @@ def test_traces_are_known_by_their_hashes(
     address = File(repository="a/b", path="c/trace.json", commit="0" * 40, sha256=known)
     there = Case(device="V100", program="a loop", files=(address,), findings=(RIGHT,))
     missing = msgspec.structs.replace(there, files=(msgspec.structs.replace(address, sha256="f" * 64),))
-    monkeypatch.setattr(score, "read_cases", lambda: (there, missing))
+    monkeypatch.setattr(score, "SETS", {"a set": path})
+    monkeypatch.setattr(score, "read_cases", lambda path: (there, missing))
     score.main([str(path.parent)])
     shown = capsys.readouterr().out
     assert "github.com/a/b/blob/000000000000/c/trace.json" in shown
@@ -100,8 +109,9 @@ def test_traces_are_known_by_their_hashes(
     assert "SYN102       1     0" in shown.splitlines()[-2]
 
 
-def test_the_judgements_name_rules_that_exist_and_whole_addresses() -> None:
-    cases = read_cases()
+@pytest.mark.parametrize("path", SETS.values(), ids=[path.stem for path in SETS.values()])
+def test_the_judgements_name_rules_that_exist_and_whole_addresses(path: Path) -> None:
+    cases = read_cases(path)
     assert {judgement.rule for case in cases for judgement in case.findings} <= {rule.code for rule in RULES}
     for file in (file for case in cases for file in case.files):
         assert (len(file.commit), len(file.sha256)) == (40, 64)

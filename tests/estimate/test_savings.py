@@ -13,6 +13,7 @@ from syncscope.estimate import Estimate, estimate_savings, prepare
 from syncscope.estimate.answers import OUTSIDE, RANGE, SUMS_UP, UNLIKE
 from syncscope.estimate.idle import WHY_AT_MOST
 from syncscope.estimate.prepare import NO_CALLS, NO_DEVICE, WHOLE
+from syncscope.report.worth_phrases import find_step_ms
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
@@ -65,6 +66,20 @@ def test_the_step_before_and_after_is_drawn() -> None:
     assert "9" in before.lanes[0].busy and set(after.lanes[0].busy) == {"0"}
     assert after.step_ms < before.step_ms
     assert len(after.lanes[1].busy) < len(before.lanes[1].busy) == 60
+
+
+def test_what_savings_are_a_part_of_is_the_mean_of_the_steps_however_short_the_last_is() -> None:
+    """In each of three steps the device is idle for half of it; the last is a tenth as long."""
+    builder = TraceBuilder().steps(0, 10_000, 20_000, 21_000)
+    for begin, length in ((0, 10_000), (10_000, 10_000), (20_000, 1_000)):
+        builder.launch("k", call=(begin + length / 2, 5), runs=(begin + length / 2 + 10, length / 2 - 20))
+        builder.device_sync(begin + length / 2 + 5, length / 2 - 10)
+    made = estimated(builder)
+    assert made.replay is not None and made.replay.before is not None and made.replay.step_ms is not None
+    assert made.replay.step_ms == pytest.approx(7, rel=0.05)
+    assert made.replay.before.step_ms < 2
+    assert all((found.saving_high_ms_per_step or 0.0) <= made.replay.step_ms for found in made.findings)
+    assert find_step_ms(report(builder).traces[0]) == made.replay.step_ms
 
 
 def test_without_a_bare_step_a_finding_has_a_range_and_says_why() -> None:

@@ -58,6 +58,9 @@ def test_what_has_no_line_is_named_by_its_cause_or_its_op() -> None:
     assert lines(changed(site=None))["first"].startswith("aten::item (line unknown): ")
     idle = changed(site=None, op=None, causes=(IdleCause(cause="data loading", ms_per_step=1.0),))
     assert lines(idle)["first"].startswith("data loading: ")
+    told = IdleCause(cause="launching", ms_per_step=2.0, covered_by=("another finding",))
+    both = msgspec.structs.replace(idle, causes=(told, *idle.causes), idle_ms_per_step=3.0)
+    assert lines(both)["first"].startswith("data loading: ")
 
 
 def test_unknown_figures_are_said_to_be_unknown() -> None:

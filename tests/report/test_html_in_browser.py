@@ -205,15 +205,26 @@ def test_why_a_trace_has_no_savings_is_told(show: Show) -> None:
 def test_hostile_names_of_lanes_in_the_picture_of_the_step_stay_text(show: Show) -> None:
     spoiled = msgspec.structs.replace(
         findings()[0],
-        after=Sketch(step_ms=1.0, lanes=(SketchLane(label=HOSTILE, busy="9x<"),)),
+        after=Sketch(step_ms=4.0, lanes=(SketchLane(label=HOSTILE, busy="9x<"),)),
         saving_high_ms_per_step=1.0,
     )
-    before = Sketch(step_ms=2.0, lanes=(SketchLane(label=HOSTILE, busy="909"),))
+    before = Sketch(step_ms=5.0, lanes=(SketchLane(label=HOSTILE, busy="909"),))
     info = msgspec.structs.replace(trace_info(), replay=Replay(before=before))
     made = show(render(report([info], [spoiled]), [lanes()]))
     assert made.errors == []
     assert nth(made.page, 1).locator(".sketches img").count() == 0
     assert "</script>" in nth(made.page, 1).locator(".sketches figcaption").inner_text()
+
+
+def test_a_step_that_is_unlike_the_mean_is_not_drawn(show: Show) -> None:
+    after = Sketch(step_ms=0.5, lanes=(SketchLane(label="stream 7", busy="9"),))
+    found = msgspec.structs.replace(findings()[0], after=after, saving_high_ms_per_step=1.0)
+    before = Sketch(step_ms=1.0, lanes=(SketchLane(label="stream 7", busy="99"),))
+    made = show(
+        render(report([msgspec.structs.replace(trace_info(), replay=Replay(before=before))], [found]), [lanes()])
+    )
+    assert made.errors == []
+    assert nth(made.page, 1).locator(".sketches").count() == 0
 
 
 def test_the_tables_of_hta_are_shown_and_say_what_was_not_run(show: Show) -> None:

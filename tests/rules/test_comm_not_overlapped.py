@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from syncscope.rules import find
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import Finding, ordered
 from syncscope.timeline import Timeline
 from tests.builders import TID, TraceBuilder
 from tests.rules.scenes import findings, line
@@ -108,6 +108,7 @@ def started(kernel: str, *marks: str, op: str = "c10d::x_", times: int = 1, runs
     return builder
 
 
+REDUCE_SCATTER = "ncclDevKernel_ReduceScatter_Sum_f32(x)"
 ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_SendRecv(x)"
 
 
@@ -119,6 +120,9 @@ ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_Se
         (started(ALL_GATHER, "FullyShardedDataParallel.forward"), "FSDP's forward_prefetch"),
         (started(ALL_GATHER, "FSDP::all_gather (layers.0)"), "FSDP's forward_prefetch"),
         (started("ncclDevKernel_ReduceScatter_Sum_f32(x)", "FullyShardedDataParallel._post_backward_hook"), "smaller"),
+        (started(ALL_GATHER, "Attention", op="Redistribute"), "Each layer needs it before"),
+        (started(ALL_GATHER, "FullyShardedDataParallel.forward", op="Redistribute"), "Each layer needs it before"),
+        (started(ALL_GATHER, op="autograd::engine::evaluate_function: RedistributeBackward"), "Each layer needs it"),
         (started(ALL_TO_ALL, "## forward ##", "nccl:all_to_all"), "shared experts"),
         (started(ALL_TO_ALL, "## sparse_data_dist ##", "nccl:all_to_all"), "embeddings' all-to-all"),
         (started(ALL_TO_ALL, "nccl:recv 0<-1"), "micro-batch"),
@@ -135,6 +139,28 @@ def test_the_fix_follows_the_collective_its_number_and_what_is_around_it(builder
     assert part in found.fix
 
 
+def scattered() -> TraceBuilder:
+    """A step that gathers, and scatters sums."""
+    return started(ALL_GATHER).launch(REDUCE_SCATTER, call=(40, 0.5), runs=(500, 60), stream=13)
+
+
+def test_sums_scattered_without_a_backward_are_those_of_activations():
+    assert all("Each layer needs it before" in found.fix for found in exposed(scattered()))
+    trains = scattered().annotation("Optimizer.step#SGD.step", 900, 10)
+    assert all("Fetch ahead" in found.fix for found in exposed(trains))
+
+
+def test_of_collectives_that_gain_together_the_longest_exposed_comes_first_without_steps():
+    builder = TraceBuilder().launch("gemm", call=(1, 5), runs=(10, 300))
+    for number, runs in enumerate((60, 400, 90)):
+        with_name = builder.annotation(f"part {'abc'[number]}", 20 + 10 * number, 9)
+        with_name.op("c10d::x_", 21 + 10 * number, 5)
+        with_name.launch(ALL_GATHER, call=(22 + 10 * number, 3), runs=(320 + 500 * number, runs), stream=13)
+    found = ordered(exposed(builder))
+    assert [one.annotation for one in found] == ["part b", "part c", "part a"]
+    assert [one.exposed_ms for one in found] == [0.4, 0.09, 0.06]
+
+
 def test_what_records_arguments_is_not_what_the_program_called():
     (found,) = exposed(started(ALL_TO_ALL, "nccl:all_to_all", op="record_param_comms"))
     assert found.op == "all_to_all"
@@ -148,9 +174,26 @@ def test_collectives_side_by_side_are_exposed_once():
 
 def test_a_collective_counts_no_further_than_the_steps():
     builder = TraceBuilder().step(0, 1000).launch("gemm", call=(1, 5), runs=(10, 300))
-    builder.kernel(ALL_REDUCE, 400, 100, stream=13)
+    builder.kernel(ALL_REDUCE, 400, 100, stream=13, correlation=0)
     builder.op("c10d::allreduce_", 899, 8).launch(ALL_REDUCE, call=(900, 5), runs=(950, 800), stream=13)
     before, launched = sorted(exposed(builder), key=lambda found: found.exposed_ms_per_step or 0)[::-1]
     assert (before.exposed_ms_per_step, launched.exposed_ms_per_step) == (0.1, 0.05)
-    assert "launched before the trace begins" in before.message
+    assert "allreduce × 1 in all, launched before the trace begins, with no compute beside them for 0.1 ms in all" in (
+        before.message
+    )
+    assert (before.severity, launched.severity) == ("note", "warning")
+    assert before.fix.startswith("Nothing here")
     assert "launched before the trace begins" not in launched.message
+
+
+def test_a_launch_that_the_trace_lost_is_none_of_an_earlier_step():
+    builder = started(ALL_REDUCE).kernel(ALL_TO_ALL, 500, 60, stream=15)
+    (found,) = [one for one in exposed(builder) if "send_recv" in one.message]
+    assert "send_recv × 1 a step, whose launches are not in the trace" in found.message
+    assert found.severity == "warning"
+
+
+def test_where_no_launch_of_a_collective_is_known_none_is_of_an_earlier_step():
+    builder = TraceBuilder().step(0, 1000).launch("gemm", call=(1, 5), runs=(10, 300)).kernel(ALL_REDUCE, 400, 100)
+    (found,) = exposed(builder)
+    assert (found.severity, found.fix.startswith("Nothing here")) == ("warning", False)

@@ -39,6 +39,12 @@ class TestPageableCopy:
         (found,) = findings(builder, "CPY201")
         assert part in found.message
 
+    def test_a_few_bytes_that_no_loader_brings_are_no_batch_to_be_pinned(self):
+        builder = TraceBuilder().recording(0, 1000).op("aten::to", 5, 60)
+        builder.copy("HtoD", call=(10, 15), runs=(16, 2), memory="pageable", bytes=8)
+        (found,) = findings(builder, "CPY201")
+        assert "DataLoader" not in found.fix and "once outside the loop" in found.fix
+
     def test_a_value_that_is_read_where_the_wait_was_not_recorded_is_not_to_be_pinned(self):
         builder = TraceBuilder().step(0, 1000).op("aten::item", 5, 60).op("aten::_local_scalar_dense", 6, 50)
         builder.copy("DtoH", call=(10, 15), runs=(16, 2), memory="pageable", bytes=1)

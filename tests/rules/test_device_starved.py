@@ -5,7 +5,7 @@ import pytest
 from syncscope.advice import UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
-from syncscope.rules.device_starved import BACK_TO_BACK, DeviceStarved
+from syncscope.rules.device_starved import BACK_TO_BACK, BESIDE_GRAPH, GRAPH_LAUNCH, DeviceStarved
 from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
 from tests.builders import FrameSpec, TraceBuilder
@@ -86,7 +86,7 @@ def test_without_device_activity_it_cannot_see(builder: TraceBuilder):
 def test_every_cause_has_its_fix_and_its_sentence():
     assert set(BECAUSE) == set(CAUSES)
     advised = {DeviceStarved().advise(*cause.split()) for cause in CAUSES}
-    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK)
+    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH)
     by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
     assert advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
     assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))
@@ -134,3 +134,32 @@ def test_frees_of_a_cache_that_is_full_are_no_sign_of_that():
             builder.call("cudaFree", start + 20, 29).call("cudaMalloc", start, 10)
     found = findings(builder, "SYN106", "OVL303")
     assert found and not any("PYTORCH_NO_CUDA_MEMORY_CACHING" in one.fix for one in found)
+
+
+def decoding(graph_us: float, between: float, graphs: int = 1) -> TraceBuilder:
+    """Small launches, ``between`` µs apart, and then a graph, whose launch takes ``graph_us`` while the device waits;
+    it runs for 300 µs."""
+    builder, at = TraceBuilder(), 0.0
+    for _ in range(4):
+        builder.launch("small", call=(at, 5), runs=(at + 6, 3))
+        at += between
+    for number in range(graphs):
+        builder.call("cudaGraphLaunch", at, graph_us, correlation=900 + number)
+        for node in range(30):
+            builder.kernel("node", at + graph_us + 10 * node, 10, correlation=900 + number)
+        at += graph_us
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("builder", "part"),
+    [
+        (decoding(400, 20), "launch of a graph itself"),
+        (decoding(40, 90), "replays a graph already"),
+        (decoding(400, 90, graphs=0), "Launch fewer and larger kernels"),
+    ],
+)
+def test_graphs_are_no_answer_to_the_launch_of_one(builder: TraceBuilder, part: str):
+    (found,) = findings(builder, "OVL303")
+    assert part in found.fix
+    assert ("CUDA graphs" in found.fix) == part.startswith("Launch")

@@ -103,3 +103,17 @@ def test_the_idle_finding_points_to_it():
     starved, launches = findings(loop(runs=3), "OVL303")[0], bound(loop(runs=3))[0]
     assert launches.fingerprint in starved.related
     assert "launching" in starved.message
+
+
+def test_waiting_for_the_launch_of_a_graph_is_no_waiting_for_launches_that_a_graph_would_save():
+    builder = TraceBuilder().recording(0, 1000, 2000, 3000, bare_us=[1000])
+    for number in range(3):
+        at = 1000.0 * number
+        for launch in range(12):
+            builder.launch("tiny", call=(at + 8 * launch, 5), runs=(at + 8 * launch + 6, 8))
+        builder.call("cudaGraphLaunch", at + 100, 800, correlation=700 + number)
+        builder.kernel("node", at + 905, 90, correlation=700 + number)
+    assert bound(builder) == []
+    (idle,) = findings(builder, "OVL303")
+    assert idle.causes[0].cause == "launching"
+    assert idle.causes[0].covered_by == ()

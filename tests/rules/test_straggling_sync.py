@@ -163,6 +163,43 @@ def test_exposed_collectives_say_how_long_they_wait_for_late_ranks_once_several_
     assert "do not have the same collectives" in exposed(joined(EARLY, rank(1, 500, 500, 500, group="7")))
 
 
+def stepless(number: int, begins: float, comes: float, warms_up: float = 0) -> TraceBuilder:
+    """A recording without steps, from ``begins`` on: 100 µs of compute, an idle device, and an all-reduce that ends at
+    2000. It loads a kernel for ``warms_up``."""
+    builder = TraceBuilder(rank=number, world_size=2)
+    builder.launch("forward", call=(begins, 4), runs=(begins + 10, 100))
+    if warms_up:
+        builder.launch("loaded", call=(begins + 20, warms_up), runs=(begins + 21 + warms_up, 1))
+    return builder.launch(ALL_REDUCE, call=(comes - 20, 3), runs=(comes, 2000 - comes), stream=13)
+
+
+def test_without_steps_what_a_rank_waits_for_one_that_began_recording_later_is_told_apart():
+    report = joined(stepless(0, 0, 400), stepless(1, 600, 1200))
+    (found,) = [finding for finding in report.findings if finding.rule == "DST601"]
+    assert "holds the others for 0.2 ms in all" in found.message
+    assert "it also began recording later, for which they waited 0.6 ms more" in found.message
+    assert (found.per_step, found.exposed_ms_per_step, found.exposed_ms) == (None, None, pytest.approx(0.2))
+    assert report.between_ranks is not None
+    assert report.between_ranks.whole
+    (reduces,) = [one for one in report.findings if one.rule == "OVL302" and one.rank == 0]
+    assert "waits 0.2 ms for others that come late, mostly for rank 1, and 0.6 ms once for one" in reduces.message
+    assert "that began recording later: most of what is exposed" in reduces.message
+    assert "see to the late rank" not in reduces.message
+
+
+def test_without_steps_a_wait_is_most_of_what_is_exposed_only_where_it_is_most_of_the_whole():
+    report = joined(stepless(0, 0, 400), stepless(1, 0, 600))
+    said = [one.message for one in report.findings if one.rule == "OVL302"]
+    assert len(said) == 2
+    assert not any("most of what is exposed" in message for message in said)
+
+
+def test_a_rank_that_is_late_because_it_warms_up_is_to_be_recorded_later():
+    (found,) = stragglers(stepless(0, 0, 400), stepless(1, 0, 5000 - 3500, warms_up=1300))
+    assert "in warm-up, which later steps do not repeat" in found.message
+    assert found.fix.startswith("Record later steps")
+
+
 def test_several_ranks_can_hold_each_other_in_turn():
     found = stragglers(rank(0, 0, 500, 0), rank(1, 0, 0, 500))
     assert {(finding.rank, finding.exposed_ms_per_step) for finding in found} == {(0, 0.25), (1, 0.25)}

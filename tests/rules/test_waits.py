@@ -151,6 +151,32 @@ class TestBlockingCopy:
         builder.frame("train.py", 5, "step", 0, 95).frame("torch/nn/modules/module.py", 1700, "_call_impl", 1, 90)
         assert "once outside the loop" in findings(builder, "SYN101")[0].fix
 
+    def test_what_is_copied_where_a_batch_is_loaded_is_one_however_small(self):
+        builder = chain("aten::to", "aten::copy_", steps=1, copy="HtoD", memory="pageable", size=16)
+        assert "DataLoader" in findings(builder.annotation("## data_load ##", 5, 70), "SYN101")[0].fix
+
+    def test_what_is_not_pinned_beside_batches_that_are_is_none_of_a_batch(self):
+        builder = chain("aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=1 << 20)
+        builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 5)
+        assert "DataLoader" in findings(builder, "SYN101")[0].fix
+        builder.copy("HtoD", call=(8, 1), runs=(9, 1), memory="pinned")
+        assert "once outside the loop" in findings(builder, "SYN101")[0].fix
+
+    @pytest.mark.parametrize(("many", "size", "moved"), [(8, 1 << 20, True), (7, 1 << 20, False), (8, 1 << 10, False)])
+    def test_many_copies_before_anything_is_computed_are_a_models_weights(self, many: int, size: int, moved: bool):
+        builder = TraceBuilder().annotation("setup", 1, 100 * many)
+        for number in range(many):
+            waiting(builder, 100 * number + 10, "aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=size)
+        builder.launch("gemm", call=(100 * many + 5, 5), runs=(100 * many + 12, 50))
+        for found in findings(builder, "SYN101", "CPY201"):
+            assert "DataLoader" not in found.fix or not moved
+            assert ("weights are moved once" in found.fix) == (moved and found.rule == "SYN101")
+
+    def test_what_a_module_moves_are_its_weights(self):
+        builder = chain("aten::to", "aten::copy_", steps=1, copy="HtoD", memory="pageable", size=1 << 20)
+        builder.frame("train.py", 5, "setup", 0, 95).frame("torch/nn/modules/module.py", 950, "_apply", 1, 90)
+        assert "weights are moved once" in findings(builder, "SYN101")[0].fix
+
     def test_the_pageable_copy_is_a_finding_of_its_own_and_both_know_each_other(self):
         wait, copy = findings(chain("aten::to", "aten::copy_", copy="HtoD", memory="pageable"), "SYN101", "CPY201")
         assert (wait.rule, copy.rule) == ("SYN101", "CPY201")

@@ -20,7 +20,7 @@ def test_overlap_is_per_step_and_counts_each_moment_once():
         .launch("gemm", call=(3, 2), runs=(30, 50), stream=8)  # computes until 80
         .copy("HtoD", call=(6, 2), runs=(60, 40), stream=9)  # 20 of 40 exposed
         .launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)", call=(9, 2), runs=(70, 40), stream=11)  # 30 exposed
-        .copy("DtoD", call=(12, 2), runs=(150, 10))
+        .copy("DtoD", call=(102, 2), runs=(150, 10))
     )
     found = Timeline(builder.trace()).overlap
     assert found is not None

@@ -212,7 +212,7 @@ def test_a_rocm_copy_of_default_kind_keeps_the_rows_direction():
 
 
 def test_the_last_profiler_step_is_kept():
-    trace = item_in_a_step().step(100, 50).trace()
+    trace = item_in_a_step().step(100, 50).op("aten::add", 110, 5).trace()
     assert trace.step_source == "profiler"
     assert trace.steps[["number", "ts", "dur", "tid"]].to_numpy().tolist() == [
         [0, 0, 100_000, TID],
@@ -221,7 +221,7 @@ def test_the_last_profiler_step_is_kept():
 
 
 def test_steps_of_a_second_thread_are_not_counted_twice():
-    trace = item_in_a_step().step(100, 50).on(77).step(100, 50, number=1).trace()
+    trace = item_in_a_step().step(100, 50).op("aten::add", 110, 5).on(77).step(100, 50, number=1).trace()
     assert trace.steps["number"].tolist() == [0, 1]
 
 

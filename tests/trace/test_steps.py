@@ -41,6 +41,26 @@ def test_marks_of_the_profiler_come_first() -> None:
     assert steps(optimizing("AdamW", rounds=3).steps(0, 150, 300)) == ("profiler", [(0, 150), (150, 300)])
 
 
+def test_a_last_step_in_which_nothing_is_done_is_none() -> None:
+    builder = TraceBuilder().steps(0, 100, 200, 230)
+    builder.launch("a", call=(10, 5), runs=(20, 5)).launch("b", call=(110, 5), runs=(120, 90)).device_sync(201, 9)
+    assert steps(builder) == ("profiler", [(0, 100), (100, 200)])
+    assert len(steps(builder.op("aten::add", 215, 1))[1]) == 3
+
+
+def test_where_only_the_device_was_recorded_no_step_is_left_out() -> None:
+    assert len(steps(TraceBuilder().steps(0, 100, 200).kernel("k", 10, 5))[1]) == 2
+
+
+def test_the_work_of_a_loader_now_and_then_makes_no_optimizers_that_take_turns() -> None:
+    builder = optimizing("AdamW", rounds=7)
+    for number in range(1, 7):
+        builder.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 100 * number + 20, 30)
+        for op in range(0 if number % 3 else 16):
+            builder.op("aten::set_", 100 * number + 21 + op, 0.5)
+    assert steps(builder) == ("optimizer", [(100 * number - 10, 100 * number + 90) for number in range(1, 7)])
+
+
 @pytest.mark.parametrize("ops", [(3,), (3, 40)])
 def test_optimizers_that_take_turns_make_one_step(ops: tuple[int, ...]) -> None:
     assert steps(optimizing("Adam", "SGD", rounds=3, ops=ops)) == ("optimizer", [(190, 390), (390, 590)])

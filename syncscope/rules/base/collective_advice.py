@@ -9,13 +9,18 @@ import numpy as np
 
 from syncscope.advice import Advice, Section
 from syncscope.rules.base.groups import Group
+from syncscope.rules.base.program import only_infers
+
+REDISTRIBUTE = re.compile(r"\bRedistribute(?:Backward)?$")
+"""How DTensor calls its change from one placement to another (torch/distributed/tensor/_redistribute.py)."""
 
 CONTEXTS = {
     "optimiser": r"^Optimizer\.step#|\boptimi[sz]er\b(?!\.zero)|shampoo|torch/optim/",
     "fsdp": r"(?i:fsdp)|FullySharded|fully_shard",
     "embeddings": r"KJT|All2All_Pooled|sparse_data_dist|all2all_|alltoall_(?:fwd|bwd)_|torchrec|embedding",
     "tensor-parallel": r"^(?:vllm|sgl_kernel|symm_mem|_C_custom_ar)::|(?:^|/)vllm/|sglang/srt|tensor_parallel"
-    r"|torch/distributed/tensor/|(?:Model|Tensor|Sequence)ParallelRegion|VocabParallel|^LinearWithGradAccumulation",
+    r"|torch/distributed/tensor/|(?:Model|Tensor|Sequence)ParallelRegion|VocabParallel|^LinearWithGradAccumulation"
+    rf"|{REDISTRIBUTE.pattern}",
     "one-shot": r"^(?:symm_mem|_C_custom_ar)::",
     "ddp-forward": r"^DistributedDataParallel\.forward$",
 }
@@ -28,7 +33,15 @@ MANY, SMALL_BYTES, SHORT_NS = 8, 1 << 20, 100_000
 """Collectives are many small ones if there are at least this many a step, half of them of no more than this size (where
 it is unknown, of no more than this time): then what each costs is mostly the start."""
 
+BEFORE = "before-trace"
+"""Stands for collectives that were launched before a trace that holds the launches of others."""
+
 FOR_COLLECTIVES: Section = (
+    Advice(
+        BEFORE,
+        "Nothing here: the step before the recorded ones started it. What the recorded steps start has findings of "
+        "its own.",
+    ),
     Advice(
         "optimiser allgather|reduce_scatter|sharded|broadcast",
         "The optimiser shares out its work and collects the results: collect them in fewer, larger pieces, and "
@@ -165,6 +178,8 @@ FOR_COLLECTIVES: Section = (
 def name_surroundings(group: Group) -> Iterator[str]:
     """What the collectives are part of, whether they are many small ones, whether backward starts them, and which they
     are."""
+    if is_from_before(group):
+        yield BEFORE
     yield from _contexts(group)
     if _many_small(group):
         yield "many-small"
@@ -180,10 +195,31 @@ def name_surroundings(group: Group) -> Iterator[str]:
 
 
 def _contexts(group: Group) -> list[str]:
-    """Which of ``CONTEXTS`` the names around the collectives show."""
+    """Which of ``CONTEXTS`` the names around the collectives show.
+
+    Sharded weights are not redistributed (but by SimpleFSDP), so what DTensor redistributes in the forward of an FSDP
+    unit is an activation. Without a backward nothing scatters gradients: a program that only infers and scatters sums
+    shares out its activations, and gathers them again.
+    """
     around = {mark for marks in group.timeline.collectives.marks[group.rows.unit] for mark in marks}
     around |= {op for ops in group.rows.ops for op in ops} | {frame.file for frame in group.place.chain}
-    return [name for name, pattern in CONTEXTS.items() if any(re.search(pattern, one) for one in around)]
+    found = [name for name, pattern in CONTEXTS.items() if any(re.search(pattern, one) for one in around)]
+    if any(REDISTRIBUTE.search(one) for one in around) and not any("simple_fsdp" in one for one in around):
+        found = [name for name in found if name != "fsdp"]
+    if not found and set(group.rows.call) <= SHARDED and only_infers(group.timeline):
+        scatters = (group.timeline.collectives.name == "reduce_scatter").any()
+        found += ["tensor-parallel"] if scatters else []
+    return found
+
+
+def is_from_before(group: Group) -> bool:
+    """Whether all were launched before the trace, which holds the launches of others: they are of no recorded step.
+    Correlations count up, so a launch that the trace lost has one between those of others."""
+    collectives, calls = group.timeline.collectives, group.timeline.calls.correlation
+    rows = collectives.device_row[group.rows.unit]
+    own = group.timeline.trace.device["correlation"].to_numpy()[rows]
+    earlier = (own >= 0) & (own < calls[calls >= 0].min(initial=np.iinfo(np.int64).max))
+    return bool(earlier.all() and (collectives.launch >= 0).any())
 
 
 def _many_small(group: Group) -> bool:

@@ -139,7 +139,7 @@ class Group:
         """The group as a finding of the rule with this code and name."""
         timeline, place = self.timeline, self.place
         count, steps, rows = len(np.unique(self.inside.unit)), self.steps, self.rows
-        stall = self.total("stall")
+        stall, exposed = self.total("stall"), self.total("exposed")
         threads, times = np.unique(rows.tid, return_counts=True)
         return Finding(
             rule=code,
@@ -162,6 +162,7 @@ class Group:
             exposed_ms_per_step=self.per_step("exposed"),
             saving_null_why=SAVING_NULL_WHY,
             stall_ms=None if stall is None else to_ms(stall),
+            exposed_ms=None if exposed is None else to_ms(exposed),
             first_ns=int(rows.ts.min()),
             message=message + self._elsewhere(),
             fix=fix,

@@ -16,7 +16,7 @@ APART = "; the ranks given do not have the same collectives, which does not show
 TOGETHER = "; in all its collectives this rank waits "
 
 LEAST_MS = 0.05
-"""Less than this many milliseconds a step count as none."""
+"""Less than this many milliseconds a step (in all, without steps) count as none."""
 
 MOST = 0.5
 """A rank that waits for this share of the exposed time waits for most of it."""
@@ -30,10 +30,11 @@ def tell_of_ranks(
     exposed: Counter[int] = Counter()
     for finding in findings:
         if finding.rule == code:
-            exposed[finding.trace] += round((finding.exposed_ms_per_step or 0.0) * 1e6)
+            ms = finding.exposed_ms_per_step if finding.per_step is not None else finding.exposed_ms
+            exposed[finding.trace] += round((ms or 0.0) * 1e6)
     clauses = {}
     if between is not None:
-        clauses = {row.trace: _clause(row, between.steps, exposed[row.trace] / 1e6) for row in between.ranks}
+        clauses = {row.trace: _clause(row, between, exposed[row.trace] / 1e6) for row in between.ranks}
     clauses |= dict.fromkeys(apart, APART)
     return [
         msgspec.structs.replace(finding, message=_message(finding.message, clauses[finding.trace]))
@@ -53,17 +54,21 @@ def _message(message: str, clause: str) -> str:
     return message
 
 
-def _clause(row: RankBetween, steps: int, exposed_ms: float) -> str:
-    """How long a rank waits for others, beside what its collectives are exposed for, in ms a step."""
+def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
+    """How long a rank waits for others, beside what its collectives are exposed for, in ms a step (in all, where there
+    are no steps)."""
     clause, before = TOGETHER, row.waits_before_ms or 0.0
+    per, began = ("", "recording") if between.whole else (" a step", "the first recorded step")
     if row.waits_ms_per_step < LEAST_MS:
         clause += "for no other"
     else:
         most = row.waits_for[0].rank if row.waits_for else None
         whom = "" if most is None else f", mostly for rank {most}"
-        clause += f"{milliseconds(row.waits_ms_per_step)} a step for others that come late{whom}"
+        clause += f"{milliseconds(row.waits_ms_per_step)}{per} for others that come late{whom}"
     if before >= LEAST_MS:
-        clause += f", and {milliseconds(before)} once for one that began the first recorded step later"
-    waits = row.waits_ms_per_step + before / max(steps, 1)
-    most_of_it = waits >= max(LEAST_MS, MOST * exposed_ms)
-    return clause + (": most of what is exposed, so see to the late rank first" if most_of_it else "")
+        clause += f", and {milliseconds(before)} once for one that began {began} later"
+    waits = row.waits_ms_per_step + before / max(between.steps, 1)
+    if waits < max(LEAST_MS, MOST * exposed_ms):
+        return clause
+    again = row.waits_ms_per_step >= MOST * waits
+    return f"{clause}: most of what is exposed{', so see to the late rank first' if again else ''}"

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+import numpy as np
+
+from syncscope.advice import NO_BATCH, WEIGHTS
 from syncscope.rules.base.groups import Group
 from syncscope.timeline import Timeline
+from syncscope.timeline.overlap import is_compute
 
 TRAINS = re.compile(r"autograd::engine|Optimizer\.step#|aten::_(?:fused|amp)_")
 """How the names of ops and annotations of training begin."""
 
-MODULE_CALL = "torch/nn/modules/module.py"
+MODULE_CALL, MODULE_MOVES = "torch/nn/modules/module.py", ("_apply", "convert")
+"""Where a module calls another, and the functions there by which it moves its weights."""
+
+BATCHES = re.compile(r"batch|data_?load", re.IGNORECASE)
+"""In the names of annotations in which a batch is fetched or copied."""
+
+MANY_WEIGHTS = 8
+"""A model has at least this many parameters."""
 
 BATCH_BYTES, MODULE_BYTES = 64 << 10, 1 << 20
 """A larger copy may be a batch where the trace has no loader; and inside of a module."""
@@ -23,10 +35,45 @@ def only_infers(timeline: Timeline) -> bool:
     return not any(TRAINS.match(name) for table in (timeline.ops, timeline.annotations) for name in set(table.name))
 
 
-def brings_no_batch(group: Group) -> bool:
-    """Whether the copies of a group are small, and the trace has no loader, or they are made inside of a module."""
+def name_copied(group: Group) -> Iterator[str]:
+    """What the copies of a group to the device bring, where it is no batch that a loader could pin."""
+    if _moves_weights(group):
+        yield WEIGHTS
+    if _brings_no_batch(group):
+        yield NO_BATCH
+
+
+def _moves_weights(group: Group) -> bool:
+    """Whether the copies are those of ``Module.to``: by the stack, else many of them, large ones too, in a trace
+    without steps before it computes anything."""
+    if any(frame.file.endswith(MODULE_CALL) and frame.function in MODULE_MOVES for frame in group.place.chain):
+        return True
+    timeline, copies = group.timeline, group.timeline.copies
+    rows = group.rows.copy[group.rows.copy >= 0]
+    if len(timeline.steps) or len(rows) < MANY_WEIGHTS or copies.bytes[rows].max() < MODULE_BYTES:
+        return False
+    computed = timeline.activities.ts[is_compute(timeline.activities)]
+    return bool(len(computed) and (copies.ts[rows] < computed.min()).all())
+
+
+def _brings_no_batch(group: Group) -> bool:
+    """Whether the copies are small, and the trace has no loader, or they are made inside of a module; or whether what
+    the loader brings is pinned."""
+    if _pins_batches(group.timeline):
+        return True
+    if BATCHES.search(group.place.annotation or ""):
+        return False
     inside = group.place.runs_through(MODULE_CALL)
     copy = group.rows.copy
     size = group.timeline.copies.bytes[copy[copy >= 0]]
     small = bool(len(size) and ((size >= 0) & (size <= (MODULE_BYTES if inside else BATCH_BYTES))).all())
     return small and (inside or not len(group.timeline.loads))
+
+
+def _pins_batches(timeline: Timeline) -> bool:
+    """Whether the threads that fetch batches copy from pinned memory after a fetch."""
+    loads, copies = timeline.loads, timeline.copies
+    if not len(loads):
+        return False
+    to_device = (copies.memory == "pinned") & (copies.direction == "HtoD") & np.isin(copies.tid, loads.tid)
+    return bool((to_device & (copies.launch_ts >= loads.ts.min())).any())

@@ -29,6 +29,9 @@ _ALIKE = 0.05
 _MOST_ALIKE = 0.9
 """Share of the steps that are alike."""
 
+_FETCH = r"DataLoader|DataPipe"
+"""In the names of annotations in which a loader fetches a batch: it does more work in some turns than in others."""
+
 
 class Tables(Protocol):
     """The tables that tell of steps."""
@@ -55,7 +58,7 @@ def find_steps(tables: Tables, recording: Recording | None, base_ns: int, pid: i
     optimisers to the next, or what the device repeats where that is certain."""
     if recording is not None and len(recording.steps.boundaries_ns) > 1:
         return FoundSteps(_recorded_steps(recording.steps, base_ns), recording.steps.source)
-    table = _profiler_steps(tables.annotations, pid)
+    table = _without_tail(_profiler_steps(tables.annotations, pid), tables)
     if len(table):
         return FoundSteps(table, "profiler")
     if recording is not None:
@@ -92,6 +95,22 @@ def _profiler_steps(annotations: pd.DataFrame, pid: int | None) -> pd.DataFrame:
     return _step_table(columns[0], columns[1], number[rows.index].astype("int64").to_numpy(), columns[2])
 
 
+def _without_tail(table: pd.DataFrame, tables: Tables) -> pd.DataFrame:
+    """The steps without a last one in which no op begins and nothing is launched: the profiler marks a step from the
+    last ``step()`` to its end."""
+    if len(table) < 2:
+        return table
+    begin, end = table["ts"].to_numpy(np.int64), table["end"].to_numpy(np.int64)
+    last = int(begin.argmax())
+    launched = tables.runtime["correlation"].isin(tables.device["correlation"])
+    work = [tables.ops["ts"].to_numpy(np.int64), tables.runtime.loc[launched, "ts"].to_numpy(np.int64)]
+    known = any(len(ts) for ts in work)
+    if not known or any(((ts >= begin[last]) & (ts < end[last])).any() for ts in work):
+        return table
+    kept: pd.DataFrame = table.drop(index=table.index[last])
+    return kept
+
+
 def _step_table(start: np.ndarray, end: np.ndarray, number: np.ndarray, tid: np.ndarray) -> pd.DataFrame:
     columns = {"ts": start, "dur": end - start, "end": end, "number": number, "tid": tid}
     types = model.STEPS.types
@@ -108,16 +127,24 @@ def _optimizer_steps(annotations: pd.DataFrame, ops: pd.DataFrame, pid: int | No
     if len(rows):
         rows = rows[rows["tid"] == rows["tid"].value_counts().idxmax()]
     ends = rows["end"].to_numpy(np.int64)
-    marks = _turns(rows["name"].astype(object).tolist(), _count_ops(ops, rows, ends))
+    fetches = annotations[annotations["name"].astype(object).str.contains(_FETCH)]
+    marks = _turns(rows["name"].astype(object).tolist(), _count_ops(ops, rows, fetches, ends))
     bounds = ends[(len(ends) - 1) % marks :: marks] if marks else ends[:0]
     tids = np.full(max(len(bounds) - 1, 0), rows["tid"].iloc[0] if len(rows) else -1, dtype=np.int64)
     return _step_table(bounds[:-1], bounds[1:], np.arange(len(tids), dtype=np.int64), tids)
 
 
-def _count_ops(ops: pd.DataFrame, rows: pd.DataFrame, ends: np.ndarray) -> np.ndarray:
-    """How many ops of their thread begin between the ends of two marks that follow each other (n − 1,)."""
-    own = ops["ts"].to_numpy(np.int64)[np.isin(ops["tid"].to_numpy(np.int64), rows["tid"].to_numpy(np.int64))]
-    return np.diff(np.searchsorted(own, ends))
+def _count_ops(ops: pd.DataFrame, rows: pd.DataFrame, fetches: pd.DataFrame, ends: np.ndarray) -> np.ndarray:
+    """How many ops of their thread begin between the ends of two marks that follow each other (n − 1,), without those
+    of the ``fetches`` of a batch."""
+    tids = rows["tid"].to_numpy(np.int64)
+    own = ops["ts"].to_numpy(np.int64)[np.isin(ops["tid"].to_numpy(np.int64), tids)]
+    fetches = fetches[np.isin(fetches["tid"].to_numpy(np.int64), tids)].sort_values("ts")
+    begin, end = fetches["ts"].to_numpy(np.int64), fetches["end"].to_numpy(np.int64)
+    # Fetches of one thread do not overlap but by one inside another, which ends earlier.
+    before = np.searchsorted(begin, own, side="right")
+    until = np.maximum.accumulate(np.append(np.iinfo(np.int64).min, end))
+    return np.diff(np.searchsorted(own[own >= until[before]], ends))
 
 
 def _turns(names: list[str], sizes: np.ndarray) -> int:

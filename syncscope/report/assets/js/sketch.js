@@ -51,10 +51,16 @@ function stepSketch(sketch, bin, whole = 0) {
   return shape("svg", { viewBox: `0 0 ${SKETCH_WIDTH} ${high}`, class: "sketch", "aria-hidden": "true" }, ...rows);
 }
 
-/** Whether a picture of the step agrees with what is said of the saving: one that contradicts it is not shown. */
-function agrees(finding, before) {
+/** How far the step of the pictures may be from the mean step, as a share of that. */
+const UNLIKE = 0.25;
+
+/**
+ * Whether the pictures agree with what is said of the step and of the saving: those that contradict it are not shown.
+ * They are of one step, and the saving is the mean of all.
+ */
+function agrees(finding, before, step) {
   const [low, high] = [finding.saving_low_ms_per_step, finding.saving_high_ms_per_step];
-  if (low === null || high === null) return false;
+  if (low === null || high === null || Math.abs(before.step_ms - step) > UNLIKE * step) return false;
   const saved = before.step_ms - finding.after.step_ms;
   const slack = 0.01 * before.step_ms;
   return saved >= low - slack && saved <= high + slack;
@@ -67,7 +73,7 @@ function agrees(finding, before) {
 function sketches(finding, info, step) {
   const before = info.replay && info.replay.before;
   if (!before || !finding.after || !before.lanes.length || !before.lanes[0].busy.length) return null;
-  if (step === null || !agrees(finding, before)) return null;
+  if (step === null || !agrees(finding, before, step)) return null;
   const bin = SKETCH_WIDTH / before.lanes[0].busy.length;
   const { saving_ms_per_step: known, likely_saving_ms_per_step: likely, saving_high_ms_per_step: high } = finding;
   const about = known !== null ? "" : likely !== null ? "about " : "at best ";
