@@ -29,6 +29,9 @@ _ALIKE = 0.05
 _MOST_ALIKE = 0.9
 """Share of the steps that are alike."""
 
+_TAIL = 0.5
+"""Share of the other steps' length below which a last step without work is no step."""
+
 _FETCH = r"DataLoader|DataPipe"
 """In the names of annotations in which a loader fetches a batch: it does more work in some turns than in others."""
 
@@ -96,12 +99,15 @@ def _profiler_steps(annotations: pd.DataFrame, pid: int | None) -> pd.DataFrame:
 
 
 def _without_tail(table: pd.DataFrame, tables: Tables) -> pd.DataFrame:
-    """The steps without a last one in which no op begins and nothing is launched: the profiler marks a step from the
-    last ``step()`` to its end."""
+    """The steps without a short last one in which no op begins and nothing is launched: the profiler marks a step from
+    the last ``step()`` to its end. One that is as long as the others has lost its rows."""
     if len(table) < 2:
         return table
     begin, end = table["ts"].to_numpy(np.int64), table["end"].to_numpy(np.int64)
     last = int(begin.argmax())
+    length = end - begin
+    if length[last] >= _TAIL * np.median(np.delete(length, last)):
+        return table
     launched = tables.runtime["correlation"].isin(tables.device["correlation"])
     work = [tables.ops["ts"].to_numpy(np.int64), tables.runtime.loc[launched, "ts"].to_numpy(np.int64)]
     known = any(len(ts) for ts in work)
