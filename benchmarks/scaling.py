@@ -2,8 +2,8 @@
 
 Reads and judges a repeated trace of each size, each in a process of its own, and fits the exponent ``k`` of
 ``time = c × events^k``: 1 is linear. ``--waits`` does the same for traces of so many waits, ten of them on each line
-(``fixtures/many_waits.py``), where findings grow with events. Stages are seconds of CPU of the one process, so that neither other programs nor
-the workers' start count. Needs ``pip install 'syncscope[bench]'``.
+(``fixtures/many_waits.py``), where findings grow with events. Stages are seconds of CPU of the one process, so that
+neither other programs nor the workers' start count. Needs ``pip install 'syncscope[bench]'``.
 """
 
 from __future__ import annotations
