@@ -32,7 +32,7 @@ def test_every_stage_is_timed():
 def test_a_trace_of_many_waits_has_a_finding_for_each_line(tmp_path):
     many_waits.write(tmp_path / "trace.json", waits=60, lines=20)
     found = [one for one in analyze(tmp_path / "trace.json").findings if one.rule == "SYN102"]
-    assert {one.site.line for one in found} == set(range(1, 21))
+    assert {one.site.line for one in found if one.site} == set(range(1, 21))
     assert {one.count for one in found} == {3}
 
 
