@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from syncscope import __version__
 from syncscope.cli.analyze import analyze
 from syncscope.cli.check import check
-from syncscope.cli.command import Command, without_types
+from syncscope.cli.command import Command, adapt
 from syncscope.cli.console import drop_stdout, unwrap, write_stdout
 from syncscope.cli.diff import diff
 from syncscope.cli.errors import INTERRUPTED, exit_for
@@ -30,7 +30,7 @@ class Commands(TyperGroup):
     """Turns every error of a command into one line and an exit code, without a traceback."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return without_types(super().get_params(ctx))
+        return adapt(super().get_params(ctx))
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         try:

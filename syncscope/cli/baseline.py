@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from syncscope.cli.errors import USAGE, CommandError
 
 if TYPE_CHECKING:
@@ -48,6 +46,8 @@ def with_baseline(
 ) -> Verdict:
     """Write the baseline where it is new or to be updated, and add the result to the verdict. The file stays unchanged
     when something is worse or could not be checked, or when the recordings show less than those of the baseline."""
+    import msgspec
+
     from syncscope.schema.verdict import Ratchet
 
     outcome: RatchetOutcome = "held"

@@ -1,22 +1,47 @@
-"""What all commands have in common in their ``--help``."""
+"""What all commands have in common: how ``--help`` shows their parameters, and how those become values."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, get_args
 
 from typer.core import TyperCommand, TyperOption
 
 
 class Command(TyperCommand):
-    """Shows no type beside options that take no value."""
+    """Shows no type beside options that take no value, and takes text as it is."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return without_types(super().get_params(ctx))
+        return adapt(super().get_params(ctx))
 
 
-def without_types(params: list[Any]) -> list[Any]:
-    """The parameters, those without a value without the ``<bool>`` that typer shows."""
+def adapt(params: list[Any]) -> list[Any]:
+    """The parameters: those without a value without the ``<bool>`` that typer shows, and those that take text without
+    pydantic, which typer converts with from 0.29 on and whose import takes as long as that of numpy."""
     for param in params:
         if isinstance(param, TyperOption) and param.is_flag and param.metavar is None:
             param.metavar = ""
+        convert = getattr(param, "get_runtime_param", None)
+        if convert is not None and not isinstance(convert, _Texts):
+            param.get_runtime_param = _Texts(convert)
     return params
+
+
+class _Texts:
+    """In place of a parameter's conversion: it converts what is no text, and what is not given."""
+
+    def __init__(self, usual: Callable[[], Any]) -> None:
+        self._usual = usual
+
+    def __call__(self) -> _Texts:
+        return self
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind = param.type_descriptor.annotation
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        if isinstance(value, str) and (kind is str or value in get_args(kind)):
+            return value
+        if kind == list[str] and isinstance(value, list | tuple) and all(isinstance(text, str) for text in value):
+            return list(value)
+        return self._usual().coerce(value, param=param, ctx=ctx)

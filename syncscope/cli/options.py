@@ -11,10 +11,10 @@ import typer
 
 def complete_rules(incomplete: str) -> Iterator[tuple[str, str]]:
     """The codes that the last of ``SYN101,CP`` may become, each with its rule's name."""
-    from syncscope.rules import RULES
+    from syncscope.schema.catalogue import read_catalogue
 
     before, comma, last = incomplete.rpartition(",")
-    for rule in sorted(RULES, key=lambda rule: rule.code):
+    for rule in read_catalogue():
         if rule.code.startswith(last.upper()):
             yield f"{before}{comma}{rule.code}", rule.name
 

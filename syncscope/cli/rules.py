@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from syncscope.cli.errors import USAGE, CommandError
 from syncscope.cli.options import complete_rules
-
-if TYPE_CHECKING:
-    from syncscope.rules import Rule
+from syncscope.schema.catalogue import RuleEntry, read_catalogue
 
 
 def rules(
@@ -32,22 +30,23 @@ def rules(
 
     [bold]Exit status[/bold]: 0 done; 2 an unknown rule.
     """
-    from syncscope.rules import RULES
-
+    every = read_catalogue()
     if code is None:
-        _list(RULES)
+        _list(every)
         return
-    for rule in RULES:
+    for rule in every:
         if code.upper() == rule.code or code.lower() == rule.name:
             _explain(rule)
             return
-    known = [name for rule in RULES for name in (rule.code, rule.name)]
+    from difflib import get_close_matches
+
+    known = [name for rule in every for name in (rule.code, rule.name)]
     close = get_close_matches(code, known, n=1) or get_close_matches(code.upper(), known, n=1)
     hint = f', did you mean "{close[0]}"?' if close else "; `syncscope rules` lists them"
     raise CommandError(f'unknown rule "{code}"{hint}', USAGE)
 
 
-def _list(rules: tuple[Rule, ...]) -> None:
+def _list(rules: Sequence[RuleEntry]) -> None:
     from rich.table import Table
 
     from syncscope.cli.console import stdout
@@ -57,12 +56,12 @@ def _list(rules: tuple[Rule, ...]) -> None:
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column()
-    for rule in sorted(rules, key=lambda rule: rule.code):
+    for rule in rules:
         table.add_row(rule.code, rule.name, rule.severity, rule.summary)
     stdout().print(table)
 
 
-def _explain(rule: Rule) -> None:
+def _explain(rule: RuleEntry) -> None:
     from rich.text import Text
 
     from syncscope.cli.console import stdout, unwrap

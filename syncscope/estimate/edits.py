@@ -53,6 +53,8 @@ class Edit:
         )  # fmt: skip
 
 
+_NO_EDIT = Edit()
+
 Question = dict[int, Edit]
 """What fixing a finding changes: the edit of each item that it changes."""
 
@@ -67,35 +69,50 @@ def combine(questions: Iterable[Question]) -> Question:
 
 
 class Change:
-    """An item's edits of all columns, each (columns,)."""
+    """An item's edits of all columns, each (columns,); ``None`` where no question makes that edit."""
 
     def __init__(self, edits: Sequence[tuple[int, Edit]], questions: int, scale: Floats) -> None:
         """``scale`` (columns,) is that of the host's work."""
-        columns = {name: np.full(questions, value) for name, value in vars(Edit()).items() if name != "pieces"}
-        columns["spread"] = np.zeros(questions, dtype=bool)
-        for number, edit in edits:
-            for name, column in columns.items():
-                column[number] = bool(edit.pieces) if name == "spread" else getattr(edit, name)
-        across = {name: np.repeat(column, len(scale) // questions) for name, column in columns.items()}
-        self.edited = bool(edits)
-        self.pre: Floats = across["pre"] * scale
-        self.own: Floats = across["own"] * scale
+        self._edits, self._width = edits, len(scale) // questions
+        pre, own = self._numbers("pre", scale), self._numbers("own", scale)
+        self.pre: Floats = scale if pre is None else pre * scale
+        self.own: Floats = scale if own is None else own * scale
         """What the host's work before and inside the call is multiplied with."""
-        self.free: Bools = across["free"]
-        self.gone: Bools = across["gone"]
-        self.dur: Floats = across["dur"]
-        self.gap: Floats = across["gap"]
-        self.early: Bools = across["early"]
-        self.batch: Floats = across["batch"]
-        self.apart: Bools | None = _where_any(across["early"] | across["beside"])
-        self.joins: Bools | None = _where_any(across["joins"])
-        self.spread: Bools | None = _where_any(across["spread"])
+        self.free = self._marks("free", scale)
+        self.gone = self._marks("gone", scale)
+        self.dur = self._numbers("dur", scale)
+        self.gap = self._numbers("gap", scale)
+        self.early = self._marks("early", scale)
+        self.batch = self._numbers("batch", scale)
+        self.apart = either(self.early, self._marks("beside", scale))
+        self.joins = self._marks("joins", scale)
+        self.spread = self._marks("pieces", scale)
         self.pieces = next((edit.pieces for _, edit in edits if edit.pieces), ())
         """The same for all that spread the item out."""
 
+    def _numbers(self, name: str, scale: Floats) -> Floats | None:
+        usual: float = getattr(_NO_EDIT, name)
+        made = [(number, getattr(edit, name)) for number, edit in self._edits if getattr(edit, name) != usual]
+        if not made:
+            return None
+        column = np.full(len(scale), usual)
+        for number, value in made:
+            column[number * self._width : (number + 1) * self._width] = value
+        return column
 
-def _where_any(column: Bools) -> Bools | None:
-    return column if column.any() else None
+    def _marks(self, name: str, scale: Floats) -> Bools | None:
+        made = [number for number, edit in self._edits if getattr(edit, name)]
+        if not made:
+            return None
+        column = np.zeros(len(scale), dtype=bool)
+        for number in made:
+            column[number * self._width : (number + 1) * self._width] = True
+        return column
+
+
+def either(one: Bools | None, other: Bools | None) -> Bools | None:
+    """Where one of two edits is made."""
+    return one if other is None else other if one is None else one | other
 
 
 @dataclass(frozen=True)

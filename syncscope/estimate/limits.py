@@ -18,7 +18,6 @@ from syncscope.estimate.study import Study
 from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.question import Intervention
 from syncscope.timeline import Timeline
-from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Ints
 
 OF_WAITS = (
@@ -68,17 +67,16 @@ def find_whole_limit(timeline: Timeline) -> float | None:
 def why_untried(timeline: Timeline, hit: Hit) -> str | None:
     """Why to leave a finding's waits and copies out gains nothing: they are warm-up, or a note on what ends a trace
     without steps. ``None`` where it may gain something."""
-    waits, copies = timeline.waits.take(sorted(hit.waits)), timeline.copies.take(sorted(hit.copies))
+    waits, copies, of_waits, of_copies = timeline.waits, timeline.copies, sorted(hit.waits), sorted(hit.copies)
     ts, end, tid = (
-        np.concatenate(pair)
-        for pair in ((waits.ts, copies.launch_ts), (waits.end, copies.launch_end), (waits.tid, copies.tid))
+        np.concatenate((of_wait[of_waits], of_copy[of_copies]))
+        for of_wait, of_copy in ((waits.ts, copies.launch_ts), (waits.end, copies.launch_end), (waits.tid, copies.tid))
     )
     if not len(ts):
         return None
     if (timeline.warming_up(ts, end, tid) != "").all():
         return ONCE
-    commands = timeline.calls.ts[np.isin(timeline.calls.role, list(COMMANDS))]
-    last = hit.finding.severity == "note" and not len(timeline.steps) and ts.min() > commands.max(initial=0)
+    last = hit.finding.severity == "note" and not len(timeline.steps) and ts.min() > max(timeline.last_command, 0)
     return LAST if last else None
 
 
@@ -126,6 +124,8 @@ class _Lateness:
     """Nanoseconds without compute before its launch."""
     stretch: Ints
     """Number of the stretch of kernels that are all late, or all in time."""
+    in_stretch: Ints
+    """``late`` of each stretch in all, by number."""
 
     @classmethod
     def of(cls, timeline: Timeline) -> _Lateness:
@@ -137,8 +137,8 @@ class _Lateness:
         returned = np.minimum(np.where(kernels.launch >= 0, returned, kernels.ts), kernels.ts)
         free = np.maximum.accumulate(np.append(begin, kernels.end))[:-1]
         late = np.maximum(returned - free, 0)
-        changes = np.diff(late > 0, prepend=False)
-        return cls(np.maximum.accumulate(returned), late, np.cumsum(changes))
+        stretch = np.cumsum(np.diff(late > 0, prepend=False))
+        return cls(np.maximum.accumulate(returned), late, stretch, _sums(stretch, late))
 
     def after(self, end: Ints, stall: Ints) -> int:
         """Nanoseconds that are late behind waits with some ends, and for no longer than they blocked. A kernel that is
@@ -147,10 +147,10 @@ class _Lateness:
             return 0
         kernel = np.searchsorted(self.launched, end)
         behind = kernel < len(self.late)
-        blocked = _sums(self.stretch[kernel[behind]], stall[behind], len(self.late))
-        return int(np.minimum(_sums(self.stretch, self.late, len(self.late)), blocked).sum())
+        stretches, group = np.unique(self.stretch[kernel[behind]], return_inverse=True)
+        return int(np.minimum(self.in_stretch[stretches], _sums(group, stall[behind])).sum())
 
 
-def _sums(group: Ints, values: Ints, groups: int) -> Ints:
-    """The sum of the values of each group, whose numbers are 0 to ``groups``."""
-    return np.bincount(group, weights=values, minlength=groups + 1).astype(np.int64)
+def _sums(group: Ints, values: Ints) -> Ints:
+    """The sum of the values of each group, whose numbers count from 0."""
+    return np.bincount(group, weights=values).astype(np.int64)

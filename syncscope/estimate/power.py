@@ -176,11 +176,11 @@ def settle(condition: Condition, work: Work, usual: Floats, slowed: Floats, resp
     return moved
 
 
-def between(usual: Replayed, slowed: Replayed, part: Floats) -> Replayed:
+def between(usual: Replayed, slowed: Replayed, part: Floats, *, drawn: bool = False) -> Replayed:
     """The replay that lies ``part`` (questions, 1) of the way from one to the other. ``slowed`` has the likely scenario
-    only; the others are moved by as much as that."""
+    only; the others are moved by as much as that. What took time in the last step is moved where it is ``drawn``."""
     scenarios = usual.host.shape[2]
-    alike = [one.stream for one in usual.last] == [other.stream for other in slowed.last]
+    alike = drawn and [one.stream for one in usual.last] == [other.stream for other in slowed.last]
 
     def moved(first: Floats, second: Floats) -> Floats:
         there: Floats = first + np.repeat((second - first[::scenarios]) * part.ravel(), scenarios)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from syncscope.estimate.dependencies import NOW, Target
-from syncscope.estimate.edits import Change, Changes, Question
+from syncscope.estimate.edits import Change, Changes, Question, either
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items
 from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import QUEUE, Program
@@ -262,10 +262,11 @@ class _Machine:
 
     def _loaded(self, item: _Item, change: Change, host: Floats) -> Floats:
         """When the host has its next batch and has done what else lies before an item's call."""
-        loaded = host + np.minimum(item.loading * self._scale, change.batch)
+        batch = np.inf if change.batch is None else change.batch
+        loaded = host + np.minimum(item.loading * self._scale, batch)
         if self._batch is not None:
-            paced = np.maximum(host, self._batch + np.minimum(item.period, change.batch))
-            loaded = np.where(self._worker_paced | np.isfinite(change.batch), paced, loaded)
+            paced = np.maximum(host, self._batch + np.minimum(item.period, batch))
+            loaded = np.where(self._worker_paced | np.isfinite(batch), paced, loaded)
         self._batch = loaded
         return loaded + max(item.pre - item.loading, 0.0) * change.pre
 
@@ -276,7 +277,7 @@ class _Machine:
         if item.wait:
             done = self._done(self._targets.waits[number])
             after = np.maximum(after, done + item.back)
-            after = np.where(change.free, begin, after) if change.edited else after
+            after = after if change.free is None else np.where(change.free, begin, after)
             self._record(HOST, begin, after)
             if change.joins is not None:
                 self._stream = [np.where(change.joins, np.maximum(end, done), end) for end in self._stream]
@@ -284,9 +285,9 @@ class _Machine:
             end = self._activity(number, step, (begin if item.blocks else after) + item.lat)
             if item.blocks:
                 blocked = np.maximum(after, end + item.back)
-                free = change.free | change.gone
+                free = either(change.free, change.gone)
                 self._record(HOST, begin, blocked, gone=free)
-                after = np.where(free, after, blocked) if change.edited else blocked
+                after = blocked if free is None else np.where(free, after, blocked)
             after = self._queued(item.stream, 1, after)
         return after
 
@@ -294,7 +295,7 @@ class _Machine:
         """Put an item's activity on its stream; when it ends."""
         item, change = self._item[number], self._changes.of(number)
         exclusive, before = self._shared and item.alone, self._stream[item.stream]
-        gap = np.minimum(item.gap, change.gap) if change.edited else item.gap
+        gap = item.gap if change.gap is None else np.minimum(item.gap, change.gap)
         start = np.maximum(before + gap, launched)
         if number in self._targets.holds:
             self._held[item.stream] = self._done(self._targets.holds[number]) + item.hop
@@ -303,15 +304,16 @@ class _Machine:
             start = np.maximum(start, self._engine[self._copier[item.engine]])
         start = np.maximum(start, self._compute) if exclusive else start
         dur = item.dur * self._pageable if item.pageable else item.dur
-        dur = np.minimum(dur, change.dur) if change.edited else dur
+        dur = dur if change.dur is None else np.minimum(dur, change.dur)
         meeting = self._meeting(item, start) if item.engine == COLLECTIVE else None
         end = start + dur if meeting is None else meeting.end(start)
-        taken = np.where(change.gone, before, end) if change.edited else end
+        taken = end if change.gone is None else np.where(change.gone, before, end)
         if change.apart is not None:
-            own = self._apart_from(item, change, step, launched) + np.where(change.early, dur, dur * BOTH_WAYS)
+            early = np.zeros_like(change.apart) if change.early is None else change.early
+            own = self._apart_from(item, early, step, launched) + np.where(early, dur, dur * BOTH_WAYS)
             end = np.where(change.apart, own, end)
             # What follows on the stream needs what came in, but nothing of what goes out.
-            passed = change.early & (item.engine != TO_DEVICE)
+            passed = early & (item.engine != TO_DEVICE)
             after = np.maximum(before, self._held[item.stream]) + dur * self._slowdown if meeting else before
             taken = np.where(change.apart, np.where(passed, after, np.maximum(before, own)), taken)
         if change.spread is not None and meeting is not None:
@@ -321,19 +323,19 @@ class _Machine:
         if item.engine >= 0 and item.dur >= HOLDS_ENGINE:
             copier = self._copier[item.engine]
             used = np.maximum(self._engine[copier], end)
-            self._engine[copier] = np.where(change.gone, self._engine[copier], used) if change.edited else used
+            self._engine[copier] = used if change.gone is None else np.where(change.gone, self._engine[copier], used)
         self._compute = np.maximum(self._compute, taken) if exclusive else self._compute
         self._stream[item.stream] = taken
         self._record(item.stream, end - dur, end, gone=change.gone)
         return end
 
-    def _apart_from(self, item: _Item, change: Change, step: int, launched: Floats) -> Floats:
-        """When a copy or a collective could begin on a stream of its own: early, as soon as the step before began or
-        what it needs is there; beside its stream, as soon as that is held no longer."""
+    def _apart_from(self, item: _Item, moved: Bools, step: int, launched: Floats) -> Floats:
+        """When a copy or a collective could begin on a stream of its own: where it is ``moved``, as soon as the step
+        before began or what it needs is there; beside its stream, as soon as that is held no longer."""
         ready = np.maximum(self._stream[item.stream], launched)
         early = self._begins[max(step - 1, 0)] + item.lat if item.engine == TO_DEVICE else ready
         beside = np.maximum(self._held[item.stream], launched)
-        return np.maximum(self._engine[self._copier[item.engine]], np.where(change.early, early, beside))
+        return np.maximum(self._engine[self._copier[item.engine]], np.where(moved, early, beside))
 
     def _meeting(self, item: _Item, start: Floats) -> _Meeting:
         """What a collective that could ``start`` waits for.

@@ -257,7 +257,7 @@ def _at_limit(
     length, slower = (by_step(one).mean(axis=0)[:, :1] * 1e6 for one in (usual, slow))
     likely, *others = (settle(condition, work, length, slower, response) for response in (LIKELY, *RESPONSES))
     limited = [between(usual, slow, part) for part in others]
-    return [between(usual, slow, likely) if condition.known else usual, *limited]
+    return [between(usual, slow, likely, drawn=True) if condition.known else usual, *limited]
 
 
 def _by_step(replayed: Replayed, warm: int, steps: int) -> Floats:
@@ -334,7 +334,12 @@ def _lanes(stretches: Sequence[Interval], scenarios: int) -> dict[int, Interval]
     for stretch in stretches:
         by_stream.setdefault(stretch.stream, []).append(stretch)
     return {
-        stream: Interval(stream, *(np.array([s[part] for s in mine])[:, ::scenarios] for part in (1, 2, 3)))
+        stream: Interval(
+            stream,
+            np.array([one.begin[::scenarios] for one in mine]),
+            np.array([one.end[::scenarios] for one in mine]),
+            np.array([one.busy[::scenarios] for one in mine]),
+        )
         for stream, mine in by_stream.items()
     }
 

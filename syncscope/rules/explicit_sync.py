@@ -8,7 +8,6 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule, waited_for_nothing
 from syncscope.schema.findings import Severity
 from syncscope.timeline import Place, Timeline
-from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
@@ -78,10 +77,10 @@ class ExplicitSync(WaitRule):
     )
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
-        places = [timeline.places[place] for place in waits.place.tolist()]
-        asked = np.array([_asks_to_wait(place) for place in places], dtype=bool)
+        places = timeline.places
+        asked = np.array([_asks_to_wait(place) for place in places], dtype=bool)[waits.place]
         # A wait seen at a line that does not ask for it is another rule's.
-        unseen = np.array([place.source != "hook" for place in places], dtype=bool)
+        unseen = np.array([place.source != "hook" for place in places], dtype=bool)[waits.place]
         bare = np.array([not ops for ops in waits.ops], dtype=bool) & (waits.copy_call < 0)
         targeted = np.array([kind in TARGETS for kind in waits.kind], dtype=bool)
         claimed: Bools = asked | (targeted & bare & unseen)
@@ -106,8 +105,7 @@ def _ends_trace(group: Group) -> bool:
     timeline, wait = group.timeline, group.rows.wait
     if len(wait) != 1 or len(timeline.steps) or timeline.trace.recording is not None:
         return False
-    calls = timeline.calls
-    return not bool((np.isin(calls.role, list(COMMANDS)) & (calls.ts >= timeline.waits.end[wait[0]])).any())
+    return bool(timeline.last_command < timeline.waits.end[wait[0]])
 
 
 def _asks_to_wait(place: Place) -> bool:

@@ -77,15 +77,14 @@ class Nesting:
         busiest = self.innermost(tid, ts, end)
         order = np.argsort(self.parent, kind="stable")
         parents = self.parent[order]
+        roots = {thread: self.roots(thread) for thread in np.unique(tid).tolist()}
         for i in range(len(ts)):
-            row, thread = int(busiest[i]), self.rows(int(tid[i]))
-            if not len(thread):
+            row, outermost = int(busiest[i]), roots[int(tid[i])]
+            if not len(outermost):
                 continue
             while True:
                 first, last = np.searchsorted(parents, [row, row + 1])
-                below = order[first:last]
-                if row < 0:
-                    below = thread[self.parent[thread] < 0]
+                below = order[first:last] if row >= 0 else outermost
                 # Siblings follow each other: those that overlap the interval are next to each other.
                 near = below[np.searchsorted(self._end[below], ts[i], side="right") :]
                 near = near[: np.searchsorted(self._ts[near], end[i])]

@@ -100,14 +100,17 @@ class Places:
         self._annotations = find_annotations(annotations)
         self._base_ns = base_ns
         self._index: dict[Place, int] = {NOWHERE: 0}
-        self._of_event: dict[int, int] = {}
+        self._all: tuple[Place, ...] = (NOWHERE,)
+        self._of_event: dict[tuple[int, str, str | None], int] = {}
         self._of_frame: dict[int, int] = {}
         self.warnings_without_wait: tuple[Warned, ...] = ()
         """PyTorch's warnings that no wait was found for, once ``of_warnings`` was asked."""
 
     @property
     def all(self) -> tuple[Place, ...]:
-        return tuple(self._index)
+        if len(self._all) < len(self._index):
+            self._all = tuple(self._index)
+        return self._all
 
     def around(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
         """Places (n,) of what ran around intervals on their thread: of recorded calls, else of the trace's frames, else
@@ -210,11 +213,14 @@ class Places:
         return np.array([self._frame(row) for row in rows.tolist()], dtype=np.int64)
 
     def _event(self, number: int) -> int:
-        if number not in self._of_event:
-            event = self.recording.sites[number] if self.recording and number >= 0 else None
-            place = recorded_place(self.recording, event.stack, event.name, event.expected) if event else NOWHERE
-            self._of_event[number] = self._index.setdefault(place, len(self._index))
-        return self._of_event[number]
+        if self.recording is None or number < 0:
+            return 0
+        event = self.recording.sites[number]
+        key = event.stack, event.name, event.expected
+        if key not in self._of_event:
+            place = recorded_place(self.recording, *key)
+            self._of_event[key] = self._index.setdefault(place, len(self._index))
+        return self._of_event[key]
 
     def _frame(self, row: int) -> int:
         if row not in self._of_frame:

@@ -12,7 +12,7 @@ from syncscope.schema.report import Overlap, TraceInfo
 from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline.attribution import fill_ops, find_stacked, tabulate_ops
 from syncscope.timeline.bubbles import HOST_HOLDS, NO_BUBBLES, Unseen, find_bubbles, sum_causes, when_busy
-from syncscope.timeline.calls import find_activities, find_calls
+from syncscope.timeline.calls import COMMANDS, find_activities, find_calls
 from syncscope.timeline.collectives import count_once, find_collectives, name_collectives
 from syncscope.timeline.copies import HOST_COPIES, find_copies
 from syncscope.timeline.info import describe, measure_steps
@@ -62,6 +62,11 @@ class Tables:
     @cached_property
     def calls(self) -> Calls:
         return find_calls(self.trace)
+
+    @cached_property
+    def last_command(self) -> int:
+        """When the last call that gives the device something to do begins, ns; −1 without one."""
+        return int(self.calls.ts[np.isin(self.calls.role, list(COMMANDS))].max(initial=-1))
 
     @cached_property
     def activities(self) -> Activities:

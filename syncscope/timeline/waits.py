@@ -91,7 +91,7 @@ def in_profiler(waits: Waits, calls: Calls, places: Places) -> Bools:
     own: Bools = (device & places.stacks.in_profiler(frames)) | last
     if places.recording is None:
         return own
-    recorded = np.array([places.all[place].source == "hook" for place in waits.place], dtype=bool)
+    recorded = np.array([place.source == "hook" for place in places.all], dtype=bool)[waits.place]
     unrecorded: Bools = (own | (device & bare & (waits.step < 0))) & ~recorded
     return unrecorded
 

@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("psutil")
 
 from benchmarks import read, scaling
-from fixtures import repeat
+from fixtures import many_waits, repeat
+from syncscope import analyze
 
 
 @pytest.mark.parametrize("power", [0.5, 1, 2])
@@ -21,11 +22,18 @@ def test_one_size_has_no_exponent():
 
 
 def test_every_stage_is_timed():
-    (row,) = scaling.measured(repeat.BASE, [3000])
+    (row,) = scaling.measured(scaling.repeated(repeat.BASE), [3000])
     assert row.events > 1000
     assert len(row.stages) == len(scaling.STAGES)
     assert min(row.stages) > 0
     assert row.peak_mb > 10
+
+
+def test_a_trace_of_many_waits_has_a_finding_for_each_line(tmp_path):
+    many_waits.write(tmp_path / "trace.json", waits=60, lines=20)
+    found = [one for one in analyze(tmp_path / "trace.json").findings if one.rule == "SYN102"]
+    assert {one.site.line for one in found if one.site} == set(range(1, 21))
+    assert {one.count for one in found} == {3}
 
 
 def test_the_tables_have_a_cell_for_each_column():

@@ -1,0 +1,29 @@
+"""The rules' documentation, to be read without the rules: those need numpy, and most of a second of imports."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import NamedTuple
+
+FILE = files("syncscope.schema").joinpath("rules.json")
+"""Made from the rules by ``python -m tests.rules.test_catalogue``; a test compares it with them."""
+
+
+class RuleEntry(NamedTuple):
+    """What is said of one rule."""
+
+    code: str
+    name: str
+    severity: str
+    doc: str
+
+    @property
+    def summary(self) -> str:
+        """The first line of the documentation."""
+        return self.doc.split("\n", 1)[0]
+
+
+def read_catalogue() -> tuple[RuleEntry, ...]:
+    """All rules, by code."""
+    return tuple(RuleEntry(**entry) for entry in json.loads(FILE.read_text(encoding="utf-8")))

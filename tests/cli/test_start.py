@@ -1,0 +1,42 @@
+"""What commands import before they answer: that is most of what a short one takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.builders import TraceBuilder
+
+ANALYSIS = {"numpy", "pandas", "pyarrow", "plotly", "msgspec", "isal", "torch", "pydantic"}
+
+
+def imported_by(*command: str) -> set[str]:
+    """The modules that a fresh ``syncscope`` imports for a command, below their packages too."""
+    line = [sys.executable, "-X", "importtime", "-m", "syncscope", *command]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    timed = (row.rpartition("|")[2].strip() for row in done.stderr.splitlines() if row.startswith("import time:"))
+    names = {name for name in timed if name != "imported package"}
+    assert "syncscope.cli.app" in names
+    return names
+
+
+@pytest.mark.parametrize(
+    "command", [("--help",), ("--version",), ("rules",), ("rules", "SYN102"), ("rules", "scalar-read")]
+)
+def test_what_needs_no_trace_imports_no_analysis(command: tuple[str, ...]) -> None:
+    assert imported_by(*command).isdisjoint(ANALYSIS)
+
+
+@pytest.mark.parametrize("command", [("rules",), ("rules", "SYN102")])
+def test_rules_are_listed_without_the_rules(command: tuple[str, ...]) -> None:
+    assert not {name for name in imported_by(*command) if name.startswith(("syncscope.rules", "syncscope.timeline"))}
+
+
+@pytest.mark.parametrize("format", ["text", "concise", "json"])
+def test_a_report_without_pictures_imports_nothing_to_draw_or_mark_up(tmp_path: Path, format: str) -> None:
+    file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
+    unused = {"plotly", "torch", "pydantic", "rich.markdown", "markdown_it", "pygments", "syncscope.report.html"}
+    assert imported_by("analyze", str(file), "--format", format).isdisjoint(unused)

@@ -1,0 +1,28 @@
+"""The catalogue says of the rules what they say. ``python -m tests.rules.test_catalogue`` writes it again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from syncscope.rules import RULES
+from syncscope.schema.catalogue import FILE, RuleEntry, read_catalogue
+
+
+def made() -> tuple[RuleEntry, ...]:
+    every = sorted(RULES, key=lambda rule: rule.code)
+    return tuple(RuleEntry(rule.code, rule.name, rule.severity, rule.doc) for rule in every)
+
+
+def test_the_catalogue_is_what_the_rules_say():
+    assert read_catalogue() == made(), "write it again: python -m tests.rules.test_catalogue"
+
+
+def test_summaries_are_those_of_the_rules():
+    summaries = {rule.code: rule.summary for rule in RULES}
+    assert {entry.code: entry.summary for entry in read_catalogue()} == summaries
+
+
+if __name__ == "__main__":
+    entries = [entry._asdict() for entry in made()]
+    Path(str(FILE)).write_text(json.dumps(entries, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
