@@ -43,7 +43,7 @@ def find_slow_inquiries(calls: Calls) -> Ints:
 
 def find_library_starts(ops: Ops, calls: Calls, activities: Activities, loading: Ints) -> _Spans:
     """Begin, end and thread of what comes before a first launch of a kernel, since the thread last gave the device
-    something to do or waited for it, and inside the same op.
+    something to do or waited for it, and inside the same op, where it takes ``LONG_LOAD``.
 
     Where memory is given back there, the library makes its handle: PyTorch's allocator has nothing to give back before
     the first kernel of a library. Without ops it must be the library's first kernel. What comes before a launch that
@@ -66,7 +66,8 @@ def find_library_starts(ops: Ops, calls: Calls, activities: Activities, loading:
         freed = frees[(calls.tid[frees] == calls.tid[row]) & (calls.ts[frees] >= begin)]
         freed = freed[calls.end[freed] <= calls.ts[row]]
         starts = of_library and len(freed) > 0 and int(calls.dur[freed].max()) >= LONG_LOAD
-        if starts or (row in loads and (op[at] >= 0 or not len(ops))):
+        first_use = row in loads and (op[at] >= 0 or not len(ops))
+        if int(calls.ts[row]) - begin >= LONG_LOAD and (starts or first_use):
             yield begin, int(calls.ts[row]), int(calls.tid[row])
 
 
