@@ -225,9 +225,10 @@ def gain(finding: Finding) -> float | None:
     or nothing is likely; ``None`` unknown."""
     if finding.run_saving_ms_per_step is not None:
         return finding.run_saving_ms_per_step
-    most, guess = finding.saving_high_ms_per_step, finding.likely_saving_ms_per_step
+    low, most = finding.saving_low_ms_per_step, finding.saving_high_ms_per_step
+    guess = finding.likely_saving_ms_per_step
     if guess is not None and (guess >= NOTHING or finding.saving_below_drift):
-        guess = (guess + (finding.saving_low_ms_per_step or 0.0)) / 2
+        guess = guess if low is None else (guess + low) / 2
     elif most is not None:
         guess = most / 2
     likely = guess if finding.saving_ms_per_step is None else finding.saving_ms_per_step
@@ -238,9 +239,8 @@ def gain(finding: Finding) -> float | None:
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
-    what can be gained; what gains less than can be told behind a note on idle time; notes and what only sums up others
-    last. Where the gain is unknown, by severity and blocked
-    time. Among equals, those of training come first."""
+    what can be gained; what gains less than can be told behind a note on idle time; other notes and what only sums up
+    others last. Where the gain is unknown, by severity and blocked time. Among equals, those of training come first."""
     return tuple(sorted(findings, key=_place))
 
 
