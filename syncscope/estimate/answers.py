@@ -109,11 +109,14 @@ def give_saving(
 
 
 def _sure_ms(saving: Saving, fit: Fit, shown_ms: float | None) -> float | None:
-    """The saving that makes a finding an error: none where it may save nothing. Where it is a guess how far the
-    profiler slows the host, the trace must show it."""
-    if saving.likely is None or (saving.low is not None and saving.low <= 0):
-        return None if saving.likely is None else 0.0
-    return min(saving.likely, shown_ms) if fit.ranged and shown_ms is not None else saving.likely
+    """The saving that makes a finding an error. The trace must show it where it may be nothing, or where it is a guess
+    how far the profiler slows the host."""
+    unsure = saving.low is not None and saving.low <= 0
+    if saving.likely is None or not (unsure or fit.ranged):
+        return saving.likely
+    if shown_ms is None:
+        return 0.0 if unsure else saving.likely
+    return min(saving.likely, shown_ms)
 
 
 def give_causes(finding: Finding, savings: Iterator[Saving | None], fit: Fit, step_ms: float) -> Finding:

@@ -14,7 +14,9 @@ from tests.report import sample
     ("saving", "ranged", "shown_ms", "severity"),
     [
         (Saving(5.0, 4.0, 6.0, 5.0), False, 0.0, "error"),
-        (Saving(5.0, 0.0, 9.0, 5.0), False, 5.0, "warning"),
+        (Saving(5.0, 0.0, 9.0, 5.0), False, 5.0, "error"),
+        (Saving(5.0, 0.0, 9.0, 5.0), False, 0.02, "warning"),
+        (Saving(5.0, 0.0, 9.0, 5.0), False, None, "warning"),
         (Saving(0.5, 0.4, 0.6, 0.5), False, 0.5, "warning"),
         (Saving(None, 4.0, 6.0, 5.0), True, 3.0, "error"),
         (Saving(None, 4.0, 6.0, 5.0), True, 0.02, "warning"),
