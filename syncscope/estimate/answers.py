@@ -79,16 +79,25 @@ def lower_severity(severity: Severity, saving_ms: float | None, step_ms: float |
     return "warning" if little and severity == "error" else severity
 
 
-def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, fit: Fit, step_ms: float) -> Finding:
+def give_saving(
+    finding: Finding,
+    saving: Saving,
+    after: Sketch,
+    at_most: bool,
+    fit: Fit,
+    step_ms: float,
+    shown_ms: float | None = None,
+) -> Finding:
     """A finding with its saving. One that is ``at_most`` is the most there is; ``after`` is the step with it fixed, and
-    ``step_ms`` the length of the step as it is."""
+    ``step_ms`` the length of the step as it is. ``shown_ms`` is what the device waited for the host because of it in
+    the trace, ``None`` unknown."""
     why = RANGE if fit.ranged else None
     if at_most:
         saving, why = saving.at_most(), WHY_AT_MOST if finding.causes else UNLIKE
     little = saving.likely is not None and saving.likely < LITTLE * step_ms
     return msgspec.structs.replace(
         finding,
-        severity=lower_severity(finding.severity, saving.likely, step_ms),
+        severity=lower_severity(finding.severity, _sure_ms(saving, fit, shown_ms), step_ms),
         saving_ms_per_step=saving.ms,
         saving_low_ms_per_step=saving.low,
         saving_high_ms_per_step=saving.high,
@@ -97,6 +106,17 @@ def give_saving(finding: Finding, saving: Saving, after: Sketch, at_most: bool, 
         saving_null_why=why,
         after=None if little else after,
     )
+
+
+def _sure_ms(saving: Saving, fit: Fit, shown_ms: float | None) -> float | None:
+    """The saving that makes a finding an error. The trace must show it where it may be nothing, or where it is a guess
+    how far the profiler slows the host."""
+    unsure = saving.low is not None and saving.low <= 0
+    if saving.likely is None or not (unsure or fit.ranged):
+        return saving.likely
+    if shown_ms is None:
+        return 0.0 if unsure else saving.likely
+    return min(saving.likely, shown_ms)
 
 
 def give_causes(finding: Finding, savings: Iterator[Saving | None], fit: Fit, step_ms: float) -> Finding:

@@ -65,8 +65,10 @@ def find_whole_limit(timeline: Timeline) -> float | None:
 
 
 def why_untried(timeline: Timeline, hit: Hit) -> str | None:
-    """Why to leave a finding's waits and copies out gains nothing: they are warm-up, or a note on what ends a trace
-    without steps. ``None`` where it may gain something."""
+    """Why to leave a finding's waits and copies out gains nothing: they are warm-up, as all idle time of a finding
+    without causes is, or a note on what ends a trace without steps. ``None`` where it may gain something."""
+    if BY_CODE[hit.finding.rule].question is Intervention.FILL_IDLE and not hit.finding.causes:
+        return ONCE
     waits, copies, of_waits, of_copies = timeline.waits, timeline.copies, sorted(hit.waits), sorted(hit.copies)
     ts, end, tid = (
         np.concatenate((of_wait[of_waits], of_copy[of_copies]))

@@ -97,11 +97,12 @@ def _answer_findings(
     """Each finding with its saving and those of its causes. ``savings`` and ``after`` begin with those of the findings
     that were tried."""
     answers = iter(zip(savings.each, after, strict=False))
-    every = zip(prepared.findings, prepared.questions, prepared.at_most, prepared.untried, strict=True)
-    for finding, question, at_most, why in every:
+    shown = [limit.late_ms for limit in prepared.limits]
+    every = zip(prepared.findings, prepared.questions, prepared.at_most, prepared.untried, shown, strict=True)
+    for finding, question, at_most, why, shown_ms in every:
         found = deny_saving(finding, why)
         if question:
-            found = give_saving(finding, *next(answers), at_most, fit, savings.step_ms)
+            found = give_saving(finding, *next(answers), at_most, fit, savings.step_ms, shown_ms)
         yield give_causes(found, causes, fit, savings.step_ms)
 
 

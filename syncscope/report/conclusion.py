@@ -16,9 +16,9 @@ from syncscope.report.impact import Gain, describe_impact, measure_gain
 from syncscope.report.numbers import count, milliseconds, percent, span
 from syncscope.report.runs import is_counted_only, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
-from syncscope.report.worth_phrases import NOTHING, find_step_ms
+from syncscope.report.worth_phrases import find_step_ms
 from syncscope.rules.base.idle_causes import main_cause
-from syncscope.schema.findings import RACES, Finding
+from syncscope.schema.findings import NOTHING, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.verdict import Verdict
 
@@ -84,10 +84,12 @@ def shorten_fix(fix: str) -> str:
 
 def _best(found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
     """The finding to begin with: the first that gains a share of the step that can be told. Where none has a known
-    gain, the first of those of which it is not known."""
+    gain, the first of those of which it is not known; a note is no beginning."""
     impacts = [(finding, describe_impact(finding, traces[finding.trace]).level) for finding in found]
     known = next((finding for finding, level in impacts if level in ("wrong", "high", "medium")), None)
-    return known or next((finding for finding, level in impacts if level == "unknown"), None)
+    return known or next(
+        (finding for finding, level in impacts if level == "unknown" and finding.severity != "note"), None
+    )
 
 
 def _idlest(traces: Sequence[TraceInfo]) -> int:

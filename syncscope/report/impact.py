@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from syncscope.report.numbers import between, milliseconds, percent
-from syncscope.report.worth_phrases import NOTHING, find_step_ms, find_step_of_run, is_doubted
-from syncscope.schema.findings import RACES, Finding
+from syncscope.report.worth_phrases import find_step_ms, find_step_of_run, is_doubted
+from syncscope.schema.findings import NOTHING, RACES, Finding
 from syncscope.schema.report import TraceInfo
 
 Level = Literal["wrong", "high", "medium", "low", "unknown"]

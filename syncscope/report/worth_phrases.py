@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from syncscope.report.numbers import between, milliseconds, percent
-from syncscope.schema.findings import Finding, IdleCause
+from syncscope.schema.findings import NOTHING, Finding, IdleCause
 from syncscope.schema.report import Report, TraceInfo
 
 UNTOLD = "less than can be told (under 1 %)"
 """A saving that is a smaller share of the step than that by which the same program differs from one time it is measured
 to the next."""
-
-NOTHING = 5e-7
-"""Milliseconds that are shown as 0."""
 
 
 def describe_saving(finding: Finding, info: TraceInfo | None = None) -> list[str]:

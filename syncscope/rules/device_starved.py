@@ -25,6 +25,9 @@ HOSTS = ("host work", "launching", "data loading", "pageable copy")
 LEAST_SHARE = 0.1
 """The device counts as starved if it is idle for at least this share of the span."""
 
+FIRST_PASS = 0.05
+"""A trace without steps is of a first pass where the device is idle for less than this share of it besides warm-up."""
+
 MAIN_SHARE = 0.1
 """A finding is named as a cause if it explains at least this share of the idle time."""
 
@@ -146,6 +149,8 @@ class DeviceStarved(RankRule):
         if span_ms <= 0 or idle_ms < LEAST_SHARE * span_ms:
             return []
         left_ms = span_ms - once_ms
+        if once_ms > 0 and not len(timeline.steps) and idle_ms - once_ms < FIRST_PASS * span_ms:
+            return [Hit(self._warming_up(timeline, once_ms, span_ms))]
         unknown_ms = timeline.overlap.idle_by_cause.get("unknown", 0.0) if len(timeline.calls) else 0.0
         if left_ms >= LEAST_SHARE * span_ms and idle_ms - once_ms >= LEAST_SHARE * left_ms:
             sure = idle_ms - once_ms - unknown_ms >= LEAST_SHARE * (left_ms - unknown_ms)
@@ -170,7 +175,6 @@ class DeviceStarved(RankRule):
             per_step=float(due.sum()) / steps if steps else None,
             first_ns=int(timeline.bubbles.ts[due].min()),
             idle_ms_per_step=once_ms,
-            sums_up=True,
             message=f"{milliseconds(once_ms)} of {milliseconds(span_ms)} {'a step' if steps else 'in all'} are warm-up "
             f"({kinds}), in which the device is idle and which later steps do not repeat",
             fix=self.advise(ONCE),

@@ -217,14 +217,23 @@ def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Find
     return renumbered
 
 
+NOTHING = 5e-7
+"""Milliseconds that are shown as 0."""
+
+
 def gain(finding: Finding) -> float | None:
     """Milliseconds a step that fixing a finding likely gains: over the run where that is known, else in the recorded
-    steps; half of what it gains at most where only that is known; ``None`` unknown."""
+    steps; between the least and the likely where the likely is a guess, and half of the most where only that is known
+    or nothing is likely; ``None`` unknown."""
     if finding.run_saving_ms_per_step is not None:
         return finding.run_saving_ms_per_step
-    most = finding.saving_high_ms_per_step
-    known = (finding.saving_ms_per_step, finding.likely_saving_ms_per_step, None if most is None else most / 2)
-    likely = next((ms for ms in known if ms is not None), None)
+    low, most = finding.saving_low_ms_per_step, finding.saving_high_ms_per_step
+    guess = finding.likely_saving_ms_per_step
+    if guess is not None and (guess >= NOTHING or finding.saving_below_drift):
+        guess = guess if low is None else (guess + low) / 2
+    elif most is not None:
+        guess = most / 2
+    likely = guess if finding.saving_ms_per_step is None else finding.saving_ms_per_step
     if likely is None or finding.run_per_step is None or not finding.per_step:
         return likely
     return likely / finding.per_step * finding.run_per_step
@@ -232,9 +241,18 @@ def gain(finding: Finding) -> float | None:
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
-    what can be gained; notes and what only sums up others last. Where the gain is unknown, or that of several
-    together, by severity and blocked or exposed time. Among equals, those of training come first."""
+    what can be gained; what gains less than can be told behind a note on idle time; other notes and what only sums up
+    others last. Where the gain is unknown, or that of several together, by severity and blocked or exposed time. Among
+    equals, those of training come first."""
     return tuple(sorted(findings, key=_place))
+
+
+def _tier(finding: Finding) -> int:
+    """Findings that may gain something, notes on idle time (a trace of warm-up), those that gain less than can be told,
+    other notes."""
+    if finding.severity == "note":
+        return 3 if finding.idle_ms_per_step is None else 1
+    return 2 if finding.saving_below_drift and finding.run_saving_ms_per_step is None else 0
 
 
 def _place(finding: Finding) -> tuple[object, ...]:
@@ -247,7 +265,7 @@ def _place(finding: Finding) -> tuple[object, ...]:
         STATUSES.index(finding.status),
         not finding.rule.startswith(RACES),
         finding.sums_up,
-        finding.severity == "note",
+        _tier(finding),
         gained is None,
         -(gained or 0.0),
         SEVERITIES.index(finding.severity),

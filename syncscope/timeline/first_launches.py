@@ -33,7 +33,7 @@ def find_loading_launches(activities: Activities, calls: Calls) -> Ints:
     A launch also takes long where the queue is full, or where it waits for its kernel (CUDA_LAUNCH_BLOCKING=1). The
     kernel of one that loads may start milliseconds after it returned, but then nothing else keeps the device.
     """
-    rows = _first_of_each_name(activities)
+    rows = first_of_each_name(activities)
     launch = activities.launch[rows]
     returned = calls.end[launch]
     quiet = _ran_until(activities)[rows] <= returned + AT_ONCE
@@ -69,7 +69,7 @@ def find_compilations(ops: Ops, calls: Calls, activities: Activities) -> Iterato
             yield *found, tid
 
 
-def _first_of_each_name(activities: Activities) -> Ints:
+def first_of_each_name(activities: Activities) -> Ints:
     """The first activity of each name whose launch is known."""
     known = np.flatnonzero(activities.launch >= 0)
     return known[np.unique(number_groups(activities.name[known]), return_index=True)[1]]

@@ -11,6 +11,7 @@ import numpy as np
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.first_launches import find_compilations, find_loading_launches
 from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.library_starts import find_first_choices, find_library_starts, find_slow_inquiries
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.python_stacks import PythonStacks
 from syncscope.timeline.tables import Activities, Calls, Marks, Objects, Ops, Steps, WarmUps, objects
@@ -21,7 +22,8 @@ SEARCH: Final = "search for kernels"
 LOADING: Final = "loading of kernels"
 COLLECTIVES: Final = "setup of collectives"
 GROWTH: Final = "growth of the allocator's cache"
-KINDS = (CAPTURE, COMPILATION, SEARCH, LOADING, COLLECTIVES, GROWTH)
+NAMED: Final = "named so by the program"
+KINDS = (CAPTURE, COMPILATION, SEARCH, LOADING, COLLECTIVES, GROWTH, NAMED)
 """``WarmUps.name``, the strongest first where they overlap."""
 
 PIECES = 10_000_000
@@ -30,13 +32,21 @@ PIECES = 10_000_000
 COMPILES = re.compile(r"\(dynamo_timed\)$")
 """Names that torch.compile gives to its own work, autotuning and the recording of graphs included (torch ≥ 2.6)."""
 
+NAMES_WARM_UP = re.compile(r"(?:^|.*[^a-z])warm[-_ ]?up(?![a-z])", re.IGNORECASE)
+LEARNING_RATE = re.compile(r"lr|sched|rate", re.IGNORECASE)
+"""Annotations of the program's own warm-up begin like the first, and have nothing of the second, which is of the
+learning rate's."""
+
 COMPILERS = {
+    "flashinfer/jit/core.py": ("build", "build_and_load"),
+    "flashinfer/jit/cubin_loader.py": ("get_cubin", "load_cubin"),
     "torch/_dynamo/convert_frame.py": ("_compile", "compile_inner"),
     "torch/_inductor/compile_fx.py": ("compile_fx", "compile_fx_inner"),
     "torch/_inductor/cudagraph_trees.py": ("record_function", "run_eager"),
     "torch/_inductor/runtime/triton_heuristics.py": (
         "benchmark_all_configs", "autotune_to_one_config", "coordinate_descent_tuning", "precompile",
     ),
+    "torch/utils/cpp_extension.py": ("load", "load_inline"),
     "torch/cuda/graphs.py": ("__enter__", "__exit__", "capture_begin", "capture_end", "make_graphed_callables"),
     "triton/compiler/compiler.py": ("compile",),
     "triton/runtime/autotuner.py": ("_bench", "benchmark"),
@@ -73,7 +83,8 @@ def find_warm_ups(
         *_compilations(ops, marks),
         *_compiling_frames(stacks),
         *_searches(calls, ops),
-        *_loads(calls, activities),
+        *_loads(ops, calls, activities),
+        *_named_so(marks),
         *_first_uses(ops, calls, activities),
         *_set_ups(calls, ops),
         *_growth(calls, steps),
@@ -162,11 +173,22 @@ def _searches(calls: Calls, ops: Ops) -> _Found:
             yield int(ops.ts[row]), int(ops.end[row]), int(ops.tid[row]), SEARCH
 
 
-def _loads(calls: Calls, activities: Activities) -> _Found:
-    """Calls that load kernels, and first launches that do."""
+def _loads(ops: Ops, calls: Calls, activities: Activities) -> _Found:
+    """Calls that load kernels, first launches that do, and the first use of a library."""
     slow = find_loading_launches(activities, calls)
-    for row in np.union1d(slow, np.flatnonzero(_named(calls, LOADERS.match))).tolist():
+    loaders = np.union1d(find_slow_inquiries(calls), np.flatnonzero(_named(calls, LOADERS.match)))
+    for row in np.union1d(slow, loaders).tolist():
         yield int(calls.ts[row]), int(calls.end[row]), int(calls.tid[row]), LOADING
+    for begin, end, tid in find_library_starts(ops, calls, activities, slow):
+        yield begin, end, tid, LOADING
+    for begin, end, tid in find_first_choices(ops, calls, activities):
+        yield begin, end, tid, LOADING
+
+
+def _named_so(marks: Marks) -> _Found:
+    names = {name for name in set(marks.name.tolist()) if NAMES_WARM_UP.match(name) and not LEARNING_RATE.search(name)}
+    for row in np.flatnonzero([name in names for name in marks.name.tolist()]).tolist():
+        yield int(marks.ts[row]), int(marks.end[row]), int(marks.tid[row]), NAMED
 
 
 def _first_uses(ops: Ops, calls: Calls, activities: Activities) -> _Found:

@@ -46,3 +46,20 @@ def test_what_is_rare_over_the_run_gains_as_much_less_also_where_no_bare_step_is
 
 def test_the_gain_of_what_is_known_at_most_is_half_of_it() -> None:
     assert (gain(LAUNCHES), gain(LOADER), gain(COUNTED)) == (5.0, 40.0, None)
+
+
+def test_a_guess_that_may_be_nothing_is_behind_what_is_sure() -> None:
+    guess = one("SYN101", likely_saving_ms_per_step=5.0, saving_low_ms_per_step=0.0, saving_high_ms_per_step=9.0)
+    sure = one("SYN102", saving_ms_per_step=4.0, saving_low_ms_per_step=3.5, saving_high_ms_per_step=4.5)
+    assert ordered([guess, sure]) == (sure, guess)
+
+
+def test_what_gains_nothing_that_is_likely_counts_half_of_its_most_unless_that_cannot_be_told() -> None:
+    fields = {"likely_saving_ms_per_step": 0.0, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 20.0}
+    assert (gain(one("OVL302", **fields)), gain(one("OVL302", **fields, saving_below_drift=True))) == (10.0, 0.0)
+
+
+def test_a_note_that_a_trace_is_warm_up_leads_what_gains_less_than_can_be_told() -> None:
+    little = one("SYN101", likely_saving_ms_per_step=3.0, saving_below_drift=True)
+    warm_up = one("OVL303", severity="note", idle_ms_per_step=900.0)
+    assert ordered([NOTE, little, warm_up]) == (warm_up, little, NOTE)

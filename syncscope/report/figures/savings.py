@@ -13,8 +13,8 @@ from syncscope.report.escape import plotly_text
 from syncscope.report.figures.colours import Colour
 from syncscope.report.impact import Gain, describe_impact, measure_gain
 from syncscope.report.numbers import milliseconds, percent, span
-from syncscope.report.worth_phrases import NOTHING, find_step_ms, is_doubted
-from syncscope.schema.findings import Finding
+from syncscope.report.worth_phrases import find_step_ms, is_doubted
+from syncscope.schema.findings import NOTHING, Finding
 from syncscope.schema.report import Report
 
 MOST_ROWS = 8

@@ -1,0 +1,117 @@
+"""What the first use of a library costs once: cuBLAS, cuDNN and their like make a handle, load and choose kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+
+from syncscope.timeline.calls import COMMANDS, last_before
+from syncscope.timeline.first_launches import LONG_LOAD, first_of_each_name
+from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.row_groups import number_groups
+from syncscope.timeline.tables import Activities, Calls, Objects, Ops
+from syncscope.trace.names import SYNC_ROLES
+
+INQUIRIES: Final = re.compile(
+    r"(?:cuda|hip|cu|hipModule)(?:Occupancy|Func(?:Get|Set)|StreamCreate|GetDevice|DeviceGet|DevicePrimaryCtx|Init$)"
+)
+"""Calls that ask or set something and have no work of the device to wait for. One that takes ``LONG_LOAD`` sets up the
+device, or loads the module of the kernel that it is about."""
+
+KERNELS: Final = {
+    "blas": re.compile(r"gemm|gemv|splitK|Cijk_|nvjet|cublas|rocblas", re.IGNORECASE),
+    "dnn": re.compile(r"cudnn|miopen|conv|wgrad|dgrad|fprop|winograd|batchnorm", re.IGNORECASE),
+}
+"""In the names of kernels, by library."""
+
+LIBRARY_OPS: Final = re.compile(
+    r"aten::_*(?:(?:int_|scaled_)?(?:mm|addmm|bmm|baddbmm|addmv|mv|dot|linear)|(?:cudnn|miopen)\w*|fft\w*|linalg_\w+)$"
+)
+"""Ops that do nothing on the host but to have a library choose and launch its kernels."""
+
+_Spans = Iterator[tuple[int, int, int]]
+
+
+def find_slow_inquiries(calls: Calls) -> Ints:
+    """Rows of ``calls`` that load a module or set up the device, though they are no launches."""
+    asks = {name: INQUIRIES.match(name) is not None for name in set(calls.name.tolist())}
+    return np.flatnonzero(np.array([asks[name] for name in calls.name.tolist()], dtype=bool) & (calls.dur >= LONG_LOAD))
+
+
+def find_library_starts(ops: Ops, calls: Calls, activities: Activities, loading: Ints) -> _Spans:
+    """Begin, end and thread of what comes before a first launch of a kernel, since the thread last gave the device
+    something to do or waited for it, and inside the same op, where it takes ``LONG_LOAD``.
+
+    Where memory is given back there, the library makes its handle: PyTorch's allocator has nothing to give back before
+    the first kernel of a library. Without ops it must be the library's first kernel. What comes before a launch that
+    loads its kernel (``loading``, rows of ``calls``) is the first use of what chose the kernel.
+    """
+    first = first_of_each_name(activities)
+    launch = activities.launch[first]
+    since, op = _since(calls, launch), ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
+    frees = np.flatnonzero(calls.role == "device-free")
+    names, loads = activities.name[first], set(loading.tolist())
+    begins = _first_of_library(names, calls.ts[launch])
+    for at in np.flatnonzero(since < calls.ts[launch]).tolist():
+        row, begin = int(launch[at]), int(since[at])
+        if op[at] >= 0:
+            chain = [*ops.nesting.chain(int(op[at]))]
+            begin = max(begin, int(ops.ts[chain].min()))
+            of_library = any(LIBRARY_OPS.match(ops.name[one]) for one in chain)
+        else:
+            of_library = not len(ops) and bool(begins[at])
+        freed = frees[(calls.tid[frees] == calls.tid[row]) & (calls.ts[frees] >= begin)]
+        freed = freed[calls.end[freed] <= calls.ts[row]]
+        starts = of_library and len(freed) > 0 and int(calls.dur[freed].max()) >= LONG_LOAD
+        first_use = row in loads and (op[at] >= 0 or not len(ops))
+        if int(calls.ts[row]) - begin >= LONG_LOAD and (starts or first_use):
+            yield begin, int(calls.ts[row]), int(calls.tid[row])
+
+
+def find_first_choices(ops: Ops, calls: Calls, activities: Activities) -> _Spans:
+    """Begin, end and thread of the silence in which a library chooses a kernel that it has not launched before: in a
+    library's op, from its begin or its last call to the launch. Where a later launch of the kernel took as long, it is
+    something else."""
+    known = np.flatnonzero(activities.launch >= 0)
+    if not len(known) or not len(ops):
+        return
+    known = known[np.argsort(activities.launch[known], kind="stable")]
+    launch, name = activities.launch[known], number_groups(activities.name[known])
+    op = ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
+    chooses = (op >= 0) & _matches(np.append(ops.name, "")[op], LIBRARY_OPS.match)
+    last = last_before(calls.ts[launch], calls.tid[launch], np.arange(len(calls)), calls.ts, calls.tid)
+    since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
+    begin = np.maximum(since, np.append(ops.ts, 0)[op])
+    slow = chooses & (calls.ts[launch] - begin >= LONG_LOAD)
+    often = np.bincount(name, weights=slow)[name] > 1
+    first = np.zeros(len(known), dtype=bool)
+    first[np.unique(name, return_index=True)[1]] = True
+    for at in np.flatnonzero(slow & first & ~often).tolist():
+        yield int(begin[at]), int(calls.ts[launch[at]]), int(calls.tid[launch[at]])
+
+
+def _since(calls: Calls, launch: Ints) -> Ints:
+    """For each launch (n,) when its thread last returned from a command or a wait, the least number for the first."""
+    rows = np.flatnonzero(np.isin(calls.role, [*COMMANDS, *SYNC_ROLES]))
+    last = last_before(calls.ts[launch], calls.tid[launch], rows, calls.ts, calls.tid)
+    tids, thread = np.unique(calls.tid[launch], return_inverse=True)
+    begin = np.array([calls.ts[calls.tid == tid].min() for tid in tids.tolist()], dtype=np.int64)[thread]
+    return np.where(last >= 0, np.append(calls.end, 0)[last], begin)
+
+
+def _first_of_library(names: Objects, ts: Ints) -> Bools:
+    """Which kernels (n,) are the first that their library launches."""
+    found = np.zeros(len(names), dtype=bool)
+    for kernels in KERNELS.values():
+        own = np.flatnonzero(_matches(names, kernels.search))
+        if len(own):
+            found[own[np.argmin(ts[own])]] = True
+    return found
+
+
+def _matches(names: Objects, test: Callable[[str], object]) -> Bools:
+    passes = {name: bool(test(name)) for name in set(names.tolist())}
+    return np.array([passes[name] for name in names.tolist()], dtype=bool)

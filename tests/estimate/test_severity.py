@@ -1,0 +1,32 @@
+"""An error is a finding that surely costs something."""
+
+from __future__ import annotations
+
+import pytest
+
+from syncscope.estimate.answers import Saving, give_saving
+from syncscope.estimate.fit import Fit
+from syncscope.schema.findings import Sketch
+from tests.report import sample
+
+
+@pytest.mark.parametrize(
+    ("saving", "ranged", "shown_ms", "severity"),
+    [
+        (Saving(5.0, 4.0, 6.0, 5.0), False, 0.0, "error"),
+        (Saving(5.0, 0.0, 9.0, 5.0), False, 5.0, "error"),
+        (Saving(5.0, 0.0, 9.0, 5.0), False, 0.02, "warning"),
+        (Saving(5.0, 0.0, 9.0, 5.0), False, None, "warning"),
+        (Saving(0.5, 0.4, 0.6, 0.5), False, 0.5, "warning"),
+        (Saving(None, 4.0, 6.0, 5.0), True, 3.0, "error"),
+        (Saving(None, 4.0, 6.0, 5.0), True, 0.02, "warning"),
+        (Saving(None, 4.0, 6.0, 5.0), True, None, "error"),
+    ],
+)
+def test_an_error_saves_something_for_sure_and_the_trace_shows_it(
+    saving: Saving, ranged: bool, shown_ms: float | None, severity: str
+) -> None:
+    fit = Fit(0.0, ranged=ranged)
+    finding = sample.finding("SYN102", "scalar-read", 1, "reads", severity="error")
+    finding = give_saving(finding, saving, Sketch(step_ms=100.0, lanes=()), False, fit, 100.0, shown_ms)
+    assert finding.severity == severity

@@ -1,0 +1,61 @@
+"""The first use of a library is warm-up; what comes back is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from syncscope.timeline.warm_up import LOADING, NAMED
+from tests.builders import TraceBuilder
+from tests.rules.scenes import findings
+from tests.timeline.test_warm_up import MS, stretches
+
+
+def matmul(builder: TraceBuilder, at: float, silence: float, kernel: str = "ampere_sgemm") -> TraceBuilder:
+    """A matrix product that launches its kernel after some silence, µs."""
+    builder.op("aten::addmm", at, silence + 20)
+    return builder.launch(kernel, call=(at + silence, 5), runs=(at + silence + 10, 5))
+
+
+@pytest.mark.parametrize("call", ["cudaOccupancyMaxActiveBlocksPerMultiprocessor", "cudaStreamCreateWithFlags"])
+def test_a_question_to_the_driver_that_takes_a_millisecond_loads(call: str) -> None:
+    assert stretches(TraceBuilder().call(call, 5, 2 * MS).call(call, 3 * MS, 9)) == [(LOADING, 5, 5 + 2 * MS)]
+
+
+def test_what_a_library_does_before_it_first_launches_a_kernel_is_its_choice() -> None:
+    builder = matmul(matmul(TraceBuilder(), 0, 2 * MS), 5 * MS, 10)
+    assert stretches(builder) == [(LOADING, 0, 2 * MS)]
+
+
+def test_silence_that_comes_back_before_a_kernel_is_no_first_use() -> None:
+    assert stretches(matmul(matmul(TraceBuilder(), 0, 2 * MS), 5 * MS, 2 * MS)) == []
+
+
+def test_silence_in_an_op_that_works_on_the_host_is_no_first_use() -> None:
+    builder = TraceBuilder().op("aten::nonzero", 0, 3 * MS)
+    assert stretches(builder.launch("a", call=(2 * MS, 5), runs=(2 * MS + 10, 5))) == []
+
+
+def test_memory_given_back_before_the_first_kernel_of_a_library_is_its_start() -> None:
+    builder = TraceBuilder().launch("fill", call=(0, 5), runs=(10, 5)).call("cudaFree", 100, 900 * MS)
+    assert stretches(builder.launch("sgemm", call=(1000 * MS, 5), runs=(1000 * MS + 10, 5))) == [
+        (LOADING, 5, 1000 * MS)
+    ]
+
+
+def test_memory_given_back_behind_it_or_outside_the_op_is_not() -> None:
+    builder = TraceBuilder().launch("sgemm", call=(0, 5), runs=(10, 5)).call("cudaFree", 100, 900 * MS)
+    assert stretches(builder.launch("sgemm_2", call=(1000 * MS, 5), runs=(1000 * MS + 10, 5))) == []
+    emptied = TraceBuilder().launch("fill", call=(0, 5), runs=(10, 5)).call("cudaFree", 100, 900 * MS)
+    assert stretches(matmul(emptied, 1000 * MS, 10)) == []
+
+
+def test_warm_up_that_the_program_names_is_warm_up() -> None:
+    builder = TraceBuilder().annotation("[net|warmup|forward]", 0, 50).annotation("lr_warmup_step", 60, 20)
+    assert stretches(builder.annotation("forward", 90, 5).call("cudaGraphLaunch", 100, 5)) == [(NAMED, 0, 50)]
+
+
+def test_a_trace_of_a_first_pass_is_noted() -> None:
+    builder = matmul(TraceBuilder().launch("fill", call=(0, 5), runs=(10, 5)), 100, 40 * MS)
+    (finding,) = findings(matmul(builder, 41 * MS, 10), "OVL303")
+    assert (finding.severity, finding.idle_ms_per_step) == ("note", pytest.approx(40, rel=0.01))
+    assert "Record later steps" in finding.fix
