@@ -3,8 +3,32 @@
 No example has a deadline: on a busy machine any may take long, and that is no fault.
 """
 
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", settings.get_profile("new"), derandomize=True)
 settings.load_profile("new")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """The system's Chromium, driven by Playwright, which runs once in a process."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = os.environ.get("SYNCSCOPE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine (SYNCSCOPE_CHROMIUM names one)")
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield running
+        running.close()

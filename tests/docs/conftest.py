@@ -1,4 +1,4 @@
-"""The site, built once for all tests of a worker, and the browser of the report's tests."""
+"""The site, built once for all tests of a worker."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 from docs.site.build import build
-from tests.report.conftest import browser
-
-__all__ = ["browser"]
 
 
 @pytest.fixture(scope="session")
