@@ -22,7 +22,7 @@ page are the stable interface. They are made from the code.
 """
 GROUPS = {
     "Record": ("profile", "watch", "step", "expected", "guard", "hazards", "SyncError", "SyncWarning"),
-    "Analyse": ("analyze", "load", "to_hta", "TraceError"),
+    "Analyse": ("analyze", "diff", "load", "to_hta", "TraceError"),
     "Structures": ("Report", "Finding", "Site", "Frame", "Trace"),
 }
 """The names of ``syncscope.__all__`` that the page explains, in its order."""

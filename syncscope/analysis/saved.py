@@ -54,7 +54,9 @@ def _rules_left_out(report: Report, policy: policies.Policy) -> Iterator[NotChec
 
 
 def _refuse_contradictions(report: Report) -> None:
-    """Raise ``ValueError`` for a finding of a trace that the report does not have."""
+    """Raise ``ValueError`` for a report of nothing, or with a finding of a trace that it does not have."""
+    if not report.traces and not report.unread:
+        raise ValueError("it is of no trace")
     pointing = [(finding.rule, finding.trace) for finding in report.findings]
     pointing += [(entry.rule, entry.trace) for entry in report.not_checked]
     for rule, trace in pointing:

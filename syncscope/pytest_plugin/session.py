@@ -22,7 +22,7 @@ FORMAT = 1
 MOST_LINES = 10
 """Lines that the summary names."""
 
-Line = tuple[str, "int | None", str, "str | None", str, str]
+Line = tuple[str, "int | None", str, "str | None", str, str, str]
 """The fields of a ``Wait``."""
 
 
@@ -81,7 +81,7 @@ class Session:
 
     def to_json(self) -> str:
         """The report: the tests, and the lines that wait, those that wait most first."""
-        names = ("file", "line", "function", "expression", "at", "fix")
+        names = ("file", "line", "function", "expression", "at", "fix", "thread")
         lines = [
             {**dict(zip(names, line, strict=True)), "waits": number, "tests": sorted(self.tests[line])}
             for line, number in self.most()
