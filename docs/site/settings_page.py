@@ -18,6 +18,7 @@ PLACES = {
     "Expect": "expect",
     "Override": "overrides",
     "Budgets": "budgets",
+    "Scope": "budgets.scopes",
 }
 """Where a table of the schema stands in the file."""
 
