@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from syncscope.advice.entry import Advice, Example, Section, choose
-from syncscope.advice.sections import (
-    BY_OP,
+from syncscope.advice.copies import (
     COPIES,
     COPY_TO_DEVICE,
     COPY_TO_HOST,
     INFERENCE,
     LIBRARIES,
     MOVED_WEIGHTS,
-    NEW_TENSORS,
     NO_BATCH,
-    PYTORCH_CODE,
     READ,
     READ_IN_INFERENCE,
-    READS,
-    SCALER_STEP,
-    SHAPES,
     SMALL_TO_DEVICE,
     STACK,
     SYNCHRONIZE,
     UNCACHED,
     WEIGHTS,
     for_call,
+)
+from syncscope.advice.entry import Advice, Example, Section, choose
+from syncscope.advice.operations import (
+    BY_OP,
+    NEW_TENSORS,
+    PYTORCH_CODE,
+    READS,
+    SCALER_STEP,
+    SHAPES,
 )
 
 __all__ = [

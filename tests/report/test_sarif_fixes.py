@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from fixtures.labels import CASES, recordings
-from syncscope.advice.sections import DISTRIBUTIONS, PYTORCH_CODE
+from syncscope.advice.operations import DISTRIBUTIONS, PYTORCH_CODE
 from syncscope.analysis.analyze import analyze
 from syncscope.policy import Policy, check_gate
 from syncscope.report import sarif

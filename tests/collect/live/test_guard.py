@@ -6,7 +6,8 @@ import asyncio
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -290,6 +291,12 @@ def test_collectives_and_ddp_run_inside(device: Device) -> None:
         torch.distributed.destroy_process_group()
 
 
+def run_apart(coroutine: Coroutine[Any, Any, None]) -> None:
+    """``asyncio.run`` on a thread of its own: on this one the browser of other tests may have a loop that runs."""
+    with ThreadPoolExecutor(1) as other:
+        other.submit(asyncio.run, coroutine).result()
+
+
 def test_each_task_of_asyncio_has_its_own(device: Device) -> None:
     async def guarded(entered: asyncio.Event, go_on: asyncio.Event) -> None:
         with guard("raise"):
@@ -306,7 +313,7 @@ def test_each_task_of_asyncio_has_its_own(device: Device) -> None:
         go_on.set()
         await task
 
-    asyncio.run(run())
+    run_apart(run())
 
 
 def test_coroutines_are_guarded_and_generators_refused(device: Device) -> None:
@@ -316,7 +323,7 @@ def test_coroutines_are_guarded_and_generators_refused(device: Device) -> None:
         device.wait()
 
     with pytest.raises(SyncError):
-        asyncio.run(step())
+        run_apart(step())
     with pytest.raises(TypeError, match="a generator cannot be guarded"):
 
         @guard("raise")

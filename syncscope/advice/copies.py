@@ -1,0 +1,158 @@
+"""The advice that several rules share on reads, copies and calls that wait, whatever the op.
+
+The live guard knows only the name of the call, and uses ``for_call``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from syncscope.advice.entry import Advice, Section, choose
+from syncscope.advice.operations import BY_OP, WRITE
+
+INFERENCE = "inference"
+"""Stands for a trace without training."""
+
+READ_IN_INFERENCE = Advice(
+    INFERENCE,
+    "Keep it on the device, or work it out on the host, where what it follows from is often known; else copy it with "
+    ".to('cpu', non_blocking=True) and read it a step later, behind an event.",
+    before="longest = int(lengths.max())        # lengths is on the device",
+    after="longest = max(request.length for request in batch)",
+)
+"""For a value that is read where nothing is trained."""
+
+READ = Advice(
+    "",
+    "Keep it on the device (sum loss.detach()) and read it every so many steps, or copy it with .to('cpu', "
+    "non_blocking=True) and read it a step later, behind an event.",
+    before="total += loss.item()",
+    after="""
+    total += loss.detach()      # stays on the device
+    if step % 100 == 0:
+        print(total.item())     # one wait in a hundred steps
+    """,
+)
+"""For a value that is read."""
+
+STACK = Advice(
+    "",
+    "Stack them into one buffer where they are made (torch.stack on the host, or one slice each of a buffer "
+    "pinned once), copy that with non_blocking=True, and split it on the device (unbind, views).",
+    before="parts = [part.to('cuda') for part in parts]",
+    after="""
+    torch.stack(parts, out=pinned)   # made once with pin_memory=True
+    parts = pinned.to('cuda', non_blocking=True).unbind()
+    """,
+)
+"""For many small copies."""
+
+COPY_TO_HOST = Advice(
+    "DtoH",
+    "Copy with .to('cpu', non_blocking=True) and wait on an event just before the values are read.",
+    before="results.append(y.cpu())",
+    after="""
+    kept = y.to('cpu', non_blocking=True)
+    ready = torch.cuda.Event()
+    ready.record()
+    results.append((kept, ready))   # ready.synchronize() just before kept is read
+    """,
+)
+
+COPY_TO_DEVICE = Advice(
+    "",
+    "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True.",
+    before="""
+    loader = DataLoader(data)
+    x = batch.to('cuda')
+    """,
+    after="""
+    loader = DataLoader(data, pin_memory=True)
+    x = batch.to('cuda', non_blocking=True)
+    """,
+)
+
+NO_BATCH = "no-batch"
+"""Stands for copies that bring no batch, or one of a loader that pins already."""
+
+SMALL_TO_DEVICE = Advice(
+    NO_BATCH,
+    "Make it on the device, or copy it once outside the loop; what changes goes through pinned memory, a buffer made "
+    "once, with non_blocking=True.",
+    before="""
+    for x in batches:
+        y = model(x, torch.from_numpy(scales).to('cuda'))
+    """,
+    after="""
+    scales = torch.from_numpy(scales).to('cuda')   # once
+    for x in batches:
+        y = model(x, scales)
+    """,
+)
+
+WEIGHTS = "weights"
+"""Stands for copies of a model's weights."""
+
+MOVED_WEIGHTS = Advice(
+    WEIGHTS,
+    "The weights are moved once: record later steps. For a faster start make the model on the device (with "
+    "torch.device('cuda'): model = Model()), or load its weights there (torch.load(path, map_location='cuda')).",
+    before="model = Model().to('cuda')",
+    after="""
+    with torch.device('cuda'):
+        model = Model()
+    """,
+)
+
+UNCACHED = "uncached"
+"""Stands for a program without the caching allocator."""
+
+SYNCHRONIZE = Advice(
+    "",
+    "Remove it: PyTorch orders its work by itself. To time, record events and read them at the end; to order "
+    "streams, let the device wait (stream.wait_stream, stream.wait_event).",
+)
+
+COPIES: Section = (
+    Advice(
+        f"aten::index|{WRITE} aten::copy_",
+        "Keep the index (and a value) on the device: move it once, before the loop; or index with Python ints and "
+        "slices.",
+        before="""
+        for batch in loader:
+            y = x[order]             # order is on the host
+        """,
+        after="""
+        order = order.to('cuda')     # once
+        for batch in loader:
+            y = x[order]
+        """,
+    ),
+    replace(STACK, when="many"),
+)
+"""Copies of an index, and many small ones."""
+
+LIBRARIES: Section = (
+    Advice(
+        "torchvision::nms",
+        "Call torchvision.ops.batched_nms once for all images and classes.",
+        before="kept = [nms(b, s, 0.5) for b, s in zip(boxes, scores)]",
+        after="kept = batched_nms(torch.cat(boxes), torch.cat(scores), image, 0.5)",
+    ),
+)
+"""Operators of other libraries."""
+
+_BY_CALL = {
+    "item": READ,
+    "tolist": READ,
+    "cpu": COPY_TO_HOST,
+    "to": COPY_TO_DEVICE,
+    "cuda": COPY_TO_DEVICE,
+    "copy_": COPY_TO_DEVICE,
+    "synchronize": SYNCHRONIZE,
+}
+
+
+def for_call(name: str) -> Advice | None:
+    """The advice for a call that waits, by the name of its method or function (``item``); ``None`` where unknown."""
+    return _BY_CALL.get(name) or choose((*BY_OP, *LIBRARIES), [f"{name}()", f"aten::{name}"])
