@@ -202,7 +202,8 @@ def _amount(label: str, before: float | None, after: float | None) -> Amount:
         return Amount(label=label, before=told[0], after=told[1], change="–", better=None)
     change = after - before
     sign = "−" if change < 0 else "+"
-    share = f", {sign}{percent(abs(change), before)}" if before else ""
+    part = percent(abs(change), before)
+    share = f", {sign if part[:1].isdigit() else ''}{part}" if before else ""
     same = abs(change) < 0.01 * before or change == 0
     return Amount(
         label=label,
