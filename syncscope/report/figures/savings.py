@@ -42,8 +42,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
-    """The changes of one trace that save something that can be told, the greatest first; then all together, where they
-    are several and that is known."""
+    """The changes of one trace that save something that can be told, in the order of the findings and the greatest of
+    many; then all together, where they are several and that is known."""
     info = report.traces[trace]
     step = find_step_ms(info)
     cards = [card for card in make_cards(choose_findings(report)) if any(f.trace == trace for f in card.findings)]
@@ -54,9 +54,9 @@ def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
         if gain is None or gain.step_ms != step or describe_impact(lead, info).level not in LEVELS:
             continue
         rows.append(_row(_name(lead), gain, lead.fingerprint))
-    rows.sort(key=lambda row: -row.saved_ms)
     whole = _together(report, trace, step) if len(rows) > 1 else None
-    return (*rows[:MOST_ROWS], *([whole] if whole else []))
+    greatest = sorted(range(len(rows)), key=lambda number: -rows[number].saved_ms)[:MOST_ROWS]
+    return (*(rows[number] for number in sorted(greatest)), *([whole] if whole else []))
 
 
 def _together(report: Report, trace: int, step: float | None) -> Row | None:
