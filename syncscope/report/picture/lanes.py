@@ -268,6 +268,7 @@ def _lanes(order: list[LaneKey], timeline: Timeline, backward: set[int]) -> tupl
     """Threads by name, with their number where a name is not enough; streams by number."""
     names = {tid: timeline.thread_name(tid) for where, tid, _, _ in order if where == HOST}
     autograd = {tid for tid, name in names.items() if tid in backward or (name or "").startswith(NAMED_AUTOGRAD)}
+    autograd |= {tid for tid in _native_launchers(timeline) if names.get(tid, "") is None}
     names |= dict.fromkeys(autograd, "autograd")
     shared = {name for name, count in Counter(names.values()).items() if count > 1}
     lanes = []
@@ -278,6 +279,15 @@ def _lanes(order: list[LaneKey], timeline: Timeline, backward: set[int]) -> tupl
         label = "idle" if where == IDLE else "stream" if stream < 0 else f"stream {stream}"
         lanes.append(Lane(label=label, place=PLACES[where], device=device, stream=stream if where == STREAM else None))
     return tuple(lanes)
+
+
+def _native_launchers(timeline: Timeline) -> set[int]:
+    """The threads (tid) that launch and, as our recording shows, are not Python's: autograd's engine has the only ones
+    of PyTorch. A recording without ops tells no more of them."""
+    if timeline.trace.recording is None or len(timeline.ops):
+        return set()
+    calls = timeline.calls
+    return set(np.unique(calls.tid[calls.role == "launch"]).tolist())
 
 
 def _thread_label(name: str | None, tid: int, shared: set[str | None]) -> str:

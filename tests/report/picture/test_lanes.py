@@ -329,3 +329,12 @@ def test_the_thread_of_the_backward_pass_is_called_autograd_whatever_the_trace_c
     builder.on(4, "pt_autograd_0").op("aten::add", 10, 5)
     labels = {lane.tid: lane.label for lane in picture(builder).lanes if lane.place == "host"}
     assert labels == {1: "python", 2: "autograd 2", 3: "autograd 3", 4: "autograd 4"}
+
+
+def test_a_thread_of_a_recording_that_launches_and_is_not_pythons_is_autograds() -> None:
+    builder = TraceBuilder().on(1, "MainThread").launch("k", call=(1, 1), runs=(3, 1))
+    builder.on(2).launch("k", call=(5, 1), runs=(7, 1)).on(3).stream_sync(9, 1)
+    foreign = {lane.tid: lane.label for lane in picture(builder).lanes if lane.place == "host"}
+    assert foreign == {1: "MainThread", 2: "thread 2", 3: "thread 3"}
+    recorded = {lane.tid: lane.label for lane in picture(builder.recording(0, 20)).lanes if lane.place == "host"}
+    assert recorded == {1: "MainThread", 2: "autograd", 3: "thread 3"}
