@@ -6,8 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
@@ -96,6 +95,7 @@ def run(
     """
     from syncscope.collect.annotations import begin, end
     from syncscope.collect.run import ScriptError, execute, report_syntax_error
+    from syncscope.collect.undisturbed import own_warnings
 
     try:
         main, code = load()
@@ -118,28 +118,11 @@ def run(
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         with contextlib.suppress(AttributeError, ValueError, OSError):  # Python tries again, and reports
             sys.stdout.flush()
-        with _own_warnings():
+        with own_warnings():
             concluded = conclude(False)
     except KeyboardInterrupt:  # the program is over, and the user does not wait for its reports
         return -signal.SIGINT
     return status or concluded
-
-
-_WARN = warnings.warn
-"""Python's own: the program has not begun."""
-
-
-@contextlib.contextmanager
-def _own_warnings() -> Iterator[None]:
-    """Keep what our imports warn of from the program: it is silent, and no function of the program's is called."""
-    theirs = warnings.warn
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.warn = _WARN
-        try:
-            yield
-        finally:
-            warnings.warn = theirs
 
 
 def _on_terminate(recorder: Recorder, conclude: Callable[[bool], int]) -> Callable[..., None] | None:
@@ -149,13 +132,15 @@ def _on_terminate(recorder: Recorder, conclude: Callable[[bool], int]) -> Callab
     """
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return None
+    from syncscope.collect.undisturbed import own_warnings
+
     pid = os.getpid()
 
     def terminate(number: int, frame: FrameType | None) -> None:
         try:
             if os.getpid() == pid:
                 recorder.close()
-                with _own_warnings():
+                with own_warnings():
                     conclude(True)
         finally:
             signal.signal(number, signal.SIG_DFL)

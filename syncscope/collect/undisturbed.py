@@ -14,6 +14,28 @@ from syncscope.collect.sites.sync_debug import FILTER, sync_debug_mode
 
 DEFERRED = (signal.SIGINT, signal.SIGTERM)
 
+_WARN = warnings.warn
+"""Python's own: the program has not begun."""
+
+
+@contextlib.contextmanager
+def own_warnings() -> Iterator[None]:
+    """Keep what our imports warn of from a program that is over: it is silent, and calls no function of its own."""
+    with warnings.catch_warnings(), _own_warn():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def _own_warn() -> Iterator[None]:
+    """Put Python's own ``warnings.warn`` in the place of one of the program's."""
+    theirs = warnings.warn
+    warnings.warn = _WARN
+    try:
+        yield
+    finally:
+        warnings.warn = theirs
+
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
@@ -41,7 +63,7 @@ def undisturbed() -> Iterator[None]:
         for number in handlers:
             signal.signal(number, later)
     try:
-        with sync_debug_mode.quietly():
+        with sync_debug_mode.quietly(), _own_warn():
             try:
                 yield
             finally:

@@ -74,3 +74,13 @@ def test_our_own_filter_stays_away_once_it_was_taken_out() -> None:
     assert warnings.filters[0] is FILTER
     sync_debug_mode.release_filter()
     assert list(warnings.filters) == before
+
+
+def test_what_imports_warn_of_calls_no_function_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(warnings, "warn", lambda message, *args, **kwargs: heard.append(message))
+    with undisturbed(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.warn("ours", stacklevel=1)
+    warnings.warn("the program's", stacklevel=1)
+    assert heard == ["the program's"]
