@@ -119,7 +119,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--gpus", type=int, default=1)
     options = parser.parse_args()
-    import torch  # noqa: F401  # once, for all that are forked; it must not touch CUDA before
+    import torch._inductor.config  # noqa: F401  # once for all that are forked: PyTorch's profiler imports it
 
     fork = multiprocessing.get_context("fork")
     os.environ |= {"MASTER_ADDR": "127.0.0.1"}
