@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -84,3 +86,72 @@ def test_what_imports_warn_of_calls_no_function_of_the_program(monkeypatch: pyte
         warnings.warn("ours", stacklevel=1)
     warnings.warn("the program's", stacklevel=1)
     assert heard == ["the program's"]
+
+
+def change_filters() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+
+
+def run_on_thread(number: int, work: Callable[[], None]) -> None:
+    """Start threads, each after the last has ended, until one has ``number``, and ``work`` there."""
+    for _ in range(1000):
+        done: list[bool] = []
+
+        def body(done: list[bool] = done) -> None:
+            if _thread.get_ident() == number:
+                work()
+                done.append(True)
+
+        thread = threading.Thread(target=body)
+        thread.start()
+        thread.join()
+        if done:
+            return
+    pytest.skip("threads get no number of one that has ended here")
+
+
+def test_a_thread_of_ours_may_have_the_number_of_one_that_ended_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(warnings, "_filters_mutated", lambda: told.append(_thread.get_ident()))
+    runs, ends = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        runs.set()
+        ends.wait()
+
+    earlier = _thread.start_new_thread(wait, ())
+    runs.wait()
+    sync_debug_mode.hold_filter()
+    try:
+        told.clear()
+        with undisturbed():
+            ends.set()
+            run_on_thread(earlier, change_filters)
+            assert told == []
+    finally:
+        sync_debug_mode.release_filter()
+
+
+def test_a_thread_of_the_program_is_told_while_ours_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(warnings, "_filters_mutated", lambda: told.append(_thread.get_ident()))
+    begin, done = threading.Event(), threading.Event()
+
+    def body() -> None:
+        begin.wait()
+        change_filters()
+        done.set()
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    sync_debug_mode.hold_filter()
+    try:
+        told.clear()
+        with undisturbed():
+            begin.set()
+            done.wait()
+            assert set(told) == {thread.ident}
+    finally:
+        sync_debug_mode.release_filter()
+    thread.join()

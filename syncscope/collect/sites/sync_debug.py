@@ -227,8 +227,9 @@ class FirstFilter:
     def __init__(self) -> None:
         self._lists: list[list[Any]] = []
         self._patches = Patches()
-        self._quiet: dict[int, frozenset[int]] = {}
-        """Threads whose changes of the filters are put back soon, each with all that there were when it began."""
+        self._quiet: dict[int, dict[int, threading.Thread | None]] = {}
+        """Threads whose changes of the filters are put back soon, each with all that there were when it began. A new
+        thread may have the number of one that has ended, so it is told by its object, where Python has one."""
 
     @contextlib.contextmanager
     def quietly(self) -> Iterator[None]:
@@ -238,15 +239,22 @@ class FirstFilter:
         if thread in self._quiet:
             yield
             return
-        self._quiet[thread] = frozenset(sys._current_frames())
+        listed = {one.ident: one for one in threading.enumerate()}
+        self._quiet[thread] = {number: listed.get(number) for number in sys._current_frames()}
         try:
             yield
         finally:
             del self._quiet[thread]
 
     def _is_quiet(self) -> bool:
+        if not self._quiet:
+            return False
         thread = threading.get_ident()
-        return any(thread == one or thread not in before for one, before in tuple(self._quiet.items()))
+        listed = next((one for one in threading.enumerate() if one.ident == thread), None)
+        return any(
+            thread == one or thread not in before or before[thread] is not listed
+            for one, before in tuple(self._quiet.items())
+        )
 
     def open(self, on_warning: Callable[[Callable[[Any], None], Any], None]) -> None:
         """Call ``on_warning(show, message)`` for each warning. ``show(message)`` shows it as Python would have."""
