@@ -1,9 +1,11 @@
-"""What a guard does with each kind of wait, beside the checks of others: ``python -m benchmarks.guards --vllm FILE``.
+"""What a guard does with each kind of wait, beside the checks of others:
+``python -m benchmarks.guards --vllm FILE --tensorrt-llm FILE``.
 
-Needs a GPU, and takes less than a minute. FILE is vLLM's ``vllm/utils/gpu_sync_debug.py``, of whatever version: it runs
-as it is, with the two modules that it imports of vLLM replaced. PyTorch's own mode *error* stands for the projects
-whose tests switch that on, such as cuDNN's frontend. With ``--write docs/guard.md`` the tables there are written anew.
-``--cost`` measures instead what an armed guard costs the loops of ``benchmarks/count.py``, in as long.
+Needs a GPU, and takes less than a minute. The first FILE is vLLM's ``vllm/utils/gpu_sync_debug.py``, of whatever
+version: it runs as it is, with the two modules that it imports of vLLM replaced. The second is TensorRT-LLM's
+``tests/unittest/utils/util.py``, of which only ``assert_no_cuda_sync`` runs. PyTorch's own mode *error* stands for the
+projects whose tests switch that on, such as cuDNN's frontend. With ``--write docs/guard.md`` the tables there are
+written anew. ``--cost`` measures instead what an armed guard costs the loops of ``benchmarks/count.py``, in as long.
 
 Each wait is behind a kernel of some milliseconds, so that one that has not begun can be told from one that is over: the
 kernel is still running.
@@ -12,6 +14,7 @@ kernel is still running.
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import importlib.util
 import os
@@ -39,6 +42,8 @@ from syncscope.collect.live.guard import ALL
 ROOT = Path(__file__).parents[1]
 PENDING_CYCLES = 20_000_000
 CALLS, BLOCKS = 20, 5
+SLEEP_S = 0.05
+"""That a block may take under TensorRT-LLM's check. Its sleep on the device is twice as long."""
 COST_BLOCKS = 12
 MARKS = "<!-- begin of the kinds -->", "<!-- end of the kinds -->"
 COST_MARKS = "<!-- begin of the cost -->", "<!-- end of the cost -->"
@@ -63,10 +68,14 @@ class Outcome:
     before: bool = False
     line: int | None = None
     cost_us: float | None = None
+    asserted: bool = False
+    """The check says only at the end of its block that something waited in it."""
 
     def text(self, expected: int) -> str:
         if not self.raised:
             return "**missed**"
+        if self.asserted:
+            return "at the end of the block"
         place = (
             "" if self.line == expected else ", at the caller's line" if self.line is None else f", line {self.line}"
         )
@@ -101,6 +110,48 @@ def load_vllm(path: Path) -> Check:
     return Check("vLLM", armed, allows)
 
 
+def load_tensorrt_llm(path: Path) -> Check:
+    """TensorRT-LLM's check: PyTorch's mode *error*, behind a sleep on the device that has to be there at the end.
+
+    Its sleep is a function of the host that the device calls. Here it is a kernel of the same length, which is not
+    cancelled. Its dump of all threads' stacks for a block that hangs is left out.
+    """
+    wanted = ("DeviceSleepCtl", "device_sleep", "assert_no_cuda_sync")
+    whole = ast.parse(path.read_text(encoding="utf-8"))
+    imports = ("dataclasses", "contextlib", "typing", "math", "time")
+    kept = [
+        node
+        for node in whole.body
+        if (isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in wanted)
+        or (isinstance(node, ast.ImportFrom) and node.module in imports)
+        or (isinstance(node, ast.Import) and all(name.name in imports for name in node.names))
+    ]
+    cycles_per_s = kernel_cycles_per_s()
+
+    def hostfunc(sleep: Any) -> Any:
+        return lambda duration_s, *, ctl: torch.cuda._sleep(round(duration_s * cycles_per_s))
+
+    nothing_to_dump = SimpleNamespace(
+        dump_traceback_later=lambda seconds: None, cancel_dump_traceback_later=lambda: None
+    )
+    module = ModuleType("tensorrt_llm_check")
+    vars(module).update(torch=torch, hostfunc=hostfunc, faulthandler=nothing_to_dump)
+    sys.modules[module.__name__] = module  # dataclasses looks there
+    exec(compile(ast.Module(kept, []), str(path), "exec"), vars(module))
+    return Check("TensorRT-LLM", lambda: module.assert_no_cuda_sync(SLEEP_S), None)
+
+
+def kernel_cycles_per_s() -> float:
+    """How many cycles of ``torch.cuda._sleep`` are a second."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda._sleep(PENDING_CYCLES)
+    begin.record()
+    torch.cuda._sleep(PENDING_CYCLES)
+    end.record()
+    end.synchronize()
+    return float(PENDING_CYCLES / begin.elapsed_time(end) * 1e3)
+
+
 @contextlib.contextmanager
 def error_mode() -> Iterator[None]:
     torch.cuda.set_sync_debug_mode("error")
@@ -123,12 +174,13 @@ def look(check: Check, run: Callable[[], Any]) -> Outcome:
     try:
         with check.armed():
             run()
-    except RuntimeError as error:
+    except (RuntimeError, AssertionError) as error:
         before = not stream.query()
         frames = [
             frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == waits.__file__
         ]
-        return Outcome(True, before, frames[-1] if frames else None)
+        asserted = isinstance(error, AssertionError)
+        return Outcome(True, before and not asserted, frames[-1] if frames else None, asserted=asserted)
     finally:
         torch.cuda.synchronize()
     return Outcome(False)
@@ -161,6 +213,14 @@ def line_of(run: Callable[[], Any]) -> int:
 
 def table(checks: list[Check]) -> list[str]:
     kinds = waits.make_kinds(torch)
+    false_alarms = [
+        f"{check.name}: {name}"
+        for name, run in waits.make_harmless(torch).items()
+        for check in checks
+        if look(check, run).raised
+    ]
+    if false_alarms:
+        raise SystemExit(f"raised where nothing waits, so the table would say nothing: {', '.join(false_alarms)}")
     names = [check.name for check in checks]
     priced = [f"{check.name}, µs" for check in checks if check.allows is not None]
     lines = [
@@ -206,6 +266,17 @@ for number in range(30):
         with armed():
             step(number)
 """
+
+
+def unseen(checks: list[Check]) -> list[str]:
+    """What waits without PyTorch's knowledge, under each check."""
+    names = [check.name for check in checks]
+    lines = ["", "| " + " | ".join(("what waits where PyTorch does not know of it", *names)) + " |"]
+    lines.append("|---|" + "---|" * len(names))
+    for kind, run in waits.make_unknown(torch).items():
+        found = [look(check, run).text(line_of(run)) for check in checks]
+        lines.append("| " + " | ".join((kind, *found)) + " |")
+    return lines
 
 
 def workers(checks: list[Check], vllm: Path | None) -> list[str]:
@@ -274,6 +345,7 @@ def write(page: Path, marks: tuple[str, str], lines: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--vllm", type=Path, help="vLLM's gpu_sync_debug.py; without it that column is missing")
+    parser.add_argument("--tensorrt-llm", type=Path, help="TensorRT-LLM's tests/unittest/utils/util.py; likewise")
     parser.add_argument("--write", type=Path, help="the page whose tables to write anew")
     parser.add_argument("--cost", action="store_true", help="measure what an armed guard costs four loops instead")
     options = parser.parse_args()
@@ -284,9 +356,12 @@ def main() -> None:
         if options.write:
             write(options.write, marks, lines)
         return
-    checks = [*([load_vllm(options.vllm)] if options.vllm else []), OTHERS, OURS]
+    theirs = [load_vllm(options.vllm)] if options.vllm else []
+    timed_check = [load_tensorrt_llm(options.tensorrt_llm)] if options.tensorrt_llm else []
+    checks = [*theirs, OTHERS, *timed_check, OURS]
     head = f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}:"
-    lines = [head, "", *table(checks), *workers(checks, options.vllm)]
+    asked = [check for check in checks if check not in timed_check]  # that one is of tests, and not for workers
+    lines = [head, "", *table(checks), *unseen(checks), *workers(asked, options.vllm)]
     print("\n".join(lines))
     if options.write:
         write(options.write, MARKS, lines)

@@ -6,8 +6,9 @@ It imports little and does nothing while no collector records, because programs 
 from __future__ import annotations
 
 import contextlib
-import threading
+import sys
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Protocol
 
 
@@ -68,20 +69,28 @@ def forget_all() -> list[Recorder]:
     return forgotten
 
 
-class _Expectation(threading.local):
-    """The innermost ``expected`` block that this thread is in."""
-
-    reason: str | None = None
+expectation: ContextVar[str | None] = ContextVar("syncscope_expectation", default=None)
+"""The reason of the innermost ``expected`` block that this thread, and this asyncio task, is in."""
 
 
-expectation = _Expectation()
+def compiling() -> bool:
+    """Whether PyTorch is compiling the caller: a block there has no run of its own, and must not be traced."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_compiling()
 
 
 @contextlib.contextmanager
 def expected(reason: str) -> Iterator[None]:
-    """Mark this thread's waits inside the block as *expected*, for ``reason``. Also a decorator."""
-    outer, expectation.reason = expectation.reason, reason
+    """Mark the waits of this thread and asyncio task inside the block as *expected*, for ``reason``. Also a decorator.
+
+    A block that PyTorch compiles is no part of the graph.
+    """
+    if compiling():
+        yield
+        return
+    outer = expectation.get()
+    expectation.set(reason)
     try:
         yield
     finally:
-        expectation.reason = outer
+        expectation.set(outer)

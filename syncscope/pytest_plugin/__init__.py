@@ -73,9 +73,7 @@ class Syncscope:
         ``waits`` is a sequence that grows. Each wait has ``file``, ``line``, ``function``, ``expression``, ``at``,
         ``fix`` and ``thread``.
         """
-        from syncscope.collect.live.record import record
-
-        return record(_paths(self._config), threads)
+        return _recorder(self._config, threads)
 
     @contextlib.contextmanager
     def max_syncs(self, limit: int, threads: Threads = "own") -> Iterator[None]:
@@ -153,7 +151,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         yield
         return
     limit = _option(item.config, MARK) if limit is None else limit
-    waits = item.stash[_waits] = Syncscope(item.config).record(_threads(item))
+    # Of the whole thread: tests of asyncio run in tasks that plugins and unittest prepare before.
+    waits = item.stash[_waits] = _recorder(item.config, _threads(item), tasks="all")
     with waits:
         yield
     if limit is not None and _profiled not in item.stash:
@@ -222,6 +221,12 @@ def _unavailable() -> str | None:
 def _skip_without_gpu() -> None:
     if why := _unavailable():
         pytest.skip(f"counting waits {why}")
+
+
+def _recorder(config: pytest.Config, threads: Threads, tasks: Threads = "own") -> record:
+    from syncscope.collect.live.record import record
+
+    return record(_paths(config), threads, tasks)
 
 
 def _paths(config: pytest.Config) -> Paths:

@@ -151,7 +151,7 @@ class Tally:
     def _make_seen(self) -> Callable[[FrameType], None]:
         """The listener to PyTorch's warnings. Local names are fast."""
         account, states, warned, tracker = self._account, self.phases, self.warned, self._tracker
-        take, here, clock = self._stacks.take, expectation, time.perf_counter_ns
+        take, here, clock = self._stacks.take, expectation.get, time.perf_counter_ns
 
         def seen(frame: FrameType) -> None:
             start = clock()
@@ -175,8 +175,9 @@ class Tally:
                     place.now += 1
                 else:
                     place.begin_step(phase.steps, state.weight)
-                if here.reason is not None:
-                    place.expected = here.reason
+                reason = here()
+                if reason is not None:
+                    place.expected = reason
                 warned.place = place
                 if account.warnings > account.limit:
                     self._over()
@@ -267,8 +268,9 @@ class Tally:
         else:
             place.begin_step(phase.steps, state.weight)
         place.blocked_ns += length_ns
-        if expectation.reason is not None:
-            place.expected = expectation.reason
+        reason = expectation.get()
+        if reason is not None:
+            place.expected = reason
         if account.calls > account.limit:
             self._over()
         return place

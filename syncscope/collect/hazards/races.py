@@ -63,7 +63,7 @@ class Races:
     def _add(
         self, rule: HazardRule, call: Call, stream: int | None, span: Span, writes: bool, earlier: Access[Call]
     ) -> None:
-        before, reason = earlier.what, expectation.reason
+        before, reason = earlier.what, expectation.get()
         again = call.stack in before.raced_with
         if again and before.raced_with[call.stack] != call.serial:
             return

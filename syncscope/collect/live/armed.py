@@ -61,7 +61,7 @@ class Armed:
     def _arm(self) -> None:
         self._thread = threading.get_ident()
         try:
-            open_blocks.enter_for_good(self, None if self._order.threads == "all" else self._thread)
+            open_blocks.enter_thread(self, None if self._order.threads == "all" else self._thread)
         except Exception as error:
             self._fail(error)
             return

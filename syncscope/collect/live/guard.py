@@ -7,10 +7,10 @@ import inspect
 import logging
 import warnings
 from collections.abc import Callable, Collection
-from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any, Literal, get_args
 
+from syncscope.collect.annotations import compiling
 from syncscope.collect.live.waits import (
     PIN,
     Direction,
@@ -36,7 +36,7 @@ class SyncWarning(UserWarning):
     """The guarded code waits for the device."""
 
 
-class guard(ContextDecorator):
+class guard:
     """Watch this thread for waits: ``with syncscope.guard("raise"):``, also a decorator of functions and coroutines.
 
     ``action``: ``"raise"`` a ``SyncError``, ``"warn"`` with a ``SyncWarning``, or ``"log"`` to the logger
@@ -71,6 +71,8 @@ class guard(ContextDecorator):
         self._opened: list[bool] = []
 
     def __enter__(self) -> guard:
+        if compiling():
+            return self
         there = _has_gpu()  # without one there is nothing to wait for
         if there:
             open_blocks.enter(self, everywhere=self.threads == "all")
@@ -80,7 +82,7 @@ class guard(ContextDecorator):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._opened.pop():
+        if not compiling() and self._opened.pop():
             open_blocks.leave(self)
 
     def __call__(self, func: Callable[..., Any]) -> Any:
@@ -88,7 +90,15 @@ class guard(ContextDecorator):
         if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
             raise TypeError("a generator cannot be guarded: write the with statement inside of it")
         if not inspect.iscoroutinefunction(func):
-            return super().__call__(func)
+
+            @functools.wraps(func)
+            def guarded_call(*args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return func(*args, **kwargs)
+                with self:
+                    return func(*args, **kwargs)
+
+            return guarded_call
 
         @functools.wraps(func)
         async def guarded(*args: Any, **kwargs: Any) -> Any:

@@ -8,11 +8,20 @@ from contextvars import ContextVar
 from typing import Generic, TypeVar
 
 Block = TypeVar("Block")
-Entry = TypeVar("Entry")
+
+
+class _Entry(Generic[Block]):
+    """A block, from when it opens until it closes. Tasks that it starts keep it, and may go on when it has closed."""
+
+    def __init__(self, block: Block, thread: int | None = None) -> None:
+        self.block = block
+        self.thread = thread
+        """The only thread that it watches, where it is not one of a task."""
+        self.open = True
 
 
 class OpenBlocks(Generic[Block]):
-    """The open blocks, each of one thread and asyncio task or of all threads.
+    """The open blocks, each of one thread and asyncio task, of one thread or of all threads.
 
     ``start`` runs when the first block of the process opens. It yields the functions that undo it, which run in
     reverse when the last block closes.
@@ -21,61 +30,63 @@ class OpenBlocks(Generic[Block]):
     def __init__(self, start: Callable[[], Iterator[Callable[[], None]]]) -> None:
         self._start = start
         self._lock = threading.Lock()
-        self._count = 0
-        self._own: ContextVar[tuple[Block, ...]] = ContextVar("syncscope_blocks", default=())
-        self._everywhere: tuple[tuple[Block, int | None], ...] = ()
-        """Those that were not opened by a ``with``, or are of all threads, with the only thread that they watch."""
+        self._own: ContextVar[tuple[_Entry[Block], ...]] = ContextVar("syncscope_blocks", default=())
+        self._everywhere: tuple[_Entry[Block], ...] = ()
+        """Those that are not of a task alone."""
+        self._entries: list[_Entry[Block]] = []
+        """All that are open, in the order of their opening."""
         self._undo: list[Callable[[], None]] = []
 
     @property
     def here(self) -> tuple[Block, ...]:
         """Those that watch this thread, the innermost last."""
-        own, everywhere = self._own.get(), self._everywhere
+        if not self._entries:
+            return ()
+        own = tuple(entry.block for entry in self._own.get() if entry.open)
+        everywhere = self._everywhere
         if not everywhere:
             return own
         ident = threading.get_ident()
-        others = (block for block, thread in everywhere if thread in (None, ident))
+        others = (entry.block for entry in everywhere if entry.thread in (None, ident))
         return (*(block for block in others if not any(block is mine for mine in own)), *own)
 
     def enter(self, block: Block, *, everywhere: bool = False) -> None:
-        """Open ``block`` on this thread, or on all of them."""
-        self._open(((block, None),) if everywhere else ())
-        self._own.set((*self._own.get(), block))
+        """Open ``block`` in this task, or on all threads."""
+        entry = _Entry(block)
+        self._open(entry, everywhere)
+        self._own.set((*(one for one in self._own.get() if one.open), entry))
 
-    def enter_for_good(self, block: Block, thread: int | None) -> None:
-        """Open ``block`` on the thread with this ident, or on all, in whatever task it is, until the process ends."""
-        self._open(((block, thread),))
+    def enter_thread(self, block: Block, thread: int | None) -> None:
+        """Open ``block`` on the thread with this ident, or on all, in whatever task it is."""
+        self._open(_Entry(block, thread), everywhere=True)
 
-    def _open(self, everywhere: tuple[tuple[Block, int | None], ...]) -> None:
+    def _open(self, entry: _Entry[Block], everywhere: bool) -> None:
         with self._lock:
-            if self._count == 0:
+            if not self._entries:
                 try:
                     self._undo.extend(self._start())
                 except BaseException:
                     self._stop()
                     raise
-            self._count += 1
-            self._everywhere += everywhere
+            self._entries.append(entry)
+            if everywhere:
+                self._everywhere += (entry,)
 
     def leave(self, block: Block) -> None:
-        """Close ``block``, on the thread and in the task that opened it."""
-        self._own.set(_without(self._own.get(), block))
+        """Close ``block``: what this task opened last of it, else what any did, because generators and fixtures may end
+        elsewhere than they began."""
         with self._lock:
-            mine = [entry for entry in self._everywhere if entry[0] is block]
-            if mine:
-                self._everywhere = _without(self._everywhere, mine[-1])
-            self._count -= 1
-            if self._count == 0:
+            same = [entry for entry in self._entries if entry.block is block]
+            mine = self._own.get()
+            closed = [entry for entry in same if entry in mine] or same
+            if not closed:
+                return
+            closed[-1].open = False
+            self._entries.remove(closed[-1])
+            self._everywhere = tuple(entry for entry in self._everywhere if entry.open)
+            if not self._entries:
                 self._stop()
 
     def _stop(self) -> None:
         while self._undo:
             self._undo.pop()()
-
-
-def _without(blocks: tuple[Entry, ...], block: Entry) -> tuple[Entry, ...]:
-    """``blocks`` without the innermost ``block``."""
-    for index in reversed(range(len(blocks))):
-        if blocks[index] is block:
-            return (*blocks[:index], *blocks[index + 1 :])
-    return blocks

@@ -46,7 +46,8 @@ def unavailable() -> str | None:
 
 class record(Sequence[Wait]):
     """The waits of this thread in the block: ``with record(paths) as waits: …; len(waits)``. With ``threads="all"``,
-    those of all threads.
+    those of all threads; with ``tasks="all"``, those of whatever asyncio task this thread runs meanwhile, also in a
+    loop that was there before.
 
     A sequence that grows while the block runs. It has what a ``guard`` sees, and says what that says not to see.
     It lacks everything inside ``syncscope.expected``. Blocks nest. Entering one needs a GPU: see ``unavailable``.
@@ -54,9 +55,9 @@ class record(Sequence[Wait]):
 
     decides = False
 
-    def __init__(self, paths: Paths, threads: Threads = "own") -> None:
+    def __init__(self, paths: Paths, threads: Threads = "own", tasks: Threads = "own") -> None:
         check_threads(threads)
-        self.threads = threads
+        self.threads, self.tasks = threads, tasks
         self._stacks = Stacks(paths)
         self._seen: list[tuple[int, str, str]] = []
         """The number of each wait's stack, why it waits, and its thread."""
@@ -65,7 +66,10 @@ class record(Sequence[Wait]):
 
     def __enter__(self) -> record:
         self._thread = threading.get_ident()
-        open_blocks.enter(self, everywhere=self.threads == "all")
+        if self.tasks == "all" and self.threads == "own":
+            open_blocks.enter_thread(self, self._thread)
+        else:
+            open_blocks.enter(self, everywhere=self.threads == "all")
         return self
 
     def __exit__(

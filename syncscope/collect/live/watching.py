@@ -30,33 +30,43 @@ def check_threads(threads: str) -> None:
         raise ValueError(f'threads is "own" or "all", not {threads!r}')
 
 
+class _Backward:
+    """A backward under way: the blocks around it, and whether its waits are expected."""
+
+    def __init__(self, blocks: tuple[Block, ...], is_expected: bool) -> None:
+        self.blocks, self.expected = blocks, is_expected
+
+
 class Watch:
     """Tells the blocks of the waits of their threads."""
 
     def __init__(self) -> None:
-        self._backwards: list[tuple[Block, ...]] = []
-        """The blocks around each backward under way: its waits on threads of the engine are theirs."""
+        self._backwards: list[_Backward] = []
+        """Those under way: their waits on threads of the engine are those of the blocks around them."""
         self.call = Call()
 
     def blocks(self) -> tuple[Block, ...]:
         """Those that hear of this thread's waits, the innermost last."""
-        here = open_blocks.here
-        if here or not self._backwards:
-            return here
-        thread = live_threads.get(threading.get_ident())
-        ours = thread is not None and not isinstance(thread, threading._DummyThread)
+        return self._heard_and_expected()[0]
+
+    def _heard_and_expected(self) -> tuple[tuple[Block, ...], bool]:
+        """The blocks that hear of this thread's waits, and whether its waits are expected."""
+        here, reason = open_blocks.here, expectation.get()
         backwards = tuple(self._backwards)
-        return here if ours or not backwards else backwards[-1]
+        if not backwards or reason is not None:
+            return here, reason is not None
+        thread = live_threads.get(threading.get_ident())
+        if thread is not None and not isinstance(thread, threading._DummyThread):
+            return here, False
+        return here or backwards[-1].blocks, backwards[-1].expected
 
     @property
     def on(self) -> bool:
         return bool(self.blocks())
 
     def tell(self, wait: LiveWait) -> None:
-        if expectation.reason is not None:
-            return
-        blocks = self.blocks()
-        if not blocks or prepares(wait):
+        blocks, is_expected = self._heard_and_expected()
+        if is_expected or not blocks or prepares(wait):
             return
         for block in blocks:
             if not block.decides:
@@ -71,12 +81,13 @@ class Watch:
             self.tell(LiveWait(frame, direction=self.call.direction))
 
     def backward(self, run: Callable[[], Any]) -> Any:
-        blocks = self.blocks()
-        self._backwards.append(blocks)
+        blocks, is_expected = self._heard_and_expected()
+        backward = _Backward(blocks, is_expected)
+        self._backwards.append(backward)
         try:
             return run()
         finally:
-            self._backwards.remove(blocks)
+            self._backwards.remove(backward)
 
 
 def _start() -> Iterator[Callable[[], None]]:

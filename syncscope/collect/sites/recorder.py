@@ -78,13 +78,13 @@ def _make_add(
     events: list[Event], stacks: Stacks, threads: Threads, is_open: Callable[[], bool]
 ) -> Callable[..., None]:
     """``add(name, start_ns, frame)``, which runs at every wrapped call. It looks up local names only: they are fast."""
-    now, append, take, local, here = time.time_ns, events.append, stacks.take, threads.local, expectation
+    now, append, take, local, here = time.time_ns, events.append, stacks.take, threads.local, expectation.get
 
     def add(name: str, start_ns: int, frame: FrameType, kind: EventKind = "call") -> None:
         end_ns = now()
         if not is_open():
             return
         tid = local.tid or threads.current()
-        append((kind, name, tid, start_ns, end_ns, take(frame), here.reason))
+        append((kind, name, tid, start_ns, end_ns, take(frame), here()))
 
     return add

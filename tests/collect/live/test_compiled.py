@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import syncscope
+from syncscope.collect.annotations import expectation
 from syncscope.collect.live.guard import guard
 from syncscope.collect.live.waits import LiveWait, prepares
 
@@ -61,6 +63,58 @@ def test_a_whole_graph_stays_one_and_is_compiled_once(torch: Any, backend: str, 
         with WAYS[(first + number) % len(WAYS)]():
             assert run(torch.ones(3)).dtype == torch.float64
     assert compiled_so_far(torch)[:2] == (1, 0)
+
+
+def in_the_graph(x: Any) -> Any:
+    with syncscope.expected("a log"), syncscope.guard("raise"):
+        y = x + 1
+    syncscope.step()
+    return guarded(expecting(y))
+
+
+@guard("raise")
+def guarded(x: Any) -> Any:
+    return x * 2
+
+
+@syncscope.expected("another log")
+def expecting(x: Any) -> Any:
+    return x - 3
+
+
+@pytest.mark.parametrize("armed", [False, True])
+def test_our_own_blocks_may_be_compiled_and_are_no_part_of_the_graph(torch: Any, armed: bool) -> None:
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    run = torch.compile(in_the_graph, backend="eager", fullgraph=True)
+    for way in (WAYS if armed else (nullcontext,)) * 2:
+        with way():
+            assert run(torch.ones(3)).tolist() == [-2.0] * 3
+    assert compiled_so_far(torch)[:2] == (1, 0)
+    assert armed or len(torch.export.export(Whole(torch), (torch.ones(3),)).graph.nodes) == 5
+
+
+def Whole(torch: Any) -> Any:
+    return type("Whole", (torch.nn.Module,), {"forward": lambda self, x: in_the_graph(x)})()
+
+
+def test_what_is_expected_around_a_break_of_the_graph_is_expected(torch: Any) -> None:
+    seen = []
+
+    def broken(x: Any) -> Any:
+        with syncscope.expected("the sum"):
+            torch._dynamo.graph_break()
+            look()
+            return x + 1
+
+    @torch._dynamo.disable
+    def look() -> None:
+        seen.append(expectation.get())
+
+    torch._dynamo.reset()
+    run = torch.compile(broken, backend="eager")
+    run(torch.ones(3)), run(torch.ones(3))
+    assert seen == ["the sum"] * 2 and expectation.get() is None
 
 
 @pytest.mark.slow

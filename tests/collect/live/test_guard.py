@@ -316,6 +316,57 @@ def test_each_task_of_asyncio_has_its_own(device: Device) -> None:
     run_apart(run())
 
 
+def test_what_a_task_expects_is_not_expected_of_others(device: Device) -> None:
+    async def main() -> None:
+        inside = asyncio.Event()
+
+        async def expects() -> None:
+            with syncscope.expected("the tokens go out"):
+                inside.set()
+                await asyncio.sleep(0.01)
+                device.wait()
+
+        task = asyncio.create_task(expects())
+        await inside.wait()
+        with pytest.raises(SyncError):
+            device.wait()
+        await task
+
+    with guard("raise"):
+        asyncio.run(main())
+
+
+def test_a_task_that_outlives_its_guard_is_guarded_no_more(device: Device) -> None:
+    async def main() -> None:
+        done = asyncio.Event()
+
+        async def goes_on() -> None:
+            await done.wait()
+            device.wait()
+
+        with guard("raise"):
+            task = asyncio.create_task(goes_on())
+        done.set()
+        with guard("log"):  # somebody's, so that waits are still heard
+            await task
+
+    asyncio.run(main())
+
+
+def test_a_guard_may_end_in_another_task_than_it_began(device: Device) -> None:
+    async def main() -> None:
+        async def begin() -> guard:
+            return guard("raise").__enter__()
+
+        opened = await asyncio.create_task(begin())
+        opened.__exit__(None, None, None)
+        with guard("log"):
+            device.wait()
+
+    asyncio.run(main())
+    assert device.mode == 0
+
+
 def test_coroutines_are_guarded_and_generators_refused(device: Device) -> None:
     @guard("raise")
     async def step() -> None:
