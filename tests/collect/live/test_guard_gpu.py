@@ -21,6 +21,7 @@ torch = pytest.importorskip("torch", reason="guards PyTorch programs")
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU: there is none here"),
+    pytest.mark.filterwarnings("default"),  # PyTorch warns of itself where it imports its compiler or finds no context
 ]
 
 WAYS: tuple[Callable[[], AbstractContextManager[Any]], ...] = (
