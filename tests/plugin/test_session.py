@@ -12,7 +12,8 @@ from tests.plugin.conftest import Run
 from tests.plugin.test_pytest_plugin import HEAD
 
 TESTS = f"""{HEAD}
-def read(): loss.item()
+def read():
+    loss.item()
 
 def test_two():
     read(); read()
@@ -25,7 +26,7 @@ def test_none(): pass
 def test_marked():
     read(); read(); torch.cuda.synchronize()
 """
-READ = TESTS[: TESTS.index("def read")].count("\n") + 1
+READ = TESTS[: TESTS.index("def read")].count("\n") + 2
 XDIST = ("-p", "xdist", "-n", "2")
 
 
