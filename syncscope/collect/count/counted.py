@@ -34,8 +34,8 @@ class Counted:
         found = []
         for state in list(self.tally.phases.values()):
             most = max(self.counted_steps(state.phase) + 1, 1)
-            share = state.unseen_share()
-            waits = (place.waits(state.phase.number, most, share) for place in state.places)
+            share, drawn = state.unseen_share(), state.drawn_weight
+            waits = (place.waits(state.phase.number, most, share, drawn) for place in state.places)
             found += [wait for wait in waits if wait is not None]
         return tuple(found)
 

@@ -16,6 +16,10 @@ Key = tuple[str, int, "bool | None"]
 COPIES = frozenset({"Tensor.to", "Tensor.cuda", "Tensor.cpu", "Tensor.copy_"})
 """Entry points that copy between host and device. Those that wait give a warning, unless a window records."""
 
+UNSEEN = 2
+"""Drawn steps with waits that the variance has beside those that were seen: a place that no drawn step had may still be
+in steps that were left out (Agresti and Coull, 1998: two successes more)."""
+
 
 class Place:
     """The waits at one place. Counting touches ``now`` only; a step is added up when the next one begins."""
@@ -97,9 +101,9 @@ class Place:
         if self.to_device is None:
             self.to_device = other.to_device
 
-    def waits(self, phase: int, most_steps: int, share: float = 1.0) -> CountedWait | None:
+    def waits(self, phase: int, most_steps: int, share: float = 1.0, drawn: float = 1.0) -> CountedWait | None:
         """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most.
-        Estimates for all steps are multiplied by ``share``."""
+        Estimates for all steps are multiplied by ``share``. A drawn step stands for ``drawn`` steps."""
         now = self.now
         count = self.count + now
         if not count and not self.before:
@@ -109,6 +113,10 @@ class Place:
             return None  # from or to pinned memory, without a warning: nothing waits
         direction: Direction | None = None if self.to_device is None else "HtoD" if self.to_device else "DtoH"
         kind: Literal["warning", "call"] = "call" if self.name else "warning"
+        steps = self.steps + (now > 0)
+        spread = self.spread + now * now * self.weight * (self.weight - 1)
+        if steps:
+            spread += UNSEEN * (count / steps) ** 2 * drawn * (drawn - 1)
         return CountedWait(
             phase=phase,
             stack=self.stack,
@@ -122,9 +130,9 @@ class Place:
             non_blocking=self.non_blocking,
             bytes=self.bytes if direction else None,
             count=count,
-            steps=min(self.steps + (now > 0), most_steps),
+            steps=min(steps, most_steps),
             estimate=share * (self.weighted + now * self.weight),
-            variance=share * share * (self.spread + now * now * self.weight * (self.weight - 1)),
+            variance=share * share * spread,
             before=self.before,
             first_step=self.first_step,
             last_step=self.step,

@@ -57,6 +57,8 @@ class PhaseTally:
         """Steps that each step of this block stands for: itself, and its share of those left out before it."""
         self.skipped = 0
         """Steps since the last block that was counted."""
+        self._drawn = self._stood_for = 0.0
+        """Steps that stand for more than themselves, and for how many."""
         self.begin()
         self.counted_steps = 0
         self.time_ns = 0
@@ -83,6 +85,7 @@ class PhaseTally:
         """Something else counts as a step from now on. What was counted keeps its number, and has no frequency."""
         self.counted_steps = self.skipped = 0
         self.weight = 1.0
+        self._drawn = self._stood_for = 0.0
         self.begin()
         for place in self.places:
             place.begin_again()
@@ -97,9 +100,17 @@ class PhaseTally:
     def choose_weight(self) -> None:
         """A block of steps begins."""
         self.weight = 1.0
-        if self.sampling.on:
-            self.weight += self.skipped / max(self.sampling.left, 1)
+        if self.sampling.on and self.skipped:
+            together = max(self.sampling.left, 1)
+            self.weight += self.skipped / together
             self.skipped = 0
+            self._drawn += together
+            self._stood_for += together * self.weight
+
+    @property
+    def drawn_weight(self) -> float:
+        """Steps that one which stands for more than itself stood for on average, 1 where there was none."""
+        return self._stood_for / self._drawn if self._drawn else 1.0
 
     def begin_block(self) -> None:
         self.block_ns = self.block_counted_ns = 0

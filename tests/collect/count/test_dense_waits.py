@@ -32,6 +32,23 @@ def test_frequencies_of_drawn_steps_are_inside_their_interval(seed: int) -> None
         assert 0 < each.variance**0.5 < 0.5 * each.estimate
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_what_no_drawn_step_had_may_be_in_those_left_out(seed: int) -> None:
+    with running(random.Random(seed).random) as run:
+        train = run.enter(Phase(1))
+        for number in range(10_000):
+            for _ in range(4):
+                wait()
+            if number % 2_500 == 0:  # the first step is counted, and hardly another of these
+                wait()
+            run.step(300_000)
+        found = [each for _, each in sorted(run.lines().items())]
+    one_in = run.counter.one_in(train)
+    assert found[1].estimate is not None and one_in > 5
+    assert found[1].variance ** 0.5 > one_in
+    assert abs(found[1].estimate - 4) <= 2 * found[1].variance ** 0.5
+
+
 @pytest.mark.parametrize(
     ("waits", "step_ns", "steps"),
     [(6, 470_000, 8_000), (200, 2 * MS, 2_000), (2_000, 25 * MS, 200), (1, 20_000, 50_000), (20_000, 200 * MS, 30)],
