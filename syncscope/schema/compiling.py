@@ -42,6 +42,8 @@ class CompileEvent(msgspec.Struct, frozen=True, kw_only=True):
     that differ in numbers only it is the first."""
     detail: str | None = None
     """PyTorch's explanation and first hint, where it gives them."""
+    expected: str | None = None
+    """The reason of the innermost ``syncscope.expected`` block around it."""
     count: Number = 0
     warm: Number = 0
     """Of ``count``, those after the first ``WARM_STEPS`` steps of the phase."""
