@@ -22,6 +22,7 @@ WARM_STEPS: Final = 3
 """Steps of a phase, or times that the program enters it where it has no steps, in which compiling is expected."""
 
 MOST_EVENTS: Final = 256
+MOST_IDS: Final = 8
 MOST_STEPS: Final = 32
 MOST_SPANS: Final = 256
 
@@ -47,6 +48,8 @@ class CompileEvent(msgspec.Struct, frozen=True, kw_only=True):
     count: Number = 0
     warm: Number = 0
     """Of ``count``, those after the first ``WARM_STEPS`` steps of the phase."""
+    compile_ids: tuple[str, ...] = ()
+    """What was compiled, as ``CompiledRegion.compile_id``: the first ``MOST_IDS``."""
     graphs: Number = 0
     """Graphs that were compiled, all together."""
     uncompiled: Number = 0
@@ -85,14 +88,14 @@ class CompileSpan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompiledRegion(msgspec.Struct, frozen=True, kw_only=True):
-    """One compiled graph as it ran in the steps of the attribution window."""
+    """One graph, with the rest of its function behind it, as it ran in the steps of the attribution window."""
 
     compile_id: str | None
     """As PyTorch writes it (``0/1``); ``None`` where it writes none."""
     count: Number
     """How often it ran."""
     launches: Number
-    """Launches in it, all runs together."""
+    """Launches in it and in no region inside of it, all runs together."""
 
 
 class RecordedRegions(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,5 +103,6 @@ class RecordedRegions(msgspec.Struct, frozen=True, kw_only=True):
 
     steps: Number
     regions: tuple[CompiledRegion, ...] = ()
-    launches_between: Number = 0
-    """Launches between the first and the last graph of a step that are in none, all steps together."""
+    launches_between: Number | None = None
+    """Launches in a region that no graph made, all steps together: what a graph break left to PyTorch alone. ``None``
+    where graphs have no marks of their own (other backends than Inductor)."""

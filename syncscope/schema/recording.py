@@ -92,7 +92,8 @@ class SetAsideStep(msgspec.Struct, frozen=True, kw_only=True):
 
     length_ns: Number
     reason: str
-    """In the user's words: ``epoch end``, ``checkpoint``, ``first of its phase``, ``evaluation``, ``outlier``."""
+    """In the user's words: ``epoch end``, ``checkpoint``, ``first of its phase``, ``evaluation``, ``compilation``,
+    ``outlier``."""
 
 
 class BareStamp(msgspec.Struct, frozen=True, kw_only=True):

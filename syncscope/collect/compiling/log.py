@@ -11,6 +11,7 @@ from syncscope.collect.annotations import expectation
 from syncscope.collect.compiling.reasons import Reason, without_numbers
 from syncscope.schema.compiling import (
     MOST_EVENTS,
+    MOST_IDS,
     MOST_SPANS,
     MOST_STEPS,
     WARM_STEPS,
@@ -59,6 +60,7 @@ class Row:
     uncompiled: int = 0
     time_ns: int = 0
     warm_ns: int = 0
+    ids: list[str] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     last_step: int = 0
     latest_warm: bool = False
@@ -80,6 +82,7 @@ class Row:
             expected=self.expected,
             count=self.count,
             warm=self.warm,
+            compile_ids=tuple(self.ids),
             graphs=self.graphs,
             uncompiled=self.uncompiled,
             time_ns=self.time_ns if timed else None,
@@ -102,7 +105,7 @@ class CompileLog:
 
     def add(
         self, kind: CompileKind, phase: Phase | None, place: Place, reason: Reason, *, graphs: int = 0,
-        uncompiled: bool = False,
+        uncompiled: bool = False, compile_id: str = "",
     ) -> Row | None:  # fmt: skip
         """Add one occurrence; ``None`` where there is no room for another row."""
         number, step = (phase.number, phase.steps) if phase is not None else (0, 0)
@@ -120,6 +123,8 @@ class CompileLog:
             row.warm += row.latest_warm
             row.graphs += graphs
             row.uncompiled += uncompiled
+            if compile_id and len(row.ids) < MOST_IDS:
+                row.ids.append(compile_id)
             if len(row.steps) < MOST_STEPS and step not in row.steps[-1:]:
                 row.steps.append(step)
             row.last_step = step
@@ -144,11 +149,9 @@ class CompileLog:
     def folded(self, phase: Phase, into: Phase) -> None:
         """``phase`` is a part of another one."""
         with self._lock:
-            for key, row in list(self._rows.items()):
+            for row in self._rows.values():
                 if row.phase == phase.number:
-                    del self._rows[key]
                     row.phase, row.steps, row.last_step = into.number, [], 0
-                    self._rows.setdefault((into.number, *key[1:], phase.number), row)
 
     def recorded(self, missing: tuple[str, ...]) -> RecordedCompiling:
         with self._lock:

@@ -63,6 +63,7 @@ class _Before:
     phase: Phase | None
     outer: int
     """The stack that compiles."""
+    compile_id: str
     breaks: int
     graphs: int
     start_ns: int
@@ -148,7 +149,7 @@ class CompileWatch:
         def compile_frame(*args: Any, **kwargs: Any) -> Any:
             if watch._off or local.depth:
                 return original(*args, **kwargs)
-            before = watch._begin(args, sys._getframe(1))
+            before = watch._begin(args, str(kwargs.get("compile_id") or ""), sys._getframe(1))
             local.depth += 1
             error: BaseException | None = None
             try:
@@ -159,12 +160,12 @@ class CompileWatch:
             finally:
                 local.depth -= 1
                 if before is not None:
-                    watch._end(before, error, str(kwargs.get("compile_id", "")))
+                    watch._end(before, error)
                 error = None  # else it would keep this frame
 
         return compile_frame
 
-    def _begin(self, args: Sequence[Any], frame: FrameType) -> _Before | None:
+    def _begin(self, args: Sequence[Any], compile_id: str, frame: FrameType) -> _Before | None:
         try:
             code, utils = args[0], sys.modules[UTILS]
             if not isinstance(code, CodeType):
@@ -176,13 +177,14 @@ class CompileWatch:
             outer = _program_frame(frame, code)
             self._local.outer = self._stacks.take(outer)
             return _Before(
-                code, self._phase_at(outer), self._local.outer, len(_breaks(utils)), _graphs(utils), time.time_ns()
-            )
+                code, self._phase_at(outer), self._local.outer, compile_id, len(_breaks(utils)), _graphs(utils),
+                time.time_ns(),
+            )  # fmt: skip
         except Exception as error:
             self._failed(error)
             return None
 
-    def _end(self, before: _Before, error: BaseException | None, compile_id: str) -> None:
+    def _end(self, before: _Before, error: BaseException | None) -> None:
         try:
             end_ns, utils = time.time_ns(), sys.modules[UTILS]
             guards, reasons = self._new_guards(before.code, utils), _breaks(utils)
@@ -193,8 +195,8 @@ class CompileWatch:
             compiled = self._stacks.extend(None, [self._definition(before.code)])
             row = self._compiled(before, guards, compiled, graphs, error is not None)
             self.log.timed(row, self._threads.current(), before.start_ns, end_ns)
-            if row is not None and compile_id and len(self._rows) < MOST_IDS:
-                self._rows[compile_id] = row
+            if row is not None and before.compile_id and len(self._rows) < MOST_IDS:
+                self._rows[before.compile_id] = row
             seen = set()
             for reason in breaks:
                 lines = lines_of(getattr(reason, "user_stack", None) or ())
@@ -212,12 +214,17 @@ class CompileWatch:
         inner = self._whole(reason.line, before.code) or self._definition(before.code)
         place = Place(self._stacks.extend(before.outer, [inner]), compiled)
         kind: CompileKind = "recompile" if guards else "compile"
-        return self.log.add(kind, before.phase, place, reason._replace(line=None), graphs=graphs, uncompiled=failed)
+        return self.log.add(
+            kind, before.phase, place, reason._replace(line=None), graphs=graphs, uncompiled=failed,
+            compile_id=before.compile_id,
+        )  # fmt: skip
 
     def _broke(self, before: _Before, compiled: int, lines: list[Line], reason: str, uncompiled: bool) -> None:
         inner = [self._named(line) for line in lines] or [self._definition(before.code)]
         place = Place(self._stacks.extend(before.outer, inner), compiled)
-        self.log.add("break", before.phase, place, read_break(reason), uncompiled=uncompiled)
+        self.log.add(
+            "break", before.phase, place, read_break(reason), uncompiled=uncompiled, compile_id=before.compile_id
+        )
 
     def _new_guards(self, code: CodeType, utils: Any) -> list[str]:
         """The failures of guards that Dynamo has noted for ``code`` since they were last read, the first one first."""
