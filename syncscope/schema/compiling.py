@@ -7,6 +7,7 @@ nanoseconds on the host. ``stack`` and ``compiled`` are indexes into ``Recording
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal
 
 import msgspec
@@ -106,3 +107,11 @@ class RecordedRegions(msgspec.Struct, frozen=True, kw_only=True):
     launches_between: Number | None = None
     """Launches in a region that no graph made, all steps together: what a graph break left to PyTorch alone. ``None``
     where graphs have no marks of their own (other backends than Inductor)."""
+
+
+_NUMBERS = re.compile(r"\d+")
+
+
+def without_numbers(reason: str | None) -> str:
+    """What reasons that differ in their numbers only have in common."""
+    return _NUMBERS.sub("N", reason or "")

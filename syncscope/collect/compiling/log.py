@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from syncscope.collect.annotations import expectation
-from syncscope.collect.compiling.reasons import Reason, without_numbers
+from syncscope.collect.compiling.reasons import Reason
 from syncscope.schema.compiling import (
     MOST_EVENTS,
     MOST_IDS,
@@ -19,6 +19,7 @@ from syncscope.schema.compiling import (
     CompileKind,
     CompileSpan,
     RecordedCompiling,
+    without_numbers,
 )
 from syncscope.schema.counting import PhaseKind
 

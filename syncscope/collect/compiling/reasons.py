@@ -24,7 +24,6 @@ HINT = re.compile(r"^\s*Hint: (.*)$", re.MULTILINE)
 
 FOUND_FROM = re.compile(r"\.?\s*Found from\b")
 SKIPPING = re.compile(r"^skipping cudagraphs? due to ", re.IGNORECASE)
-NUMBERS = re.compile(r"\d+")
 
 
 class Reason(NamedTuple):
@@ -65,11 +64,6 @@ def function_name(name: str) -> str:
     """The name of a function in the source, where ``name`` may be that of its part behind a graph break."""
     match = RESUMED.match(name)
     return match["name"] if match else name
-
-
-def without_numbers(reason: str | None) -> str:
-    """What reasons that differ in their numbers only have in common."""
-    return NUMBERS.sub("N", reason or "")
 
 
 def lines_of(stack: Iterable[object]) -> list[Line]:
