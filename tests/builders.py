@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from syncscope.schema.compiling import CompileEvent, CompileKind, CompileSpan, RecordedCompiling
 from syncscope.schema.counting import CountedWait, PhaseKind, RecordedPhase, RecordedRun
 from syncscope.schema.recording import (
     FORMAT,
@@ -78,6 +79,8 @@ class TraceBuilder:
         self._phases: list[RecordedPhase] = []
         self._counted: list[CountedWait] = []
         self._run: dict[str, Any] | None = None
+        self._compiled: list[CompileEvent] | None = None
+        self._compiling: list[CompileSpan] = []
 
     # ------------------------------------------------------------------------------------------------- host
 
@@ -292,6 +295,30 @@ class TraceBuilder:
         self._counted.append(msgspec.convert(wait, CountedWait))
         return self
 
+    def compiled(
+        self,
+        kind: CompileKind | None = None,
+        phase: int = 0,
+        *stack: FrameSpec,
+        reason: str | None = None,
+        **fields: Any,
+    ) -> TraceBuilder:
+        """What ``torch.compile`` did once at a stack in a phase; ``fields`` are those of ``CompileEvent``. Without a
+        kind, the recording looked and nothing was compiled."""
+        self._compiled = self._compiled or []
+        if kind is not None:
+            known = {"phase": phase, "kind": kind, "reason": reason, "count": 1}
+            place = {"stack": self._stack(stack), "compiled": self._stack(stack[-1:])} if stack else {}
+            self._compiled.append(msgspec.convert({**known, **place, **fields}, CompileEvent))
+        return self
+
+    def compiling(self, start: float, end: float) -> TraceBuilder:
+        """The last ``compiled`` took from ``start`` to ``end`` in the recorded steps."""
+        assert self._compiled
+        times = {"start_ns": epoch_ns(start), "end_ns": epoch_ns(end)}
+        self._compiling.append(CompileSpan(event=len(self._compiled) - 1, tid=self._tid, **times))
+        return self
+
     def run(self, **fields: Any) -> TraceBuilder:
         """The process counted its whole run: ``phase`` and ``counted`` say what. ``fields`` are those of
         ``RecordedRun``."""
@@ -328,6 +355,7 @@ class TraceBuilder:
             attribution=None if self._attribution is None else tuple(self._attribution),
             **{
                 "run": self._recorded_run(),
+                "compiling": tuple(self._compiling),
                 "hazards": None if self._hazards is None else tuple(self._hazards),
                 **(self._recording or {"version": "0.0"}),
             },
@@ -336,7 +364,9 @@ class TraceBuilder:
     def _recorded_run(self) -> RecordedRun | None:
         if self._run is None:
             return None
-        return RecordedRun(phases=tuple(self._phases), waits=tuple(self._counted), **self._run)
+        compiled = None if self._compiled is None else RecordedCompiling(events=tuple(self._compiled))
+        tables = {"phases": tuple(self._phases), "waits": tuple(self._counted), "compiled": compiled}
+        return RecordedRun(**{**tables, **self._run})
 
     def json(self) -> bytes:
         return msgspec.json.encode(self.document())

@@ -29,6 +29,7 @@ from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import TraceFile
 from syncscope.collect.undisturbed import undisturbed
 from syncscope.collect.windows import native_sync
+from syncscope.schema.compiling import CompileSpan
 from syncscope.schema.recording import Attributed, RecordedSteps, Recording
 
 PLAN_SECONDS = 2.0
@@ -125,6 +126,7 @@ class Collector:
             phases=lambda: count.tracker.phases if count.tracker is not None else (),
             training_may_come=lambda: count.training_may_come,
             looks=self._looks,
+            compilations=lambda: count.compiling.log.compilations,
         )  # fmt: skip
         count.before_step = self.names.look_for_rank
         count.open(torch)
@@ -222,6 +224,7 @@ class Collector:
             bare=recorded.bare,
             gpu=recorded.gpu,
             sites=window.sites,
+            compiling=self._compiled_in(window, recorded.attribution),
             hazards=recorded.hazards,
             hazard_steps=recorded.hazard_steps or None,
             notes=tuple(notes),
@@ -280,11 +283,17 @@ class Collector:
             file = TraceFile(Path(folder) / "attribution.json.gz")
             file.write(window.exported, of_window)
             try:
-                table = Timeline(load(file.path)).attributed()
+                timeline = Timeline(load(file.path))
+                table = timeline.attributed()
             except TraceError as error:
                 note = f"The window that recorded the ops could not be read ({error.reason}): ops are missing."
                 return _with_note(recording, note)
-        return structs.replace(recording, attribution=tuple(table))
+        return structs.replace(recording, attribution=tuple(table), regions=timeline.regions)
+
+    def _compiled_in(self, *windows: Window | None) -> tuple[CompileSpan, ...]:
+        spans = self._count.compiling.log.spans
+        ends = ((one.boundaries_ns[0], one.boundaries_ns[-1]) for one in windows if one is not None)
+        return tuple(span for start, end in ends for span in spans(start, end))
 
     def _why_nothing_was_recorded(self) -> str:
         if self._torch is None:

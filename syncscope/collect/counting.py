@@ -9,12 +9,14 @@ import sys
 import time
 import weakref
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, TypeVar
 
 from msgspec import structs
 
 from syncscope import __version__
 from syncscope.collect.background import Background
+from syncscope.collect.compiling.watch import CompileWatch
 from syncscope.collect.count.counter import Counter
 from syncscope.collect.environment import VARIABLE
 from syncscope.collect.gpu import copy_engines
@@ -78,6 +80,8 @@ class RunCount:
         self.counter: Counter | None = None
         """``None`` before the program uses CUDA, and where waits are not counted."""
         self.tracker: PhaseTracker | None = None
+        self.compiling = CompileWatch(self.stacks, self.threads, self._phase_at)
+        """What ``torch.compile`` does. It is followed also where waits are not counted."""
         self._paths = paths
         self._write = write
         self.run_id = run_id
@@ -132,7 +136,10 @@ class RunCount:
         self._ended_ns = time.perf_counter_ns()
         if not self.began:
             return
-        parts = (self._settle, self._detach_counter, self._detach_signals, self._background.close, self._leave_device)
+        parts = (
+            self._settle, self._end_compiling, self._detach_counter, self._detach_signals, self._background.close,
+            self._leave_device,
+        )  # fmt: skip
         for part in parts:
             try:
                 part()
@@ -175,6 +182,7 @@ class RunCount:
             overhead_share=self.overhead_share,
             dropped=counter.dropped if counter is not None else 0,
             processes_on_device=self.sharing.others,
+            compiled=self.compiling.log.recorded(self.compiling.missing) if self.began else None,
         )
 
     def recording(self, *, complete: bool = False) -> Recording:
@@ -225,6 +233,7 @@ class RunCount:
     def folded(self, phase: Phase, into: Phase) -> None:
         if self._forked:
             return
+        self.compiling.log.folded(phase, into)
         if self.counter is not None:
             self.counter.folded(phase, into)
         if self.listener is not None:
@@ -235,6 +244,7 @@ class RunCount:
             return
         if self.listener is not None:
             self.listener.better_source(phase)  # first: a window that ends hands over what it counted
+        self.compiling.log.begin_again(phase)
         if self.counter is not None:
             self.counter.begin_again(phase)
 
@@ -253,6 +263,7 @@ class RunCount:
                 counter = Counter(self._torch, self.stacks, self.threads, self.tracker, before_ns=before_ns)
                 counter.open()
                 self.counter = counter
+            self.compiling.open(self._torch)
         except Exception as error:
             self.notes.append(f"The run is not counted ({type(error).__name__}: {error}).")
         _leave_forked_children(self)
@@ -283,6 +294,14 @@ class RunCount:
                 self.tracker.hear()  # before the counter closes: they were counted
             self.tracker.settle(self._ended_ns)
 
+    def _phase_at(self, frame: FrameType) -> Phase | None:
+        return self.tracker.at(frame) if self.tracker is not None else None
+
+    def _end_compiling(self) -> None:
+        self.compiling.close()
+        if self.compiling.failure:
+            self.notes.append(self.compiling.failure)
+
     def _detach_counter(self) -> None:
         if self.counter is not None:
             self.counter.close()
@@ -305,6 +324,7 @@ class RunCount:
         self._forked = True
         if self._ended_ns is None and self.signals is not None:
             with contextlib.suppress(Exception):
+                self.compiling.close()
                 self.signals.detach()
 
     def _about_device(self) -> tuple[str, int | None]:

@@ -16,18 +16,20 @@ if TYPE_CHECKING:
 
 
 class ImportWatch:
-    """Calls ``then(module)`` once, as soon as the program has imported ``name``, or at once where it has already."""
+    """Calls ``then(module)`` once for each of ``names``, as soon as the program has imported it, or at once where it is
+    there."""
 
-    def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
-        self._name = name
+    def __init__(self, names: str | Sequence[str], then: Callable[[ModuleType], None]) -> None:
+        self._names = {names} if isinstance(names, str) else set(names)
         self._then = then
 
     def open(self) -> None:
-        module = sys.modules.get(self._name)
-        if module is not None:
-            self._then(module)
-        else:
+        there = [name for name in self._names if name in sys.modules]
+        self._names.difference_update(there)
+        if self._names:
             sys.meta_path.insert(0, self)
+        for name in there:
+            self._then(sys.modules[name])
 
     def close(self) -> None:
         if self in sys.meta_path:
@@ -36,11 +38,13 @@ class ImportWatch:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != self._name:
+        if fullname not in self._names:
             return None
         from importlib.util import find_spec
 
-        self.close()
+        self._names.discard(fullname)  # before the others are asked: they are not to ask here again
+        if not self._names:
+            self.close()
         spec = find_spec(fullname)
         if spec is not None and spec.loader is not None:
             self._after_loading(spec.loader)

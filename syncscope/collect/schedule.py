@@ -69,7 +69,8 @@ class Schedule:
 
     ``on_recorded(phase, recorded)`` is called each time that windows of a phase are over and hold something, which may
     be twice: the later ones are better. ``on_bare(phase, recorded)`` follows with better bare steps, and nothing else
-    than those. ``training_may_come()`` says whether the program has made an optimiser.
+    than those. ``training_may_come()`` says whether the program has made an optimiser, ``compilations()`` how often
+    something was compiled.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Schedule:
         phases: Callable[[], Sequence[Phase]],
         training_may_come: Callable[[], bool],
         looks: Looks | None = None,
+        compilations: Callable[[], int] = lambda: 0,
     ) -> None:
         self.stopped = False
         """Whether the program was ended as planned."""
@@ -104,6 +106,7 @@ class Schedule:
         self._phases = phases
         self._training_may_come = training_may_come
         self.looks = looks
+        self._compilations = compilations
         self._takes: dict[int, _Take] = {}
         self._over = False
 
@@ -197,6 +200,7 @@ class Schedule:
         return Windows(
             plan, *self._parts, self._finished(phase.number), sync=self._sync,
             census=census_of(self._counter(), phase), signals=self._signals(), clocks=self._clocks,
+            compilations=self._compilations,
         )  # fmt: skip
 
     def _finished(self, number: int) -> Callable[[Windows], None]:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from syncscope.collect.bare.moments import HostMoments
-from syncscope.collect.bare.steps import PROFILED
+from syncscope.collect.bare.steps import COMPILATION, PROFILED
 from syncscope.collect.bare.window import BareWindow
 from syncscope.collect.clocks import ClockWatch
 from syncscope.collect.features import Unsupported
@@ -39,13 +39,16 @@ SETTLE = 0.002
 PATIENT = 3
 """A window that was interrupted so often is content with fewer steps, ..."""
 
+COMPILED_ANEW = 3
+"""A window in whose steps something was compiled is recorded again so often: those are not the steady step."""
+
 TOLERANT = 6
 """... and so often, goes on through what interrupts it: the program never makes enough steps in a row."""
 
 
 class Windows:
     """Runs the windows of one phase, and then ``on_finish``. ``signals`` and ``clocks`` tell of the host's work and of
-    the GPU while they run.
+    the GPU while they run, ``compilations()`` how often something was compiled so far.
 
     ``boundary`` is called between the steps of the phase. ``interrupt`` is called when the program leaves it in the
     middle of a step: a recorded window then ends, and begins again later unless it has most of its steps.
@@ -63,6 +66,7 @@ class Windows:
         census: Census | None = None,
         signals: Signals | None = None,
         clocks: ClockWatch | None = None,
+        compilations: Callable[[], int] = lambda: 0,
     ) -> None:
         self.plan = plan
         self.recorded = Recorded()
@@ -73,6 +77,9 @@ class Windows:
         self._sync = sync or native_sync(torch)
         self._census: Census = census or NoCensus()
         self._clocks = clocks
+        self._compilations = compilations
+        self._compiled = compilations()
+        self._compiled_anew = 0
         self._host = HostMoments(torch, stacks, signals)
         self._spans: dict[str, tuple[int, int]] = {}
         """Begin and end of each window, with the steps that warm up the profiler, Unix time in ns."""
@@ -257,7 +264,10 @@ class Windows:
 
     def _came_between(self) -> str | None:
         """What came into the step that has just ended."""
-        return PROFILED if self._torch._C._autograd._profiler_enabled() else self._intruder
+        before, self._compiled = self._compiled, self._compilations()
+        if self._torch._C._autograd._profiler_enabled():
+            return PROFILED
+        return COMPILATION if self._compiled > before else self._intruder
 
     def _wait_for_cupti(self) -> Steps:
         """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing."""
@@ -287,10 +297,10 @@ class Windows:
             self._sync()
             profiler.start()
             boundaries.append(time.time_ns())
-            for number in range(steps):
-                with profiler.step(first + number):
-                    yield
-                boundaries.append(time.time_ns())
+            compiled = self._compilations()
+            yield from self._pass_steps(profiler, range(first, first + steps), boundaries)
+            if name == "timed" and self._compilations() > compiled:
+                self._record_again(name, steps, cpu=cpu, last=last)
         finally:
             # Also runs when the generator is closed in the middle of a step: whole steps are kept.
             try:
@@ -305,6 +315,20 @@ class Windows:
                 self._spans[name] = [*warming, *boundaries][1], boundaries[-1]
                 setattr(self.recorded, name, Window(exported, tuple(boundaries), drained, first, events))
                 self._enough = partial(self._suffices, len(boundaries) - 1, steps)
+
+    @staticmethod
+    def _pass_steps(profiler: KinetoWindow, numbers: range, boundaries: list[int]) -> Steps:
+        """Let the steps of a window pass, and append the end of each to ``boundaries``."""
+        for number in numbers:
+            with profiler.step(number):
+                yield
+            boundaries.append(time.time_ns())
+
+    def _record_again(self, name: str, steps: int, *, cpu: bool, last: bool) -> None:
+        """Put the same window behind the one that is open. What this one recorded stays until then."""
+        if self._compiled_anew < COMPILED_ANEW:
+            self._compiled_anew += 1
+            self._stages[1:1] = [self._wait_for_cupti, partial(self._record, name, steps, cpu=cpu, last=last)]
 
     def _suffices(self, recorded: int, wanted: int) -> bool:
         """Whether a window of so many ``recorded`` steps need not be recorded again."""

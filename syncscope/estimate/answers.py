@@ -12,7 +12,7 @@ from syncscope.estimate.fit import Fit
 from syncscope.estimate.idle import AT_MOST, WHY_AT_MOST, WHY_NONE
 from syncscope.rules import BY_CODE
 from syncscope.rules.base.idle_causes import main_cause
-from syncscope.rules.base.question import NoQuestion
+from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Severity, Sketch
 
 LITTLE = 0.01
@@ -21,6 +21,9 @@ LITTLE = 0.01
 UNLIKE = (
     "no stretch of the launches is known to be the same in every step, so no CUDA graph can be tried: it is worth at "
     "most what launching takes while the device waits"
+)
+JOINED = (
+    "one graph is worth at most this by its launches and waits: what fusing kernels over the break changes is not in it"
 )
 SUMS_UP = "it sums up what others cause: their savings are its own"
 OUTSIDE = "it happens only outside the recorded steps"
@@ -93,7 +96,8 @@ def give_saving(
     the trace, ``None`` unknown."""
     why = RANGE if fit.ranged else None
     if at_most:
-        saving, why = saving.at_most(), WHY_AT_MOST if finding.causes else UNLIKE
+        joined = BY_CODE[finding.rule].question is Intervention.JOIN_GRAPHS
+        saving, why = saving.at_most(), WHY_AT_MOST if finding.causes else JOINED if joined else UNLIKE
     little = saving.likely is not None and saving.likely < LITTLE * step_ms
     return msgspec.structs.replace(
         finding,

@@ -181,7 +181,7 @@ def remove_allocation(study: Study, hit: Hit) -> Question:
 def replay_graphs(study: Study, hit: Hit) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph. Where none does, launches that take no
     time say what there is to gain at most."""
-    return launch_graphs(study) or launch_in_time(study)
+    return {} if _is_of_other_steps(study, hit) else launch_graphs(study) or launch_in_time(study)
 
 
 def launch_graphs(study: Study) -> Question:
@@ -201,9 +201,25 @@ def launch_graphs(study: Study) -> Question:
     return edits
 
 
+def join_graphs(study: Study, hit: Hit) -> Question:
+    """The stretches that all steps repeat as one graph each, without the waits at the line that breaks the graph."""
+    if _is_of_other_steps(study, hit):
+        return {}
+    return combine([launch_graphs(study), {item: Edit(free=True) for item in study.waits(hit)}])
+
+
+def _is_of_other_steps(study: Study, hit: Hit) -> bool:
+    """Whether what torch.compile did is of another phase than the recorded one."""
+    recording = study.timeline.trace.recording
+    compiled = hit.finding.site_source == "compile"
+    return compiled and recording is not None and hit.finding.phase != recording.phase
+
+
 def is_at_most(study: Study, hit: Hit) -> bool:
     """Whether a finding's question says only what there is to gain at most."""
     intervention, own = BY_CODE[hit.finding.rule].question, own_cause(hit.finding)
+    if intervention is Intervention.JOIN_GRAPHS:
+        return True
     if intervention is Intervention.FILL_IDLE:
         return own is not None and own.cause in AT_MOST
     graphs = study.timeline.launching.graphs if study.timeline.launching else None
@@ -251,5 +267,6 @@ QUESTIONS: dict[Intervention, Intervene] = {
     Intervention.LAUNCH_ASYNCHRONOUSLY: launch_asynchronously,
     Intervention.FILL_IDLE: fill_idle,
     Intervention.REPLAY_GRAPHS: replay_graphs,
+    Intervention.JOIN_GRAPHS: join_graphs,
 }
 """What each intervention changes."""

@@ -9,17 +9,21 @@ from difflib import get_close_matches
 import msgspec
 
 from syncscope.rules.allocator_sync import AllocatorSync
+from syncscope.rules.base.compile_rule import relate_breaks
 from syncscope.rules.base.counted import add_run
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule, RunRule
 from syncscope.rules.blocking_copy import BlockingCopy
+from syncscope.rules.cold_compile import ColdCompile
 from syncscope.rules.collective_wait import CollectiveWait
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.copies_serialised import CopiesSerialised
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.rules.cross_stream_race import CrossStreamRace
+from syncscope.rules.cudagraph_skipped import CudagraphSkipped
 from syncscope.rules.device_starved import DeviceStarved
 from syncscope.rules.dynamic_shape import DynamicShape
 from syncscope.rules.explicit_sync import ExplicitSync
+from syncscope.rules.graph_break import GraphBreak
 from syncscope.rules.launch_blocking import LaunchBlocking
 from syncscope.rules.launch_bound import LaunchBound
 from syncscope.rules.launch_queue_full import LaunchQueueFull
@@ -28,6 +32,7 @@ from syncscope.rules.overwrite_in_flight import OverwriteInFlight
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.rules.read_before_arrival import ReadBeforeArrival
+from syncscope.rules.recompile import Recompile
 from syncscope.rules.round_trip import RoundTrip
 from syncscope.rules.scalar_read import ScalarRead
 from syncscope.rules.small_copies import SmallCopies
@@ -63,6 +68,10 @@ RULES: tuple[Rule, ...] = (
     ReadBeforeArrival(),
     OverwriteInFlight(),
     CrossStreamRace(),
+    Recompile(),
+    GraphBreak(),
+    CudagraphSkipped(),
+    ColdCompile(),
     StragglingSync(),
 )
 
@@ -73,6 +82,12 @@ BY_CODE = {rule.code: rule for rule in RULES}
 
 RUN_RULES = tuple(rule for rule in RULES if isinstance(rule, RunRule))
 """Those that compare the ranks of a run."""
+
+BREAKING = {rule.code for rule in RULES if rule.breaks_graphs}
+WAITING = {rule.code for rule in RULES if rule.counts_as_wait}
+
+WITHOUT_STEPS = frozenset({"hazards", "compiled"})
+"""What rules need that look at no recorded steps, as entries of ``TraceInfo.has``."""
 
 ONLY_COUNTED = "no window was recorded, only the waits of the run were counted"
 SERIAL = "every launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1), so nothing can run side by side"
@@ -106,7 +121,7 @@ def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
     inspection = Inspection(timeline)
     not_checked: list[NotChecked] = []
     for rule in RULES:
-        if timeline.only_counted and (rule.counted or "hazards" not in rule.needs):
+        if timeline.only_counted and (rule.counted or not WITHOUT_STEPS.intersection(rule.needs)):
             if not rule.counted:
                 not_checked.append(NotChecked(rule=rule.code, why=ONLY_COUNTED, rank=timeline.trace.rank))
             continue
@@ -119,7 +134,8 @@ def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
             not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, partial=True))
         if isinstance(rule, RankRule):
             inspection.hits += rule.find(inspection)
-    return _related_by_copies(add_run(inspection.hits, timeline, COUNTED)), not_checked
+    hits = relate_breaks(add_run(inspection.hits, timeline, COUNTED), BREAKING, WAITING)
+    return _related_by_copies(hits), not_checked
 
 
 def _why_doubted(rule: Rule, timeline: Timeline) -> str | None:
@@ -133,7 +149,7 @@ def _why_doubted(rule: Rule, timeline: Timeline) -> str | None:
 
 def _needs_steps(rule: Rule, lost: str) -> bool:
     """Whether ``lost`` are the steps, and the rule's findings are counted in them."""
-    return lost == "steps" and "hazards" not in rule.needs
+    return lost == "steps" and not WITHOUT_STEPS.intersection(rule.needs)
 
 
 def _related_by_copies(hits: list[Hit]) -> list[Hit]:

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from syncscope.schema.compiling import RecordedCompiling
 from syncscope.schema.numbers import Number
 
 PhaseKind = Literal["start", "train", "evaluate", "generate", "rollout", "epoch end", "checkpoint", "other"]
@@ -140,5 +141,7 @@ class RecordedRun(msgspec.Struct, frozen=True, kw_only=True):
     """Waits at further places, once there were too many places to keep."""
     processes_on_device: Number | None = None
     """How many other processes used the GPU, the largest number seen; ``None`` where nothing could tell (no NVML)."""
+    compiled: RecordedCompiling | None = None
+    """What ``torch.compile`` did; ``None`` in a recording that did not look."""
     process: str | None = None
     """How this process was started, where ``profile`` did not start it itself: ``spawn``, or the script's name."""

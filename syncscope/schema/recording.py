@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from syncscope.schema.compiling import CompileSpan, RecordedRegions
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.numbers import Number
 
@@ -91,7 +92,8 @@ class SetAsideStep(msgspec.Struct, frozen=True, kw_only=True):
 
     length_ns: Number
     reason: str
-    """In the user's words: ``epoch end``, ``checkpoint``, ``first of its phase``, ``evaluation``, ``outlier``."""
+    """In the user's words: ``epoch end``, ``checkpoint``, ``first of its phase``, ``evaluation``, ``compilation``,
+    ``outlier``."""
 
 
 class BareStamp(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,6 +244,10 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """Races, which have a window of their own; ``None`` when the recording did not look for them."""
     hazard_steps: Number | None = None
     """Steps of that window, ``None`` when it had none."""
+    compiling: tuple[CompileSpan, ...] = ()
+    """What ``torch.compile`` did in the timed steps and in the attribution window, the first ``MOST_SPANS``."""
+    regions: RecordedRegions | None = None
+    """The compiled graphs that ran; ``None`` without an attribution window, or where nothing compiled ran."""
     launch_blocking: bool = False
     """``CUDA_LAUNCH_BLOCKING=1`` was set."""
     files: tuple[str, ...] | None = None

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from syncscope.schema.compiling import RecordedRegions
 from syncscope.schema.recording import Attributed
 from syncscope.schema.report import Overlap, TraceInfo
 from syncscope.schema.report import Steps as StepFigures
@@ -14,6 +15,8 @@ from syncscope.timeline.attribution import fill_ops, find_stacked, tabulate_ops
 from syncscope.timeline.bubbles import HOST_HOLDS, NO_BUBBLES, Unseen, find_bubbles, sum_causes, when_busy
 from syncscope.timeline.calls import COMMANDS, find_activities, find_calls
 from syncscope.timeline.collectives import count_once, find_collectives, name_collectives
+from syncscope.timeline.compiled_regions import find_regions
+from syncscope.timeline.compiling import Compiled, find_compiled
 from syncscope.timeline.copies import HOST_COPIES, find_copies
 from syncscope.timeline.info import describe, measure_steps
 from syncscope.timeline.intervals import Ints, Union
@@ -141,8 +144,15 @@ class Tables:
         return find_loads(self._places, self.annotations)
 
     @cached_property
+    def compiled(self) -> Compiled | None:
+        """What ``torch.compile`` did in the phases that this trace speaks for; ``None`` where nothing says."""
+        return find_compiled(self.trace.recording, self.trace.base_ns, self.steps)
+
+    @cached_property
     def warm_ups(self) -> WarmUps:
-        return find_warm_ups(self.calls, self.ops, self.activities, self.stacks, self.annotations, self.steps)
+        spans = self.compiled.spans if self.compiled is not None else ()
+        tables = self.calls, self.ops, self.activities, self.stacks, self.annotations, self.steps
+        return find_warm_ups(*tables, spans)
 
     def warming_up(self, ts: Ints, end: Ints, tid: Ints) -> Objects:
         """For each interval (n,) of a thread, the kind of the warm-up that it is part of, ``""`` for none."""
@@ -356,6 +366,7 @@ class Timeline(Tables):
             "attribution": recording is not None and recording.attribution is not None,
             "hazards": recording is not None and recording.hazards is not None,
             "counts": recording is not None and recording.run is not None and recording.run.counted,
+            "compiled": self.compiled is not None,
         }
         return tuple(name for name, there in present.items() if there)
 
@@ -366,6 +377,15 @@ class Timeline(Tables):
     @cached_property
     def _info(self) -> TraceInfo:
         return describe(self)
+
+    @cached_property
+    def regions(self) -> RecordedRegions | None:
+        """The compiled graphs that run in the steps, as an attribution window recorded them, else by this trace's own
+        marks."""
+        recording = self.trace.recording
+        if recording is not None and recording.regions is not None:
+            return recording.regions
+        return find_regions(self.ops, self.annotations, self.calls, self.steps)
 
     def attributed(self) -> list[Attributed]:
         """The ops around each wait and copy by stack and ordinal in the step, for a window recorded without ops."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.compiling import CompiledSpan
 from syncscope.timeline.first_launches import find_compilations, find_loading_launches
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.library_starts import find_first_choices, find_library_starts, find_slow_inquiries
@@ -75,12 +76,15 @@ SETS_UP = re.compile(r"(?:cuda|hip)(?:HostAlloc|HostRegister|HostMalloc|Ipc\w+)|
 
 
 def find_warm_ups(
-    calls: Calls, ops: Ops, activities: Activities, stacks: PythonStacks, marks: Marks, steps: Steps
-) -> WarmUps:
-    """The stretches of warm-up on the host; ``marks`` are the trace's annotations. They may overlap."""
+    calls: Calls, ops: Ops, activities: Activities, stacks: PythonStacks, marks: Marks, steps: Steps,
+    compiled: Sequence[CompiledSpan] = (),
+) -> WarmUps:  # fmt: skip
+    """The stretches of warm-up on the host; ``marks`` are the trace's annotations, ``compiled`` what the recording
+    saw of ``torch.compile``. They may overlap."""
     found = [
         *_captures(calls),
         *_compilations(ops, marks),
+        *((span.ts, span.end, span.tid, CAPTURE if span.kind == "record" else COMPILATION) for span in compiled),
         *_compiling_frames(stacks),
         *_searches(calls, ops),
         *_loads(ops, calls, activities),

@@ -24,6 +24,7 @@ RARE = 0.1
 """... if at most this share of the steps is. More of them are what the program does."""
 
 PROFILED = "under a profiler of the program's"
+COMPILATION = "compilation"
 
 NAMES = {"evaluate": "evaluation", "train": "first of its phase"}
 """Why a step is something else into which this kind of phase came: of an evaluation, the first after more training."""

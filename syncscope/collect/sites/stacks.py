@@ -8,7 +8,7 @@ import linecache
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -25,6 +25,22 @@ MAX_EXPRESSION = 400
 """Characters kept of an expression."""
 
 
+class Line(NamedTuple):
+    """A line that somebody names, with no frame that runs it. Columns are as in ``Position``."""
+
+    file: str
+    """As Python knows it (``co_filename``)."""
+    line: int
+    function: str
+    end_line: int | None = None
+    column: int | None = None
+    end_column: int | None = None
+
+
+Taken = tuple[CodeType, int] | Line
+"""Code and instruction of a frame, or a line."""
+
+
 class Stacks:
     """Interned stacks.
 
@@ -38,12 +54,13 @@ class Stacks:
         self._is_user = functools.lru_cache(maxsize=4096)(paths.is_user)
         self._ids: dict[tuple[int, ...], int] = {}
         self._direct: dict[tuple[int, ...], int] = {}
-        self._taken: list[list[tuple[CodeType, int]]] = []
+        self._taken: list[list[Taken]] = []
+        self._extended: dict[tuple[int, tuple[Taken, ...]], int] = {}
         self._user: dict[int, tuple[CodeType, bool]] = {}
         self._resolving = threading.RLock()
         self._expressions = Expressions()
         self._frames: list[RecordedFrame] = []
-        self._frame_numbers: dict[tuple[int, int], int] = {}
+        self._frame_numbers: dict[object, int] = {}
         self._resolved: list[tuple[int, ...]] = []
         self._files: set[tuple[str, str]] = set()
         self._files_of = 0
@@ -65,6 +82,17 @@ class Stacks:
     def find(self, frame: FrameType) -> int:
         """The number of the stack if it was taken before, else -1. Keeps nothing of it."""
         return self._ids.get(self._key(frame, keep=False), -1)
+
+    def extend(self, stack: int | None, inner: Sequence[Taken]) -> int:
+        """The number of a stack with further frames inside of ``stack``, outermost first; of those alone where there is
+        no stack."""
+        key = -1 if stack is None else stack, tuple(inner)
+        number = self._extended.get(key)
+        if number is None:
+            outer = [] if stack is None else self._taken[stack]
+            self._taken.append([*reversed(inner), *outer][:MAX_DEPTH])
+            number = self._extended[key] = len(self._taken) - 1
+        return number
 
     def _walk(self, frame: FrameType) -> int:
         whole = self._key(frame, keep=True)
@@ -109,14 +137,16 @@ class Stacks:
                     self._resolved.append(stack)
             return tuple(self._frames), tuple(self._resolved)
 
-    def _resolve(self, codes: list[tuple[CodeType, int]]) -> tuple[int, ...]:
+    def _resolve(self, taken: list[Taken]) -> tuple[int, ...]:
         stack: list[int] = []
-        for code, lasti in reversed(codes):
-            if code.co_filename.startswith(OURS):
+        for one in reversed(taken):
+            if _file_of(one).startswith(OURS):
                 continue
-            key = (id(code), lasti)
+            key: object = one if isinstance(one, Line) else (id(one[0]), one[1])
             if key not in self._frame_numbers:
-                frame = _resolve_frame(code, lasti, self._paths, self._expressions)
+                frame = _resolve_line(one, self._paths, self._expressions) if isinstance(one, Line) else (
+                    _resolve_frame(*one, self._paths, self._expressions)
+                )  # fmt: skip
                 self._frame_numbers[key] = len(self._frames)
                 self._frames.append(frame)
             stack.append(self._frame_numbers[key])
@@ -128,16 +158,20 @@ class Stacks:
         with self._resolving:
             taken = self._taken[self._files_of :]
             self._files_of += len(taken)
-            names = {code.co_filename for codes in taken for code, _ in codes}
+            names = {_file_of(one) for stack in taken for one in stack}
             users = (name for name in names if not name.startswith(OURS) and paths.is_user(name))
             self._files |= {(name, paths.normalise(name)) for name in users}
             return set(self._files)
 
 
-def _frames_of(frame: FrameType | None) -> list[tuple[CodeType, int]]:
+def _file_of(taken: Taken) -> str:
+    return taken.file if isinstance(taken, Line) else taken[0].co_filename
+
+
+def _frames_of(frame: FrameType | None) -> list[Taken]:
     """Code and instruction offset of every frame of a stack, innermost first, out to the script that ``execute``
     runs."""
-    codes: list[tuple[CodeType, int]] = []
+    codes: list[Taken] = []
     while frame is not None and frame.f_code is not execute.__code__ and len(codes) < MAX_DEPTH:
         codes.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back
@@ -229,4 +263,20 @@ def _resolve_frame(code: CodeType, lasti: int, paths: Paths, expressions: Expres
         ordinal=expressions.ordinal(code, position, text) if position else 0,
         user=paths.is_user(code.co_filename),
         first_line=code.co_firstlineno,
+    )
+
+
+def _resolve_line(line: Line, paths: Paths, expressions: Expressions) -> RecordedFrame:
+    """Without columns the expression is the whole line, as before Python 3.11."""
+    position = Position(line.line, line.end_line or line.line, line.column, line.end_column)
+    column, end_column = expressions.columns(line.file, position)
+    return RecordedFrame(
+        file=paths.normalise(line.file),
+        line=line.line,
+        end_line=position.end_line,
+        column=column,
+        end_column=end_column,
+        function=line.function,
+        expression=expressions.text(line.file, position),
+        user=paths.is_user(line.file),
     )

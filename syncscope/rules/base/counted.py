@@ -160,7 +160,7 @@ def add_run(hits: Sequence[Hit], timeline: Timeline, rules: Sequence[RankRule]) 
             if hit.finding.rule in codes:  # a copy that is not overlapped says nothing of the wait there
                 known.add(id(line))
     for hit, line in zip(hits, matched, strict=True):
-        finding = msgspec.structs.replace(hit.finding, phase=recording.phase)
+        finding = msgspec.structs.replace(hit.finding, phase=hit.finding.phase or recording.phase)
         if line is not None:
             finding = _with_frequency(hit, finding, line, len(waits[id(line)]), finding.rule in several)
         counted.append(replace(hit, finding=finding))

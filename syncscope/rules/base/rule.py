@@ -88,6 +88,11 @@ class Rule(ABC):
     """Whether it claims a counted wait also where another rule has claimed it."""
     counts_as_wait: ClassVar[bool] = False
     """Whether its findings count against the budget of waits a step."""
+    limited_by: ClassVar[str] = ""
+    """The budget of the policy that its findings count against, beside that of waits: each occurrence over the run, or
+    where those are not counted, each finding. ``""`` for none."""
+    breaks_graphs: ClassVar[bool] = False
+    """Whether its findings are about lines where a compiled graph ends, for which a wait there may be the cause."""
     needs_async_launches: ClassVar[bool] = False
     """Whether it is about what host and device do at the same time, so that it cannot be checked where every launch
     waits for its kernel."""

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from syncscope.advice import Advice
+from syncscope.rules.base.compile_rule import CompileGroup, CompileRule, over_run
+from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.rule import Hit, Inspection
+
+
+class CudagraphSkipped(CompileRule):
+    """CUDA graphs were asked of torch.compile, and a graph runs without them or is recorded again and again.
+
+    Why it costs: `mode="reduce-overhead"` replays all kernels of a graph with one launch. Inductor goes without where a
+    graph writes to its own inputs, has tensors on the CPU, or shapes that change, and says so in one line of its log.
+    The step then launches each kernel, at the pace of the host. A graph that is recorded anew waits for the device,
+    and runs its kernels twice.
+
+    Bad:
+        @torch.compile(mode="reduce-overhead")
+        def decode(x, cache):
+            cache.add_(x)                 # writes to an input: no CUDA graph
+            return cache.sum()
+
+    Good:
+        @torch.compile(mode="reduce-overhead")
+        def decode(x, cache):
+            cache = cache + x             # a new tensor, which the caller keeps
+            return cache.sum(), cache
+
+    Fine:
+        torch.compile(step)               # no CUDA graphs asked for
+
+    The line is the one that Inductor names, else the call that runs the graph. A graph is recorded once for each shape
+    and each order of graphs: a finding are those that are recorded in warm steps. The saving is that of LCH501: each
+    stretch of launches that all steps repeat as one graph.
+    """
+
+    code = "CMP703"
+    name = "cudagraph-skipped"
+    severity = "warning"
+    needs = ("compiled",)
+    gated = False
+    question = Intervention.REPLAY_GRAPHS
+    kinds = ("skip", "record")
+    advice = (
+        Advice(
+            "mutated",
+            "Return a new tensor instead of writing to an input, or make the input a buffer of the module "
+            "(register_buffer), whose address stays.",
+        ),
+        Advice(
+            "cpu",
+            "Move the tensor on the CPU to the device before the call: torch.arange and torch.tensor with "
+            "device='cuda', scalars as device tensors.",
+        ),
+        Advice(
+            "dynamic",
+            "Pad to a few shapes, each of which is recorded once, or call torch.compiler.cudagraph_mark_step_begin() "
+            "at the begin of each step where the same graph runs several times.",
+        ),
+        Advice(
+            "recorded",
+            "Keep shapes and addresses of the inputs the same: static buffers that are filled by copy_, few shapes, "
+            "and torch.compiler.cudagraph_mark_step_begin() at the begin of each step.",
+        ),
+        Advice("", "Take out what Inductor names, or compile without CUDA graphs where that part is not launch-bound."),
+    )
+
+    def reports_compiled(self, group: CompileGroup) -> bool:
+        return _skips(group) > 0 or group.warm > 0
+
+    def hit(self, group: CompileGroup, inspection: Inspection) -> Hit:
+        skips = _skips(group)
+        if skips:
+            message = f"Inductor runs this without CUDA graphs: {group.because}"
+        else:
+            times = f"{group.warm:,} time{'s' if group.warm != 1 else ''}"
+            message = (
+                f"a CUDA graph is recorded {times} in warm steps ({group.because or 'for a shape not seen before'})"
+            )
+        fields = over_run(group) if group.warm and not skips else {}
+        return Hit(self.make(group, message, self.advise(*_sorts(group)), **fields))
+
+
+def _skips(group: CompileGroup) -> int:
+    return sum(one.event.count for one in group.events if one.event.kind == "skip")
+
+
+def _sorts(group: CompileGroup) -> list[str]:
+    """Why there is no graph, for the advice."""
+    reason = group.because.lower()
+    words = {
+        "mutated": ("mutated", "mutation"),
+        "cpu": ("cpu device", "cpu ", "multiple devices"),
+        "dynamic": ("dynamic", "symint", "distinct sizes", "incompatible op"),
+        "recorded": ("re-record", "recorded again"),
+    }
+    found = [sort for sort, known in words.items() if any(word in reason for word in known)][:1]
+    return found or ([] if _skips(group) else ["recorded"])
