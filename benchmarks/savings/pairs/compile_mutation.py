@@ -1,4 +1,4 @@
-"""``mode="reduce-overhead"`` runs without CUDA graphs, since the function writes into its input; the fix writes outside."""
+"""``mode="reduce-overhead"`` runs without CUDA graphs: the function writes into its input. The fix writes outside."""
 
 import torch
 from blocks import blocks, rows
