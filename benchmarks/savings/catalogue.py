@@ -14,7 +14,7 @@ from unittest import mock
 from syncscope import Finding
 
 PROGRAMS = Path(__file__).parent / "pairs"
-SHARED = ("parts", "models", "layers", "heavy", "feeding")
+SHARED = ("parts", "models", "layers", "heavy", "feeding", "blocks")
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Pair:
     """Written, and predicted, before the replay had been changed with its recordings in view."""
     fresh: bool = False
     """Written, recorded and predicted after the model of the power limit and of loaders was set (2026-11-22)."""
+    compiled: bool = False
+    """Its fix changes what ``torch.compile`` makes of it."""
     patched: bool = False
     """A program of a public repository with a patch, timed whole in fresh processes."""
     asked: str = ""
@@ -94,7 +96,8 @@ def pairs() -> list[Pair]:
                 Pair(
                     script.stem, size, sizes, fix["question"], fix["kind"], named,
                     fix.get("ranks", 1), fix.get("held_out", False), fix.get("fresh", False),
-                    asked=fix.get("asked", ""), settle_ms=fix.get("settle_ms", 0), limited=fix.get("limited", False),
+                    compiled=fix.get("compiled", False), asked=fix.get("asked", ""), settle_ms=fix.get("settle_ms", 0),
+                    limited=fix.get("limited", False),
                 )
                 for size, sizes in constants["SIZES"].items()
             ]  # fmt: skip

@@ -40,7 +40,7 @@ def _cpu(value: Any) -> Any:
 
 @contextlib.contextmanager
 def without_gpu() -> Iterator[None]:
-    """``torch.cuda``'s streams, events and graphs do nothing, and every tensor is on the CPU."""
+    """``torch.cuda``'s streams, events and graphs do nothing, nothing is compiled, and every tensor is on the CPU."""
     nothing: dict[str, Any] = {
         name: mock.MagicMock()
         for name in ("Stream", "Event", "CUDAGraph", "synchronize", "current_stream", "set_device")
@@ -51,11 +51,17 @@ def without_gpu() -> Iterator[None]:
         stack.enter_context(mock.patch.dict(os.environ, environment(0, 1, free_port())))
         stack.callback(_leave)
         stack.enter_context(mock.patch.multiple(torch.cuda, **nothing, **scopes))
+        stack.enter_context(mock.patch.object(torch, "compile", uncompiled))
         stack.enter_context(mock.patch.multiple(torch.Tensor, **tensors))  # in every thread, as OnCpu is not
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")  # that there is no GPU
         stack.enter_context(OnCpu())
         yield
+
+
+def uncompiled(function: Any = None, **options: Any) -> Any:
+    """In place of ``torch.compile``: the function as it is, whichever way it is asked for."""
+    return uncompiled if function is None else function
 
 
 def _leave() -> None:

@@ -30,11 +30,13 @@ SETS: dict[str, Callable[[Pair], bool]] = {
     "In view": lambda pair: pair.ranks == 1 and not pair.held_out and not pair.fresh,
     "Held out": lambda pair: pair.held_out,
     "Two ranks": lambda pair: pair.ranks > 1,
-    "New": lambda pair: pair.fresh,
+    "New": lambda pair: pair.fresh and not pair.compiled,
+    "Compiled": lambda pair: pair.compiled,
 }
 """What is scored together: pairs whose recordings were in view while the replay was made, pairs that were recorded and
 predicted before anything was changed because of them, those of two ranks, in view too, and those written after the
-model of the power limit and of loaders was set, which have nothing to do with how it was set."""
+model of the power limit and of loaders was set, which have nothing to do with how it was set. Those whose fix changes
+what ``torch.compile`` makes of the program are scored by themselves."""
 
 GRAPH = "CUDA graph"
 """The question of pairs that the report may answer without a finding."""
