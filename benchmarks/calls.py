@@ -8,17 +8,29 @@ from types import FrameType
 from typing import Any
 
 
+class CallCount:
+    """Counts the Python functions that this thread calls from ``start`` to ``stop``, and generators that go on."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def start(self) -> None:
+        sys.setprofile(self._heard)
+
+    def stop(self) -> None:
+        sys.setprofile(None)
+        self.calls -= 1  # this one
+
+    def _heard(self, frame: FrameType, event: str, arg: Any) -> None:
+        self.calls += event == "call"
+
+
 def calls_of(run: Callable[[], object]) -> int:
     """How many Python functions ``run`` calls on this thread, itself included."""
-    count = 0
-
-    def heard(frame: FrameType, event: str, arg: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(heard)
+    count = CallCount()
+    count.start()
     try:
         run()
     finally:
-        sys.setprofile(None)
-    return count
+        count.stop()
+    return count.calls

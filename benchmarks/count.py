@@ -1,41 +1,63 @@
 """What counting every wait and following the phases costs: ``python -m benchmarks.count`` on a machine with a GPU.
 
-Blocks of steps with all of it on and off alternate in one process, in random order within each pair, so that both see
-the same clock of the host. A user's program attaches once for the run, so a block begins when the hooks have settled:
-all modules are watched first, then few of them. What that takes is measured apart, as the cost of a look at all
-modules, and added in proportion to the looks of a run of ``RUN_S``. So is the time of the thread that writes, which
-runs beside both kinds of blocks.
+Blocks of a few steps with all of it on and off alternate in one process, the order within each pair drawn, so that both
+see the same clock of the host; the first steps after each change are not measured. The count stands still meanwhile and
+draws its steps as in a program that is never interrupted. Each loop has ``--seconds`` and prints its row when they are
+over, the dearest loops first.
 
-Printed for each loop: milliseconds a step without counting, the ratio of a pair with these two shares (its median and
-the 95 % bootstrap interval of the median), what a look costs, of how many steps one is counted, what the counter itself
-believes that it costs, and how many calls of Python functions a step has more. Takes about four minutes with 40 blocks.
+Usual steps are compared by the middle half of a block, and the pairs by their middle half. What a few steps have more,
+those that are drawn, that the listener hears of, or that come right after a drawn one, is a mean over all of them. What
+a look at all modules takes is measured apart and added in proportion to the looks of a run of ``RUN_S``, and so is the
+time of the thread that writes, which runs beside both kinds of blocks.
+
+Printed for each loop: milliseconds a step without counting, the pairs, the ratio with these shares and its 95 %
+bootstrap interval, the ratio of plain means with all that disturbed them, what the count itself believes that it costs,
+of how many steps one is counted, what a look takes, and how many calls of Python functions a step has more.
+``--cpu`` runs the loops without a GPU, on tensors that warn as if they waited. ``--write docs/evidence.md`` puts the
+table there.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import statistics
+import sys
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from torch import nn
 
-from benchmarks.calls import calls_of
-from benchmarks.overhead import Step, device_bound, host_bound, interval, small_copies
+from benchmarks.calls import CallCount
+from benchmarks.hooks import Hooks
+from benchmarks.loops import LOOPS, nothing
+from benchmarks.overhead import Step
+from benchmarks.paired import Pair, estimate, plain_ratio
+from benchmarks.waits import waiting_tensors
 from syncscope.collect.counting import RunCount
 from syncscope.collect.paths import Paths
-from syncscope.collect.phases.modules import LOOK_CALLS, LOOK_EVERY_NS, LOOK_PARTS
+from syncscope.collect.phases import modules
 
-BLOCK_S = 0.25
+BLOCK_S = 0.05
+FEWEST, SETTLING = 6, 3
+"""Steps of a block at least, and steps after a change that are not measured, at least."""
 
-LEARNING_S = 0.15
-"""Steps before each block: switching hooks makes Python learn anew where the attributes of classes are."""
+SETTLING_S = 0.015
+"""Python learns anew where the attributes of classes are."""
+
+SHADOW = 16
+"""Steps behind a drawn one that may be longer for the same reason."""
+
+WARMING_S = 2.0
+"""Until the count knows how dense the waits are."""
+
+LOOKS = 7
+"""So many looks at all modules are timed."""
 
 RUN_S = 300.0
 """The run whose looks at all modules are booked."""
@@ -43,165 +65,284 @@ RUN_S = 300.0
 CALLS_STEPS = 400
 """Steps whose calls are counted."""
 
-
-def rollout(device: str = "cuda") -> Step:
-    """A policy asked for one action: six waits in half a millisecond."""
-    net = nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 5)).to(device)
-    observation = torch.randn(1, 8)
-
-    @torch.no_grad()
-    def step() -> None:
-        out = net(observation.to(device))
-        choice = torch.distributions.Categorical(logits=out[:, :4], validate_args=False)
-        action = choice.sample()
-        action.item()
-        choice.log_prob(action).item()
-        choice.entropy().item()
-        out[0, 4].item()
-        out.cpu()
-
-    return step
-
-
-LOOPS: dict[str, tuple[Callable[[], Step], bool]] = {
-    "host-bound, 1 wait": (host_bound, False),
-    "device-bound, 1 wait": (device_bound, False),
-    "200 copies": (small_copies, True),
-    "rollout, 6 waits": (rollout, False),
-    "rollout that tells": (rollout, True),
-}
-"""The loops, and whether the program calls ``syncscope.step()``: one without a module must."""
-
-
-def timed(step: Step, steps: int, after: Callable[[], None]) -> float:
-    """Seconds a step, on average: a counted step among others that are not must show."""
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(steps):
-        step()
-        after()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - start) / steps
-
-
-def nothing() -> None:
-    """What ends a step that is not counted."""
+BEGIN, END = "<!-- begin of the cost -->", "<!-- end of the cost -->"
 
 
 def looks_a_second() -> float:
     """How often all modules are looked at, on average of a run of ``RUN_S``."""
     looks, now = 0, 0.0
     while now < RUN_S:
-        now += max(LOOK_EVERY_NS / 1e9, now / LOOK_PARTS)
+        now += max(LOOK_EVERY_S, now / modules.LOOK_PARTS)
         looks += 1
     return looks / RUN_S
 
 
-class Loop:
-    """One loop with all of it on and off in turn."""
-
-    def __init__(self, make: Callable[[], Step], tells: bool) -> None:
-        self._step = make()
-        timed(self._step, 5, nothing)
-        length = timed(self._step, 20, nothing)
-        self.steps, self._learning = max(2, round(BLOCK_S / length)), max(3, round(LEARNING_S / length))
-        self._count = count = RunCount(Paths(Path.cwd()), "benchmark", nothing)
-        self._began = time.perf_counter()
-        count.open(torch)
-        assert count.counter is not None and count.signals is not None and count.tracker is not None, count.notes
-        self._counter, self._signals, self._tracker = count.counter, count.signals, count.tracker
-        self._end = count.step if tells else nothing
-        timed(self._step, self.steps, self._end)  # how dense the waits are
-
-    def on(self) -> tuple[float, float]:
-        """Seconds a step, and what it takes in all until the hooks have settled."""
-        self._signals.attach(torch)
-        self._counter.resume()
-        settling = LOOK_CALLS + 1 + self._learning
-        settled = timed(self._step, settling, self._end)
-        length = timed(self._step, self.steps, self._end)
-        return length, max(settled - length, 0.0) * settling
-
-    def off(self) -> float:
-        """Seconds a step."""
-        self._counter.suspend()
-        self._signals.detach()
-        timed(self._step, self._learning, nothing)
-        return timed(self._step, self.steps, nothing)
-
-    def calls(self) -> float:
-        """Calls of Python functions that a step has more with all of it on."""
-        self.off()
-        bare = calls_of(lambda: timed(self._step, CALLS_STEPS, nothing))
-        self.on()
-        return (calls_of(lambda: timed(self._step, CALLS_STEPS, self._end)) - bare) / CALLS_STEPS
-
-    def close(self) -> None:
-        self._count.close()
-
-    def measure(self, blocks: int, order: random.Random) -> dict[str, Any]:
-        """The seconds a step of each pair of blocks, and what the counter says."""
-        pairs: list[dict[str, float]] = []
-        for _ in range(blocks):
-            pair = {}
-            for mode in order.sample(["on", "off"], 2):
-                if mode == "on":
-                    pair["on"], pair["look"] = self.on()
-                else:
-                    pair["off"] = self.off()
-            pairs.append(pair)
-        phase = max(self._tracker.phases, key=lambda phase: phase.steps)
-        thread_s = self._count._background.busy_ns / 1e9 / (time.perf_counter() - self._began)
-        look = statistics.median(pair["look"] for pair in pairs)
-        return {
-            "pairs": pairs,
-            "steps": self.steps,
-            "look_s": look,
-            "beside": look * looks_a_second() + thread_s,
-            "own": self._count.overhead_share,
-            "one_in": self._counter.one_in(phase),
-            "places": len(self._counter.waits()),
-            "prices": asdict(self._counter.prices),
-            "coldness": self._counter.coldness,
-            "calls": self.calls(),
-        }
+LOOK_EVERY_S = modules.LOOK_EVERY_NS / 1e9
 
 
-def measure(make: Callable[[], Step], tells: bool, blocks: int, order: random.Random) -> dict[str, Any]:
-    loop = Loop(make, tells)
+@contextlib.contextmanager
+def no_looks() -> Iterator[None]:
+    """Looks at all modules come when we ask for them."""
+    every, modules.LOOK_EVERY_NS = modules.LOOK_EVERY_NS, sys.maxsize
     try:
-        return loop.measure(blocks, order)
+        yield
     finally:
-        loop.close()
+        modules.LOOK_EVERY_NS = every
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one loop."""
+
+    name: str
+    ms: float
+    pairs: int
+    ratio: float
+    low: float
+    high: float
+    plain: float
+    own: float
+    one_in: float
+    look_ms: float
+    coldness: float
+    calls: float
+
+    def text(self) -> str:
+        return (
+            f"{self.name:22} {self.ms:8.3f} {self.pairs:6} {self.ratio:9.4f}  {self.low:6.4f} – {self.high:6.4f}   "
+            f"{self.plain:7.4f} {self.own:7.2%} {self.one_in:7.1f} {self.look_ms:8.2f} {self.coldness:5.1f} "
+            f"{self.calls:6.1f}"
+        )
+
+    def line(self) -> str:
+        """Of the table in Markdown."""
+        return (
+            f"| {self.name} | {self.ms:.3g} | {self.pairs} | {self.ratio:.4f} | {self.low:.4f} – {self.high:.4f} | "
+            f"{self.own:.2%} | {self.one_in:.0f} | {self.calls:.0f} |"
+        )
+
+
+HEADER = (
+    f"{'loop':22} {'ms':>8} {'pairs':>6} {'on / off':>9}  {'95 % interval':15}   {'plain':>7} {'own':>7} "
+    f"{'one in':>7} {'look ms':>8} {'cold':>5} {'calls':>6}"
+)
+
+
+Script = Generator[None, None, None]
+"""Each ``yield`` lets one step run."""
+
+
+class OnStep(NamedTuple):
+    """A step with all of it on."""
+
+    length: float
+    counted: bool
+    heard: bool
+    """The listener heard of it, or counting was switched in it."""
+
+
+class Loop:
+    """One loop with all of it on and off in turn, all in one frame, as in a program. Lengths are seconds."""
+
+    def __init__(self, name: str, step: Step, tells: bool) -> None:
+        self._name, self._step, self._tells = name, step, tells
+        self._after = nothing
+        self._out = False
+        self._settling = SETTLING
+        self.pairs: list[Pair] = []
+        self.row: Row | None = None
+
+    def run(self, seconds: float, order: random.Random) -> None:
+        """Measure ``pairs`` for so long, and ``row``."""
+        step = self._step
+        for _ in self._script(seconds, order):
+            step()
+            self._after()
+
+    def _script(self, seconds: float, order: random.Random) -> Script:
+        yield from self._steps(5)
+        length = statistics.median((yield from self._steps(20)))
+        steps, self._settling = max(FEWEST, round(BLOCK_S / length)), max(SETTLING, round(SETTLING_S / length))
+        began, count = time.perf_counter(), RunCount(Paths(Path.cwd()), "benchmark", nothing)
+        count.open(torch)
+        if not count.began:  # without a GPU CUDA is never in use
+            count._begin()
+        try:
+            self._hooks = hooks = Hooks(count)
+            self._account, self._tracker = hooks.counter._account, hooks.tracker
+            self._on_after = self._after = count.step if self._tells else nothing
+            yield from self._warm_up()
+            began_cost, began_ns = hooks.spent_ns
+            yield from self._measure_pairs(steps, seconds, order)
+            cost, time_ns = hooks.spent_ns
+            thread = count._background.busy_ns / 1e9 / (time.perf_counter() - began)
+            own = (cost - began_cost) / max(time_ns - began_ns, 1) + thread
+            look = yield from self._look()
+            calls = yield from self._more_calls()
+            self.row = self._sum_up(look, thread, own, calls)
+        finally:
+            self._put_in()
+            count.close()
+
+    def _sum_up(self, look: float, thread: float, own: float, calls: float) -> Row:
+        phase = max(self._tracker.phases, key=lambda phase: phase.steps)
+        beside = look * looks_a_second() + thread
+        found = estimate(self.pairs)
+        return Row(
+            name=self._name,
+            ms=statistics.median(length for pair in self.pairs for length in pair.off) * 1e3,
+            pairs=len(self.pairs),
+            ratio=found.ratio + beside,
+            low=found.low + beside,
+            high=found.high + beside,
+            plain=plain_ratio(self.pairs) + beside,
+            own=own,
+            one_in=self._hooks.counter.one_in(phase),
+            look_ms=look * 1e3,
+            coldness=self._hooks.counter.coldness,
+            calls=calls,
+        )
+
+    def _steps(self, steps: int) -> Generator[None, None, list[float]]:
+        lengths, clock = [], time.perf_counter
+        for _ in range(steps):
+            start = clock()
+            yield
+            lengths.append(clock() - start)
+        return lengths
+
+    def _warm_up(self) -> Script:
+        until = time.perf_counter() + WARMING_S
+        while time.perf_counter() < until:
+            yield
+
+    def _measure_pairs(self, steps: int, seconds: float, order: random.Random) -> Script:
+        """Make ``pairs``. Most steps are counted, or most are not: the others are rare, and those behind them."""
+        blocks: list[tuple[list[float], list[OnStep]]] = []
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until:
+            first_off = order.random() < 0.5
+            if first_off:
+                off = yield from self._off(steps)
+            on = yield from self._on(steps)
+            if not first_off:
+                off = yield from self._off(steps)
+            blocks.append((off, on))
+        counted = [step.counted for _, on in blocks for step in on]
+        usually, since = 2 * sum(counted) > len(counted), SHADOW
+        for off, on in blocks:
+            usual: list[float] = []
+            rare: list[float] = []
+            for step in on:
+                since = 0 if step.counted is not usually else since + 1
+                (rare if since < SHADOW or step.heard else usual).append(step.length)
+            self.pairs.append(Pair(tuple(off), tuple(usual), tuple(rare)))
+
+    def _on(self, steps: int) -> Generator[None, None, list[OnStep]]:
+        """The steps of a block with all of it on."""
+        self._put_in()
+        found: list[OnStep] = []
+        tracker, account, clock = self._tracker, self._account, time.perf_counter
+        for _ in range(self._settling + steps):
+            heard, on = tracker.heard, account.on
+            start = clock()
+            yield
+            length = clock() - start
+            found.append(OnStep(length, on, heard != tracker.heard or on is not account.on))
+        return found[self._settling :]
+
+    def _off(self, steps: int) -> Generator[None, None, list[float]]:
+        """The steps of a block with all of it off."""
+        self._take_out()
+        return (yield from self._steps(self._settling + steps))[self._settling :]
+
+    def _put_in(self) -> None:
+        if self._out:
+            self._hooks.put_in()
+            self._after, self._out = self._on_after, False
+
+    def _take_out(self) -> None:
+        if not self._out:
+            self._hooks.take_out()
+            self._after, self._out = nothing, True
+
+    def _look(self) -> Generator[None, None, float]:
+        """What a look at all modules takes in all, until only few classes are watched again."""
+        self._put_in()
+        steps = modules.LOOK_CALLS + 2 * self._settling
+        taken = []
+        for _ in range(LOOKS):
+            before = sum((yield from self._steps(steps)))
+            self._hooks.look_at_all()
+            taken.append(sum((yield from self._steps(steps))) - before)
+        return max(statistics.median(taken), 0.0)
+
+    def _more_calls(self) -> Generator[None, None, float]:
+        """Calls of Python functions that a step has more with all of it on."""
+        self._take_out()
+        without = yield from self._calls()
+        self._put_in()
+        return (yield from self._calls()) - without
+
+    def _calls(self) -> Generator[None, None, float]:
+        """Calls of Python functions in a step."""
+        count = CallCount()
+        count.start()
+        try:
+            yield from self._steps(CALLS_STEPS)
+        finally:
+            count.stop()
+        return count.calls / CALLS_STEPS
+
+
+def measure(name: str, device: str, seconds: float, order: random.Random) -> tuple[Row, list[Pair]]:
+    make, tells = LOOPS[name]
+    loop = Loop(name, make(device), tells)
+    with no_looks():
+        loop.run(seconds, order)
+    assert loop.row is not None
+    return loop.row, loop.pairs
+
+
+def write(path: Path, rows: Sequence[Row], device: str) -> None:
+    """Put the table into ``path``, between its marks."""
+    table = [
+        BEGIN,
+        f"`python -m benchmarks.count`, {device}, torch {torch.__version__}:",
+        "",
+        "| loop | ms a step | pairs | on / off | 95 % interval | own | 1 in | calls |",
+        "|---|--:|--:|--:|---|--:|--:|--:|",
+        *(row.line() for row in rows),
+        END,
+    ]
+    text = path.read_text()
+    before, _, rest = text.partition(BEGIN)
+    path.write_text(before + "\n".join(table) + rest.partition(END)[2])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--blocks", type=int, default=40)
-    parser.add_argument("--json", type=Path, help="also write every block's figures here")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=30, help="of pairs of each loop")
+    parser.add_argument("--only", choices=list(LOOPS), nargs="+", default=list(LOOPS))
+    parser.add_argument("--cpu", action="store_true", help="without a GPU")
+    parser.add_argument("--json", type=Path, help="also write every step here, after each loop")
+    parser.add_argument("--write", type=Path, help="put the table into this page after each loop")
     options = parser.parse_args()
-    everything: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
-    print(f"{everything['device']}, torch {torch.__version__}, {options.blocks} interleaved blocks")
-    print(
-        f"{'loop':22} {'ms a step':>10} {'on / off':>9}  {'95 % interval':17} {'look ms':>8} {'one in':>7} {'own':>8} "
-        f"{'cold':>5} {'calls':>6}"
-    )
+    device = "cpu" if options.cpu else torch.cuda.get_device_name()
+    everything: dict[str, Any] = {"device": device, "torch": torch.__version__}
+    print(f"{device}, torch {torch.__version__}, {options.seconds:g} s a loop\n{HEADER}", flush=True)
     order = random.Random(1)
-    for name, (make, tells) in LOOPS.items():
-        found = measure(make, tells, options.blocks, order)
-        ratios = [pair["on"] / pair["off"] + found["beside"] for pair in found["pairs"]]
-        low, high = interval(ratios)
-        length = statistics.median(pair["off"] for pair in found["pairs"]) * 1e3
-        print(
-            f"{name:22} {length:10.3f} {statistics.median(ratios):9.4f}  {low:6.4f} – {high:6.4f}   "
-            f"{found['look_s'] * 1e3:8.2f} {found['one_in']:7.1f} {found['own']:8.2%} {found['coldness']:5.1f} "
-            f"{found['calls']:6.1f}",
-            flush=True,
-        )
-        everything[name] = found
-    print("prices in ns:", {name: round(value) for name, value in found["prices"].items()})
-    if options.json:
-        options.json.write_text(json.dumps(everything))
+    rows: list[Row] = []
+    with waiting_tensors() if options.cpu else contextlib.nullcontext():
+        for name in options.only:
+            row, pairs = measure(name, "cpu" if options.cpu else "cuda", options.seconds, order)
+            print(row.text(), flush=True)
+            rows.append(row)
+            everything[name] = {"row": asdict(row), "pairs": [asdict(pair) for pair in pairs]}
+            if options.json:
+                options.json.write_text(json.dumps(everything))
+            if options.write:
+                write(options.write, rows, device)
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ from typing import Any
 import torch
 
 import syncscope
-from benchmarks.count import BLOCK_S, LEARNING_S, LOOPS, nothing
-from benchmarks.count import timed as timed_steps
+from benchmarks.loops import LOOPS, nothing
+from benchmarks.loops import timed as timed_steps
 from benchmarks.overhead import interval
 from fixtures import waits
 from syncscope.collect.live.guard import ALL
@@ -45,6 +45,9 @@ CALLS, BLOCKS = 20, 5
 SLEEP_S = 0.05
 """That a block may take under TensorRT-LLM's check. Its sleep on the device is twice as long."""
 COST_BLOCKS = 12
+BLOCK_S = 0.25
+LEARNING_S = 0.15
+"""Steps before each block: switching hooks makes Python learn anew where the attributes of classes are."""
 MARKS = "<!-- begin of the kinds -->", "<!-- end of the kinds -->"
 COST_MARKS = "<!-- begin of the cost -->", "<!-- end of the cost -->"
 SAME_LOOP = "rollout that tells"

@@ -51,11 +51,11 @@ def host_bound(device: str = "cuda") -> Step:
     return step
 
 
-def device_bound() -> Step:
+def device_bound(device: str = "cuda") -> Step:
     """Large layers and one ``.item()``: the host waits for the device."""
-    net = nn.Sequential(*[nn.Linear(4096, 4096) for _ in range(4)]).cuda()
+    net = nn.Sequential(*[nn.Linear(4096, 4096) for _ in range(4)]).to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
-    x = torch.randn(4096, 4096, device="cuda")
+    x = torch.randn(4096, 4096, device=device)
 
     def step() -> None:
         optimizer.zero_grad()

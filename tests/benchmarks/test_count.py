@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -14,8 +13,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
 from benchmarks.calls import calls_of  # noqa: E402
-from benchmarks.count import rollout  # noqa: E402
+from benchmarks.loops import rollout  # noqa: E402
 from benchmarks.overhead import host_bound, small_copies  # noqa: E402
+from benchmarks.waits import waiting_tensors  # noqa: E402
 from syncscope.collect.count.account import Prices  # noqa: E402
 from syncscope.collect.count.counter import Counter  # noqa: E402
 from syncscope.collect.count.sampling import Draw  # noqa: E402
@@ -23,11 +23,9 @@ from syncscope.collect.paths import Paths  # noqa: E402
 from syncscope.collect.phases import Phase, PhaseTracker, Signals  # noqa: E402
 from syncscope.collect.phases import modules as module_calls  # noqa: E402
 from syncscope.collect.sites.stacks import Stacks  # noqa: E402
-from syncscope.collect.sites.sync_debug import MESSAGE  # noqa: E402
 from syncscope.collect.sites.threads import Threads  # noqa: E402
 
 HERE = Path(__file__).parent
-TORCH = str(Path(torch.__file__).parent)
 COLD = 5.0
 """How many times slower than in a loop our code is taken to be."""
 
@@ -35,25 +33,12 @@ COLD = 5.0
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tensors of the host wait where those of a device would, and warn of it as PyTorch does."""
-    mode = [0]
-    monkeypatch.setattr(torch._C, "_cuda_get_sync_debug_mode", lambda: mode[0], raising=False)
-    monkeypatch.setattr(torch._C, "_cuda_set_sync_debug_mode", lambda value: mode.__setitem__(0, value), raising=False)
     monkeypatch.setattr(module_calls, "has_compiled", lambda: False)
     monkeypatch.setattr(module_calls, "LOOK_EVERY_NS", sys.maxsize)
-
-    def waiting(original: Any) -> Any:
-        def call(*args: Any) -> Any:
-            if mode[0] and not sys._getframe(1).f_code.co_filename.startswith(TORCH):
-                ctypes.pythonapi.PyErr_WarnEx(ctypes.py_object(UserWarning), MESSAGE.encode(), 1)
-            return original(*args)
-
-        return call
-
-    for name in ("item", "to", "cpu"):
-        monkeypatch.setattr(torch.Tensor, name, waiting(getattr(torch.Tensor, name)))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # small operations: more threads wait for each other on a busy machine
-    yield
+    with waiting_tensors():
+        yield
     torch.set_num_threads(threads)
 
 
@@ -121,10 +106,10 @@ class Program:
 @pytest.mark.parametrize(
     ("make", "length_ns", "tells", "warm", "steps", "most"),
     [
-        (host_bound, 6_000_000, False, 60, 100, 18),
-        (small_copies, 2_500_000, True, 400, 400, 14),
-        (rollout, 600_000, False, 2_000, 2_000, 5),
-        (rollout, 600_000, True, 2_000, 2_000, 7),
+        (host_bound, 6_000_000, False, 60, 100, 15),
+        (small_copies, 2_500_000, True, 400, 400, 13),
+        (rollout, 600_000, False, 2_000, 2_000, 2),
+        (rollout, 600_000, True, 2_000, 2_000, 6),
     ],
     ids=["host-bound", "copies", "rollout", "rollout that tells"],
 )

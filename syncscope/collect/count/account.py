@@ -28,7 +28,7 @@ COLD = 2.0
 meanwhile pushed ours out of the processor's caches: 1 to 8 times were measured beside an H200."""
 
 COLDEST = 20.0
-"""What took longer was another thread or process."""
+"""A wait whose counting took longer was disturbed by another thread or process."""
 
 MEMORY = 0.05
 """Weight of a wait in the average."""
@@ -74,8 +74,8 @@ class Account:
     """
 
     __slots__ = (
-        "advance_ns", "calls", "coldness", "cost_ns", "limit", "measured", "on", "passed", "prices", "rare_ns",
-        "seen_ns", "time_ns", "warnings",
+        "advance_ns", "calls", "coldness", "cost_ns", "limit", "measured", "most_seen_ns", "on", "passed", "prices",
+        "rare_ns", "seen_ns", "time_ns", "warnings",
     )  # fmt: skip
 
     def __init__(self, prices: Prices, before_ns: int = 0) -> None:
@@ -102,13 +102,15 @@ class Account:
     def set_prices(self, measured: Prices) -> None:
         """Take the prices that were measured in a loop."""
         self.measured = measured
+        self.most_seen_ns = int(COLDEST * measured.seen)
+        """What is taken of one wait at most: one that was disturbed tells nothing of the others."""
         self.coldness = COLD if measured.seen else 1.0
         """So many times the prices measured in a loop are paid in the program."""
         self.prices = measured.times(self.coldness)
         """What counting costs in the midst of the program."""
 
     def _correct_prices(self) -> None:
-        seen = min(self.seen_ns / (self.warnings * self.measured.seen), COLDEST)
+        seen = self.seen_ns / (self.warnings * self.measured.seen)
         weight = 1 - (1 - MEMORY) ** self.warnings
         self.coldness = max(1.0, self.coldness + weight * (seen - self.coldness))
         self.prices = self.measured.times(self.coldness)

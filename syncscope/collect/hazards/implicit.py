@@ -56,9 +56,11 @@ class ImplicitWaits:
         """``call(*args, **kwargs)``, whose waits for ``stream`` are known when it returns. Without a stream they are
         taken to be for the current ones."""
         outer, self._here.stream = self._here.stream, stream
+        sync_debug_mode.hear()  # the count switches warnings off where the program calls an operator by name
         try:
             result, error = self._deliver(_attempt, (), (call, args, kwargs))
         finally:
+            sync_debug_mode.hear_no_more()
             self._here.stream = outer
         if error is None:
             return result

@@ -86,6 +86,8 @@ class PhaseBook:
         """Steps that the listener was told of."""
         self.again: tuple[str, int] = ("", 0)
         """What ended the last step: the event, and the id of its optimiser or module."""
+        self.like: Any = None
+        """The decision that held for it; ``None`` where that does not hold any more."""
         self.passes = 0
         """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps."""
         self.call_event = ""
@@ -145,6 +147,7 @@ class PhaseBook:
     def _forget_decisions(self) -> None:
         self._decisions.clear()
         self._latest.clear()
+        self.like = None
 
     def _share_functions(self) -> None:
         codes = [phase.loop.code for phase in self.phases if phase.loop is not None]
@@ -242,7 +245,7 @@ class PhaseBook:
             phase.step_ns -= self._clock() - ended  # what the listener does is no part of the next step
         if timed and phase is self.current and phase.steps >= ACQUAINTED:
             self.left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))
-            self.again = event, id(owner)
+            self.again, self.like = (event, id(owner)), self._latest.get(event)
             if phase.source == "user":
                 self.passes = CALLS_A_STEP * self.left
 

@@ -168,18 +168,26 @@ class ModuleCalls:
                 return original(module, *args, **kwargs)
             if traced() or (thread() != followed.ident and not followed.takes_over()):
                 return original(module, *args, **kwargs)
-            event: Event
-            if not module.training:
-                event = "eval"
-            elif grad_enabled():
-                event = "training"
-            else:
-                event = "call"
-            if tracker.trains and event == "training":
-                pass
-            elif tracker.left and tracker.again == (event, id(module)) and tracker.is_like_last(event, frame(1)):
+            event: Event = "eval" if not module.training else "training" if grad_enabled() else "call"
+            try:
+                # ``tracker.is_like_last``, as good as, without a call of a function: each short step comes here.
+                is_next = (
+                    tracker.left
+                    and not tracker.trains
+                    and tracker.again == (event, id(module))
+                    and (like := tracker.like) is not None
+                    and (inner := frame(1 + like.skipped)).f_lasti == like.lasti
+                    and inner.f_code is like.code
+                    and (outer := frame(1 + like.depth)).f_lasti == like.outer_lasti
+                    and id(outer) == like.frame_id
+                )
+            except ValueError:  # there are not so many frames
+                is_next = False
+            if is_next:
                 tracker.left -= 1
                 tracker.unheard += 1
+            elif tracker.trains and event == "training":
+                pass
             elif tracker.passes and event == tracker.call_event:
                 tracker.passes -= 1
             else:
@@ -188,6 +196,8 @@ class ModuleCalls:
             begin = now() if moments is not None else 0
             try:
                 calls._busy = tracker.inside_call = True
+                if plain and module._compiled_call_impl is None:
+                    return module._call_impl(*args, **kwargs)
                 return original(module, *args, **kwargs)
             finally:
                 calls._busy = calls._closed

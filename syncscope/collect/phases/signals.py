@@ -70,6 +70,8 @@ class Signals:
         self._torch: Any = None
         self._watching = False
         self._modules = ModuleCalls(tracker, self._followed, self._fail)
+        self._before: Any = None
+        """The handle of the hook before steps of optimisers, which is there while somebody hears of moments."""
         self._in_scaler = False
         self._in_loader = False
         self._saving = False
@@ -82,7 +84,7 @@ class Signals:
 
         Raises AttributeError or ImportError where PyTorch has changed; ``detach`` then removes what is there.
         """
-        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+        from torch.optim.optimizer import register_optimizer_step_post_hook
 
         if self._handles:
             return
@@ -92,10 +94,8 @@ class Signals:
         self._traced = tracing(torch)
         self._tracker.nests.skip(os.path.dirname(os.path.abspath(torch.__file__)))
         self._patches = Patches(torch)
-        self._handles = [
-            register_optimizer_step_pre_hook(self._before_optimizer),
-            register_optimizer_step_post_hook(self._after_optimizer),
-        ]
+        self._handles = [register_optimizer_step_post_hook(self._after_optimizer)]
+        self._watch_begins_of_steps()
         self._modules.open(torch)
         self._watch_scaler(torch)
         self._watch_loaders(torch)
@@ -109,6 +109,7 @@ class Signals:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self._watch_begins_of_steps()
         self._modules.close()
         self._patches.restore()
 
@@ -130,6 +131,18 @@ class Signals:
     @moments.setter
     def moments(self, moments: Moments | None) -> None:
         self._moments = self._modules.moments = moments
+        self._watch_begins_of_steps()
+
+    def _watch_begins_of_steps(self) -> None:
+        """Have the hook before steps of optimisers exactly while somebody hears of it."""
+        wanted = bool(self._handles) and self._moments is not None
+        if wanted and self._before is None:
+            from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+            self._before = register_optimizer_step_pre_hook(self._before_optimizer)
+        elif not wanted and self._before is not None:
+            self._before.remove()
+            self._before = None
 
     @property
     def optimizers_made(self) -> bool:

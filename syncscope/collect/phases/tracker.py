@@ -32,7 +32,7 @@ class Decision:
     ``path`` is their ``f_lasti``, without the innermost. ``phase`` is ``None`` for a batch that no phase asks for.
     """
 
-    __slots__ = ("code", "frame_id", "lasti", "path", "phase", "skipped", "where")
+    __slots__ = ("code", "depth", "frame_id", "lasti", "outer_lasti", "path", "phase", "skipped", "where")
 
     def __init__(self, phase: Phase | None, frame_id: int, path: tuple[int, ...], where: Where) -> None:
         self.phase = phase
@@ -43,6 +43,8 @@ class Decision:
         """Of the innermost frame that is not PyTorch's, for the latest event of its kind; where it stands, and how
         many frames of PyTorch's are inside of it."""
         self.lasti = self.skipped = 0
+        self.depth = self.outer_lasti = 0
+        """How many frames are inside of the one with the loop, and where that one stands."""
 
 
 class PhaseTracker(PhaseChoice):
@@ -289,6 +291,7 @@ class PhaseTracker(PhaseChoice):
         if id(outermost) != decision.frame_id:
             return None
         decision.code, decision.lasti, decision.skipped = code, frame.f_lasti, skipped
+        decision.depth, decision.outer_lasti = skipped + len(decision.path), outermost.f_lasti
         self._latest[event] = decision
         return decision
 

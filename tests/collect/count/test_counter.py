@@ -344,9 +344,20 @@ def test_what_is_dear_in_the_program_is_priced_so() -> None:
     assert cost == pytest.approx(5_000, rel=0.01)
     assert account.prices.call == pytest.approx(5 * Prices().call, rel=0.01)
     assert account.prices.out == Prices().out
-    account.warnings, account.seen_ns = 1, 10_000_000  # another thread ran meanwhile
-    account.settle(1_000_000)
-    assert account.coldness < 5 + 0.1 * COLDEST
+    assert account.most_seen_ns == COLDEST * 400
+
+
+def test_a_wait_that_another_thread_disturbed_tells_little_of_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    from syncscope.collect.count.account import COLDEST, Prices
+
+    run = Run(prices=Prices(seen=400))
+    run.counter.open()
+    ticks = itertools.count(0, 10_000_000)
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: next(ticks))
+    seen = run.counter.tally._make_seen()
+    seen(sys._getframe())
+    assert run.counter._account.seen_ns == COLDEST * 400
+    run.counter.close()
 
 
 def test_prices_that_are_not_timed_stay() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="races are looked for in PyTorch programs")
 
-from syncscope.collect.sites.sync_debug import MESSAGE  # noqa: E402
+from syncscope.collect.sites.sync_debug import MESSAGE, sync_debug_mode  # noqa: E402
 from tests.collect.hazards.fake import SIDE, Bench  # noqa: E402
 from tests.collect.hazards.test_copies import arriving  # noqa: E402
 
@@ -176,3 +176,15 @@ def test_a_warning_that_the_program_makes_an_error_is_raised(bench: Bench) -> No
         warnings.simplefilter("error")
         with pytest.raises(UserWarning, match="was resized"):
             torch.add(x, x, out=out)
+
+
+def test_a_wait_of_an_operator_called_by_name_is_heard_while_waits_are_counted(bench: Bench, ops: Any) -> None:
+    """The count switches the mode off around such a call: PyTorch would print its warnings."""
+    host, other = arriving(bench), device(bench)
+    sync_debug_mode.suspend()
+    try:
+        ops.item(other)
+    finally:
+        sync_debug_mode.resume()
+    host.sum()
+    assert bench.rules() == []
