@@ -4,6 +4,8 @@ The budget of waits is a count, which is the same on every machine. A budget in 
 The figure of a trace is the median of its steps. The budget is exceeded only when the lower quartile is over it too,
 that is, when about three of four steps are. With fewer than ``FEWEST_STEPS`` steps it cannot be checked.
 
+What ``torch.compile`` does is limited over the run: it happens in few steps.
+
 Budgets hold in the phases that are judged. A scope has limits of its own in one phase, or for one process group.
 """
 
@@ -14,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from syncscope.compare.fingerprints import format_count, most_frequent
-from syncscope.policy.phases import judged_phases
+from syncscope.policy.phases import is_judged, judged_phases
 from syncscope.policy.policy import Policy
 from syncscope.policy.settings import Budgets, Scope
 from syncscope.policy.timed_budgets import NO_CALLS, NO_STEPS, TIMED, holds_most, unchecked
@@ -24,11 +26,22 @@ from syncscope.schema.verdict import Budget
 
 COUNTED = "max_unexpected_syncs_per_step"
 
+OF_COMPILING = {
+    "max_recompiles": ("recompile in warm steps", "recompiles in warm steps"),
+    "max_graph_breaks": ("line ends a compiled graph", "lines end a compiled graph"),
+}
+"""Limits of the run, with what they count: one, and several."""
+NOT_COMPILED = "the trace does not say what torch.compile did (syncscope profile records it)"
+
 
 def check_budgets(report: Report, policy: Policy, unexpected: Sequence[Finding]) -> tuple[Budget, ...]:
     """Check every budget that is set, on every trace that it is about. ``unexpected`` are the findings that fail
     without budgets. A budget that no trace is about is not checked."""
-    return (*_counted(report, policy.budgets, unexpected), *_timed(report, policy))
+    return (
+        *_counted(report, policy.budgets, unexpected),
+        *_compiled(report, policy),
+        *_timed(report, policy),
+    )
 
 
 def is_wait(finding: Finding) -> bool:
@@ -60,6 +73,38 @@ def _check_count(allowed: float, waits: Sequence[Finding], info: TraceInfo) -> B
         found=count,
         outcome="exceeded" if frequency.low > allowed else "kept",
         message=f"{format_count(count)} unexpected {noun} a step, {format_count(allowed)} allowed",
+    )
+
+
+def _compiled(report: Report, policy: Policy) -> Iterator[Budget]:
+    """The limits of what ``torch.compile`` does, on every trace. They hold whether or not the rules are gated."""
+    judged = judged_phases(report, policy)
+    for name, words in OF_COMPILING.items():
+        allowed: int | None = getattr(policy.budgets, name)
+        if allowed is None:
+            continue
+        for index, info in enumerate(report.traces):
+            mine = [
+                finding
+                for finding in report.findings
+                if finding.trace == index and finding.status == "unexpected" and is_judged(finding, judged)
+            ]
+            budget = _check_compiled(name, words, allowed, mine) if "compiled" in info.has else None
+            found = budget or unchecked(name, allowed, NOT_COMPILED)
+            yield msgspec.structs.replace(found, trace=index, rank=info.rank)
+
+
+def _check_compiled(name: str, words: tuple[str, str], allowed: int, findings: Sequence[Finding]) -> Budget:
+    from syncscope.rules import BY_CODE  # loads pandas
+
+    mine = [one for one in findings if one.rule in BY_CODE and BY_CODE[one.rule].limited_by == name]
+    found = sum(1 if one.occurrences is None else one.occurrences for one in mine)
+    return Budget(
+        name=name,
+        allowed=allowed,
+        found=found,
+        outcome="exceeded" if found > allowed else "kept",
+        message=f"{found:,} {words[found != 1]}, {allowed:,} allowed",
     )
 
 

@@ -9,7 +9,7 @@ from syncscope.policy.extent import describe_missing
 from syncscope.policy.partial import COUNTS, rules_with_unseen_parts
 from syncscope.policy.phases import has_judged_phase, is_judged, judged_phases
 from syncscope.policy.policy import Policy
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import COMPILED, Finding
 from syncscope.schema.report import NotChecked, Report
 from syncscope.schema.verdict import Budget, Verdict
 
@@ -63,8 +63,8 @@ def unexpected_findings(report: Report, policy: Policy) -> tuple[Finding, ...]:
 
 
 def _inside_steps(finding: Finding, report: Report) -> bool:
-    if finding.site_source == "count":
-        return finding.severity != "note"  # it may not wait at all, or waits in the first step alone
+    if finding.site_source in ("count", COMPILED):
+        return finding.severity != "note"  # it may not wait at all, or waits or compiles in the first steps alone
     if finding.run_per_step is not None:
         return finding.run_per_step > 0
     if report.traces[finding.trace].steps.count:

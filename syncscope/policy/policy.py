@@ -9,11 +9,11 @@ from pathlib import Path
 
 from syncscope.compare.fingerprints import format_count, frequency_of, is_counted, is_untold
 from syncscope.policy.settings import Budgets
-from syncscope.schema.findings import UNEXPLAINED, Finding, SiteSource
+from syncscope.schema.findings import COMPILED, UNEXPLAINED, Finding, SiteSource
 
 NO_BUDGETS = Budgets()
 
-EXACT: tuple[SiteSource, ...] = ("hook", "count")
+EXACT: tuple[SiteSource, ...] = ("hook", "count", COMPILED)
 """Sources of a site that give the very line."""
 
 

@@ -70,11 +70,21 @@ class Scope(_TimedBudgets, frozen=True, kw_only=True):
 
 
 class Budgets(_TimedBudgets, frozen=True, kw_only=True):
-    """Limits a step, in the phases that check judges."""
+    """Limits a step, in the phases that check judges; of what torch.compile does, limits of the run."""
 
     max_unexpected_syncs_per_step: Annotated[
         Annotated[float, Meta(ge=0)] | None,
         Meta(description="Unexpected waits a step that may pass, all together. Without it, each of them fails."),
+    ] = None
+    max_recompiles: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(
+            description="Unexpected recompiles of torch.compile over the run, after the first three steps of a phase."
+        ),
+    ] = None
+    max_graph_breaks: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="Lines that unexpectedly end a graph of torch.compile."),
     ] = None
     scopes: Annotated[
         tuple[Scope, ...], Meta(description="Limits of their own in one phase, or for one process group.")

@@ -18,7 +18,7 @@ from syncscope.report.runs import is_counted_only, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import find_step_ms
 from syncscope.rules.base.idle_causes import main_cause
-from syncscope.schema.findings import NOTHING, RACES, Finding
+from syncscope.schema.findings import COMPILED, NOTHING, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.verdict import Verdict
 
@@ -183,7 +183,7 @@ def _of_run(info: TraceInfo) -> str:
 def _base(info: TraceInfo, of_run: Finding | None) -> str:
     """Which step it is that has this length."""
     if of_run is not None:
-        return " (median of the run)"
+        return " (of the run, with what it compiles)" if of_run.site_source == COMPILED else " (median of the run)"
     if not info.steps.count:
         return " (the whole trace, replayed without the profiler)" if info.replay and info.replay.before else ""
     if info.steps.bare_ms is not None:

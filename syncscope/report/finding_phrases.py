@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency, describe_source
 from syncscope.report.worth_phrases import describe_saving, find_step_of_run
-from syncscope.schema.findings import Finding, Frame
+from syncscope.schema.findings import COMPILED, Finding, Frame
 from syncscope.schema.report import TraceInfo
 
 
@@ -56,6 +56,8 @@ def _often(finding: Finding) -> list[str]:
     """How often it was recorded; nothing for idle time, since bubbles are no events of the program."""
     if finding.idle_ms_per_step is not None and finding.per_step != 0:
         return []
+    if finding.site_source == COMPILED and not finding.count:
+        return []
     if finding.per_step is None:
         return ["once" if finding.count == 1 else f"{finding.count} times in all"]
     if finding.per_step == 0:
@@ -63,10 +65,19 @@ def _often(finding: Finding) -> list[str]:
     return ["once a step" if finding.per_step == 1 else f"{finding.per_step:.4g} times a step"]
 
 
+def _label_stall(finding: Finding) -> str:
+    """What the host does while a finding holds it."""
+    return "compiling" if finding.site_source == COMPILED else "blocked"
+
+
 def _recorded(finding: Finding, info: TraceInfo, stall: float | None, of: str = " as recorded") -> list[str]:
     """How long it was blocked, exposed and idle, with the share of the recorded step, or of the device's
     time where there are no steps. What is nothing is left out."""
-    named = (("blocked", stall), ("exposed", finding.exposed_ms_per_step), ("idle", finding.idle_ms_per_step))
+    named = (
+        (_label_stall(finding), stall),
+        ("exposed", finding.exposed_ms_per_step),
+        ("idle", finding.idle_ms_per_step),
+    )
     return [f"{label} {milliseconds(ms)}{_share(ms, finding, info, of)}" for label, ms in named if ms]
 
 
@@ -93,7 +104,7 @@ def _cost_of_run(finding: Finding, info: TraceInfo, with_saving: bool) -> list[s
         return milliseconds(ms) + (f" ({percent(ms, step_ms)})" if step_ms else "")
 
     if stall is not None:
-        facts.append((turn, f"blocked {of_run(stall)}"))
+        facts.append((turn, f"{_label_stall(finding)} {of_run(stall)}"))
     if saving is not None and with_saving:
         facts.append((turn, f"saves {of_run(saving)}"))
     unseen = finding.stall_ms_per_step if stall is None else None

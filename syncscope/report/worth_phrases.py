@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from syncscope.report.numbers import between, milliseconds, percent
-from syncscope.schema.findings import NOTHING, Finding, IdleCause
+from syncscope.schema.findings import COMPILED, NOTHING, Finding, IdleCause
 from syncscope.schema.report import Report, TraceInfo
 
 UNTOLD = "less than can be told (under 1 %)"
@@ -25,9 +25,13 @@ def describe_amount(finding: Finding, info: TraceInfo) -> str | None:
 
 
 def find_step_of_run(finding: Finding, info: TraceInfo) -> float | None:
-    """The median step of a finding's phase over the run, in ms; ``None`` where it was not measured."""
+    """The median step of a finding's phase over the run, in ms; ``None`` where it was not measured. Steps in which
+    something is compiled are no median ones: what a finding about those takes is added to it."""
     phases = info.run.phases if info.run else ()
-    return next((one.step_ms.median for one in phases if one.name == finding.phase and one.step_ms), None)
+    median = next((one.step_ms.median for one in phases if one.name == finding.phase and one.step_ms), None)
+    if median is None or finding.site_source != COMPILED:
+        return median
+    return median + (finding.run_stall_ms_per_step or 0.0)
 
 
 def describe_all(report: Report) -> list[str]:

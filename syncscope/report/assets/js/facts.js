@@ -7,6 +7,7 @@ const SITE_SOURCE = {
   stack: "the trace's Python frames (line of the def)",
   op: "the operation alone; the trace holds no Python frames",
   count: "the count over the run; no window recorded it",
+  compile: "torch.compile's own account of it",
 };
 
 function snippet(finding, sources) {

@@ -1,0 +1,79 @@
+"""What torch.compile does is limited over the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from syncscope.analysis.analyze import analyze_timelines
+from syncscope.policy import Expectation, Policy, apply
+from syncscope.policy.gate import check_gate
+from syncscope.policy.settings import Budgets
+from syncscope.schema.report import Report
+from syncscope.schema.verdict import Budget
+from syncscope.timeline import Timeline
+from tests.builders import TraceBuilder
+
+GUARD = ("train.py", 5, "forward", "x * n")
+ITEM = ("train.py", 8, "forward", "y.item()")
+
+
+def report(builder: TraceBuilder) -> Report:
+    return analyze_timelines([Timeline(builder.trace())])
+
+
+def trained(**recompile: Any) -> TraceBuilder:
+    """Ten steps of training, in which a function is compiled three times more and its graph breaks at one line."""
+    builder = TraceBuilder().recording(0, 100, 200, phase="train").launch("k", call=(1, 1), runs=(3, 3))
+    builder.phase("train", steps=10).run()
+    known = {"reason": "n == 2", "count": 4, "warm": 3, "warm_ns": 3_000_000}
+    builder.compiled("recompile", 0, GUARD, **{**known, **recompile})
+    return builder.compiled("break", 0, ITEM, reason="Tensor.item()", count=4)
+
+
+def budgets(of: Report, **limits: Any) -> dict[str, Budget]:
+    return {one.name: one for one in check_gate(of, Policy(gate=(), budgets=Budgets(**limits))).budgets}
+
+
+@pytest.mark.parametrize(("allowed", "outcome"), [(0, "exceeded"), (2, "exceeded"), (3, "kept")])
+def test_each_recompile_of_a_warm_step_counts(allowed: int, outcome: str) -> None:
+    budget = budgets(report(trained()), max_recompiles=allowed)["max_recompiles"]
+    assert (budget.outcome, budget.found) == (outcome, 3)
+    assert budget.message == f"3 recompiles in warm steps, {allowed} allowed"
+
+
+@pytest.mark.parametrize(("allowed", "outcome"), [(0, "exceeded"), (1, "kept")])
+def test_a_line_that_breaks_a_graph_counts_once(allowed: int, outcome: str) -> None:
+    budget = budgets(report(trained()), max_graph_breaks=allowed)["max_graph_breaks"]
+    assert (budget.outcome, budget.found) == (outcome, 1)
+
+
+def test_nothing_is_limited_by_default() -> None:
+    verdict = check_gate(report(trained()), Policy())
+    assert verdict.budgets == verdict.unexpected == ()
+
+
+def test_what_is_expected_does_not_count() -> None:
+    policy = Policy(
+        gate=(),
+        budgets=Budgets(max_recompiles=0),
+        expect=(Expectation("CMP7", frozenset({"CMP701"}), "two shapes", "here", function="forward"),),
+    )
+    held = apply(report(trained()), policy)
+    assert [budget.outcome for budget in check_gate(held, policy).budgets] == ["kept"]
+    in_a_block = budgets(report(trained(expected="two shapes")), max_recompiles=0)
+    assert in_a_block["max_recompiles"].outcome == "kept"
+
+
+def test_a_recording_that_does_not_say_is_not_checked() -> None:
+    silent = TraceBuilder().recording(0, 100, 200, phase="train").launch("k", call=(1, 1), runs=(3, 3))
+    found = budgets(report(silent), max_recompiles=0, max_graph_breaks=0)
+    assert {budget.outcome for budget in found.values()} == {"not checked"}
+    assert {budget.found for budget in found.values()} == {None}
+
+
+def test_gated_a_break_fails_although_no_step_was_counted() -> None:
+    verdict = check_gate(report(trained()), Policy(gate=("CMP701", "CMP702")))
+    assert {finding.rule for finding in verdict.unexpected} == {"CMP701", "CMP702"}
+    assert verdict.exit_code == 1

@@ -1,0 +1,198 @@
+"""What torch.compile did is told with the lines that it is about."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from syncscope.rules import BY_CODE, find
+from syncscope.rules.base.compile_rule import NOT_LOOKED_FOR
+from syncscope.schema.compiling import CompiledRegion, RecordedRegions
+from syncscope.schema.findings import Finding
+from syncscope.timeline import Timeline
+from tests.builders import TraceBuilder, recorded_frame
+from tests.rules.scenes import blind, findings, line, waiting
+
+CALL = line(30, "model(x, n)")
+SCALED = ("model.py", 5, "Net.forward", "x * n")
+DEF = ("model.py", 3, "Net.forward", "def forward(self, x, n):")
+MS = 1_000_000
+
+
+def trained(steps: int = 100) -> TraceBuilder:
+    """Two recorded steps of 1 ms of a training of ``steps``, with one kernel each."""
+    builder = TraceBuilder().recording(0, 1000, 2000, phase="train").phase("start").phase("train", steps=steps)
+    for step in range(2):
+        builder.launch("k", call=(1000 * step + 10, 5), runs=(1000 * step + 20, 100))
+    return builder.run().compiled()
+
+
+def one(builder: TraceBuilder, code: str) -> Finding:
+    (found,) = findings(builder, code)
+    return found
+
+
+def test_a_trace_that_does_not_say_is_not_checked() -> None:
+    builder = TraceBuilder().recording(0, 100).launch("k", call=(1, 1), runs=(3, 3))
+    assert {code: why for code, why in blind(builder).items() if code.startswith("CMP")} == {
+        code: NOT_LOOKED_FOR for code in BY_CODE if code.startswith("CMP")
+    }
+
+
+def test_a_program_that_compiles_nothing_is_clean() -> None:
+    assert not [code for code in blind(trained()) if code.startswith("CMP")]
+    assert not [finding for finding in findings(trained()) if finding.rule.startswith("CMP")]
+
+
+class TestRecompile:
+    def test_it_names_the_guard_its_line_and_what_it_takes(self) -> None:
+        builder = trained().compiled(
+            "recompile", 1, CALL, SCALED, reason="n == 2", count=5, warm=4, time_ns=500 * MS, warm_ns=400 * MS,
+            steps=(1, 20, 40, 60, 80), last_step=80,
+        )  # fmt: skip
+        found = one(builder, "CMP701")
+        assert found.site is not None
+        assert (found.site.file, found.site.line, found.site_source) == ("model.py", 5, "compile")
+        assert [frame.line for frame in found.chain] == [30, 5]
+        assert (found.phase, found.count, found.per_step) == ("train", 0, 0.0)
+        assert (found.run_per_step, found.occurrences, found.run_steps) == (0.04, 4, (1, 80))
+        assert found.run_stall_ms_per_step == found.run_saving_ms_per_step == 4.0
+        assert found.message == (
+            "Net.forward is compiled again because a guard failed (n == 2): 4 times in 100 steps of train after the "
+            "first 3, 100 ms each"
+        )
+        assert found.fix.startswith("Pass a number that changes as a tensor")
+
+    def test_compiling_in_the_first_steps_is_expected(self) -> None:
+        assert not findings(trained().compiled("recompile", 1, CALL, SCALED, reason="n == 2", count=2), "CMP701")
+
+    def test_in_a_recorded_step_it_counts_there_and_what_runs_meanwhile_is_warm_up(self) -> None:
+        builder = trained().compiled("recompile", 1, CALL, SCALED, reason="n == 2", warm=1, warm_ns=MS)
+        found = one(builder.compiling(200, 800), "CMP701")
+        assert (found.count, found.per_step, found.stall_ms_per_step) == (1, 0.5, 0.3)
+        assert Timeline(builder.trace()).warm_ups.name.tolist() == ["compilation"]
+
+    def test_work_that_the_device_still_has_is_not_lost(self) -> None:
+        builder = trained().recording(
+            0, 1000, 2000, phase="train", bare_us=[1000, 1000]
+        )  # fmt: skip
+        bare = builder._recording["bare"]  # type: ignore[index]
+        builder._recording["bare"] = msgspec.structs.replace(bare, drain_ns=30 * MS)  # type: ignore[index]
+        builder.compiled("recompile", 1, CALL, SCALED, reason="n == 2", count=2, warm=2, warm_ns=400 * MS)
+        found = one(builder, "CMP701")
+        assert (found.run_stall_ms_per_step, found.run_saving_ms_per_step) == (4.0, 3.4)
+
+    def test_guards_of_one_line_are_one_finding(self) -> None:
+        builder = trained()
+        for reason in ("tensor 'x' size mismatch at index 0. expected 4, actual 5", "len(caches) == 3"):
+            builder.compiled("recompile", 1, CALL, DEF, reason=reason, warm=1, warm_ns=MS)
+        found = one(builder, "CMP701")
+        assert found.occurrences == 2
+        assert "size mismatch at index 0. expected 4, actual 5; len(caches) == 3" in found.message
+
+    def test_a_function_that_was_compiled_too_often_runs_uncompiled(self) -> None:
+        builder = trained().compiled("recompile", 1, CALL, SCALED, reason="n == 9", warm=1, warm_ns=MS, uncompiled=1)
+        found = one(builder, "CMP701")
+        assert found.message.endswith("; then it runs uncompiled")
+        assert "recompile_limit" in found.fix
+
+    @pytest.mark.parametrize(
+        ("reason", "fix"),
+        [
+            ("tensor 'x' size mismatch at index 0. expected 4, actual 5", "Mark the dimension"),
+            ("len(cache) == 3", "Keep the list"),
+            ("GLOBAL_STATE changed: grad_mode", "Call it under one mode"),
+            ("___check_obj_id(fn, 1234)", "Pass the same object"),
+            ("tensor 'x' dtype mismatch. expected Float, actual Half", "Give the function tensors of one dtype"),
+            ("something else", "Keep what the guard looks at"),
+        ],
+    )
+    def test_the_fix_is_for_what_the_guard_looks_at(self, reason: str, fix: str) -> None:
+        builder = trained().compiled("recompile", 1, CALL, DEF, reason=reason, warm=1, warm_ns=MS)
+        assert one(builder, "CMP701").fix.startswith(fix)
+
+    def test_a_block_that_expects_it_says_so(self) -> None:
+        builder = trained().compiled("recompile", 1, CALL, DEF, reason="n", warm=1, warm_ns=MS, expected="two shapes")
+        found = one(builder, "CMP701")
+        assert (found.status, found.reason) == ("expected", "two shapes")
+
+
+ITEM = ("model.py", 8, "Net.forward", "y.sum().item()")
+UNSUPPORTED = "Unsupported Tensor.item() call with capture_scalar_outputs=False"
+
+
+class TestGraphBreak:
+    def test_a_break_of_the_first_step_is_one_of_the_training(self) -> None:
+        found = one(trained().compiled("break", 0, CALL, ITEM, reason=UNSUPPORTED), "CMP702")
+        assert (found.phase, found.site and found.site.line, found.severity) == ("train", 8, "warning")
+        assert found.message == f"the compiled graph of Net.forward ends here ({UNSUPPORTED})"
+        assert found.fix.startswith("Keep the value on the device")
+
+    def test_a_wait_at_the_line_is_related(self) -> None:
+        builder = waiting(trained(), 300, "aten::item").warning(390, CALL, ITEM)
+        builder.compiled("break", 1, CALL, ITEM, reason=UNSUPPORTED)
+        wait, broken = one(builder, "SYN102"), one(builder, "CMP702")
+        assert broken.fingerprint in wait.related
+        assert wait.fingerprint in broken.related
+
+    def test_a_counted_wait_at_the_line_is_related_too(self) -> None:
+        builder = trained().counted(1, 50, CALL, ITEM).compiled("break", 1, CALL, ITEM, reason=UNSUPPORTED)
+        (wait,) = (hit.finding for hit in find(Timeline(builder.trace()))[0] if hit.finding.site_source == "count")
+        assert wait.related == (one(builder, "CMP702").fingerprint,)
+
+    def test_it_says_how_many_parts_a_step_runs(self) -> None:
+        regions = tuple(CompiledRegion(compile_id=name, count=3, launches=6) for name in ("0/0", "1/0"))
+        builder = trained().compiled("break", 1, CALL, ITEM, reason=UNSUPPORTED, compile_ids=("0/0",))
+        builder._recording["regions"] = RecordedRegions(steps=3, regions=regions, launches_between=6)  # type: ignore[index]
+        found = one(builder, "CMP702")
+        assert (found.count, found.per_step) == (2, 1.0)
+        assert found.message.endswith("; a step runs 2 compiled parts, with 2 launches between their graphs")
+
+    def test_a_function_that_cannot_go_on_runs_uncompiled(self) -> None:
+        builder = trained().compiled("break", 1, CALL, ITEM, reason="graph break in loop", uncompiled=1)
+        assert one(builder, "CMP702").message.startswith("Net.forward runs uncompiled: Dynamo cannot go on")
+
+    @pytest.mark.parametrize(
+        ("reason", "fix"),
+        [
+            ("Data-dependent branching", "Compute both sides"),
+            ("Dynamic shape operator", "Give the operator a fixed size"),
+            ("Failed to trace builtin operator `print`", "Move printing"),
+            ("Attempted to call function marked as skipped", "Move what Dynamo cannot trace"),
+        ],
+    )
+    def test_the_fix_is_for_what_breaks_the_graph(self, reason: str, fix: str) -> None:
+        assert one(trained().compiled("break", 1, CALL, ITEM, reason=reason), "CMP702").fix.startswith(fix)
+
+
+class TestCudagraphSkipped:
+    def test_it_gives_inductors_reason(self) -> None:
+        builder = trained().compiled("skip", 1, CALL, SCALED, reason="mutated inputs (1 instances)")
+        found = one(builder, "CMP703")
+        assert found.message == "Inductor runs this without CUDA graphs: mutated inputs (1 instances)"
+        assert found.fix.startswith("Return a new tensor")
+
+    def test_recording_once_is_no_finding_and_recording_in_warm_steps_is(self) -> None:
+        assert not findings(trained().compiled("record", 1, CALL, count=2), "CMP703")
+        found = one(trained().compiled("record", 1, CALL, count=9, warm=7, warm_ns=70 * MS), "CMP703")
+        assert found.message == "a CUDA graph is recorded 7 times in warm steps (for a shape not seen before)"
+        assert (found.occurrences, found.run_stall_ms_per_step) == (7, 0.7)
+
+
+def test_compiling_in_the_recorded_steps_is_said_once_and_costs_nothing() -> None:
+    builder = trained().compiled("compile", 1, CALL, DEF).compiling(100, 400)
+    builder.compiled("compile", 1, CALL, SCALED).compiling(500, 600)
+    found = one(builder, "CMP704")
+    assert (found.severity, found.count, found.stall_ms_per_step) == ("note", 2, 0.2)
+    assert found.site is not None
+    assert found.site.line == 3
+    assert found.message.startswith("2 functions are compiled for the first time in the recorded steps, 0.4 ms")
+
+
+def test_a_line_in_a_library_is_told_by_the_users_call() -> None:
+    library = recorded_frame(("<site-packages>/models/net.py", 40, "Net.forward", "def forward(self, x):"))
+    builder = trained().compiled("recompile", 1, CALL, library, reason="len(c) == 1", warm=1, warm_ns=MS)
+    found = one(builder, "CMP701")
+    assert found.site is not None
+    assert found.at is not None
+    assert (found.site.line, found.at.file) == (30, "<site-packages>/models/net.py")
