@@ -110,7 +110,7 @@ class CompileLog:
     ) -> Row | None:  # fmt: skip
         """Add one occurrence; ``None`` where there is no room for another row."""
         number, step = (phase.number, phase.steps) if phase is not None else (0, 0)
-        expected = expectation.reason
+        expected = expectation.get()
         key = (number, kind, place, without_numbers(reason.text), expected)
         with self._lock:
             row = self._rows.get(key)
