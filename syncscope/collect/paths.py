@@ -1,7 +1,7 @@
 """Tell the user's files from libraries, and write paths into a recording without naming the machine.
 
-A normalised path is relative to the project root, else ``<site-packages>/…`` or ``<python>/…``, else the last two parts
-of the path.
+A normalised path is ``<torchinductor>/…`` for what torch.compile wrote, else relative to the project root, else
+``<site-packages>/…`` or ``<python>/…``, else the last two parts of the path.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 _CELL = re.compile(r"[\\/]ipykernel_\d+[\\/](\d+\.py)$")
 """The file that IPython's kernel names for a cell: a process and a hash of the cell's text."""
+
+_INDUCTOR = re.compile(r"[\\/]torchinductor_[^\\/]*[\\/](.*)", re.DOTALL)
+"""Where Inductor keeps the code that it writes, unless TORCHINDUCTOR_CACHE_DIR says otherwise."""
 
 
 def project_root(start: Path) -> Path:
@@ -55,6 +58,8 @@ class Paths:
             return file
         if cell := _CELL.search(file):
             return f"<notebook>/{cell[1]}"
+        if (written := _generated(file)) is not None:
+            return "<torchinductor>/" + written.replace(os.sep, "/")
         for prefix in self._site:
             if file.startswith(prefix):
                 return "<site-packages>/" + file[len(prefix) :].replace(os.sep, "/")
@@ -84,7 +89,16 @@ class Paths:
         name = self.normalise(file)
         if name.startswith("<site-packages>/"):
             return name.split("/")[1].removesuffix(".py") in self._own
-        return not name.startswith("<python>/")
+        return not name.startswith(("<python>/", "<torchinductor>/"))
+
+
+def _generated(file: str) -> str | None:
+    """The rest of the path of a file that Inductor wrote, ``None`` for another."""
+    folder = os.environ.get("TORCHINDUCTOR_CACHE_DIR", "").rstrip(os.sep)
+    if folder and file.startswith(os.path.abspath(folder) + os.sep):
+        return file[len(os.path.abspath(folder)) + 1 :]
+    found = _INDUCTOR.search(file)
+    return found[1] if found else None
 
 
 def _torch_folder() -> tuple[str, ...]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
 from syncscope.schema.expressions import ops_of_expression
 from syncscope.schema.findings import TRAINING
+from syncscope.schema.preparation import prepares
 from syncscope.schema.recording import Recording
 from syncscope.schema.run import Counted, Phase, Run, StepTime, Stretch
-from syncscope.timeline.places import Place, recorded_place
+from syncscope.timeline.places import Place, recorded_frames, recorded_place
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,13 @@ class PlacedWait:
     ops: tuple[str, ...] = ()
     """The chain of ops around it, outermost first: from the attribution window, else from the expression where that
     leaves no doubt."""
+    prepares: bool = False
+    """PyTorch waits on its own account, to compile or to capture."""
 
 
 def place_waits(recording: Recording | None) -> tuple[PlacedWait, ...]:
     """The counted waits of the phases that this trace speaks for: its own, and in the main trace of a process those of
-    which no window was recorded. ``may_wait`` entries are among them."""
+    which no window was recorded. ``may_wait`` entries are among them, but for those of PyTorch's own preparation."""
     if recording is None or recording.run is None:
         return ()
     phases = recording.run.phases
@@ -36,8 +39,12 @@ def place_waits(recording: Recording | None) -> tuple[PlacedWait, ...]:
     for wait in recording.run.waits:
         if wait.phase in mine:
             place = recorded_place(recording, wait.stack, wait.name, wait.expected)
+            files = (frame.file for frame in reversed(recorded_frames(recording, wait.stack)))
+            preparing = prepares(files, explicit=wait.kind == "call" and not wait.may_wait)
+            if preparing and wait.may_wait:
+                continue
             known = ops.get(wait.stack) or ops_of_expression(place.running) or ()
-            placed.append(PlacedWait(wait, phases[wait.phase], place, known))
+            placed.append(PlacedWait(wait, phases[wait.phase], place, known, preparing))
     return tuple(placed)
 
 

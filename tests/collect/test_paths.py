@@ -71,3 +71,14 @@ def test_own_files_are_the_loaded_ones_inside_the_project(tmp_path: Path, monkey
         module.__file__ = str(tmp_path / file)
         monkeypatch.setitem(sys.modules, module.__name__, module)
     assert Paths(tmp_path / "root").own_files() == ("pkg/layers.py", "train.py")
+
+
+def test_what_inductor_wrote_is_not_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    paths = Paths(tmp_path)
+    for file in ("/tmp/torchinductor_me/2g/c2g.py", str(tmp_path / "torchinductor_me" / "2g" / "c2g.py")):
+        assert (paths.normalise(file), paths.is_user(file)) == ("<torchinductor>/2g/c2g.py", False)
+    cached = str(tmp_path / "cache" / "2g" / "c2g.py")
+    assert (paths.normalise(cached), paths.is_user(cached)) == ("cache/2g/c2g.py", True)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache") + "/")
+    assert (paths.normalise(cached), paths.is_user(cached)) == ("<torchinductor>/2g/c2g.py", False)

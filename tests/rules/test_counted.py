@@ -11,6 +11,7 @@ from syncscope.analysis.analyze import analyze_timelines
 from syncscope.rules import find
 from syncscope.rules.base.counted import Frequency, quantile
 from syncscope.schema.findings import Finding, fingerprint
+from syncscope.schema.recording import RecordedFrame
 from syncscope.schema.report import Report
 from syncscope.timeline import Timeline
 from syncscope.trace.reader import read_bytes
@@ -261,3 +262,29 @@ def test_the_advice_of_an_unexplained_wait_is_that_of_its_call_where_there_is_on
     (unknown,) = only_counted(line(1, "metrics.update(x)"))
     assert (known.rule, known.fix) == ("SYN100", "Call torch.linalg.inv_ex, and look at its info later.")
     assert unknown.fix.startswith("Look at what the line does")
+
+
+def library(file: str, expression: str) -> FrameSpec:
+    return RecordedFrame(
+        file=f"<site-packages>/torch/{file}", line=7, function="of_torch", expression=expression, user=False
+    )
+
+
+STEP = line(8, "compiled(x)")
+TUNES = (
+    STEP, library("_inductor/runtime/triton_heuristics.py", "bench()"), library("cuda/__init__.py", "synchronize()"),
+)  # fmt: skip
+TRACES = (STEP, library("_dynamo/convert_frame.py", "trace()"), library("_ops.py", "self._op()"))
+
+
+def test_what_pytorch_waits_for_to_compile_is_a_note_and_what_it_may_wait_for_is_nothing() -> None:
+    (found,) = only_counted(*TUNES, name="torch.cuda.synchronize", count=12)
+    assert (found.rule, found.severity) == ("SYN105", "note")
+    assert "to compile or to capture" in found.message
+    assert only_counted(*TRACES, name="torch.ops", may_wait=True) == []
+
+
+def test_a_line_that_waits_of_itself_is_told_apart_from_what_is_done_to_compile() -> None:
+    builder = TraceBuilder().phase("train", steps=100).counted(0, 100, STEP, name="torch.cuda.synchronize")
+    found = findings(builder.counted(0, 12, *TUNES, name="torch.cuda.synchronize").run())
+    assert [(one.severity, one.run_per_step) for one in found] == [("warning", 1.0), ("note", 0.12)]

@@ -13,6 +13,7 @@ from syncscope import advice
 from syncscope.collect.paths import OURS
 from syncscope.collect.sites.stacks import Expressions, positions
 from syncscope.schema.expressions import TO_HOST, called_name
+from syncscope.schema.preparation import Part, part_of
 
 Direction = Literal["device-to-host", "host-to-device", "unknown"]
 
@@ -91,15 +92,6 @@ def _is_dense(tensor: Any) -> bool:
     return True
 
 
-PREPARING = (
-    "_dynamo/", "_inductor/", "_functorch/_aot_autograd/", "_functorch/aot_autograd.py", "_export/", "export/",
-    "cuda/graphs.py",
-)  # fmt: skip
-"""PyTorch's code that compiles, tunes and captures, before the program runs what it made."""
-
-RUNNING = ("_inductor/cudagraph_trees.py", "_inductor/runtime/", "_inductor/utils.py")
-"""Of it, what also runs with the program. Only explicit waits there are preparation."""
-
 HELPERS = ("contextlib.py", "functools.py")
 """Modules of Python by which PyTorch calls itself."""
 
@@ -129,16 +121,12 @@ def program_line(frame: FrameType) -> FrameType:
 
 
 @lru_cache(maxsize=4096)
-def _origin(file: str) -> Literal["program", "preparing", "running", "neutral"]:
+def _origin(file: str) -> Part | Literal["program"]:
     """Whose file it is, and what it does."""
     for package in ("torch", "triton"):
         folder = os.path.dirname(getattr(sys.modules.get(package), "__file__", None) or "")
         if not folder or not file.startswith(folder + os.sep):
             continue
         inside = file[len(folder) + 1 :].replace(os.sep, "/")
-        if package == "triton":
-            return "preparing"
-        if inside.startswith(RUNNING):
-            return "running"
-        return "preparing" if inside.startswith(PREPARING) else "neutral"
+        return part_of(package, inside)
     return "neutral" if os.path.basename(file) in HELPERS or file.startswith(OURS) else "program"

@@ -86,6 +86,11 @@ class CountedLine:
         return self.run_steps == (0, 0) and self.phase.steps > 1
 
     @property
+    def only_prepares(self) -> bool:
+        """Whether PyTorch waits there on its own account, to compile or to capture."""
+        return bool(self.certain) and all(one.prepares for one in self.certain)
+
+    @property
     def blocked_ms_per_step(self) -> float | None:
         """``None`` where not every wait was timed."""
         blocked = [one.wait.blocked_ns for one in self.certain if one.wait.blocked_ns is not None]
@@ -124,7 +129,11 @@ def find_lines(timeline: Timeline) -> list[CountedLine]:
     for one in timeline.counted:
         place = _seen_from_outside(one.place)
         groups.setdefault((one.phase.name, _key(place)), []).append(one)
-    return [CountedLine(group[0].phase, _seen_from_outside(group[0].place), tuple(group)) for group in groups.values()]
+    lines = []
+    for group in groups.values():
+        own = [one for one in group if not one.prepares] or group
+        lines.append(CountedLine(own[0].phase, _seen_from_outside(own[0].place), tuple(own)))
+    return lines
 
 
 def _seen_from_outside(place: Place) -> Place:
@@ -259,7 +268,7 @@ def _severity(line: CountedLine, timeline: Timeline, rule: RankRule) -> Severity
     """A note where nothing tells whether the line waits, and where it waits to warm up."""
     run = timeline.trace.recording.run if timeline.trace.recording else None
     steps_follow = run is not None and any(phase.steps for phase in run.phases)
-    warm_up = line.only_first_step or (line.phase.kind == "start" and steps_follow)
+    warm_up = line.only_first_step or line.only_prepares or (line.phase.kind == "start" and steps_follow)
     return "note" if warm_up or not line.certain else rule.severity
 
 
@@ -296,5 +305,5 @@ def _message(line: CountedLine, finding: Finding) -> str:
         where = f"in {phase.steps:,} steps of {phase.name}"
     if not line.certain:
         return f"{subject} may wait for the device, which nothing tells: called {times} {where}"
-    warm = ", only in the first" if line.only_first_step else ""
+    warm = ", to compile or to capture" if line.only_prepares else ", only in the first" if line.only_first_step else ""
     return f"{subject} waits for the device: counted {times} {where}{warm}; {NO_WINDOW}"

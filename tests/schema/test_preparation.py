@@ -1,0 +1,31 @@
+"""PyTorch's waits of its own account are told from those of the program that it runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from syncscope.schema.preparation import prepares
+
+SYNCHRONIZE = "<site-packages>/torch/cuda/__init__.py"
+TUNER = "<site-packages>/torch/_inductor/runtime/triton_heuristics.py"
+GRAPH = "<site-packages>/torch/_inductor/output_code.py"
+WRITTEN = "<torchinductor>/2g/c2g.py"
+MANAGER = "<python>/contextlib.py"
+
+
+@pytest.mark.parametrize(
+    ("files", "explicit", "expected"),
+    [
+        ([SYNCHRONIZE, TUNER, WRITTEN, GRAPH, "train.py"], True, True),
+        ([SYNCHRONIZE, MANAGER, "<site-packages>/torch/cuda/graphs.py", "train.py"], True, True),
+        (["<site-packages>/torch/_ops.py", "<site-packages>/torch/_dynamo/convert_frame.py", "train.py"], False, True),
+        (["<site-packages>/triton/testing.py", "train.py"], False, True),
+        ([WRITTEN, GRAPH, "train.py"], False, False),
+        ([SYNCHRONIZE, "train.py", "<site-packages>/torch/_dynamo/convert_frame.py"], True, False),
+        ([SYNCHRONIZE, "<site-packages>/lightning/loop.py", "<site-packages>/torch/cuda/graphs.py"], True, False),
+        ([], True, False),
+    ],
+    ids=["tunes", "captures", "compiles", "tunes Triton", "reads in its graph", "program", "library", "no frames"],
+)
+def test_the_frames_up_to_the_programs_tell_it(files: list[str], explicit: bool, expected: bool) -> None:
+    assert prepares(files, explicit) is expected
