@@ -1,4 +1,4 @@
-"""What Dynamo compiles is heard with its line and reason, and Dynamo does nothing else for it. On PyTorch for the CPU."""
+"""What Dynamo compiles is heard with its line and reason, and Dynamo does nothing else for it: PyTorch for the CPU."""
 
 from __future__ import annotations
 
