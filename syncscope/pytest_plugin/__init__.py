@@ -26,11 +26,14 @@
 ``--syncscope-report PATH``, the waits of every test are counted, and a summary names the lines that wait most; the
 report is that as JSON. pytest-xdist's workers are added up.
 
+``@pytest.mark.max_recompiles(0)`` and ``@pytest.mark.max_graph_breaks(0)`` limit what ``torch.compile`` does in the
+test's body, with or without a GPU: each recompile counts, and each line that ends a graph. Compile in a fixture first.
+
 The mark limits the test's body; waits in fixtures do not count. The plugin counts every wait of the thread that runs
 the test, and of all with ``@pytest.mark.max_syncs(0, threads="all")``, in whichever direction the data goes: what
 a ``syncscope.guard`` sees, also under ``-W error``. Waits inside ``syncscope.expected(reason)`` do not count.
 
-Tests that use the mark or the fixture are skipped where there is no PyTorch or no GPU. Loading the plugin imports
+Tests that use ``max_syncs`` or the fixture are skipped where there is no PyTorch or no GPU. Loading the plugin imports
 neither PyTorch nor the rest of syncscope.
 """
 
@@ -42,6 +45,8 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from syncscope.pytest_plugin.compiling import MARKS, limited, limits_of
 
 if TYPE_CHECKING:
     from syncscope.collect.live.record import Wait, record
@@ -136,6 +141,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         f'{MARK}(n, threads="own"): the test\'s body waits for the GPU at most n times, on its thread or on "all"',
     )
+    for name, (_, _, meaning) in MARKS.items():
+        config.addinivalue_line("markers", f"{name}(n): in the test's body {meaning}")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -146,6 +153,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    compiling = limits_of(item)
+    with limited(compiling, _paths(item.config)) if compiling else contextlib.nullcontext():
+        yield from _count_waits(item)
+
+
+def _count_waits(item: pytest.Item) -> Generator[None, None, None]:
     limit = _limit(item)
     if limit is None and (_session(item.config) is None or _unavailable()):
         yield

@@ -41,6 +41,7 @@ class CudagraphSkipped(CompileRule):
     gated = False
     question = Intervention.REPLAY_GRAPHS
     kinds = ("skip", "record")
+    heard_from = "torch._inductor"
     advice = (
         Advice(
             "mutated",

@@ -7,7 +7,7 @@ import pytest
 
 from syncscope.rules import BY_CODE, find
 from syncscope.rules.base.compile_rule import NOT_LOOKED_FOR
-from syncscope.schema.compiling import CompiledRegion, RecordedRegions
+from syncscope.schema.compiling import CompiledRegion, RecordedCompiling, RecordedRegions
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder, recorded_frame
@@ -42,6 +42,12 @@ def test_a_trace_that_does_not_say_is_not_checked() -> None:
 def test_a_program_that_compiles_nothing_is_clean() -> None:
     assert not [code for code in blind(trained()) if code.startswith("CMP")]
     assert not [finding for finding in findings(trained()) if finding.rule.startswith("CMP")]
+
+
+def test_what_this_pytorch_lacks_is_not_checked() -> None:
+    builder = trained().run(compiled=RecordedCompiling(missing=("torch._inductor.cudagraph_trees.record_function",)))
+    lacking = {code: why for code, why in blind(builder).items() if code.startswith("CMP")}
+    assert lacking == {"CMP703": "this PyTorch lacks torch._inductor.cudagraph_trees.record_function"}
 
 
 class TestRecompile:

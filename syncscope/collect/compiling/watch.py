@@ -85,7 +85,9 @@ class CompileWatch:
         self._torch: Any = None
         self._patches = Patches()
         self._imports = ImportWatch((CONVERT, *SKIPPING), self._imported)
-        self._missing: list[str] = []
+        self._seen: set[str] = set()
+        """The modules that the program has imported."""
+        self._wrapped: set[tuple[str, str]] = set()
         self._closed = True
         self._pid = os.getpid()
         self._local = _Local()
@@ -101,7 +103,8 @@ class CompileWatch:
     @property
     def missing(self) -> tuple[str, ...]:
         """What this version of PyTorch lacks, so that it is not seen."""
-        return tuple(self._missing)
+        needed = ((CONVERT, COMPILE), (TREES, SKIP), (TREES, RECORD))
+        return tuple(f"{module}.{name}" for module, name in needed if self._lacks(module, name))
 
     def open(self, torch: Any) -> None:
         self._torch, self._closed = torch, False
@@ -119,6 +122,9 @@ class CompileWatch:
             if isinstance(registered, list) and ours in registered:
                 registered.remove(ours)
 
+    def _lacks(self, module: str, name: str) -> bool:
+        return module in self._seen and (module, name) not in self._wrapped
+
     @property
     def _off(self) -> bool:
         return self._closed or os.getpid() != self._pid
@@ -126,20 +132,21 @@ class CompileWatch:
     def _imported(self, module: ModuleType) -> None:
         """The program has imported a part of the compiler."""
         try:
-            if module.__name__ == CONVERT:
-                self._wrap(module, COMPILE, self._make_compile)
+            name = module.__name__
+            self._seen.add(name)
+            if name == CONVERT:
+                self._wrap(name, module, COMPILE, self._make_compile)
             else:
-                self._wrap(module, SKIP, self._make_skip)
-            if module.__name__ == TREES:
-                self._wrap(getattr(module, "CUDAGraphTreeManager", None), RECORD, self._make_record)
+                self._wrap(name, module, SKIP, self._make_skip)
+            if name == TREES:
+                self._wrap(name, getattr(module, "CUDAGraphTreeManager", None), RECORD, self._make_record)
         except Exception as error:  # the program's import must not fail
             self._failed(error)
 
-    def _wrap(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    def _wrap(self, module: str, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         if hasattr(owner, name):
             self._patches.replace(owner, name, make)
-        elif name not in self._missing:
-            self._missing.append(name)
+            self._wrapped.add((module, name))
 
     # Compilations.
 

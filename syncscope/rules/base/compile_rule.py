@@ -103,9 +103,14 @@ class CompileRule(RankRule):
 
     kinds: ClassVar[tuple[CompileKind, ...]]
     """What it is about."""
+    heard_from: ClassVar[str] = "torch._dynamo"
+    """The part of PyTorch that says it."""
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
-        return None if timeline.compiled is not None else NOT_LOOKED_FOR
+        if timeline.compiled is None:
+            return NOT_LOOKED_FOR
+        lacking = [name for name in timeline.compiled.missing if name.startswith(self.heard_from)]
+        return f"this PyTorch lacks {lacking[0]}" if lacking else None
 
     def why_partial(self, timeline: Timeline) -> str | None:
         compiled = timeline.compiled

@@ -1,4 +1,4 @@
-"""What Dynamo compiles is heard with its line and reason, and Dynamo does nothing else for it. On PyTorch for the CPU."""
+"""What Dynamo compiles is heard with its line and reason, and Dynamo does nothing else for it: PyTorch for the CPU."""
 
 from __future__ import annotations
 
@@ -259,3 +259,14 @@ def test_an_error_of_dynamos_reaches_the_program(watched: Watched, programs: Any
     with pytest.raises(Exception, match="item"):
         run(torch.ones(4))
     assert [event.uncompiled for event in watched.events("break")] == [1]
+
+
+def test_what_a_version_lacks_is_named_and_the_program_compiles(programs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("syncscope.collect.compiling.watch.COMPILE", "_compiles_no_more")
+    watched = Watched()
+    watched.watch.open(torch)
+    try:
+        assert compiled(programs.whole)(torch.ones(4)).shape == (4,)
+        assert "torch._dynamo.convert_frame._compiles_no_more" in watched.watch.missing
+    finally:
+        watched.watch.close()

@@ -1,0 +1,101 @@
+"""What torch.compile does on a GPU is recorded with its lines: recompiles, breaks, CUDA graphs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch", reason="the programs use PyTorch")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+LOOP = """
+def main():
+    net = Net().cuda()
+    step = torch.compile(net{mode})
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for i in range(120):
+        x = torch.randn({rows}, 64, device="cuda")
+        loss = step(x, i)
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+    print("graphs", torch._dynamo.utils.counters["stats"]["unique_graphs"])
+main()
+"""
+HEAD = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(64, 64)
+    def forward(self, x, i):
+"""
+RECOMPILES = HEAD + '        return (self.layer(x) * ("ab"[i == 60] == "b" or 2)).sum()  # guard\n' + LOOP
+BREAKS = HEAD + "        y = self.layer(x)\n        if y.sum().item() > 1e9:  # break\n            y = y + 1\n"
+BREAKS += "        return y.sin().sum()\n" + LOOP
+SKIPS = HEAD + "        return self.layer(x.mul_(2)).sum()  # writes to its input\n" + LOOP
+CLEAN = HEAD + "        return self.layer(x).relu().sum()\n" + LOOP
+
+
+def profile(folder: Path, program: str, **given: str) -> tuple[list[dict[str, Any]], dict[str, Any], str]:
+    """The findings about compiling, the recording, and what the program printed."""
+    (folder / "program.py").write_text(program.replace("{mode}", given.get("mode", "")).replace(
+        "{rows}", given.get("rows", "32")
+    ))  # fmt: skip
+    command = [sys.executable, "-m", "syncscope", "profile", "-o", "out", "program.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((folder / "out" / "report.json").read_text())
+    found = [finding for finding in report["findings"] if finding["rule"].startswith("CMP")]
+    return found, report["traces"][0], done.stdout
+
+
+def line_of(program: str, text: str) -> int:
+    return next(number for number, line in enumerate(program.splitlines(), 1) if text in line)
+
+
+def test_a_recompile_in_a_warm_step_has_its_line_and_cost(tmp_path: Path) -> None:
+    found, _, _ = profile(tmp_path, RECOMPILES)
+    again = [one for one in found if one["rule"] == "CMP701"]
+    assert len(again) == 1
+    assert again[0]["site"]["line"] in (line_of(RECOMPILES, "# guard"), line_of(RECOMPILES, "def forward"))
+    assert again[0]["occurrences"] >= 1
+    assert again[0]["run_stall_ms_per_step"] > 0
+
+
+def test_a_wait_that_breaks_the_graph_is_related_to_the_break(tmp_path: Path) -> None:
+    found, _, _ = profile(tmp_path, BREAKS)
+    (broken,) = (one for one in found if one["rule"] == "CMP702")
+    assert broken["site"]["line"] == line_of(BREAKS, "# break")
+    assert broken["per_step"] == 1.0
+    assert broken["related"]
+    assert "compiled parts" in broken["message"]
+
+
+def test_cuda_graphs_that_are_skipped_have_inductors_reason(tmp_path: Path) -> None:
+    found, _, _ = profile(tmp_path, SKIPS, mode=', mode="reduce-overhead"')
+    (skipped,) = (one for one in found if one["rule"] == "CMP703")
+    assert "mutated" in skipped["message"]
+
+
+def test_cuda_graphs_that_are_recorded_once_are_no_finding(tmp_path: Path) -> None:
+    found, trace, _ = profile(tmp_path, CLEAN, mode=', mode="reduce-overhead"')
+    assert [one["rule"] for one in found] == []
+    assert "compiled" in trace["has"]
+
+
+@pytest.mark.parametrize("mode", ["", ', mode="reduce-overhead"'])
+def test_the_same_graphs_are_compiled_with_and_without_us(tmp_path: Path, mode: str) -> None:
+    _, _, recorded = profile(tmp_path, BREAKS, mode=mode)
+    alone = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=280, check=True
+    )
+    assert recorded == alone.stdout
