@@ -16,7 +16,7 @@ FIX = {
 
 
 def training(batch: int, width: int, depth: int, reads: bool) -> Step:
-    model, inputs, log = blocks(width, depth), rows(batch, width), []
+    model, inputs, log = blocks(width, depth), rows(batch, width), {}
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 
     @torch.compile
@@ -24,16 +24,16 @@ def training(batch: int, width: int, depth: int, reads: bool) -> Step:
         hidden = model(x)
         loss = nn.functional.mse_loss(hidden, x)
         if reads:
-            log.append(loss.item())
+            log["loss"] = loss.item()
         else:
-            log.append(loss.detach())
+            log["loss"] = loss.detach()
         return loss + 1e-4 * hidden.square().mean()
 
     def step():
         optimizer.zero_grad()
         loss_of(inputs).backward()
         optimizer.step()
-        return log.pop()
+        return log["loss"]
 
     return step
 

@@ -1,10 +1,12 @@
-"""A compiled model writes to a log between its blocks: each call ends a graph. The fix logs what it did afterwards."""
+"""Each block of a compiled model writes to a log, and ends a graph there: many fragments in place of one graph. The fix
+logs what it did afterwards."""
 
 import logging
 
 import torch
-from blocks import blocks, rows
+from blocks import Block, rows
 from parts import Step, profiled
+from torch import nn
 
 SIZES = {"small": (64, 256, 8)}
 FIX = {
@@ -18,35 +20,43 @@ FIX = {
 log = logging.getLogger(__name__)
 
 
-def before(batch: int, width: int, depth: int) -> Step:
-    parts, inputs = [blocks(width, 1).requires_grad_(False) for _ in range(depth)], rows(batch, width)
+class Told(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.block = Block(width)
 
-    @torch.compile
-    def read(x: torch.Tensor) -> torch.Tensor:
-        for part in parts:
-            x = part(x)
-            log.info("read %s", x.shape)
-        return x
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mixed = self.block(x)
+        log.info("from %s to %s", x.shape, mixed.shape)
+        return mixed + torch.tanh(x)
+
+
+class Untold(Told):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.block(x) + torch.tanh(x)
+
+
+def compiled(kind: type[nn.Module], width: int, depth: int) -> nn.Module:
+    torch.manual_seed(0)
+    return torch.compile(nn.Sequential(*(kind(width) for _ in range(depth))).to("cuda").requires_grad_(False))
+
+
+def before(batch: int, width: int, depth: int) -> Step:
+    model, inputs = compiled(Told, width, depth), rows(batch, width)
 
     def step():
-        return read(inputs)
+        return model(inputs)
 
     return step
 
 
 def after(batch: int, width: int, depth: int) -> Step:
-    parts, inputs = [blocks(width, 1).requires_grad_(False) for _ in range(depth)], rows(batch, width)
-
-    @torch.compile
-    def read(x: torch.Tensor) -> torch.Tensor:
-        for part in parts:
-            x = part(x)
-        return x
+    model, inputs = compiled(Untold, width, depth), rows(batch, width)
 
     def step():
-        result = read(inputs)
-        for _ in parts:
-            log.info("read %s", result.shape)
+        result = model(inputs)
+        for _ in range(depth):
+            log.info("from %s to %s", inputs.shape, result.shape)
         return result
 
     return step
