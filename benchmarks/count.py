@@ -14,7 +14,7 @@ Printed for each loop: milliseconds a step without counting, the pairs, the rati
 bootstrap interval, the ratio of plain means with all that disturbed them, what the count itself believes that it costs,
 of how many steps one is counted, what a look takes, and how many calls of Python functions a step has more.
 ``--cpu`` runs the loops without a GPU, on tensors that warn as if they waited. ``--write docs/evidence.md`` puts the
-table there.
+table there, with ``--read`` from what ``--json`` wrote on another machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,14 +56,14 @@ SHADOW = 16
 WARMING_S = 2.0
 """Until the count knows how dense the waits are."""
 
-LOOKS = 7
+LOOKS = 5
 """So many looks at all modules are timed."""
 
 RUN_S = 300.0
 """The run whose looks at all modules are booked."""
 
-CALLS_STEPS = 400
-"""Steps whose calls are counted."""
+CALLS_S = 1.0
+"""Calls are counted in the steps of so long, of 50 to 400 of them."""
 
 BEGIN, END = "<!-- begin of the cost -->", "<!-- end of the cost -->"
 
@@ -178,7 +178,7 @@ class Loop:
             thread = count._background.busy_ns / 1e9 / (time.perf_counter() - began)
             own = (cost - began_cost) / max(time_ns - began_ns, 1) + thread
             look = yield from self._look()
-            calls = yield from self._more_calls()
+            calls = yield from self._more_calls(min(max(round(CALLS_S / length), 50), 400))
             self.row = self._sum_up(look, thread, own, calls)
         finally:
             self._put_in()
@@ -277,22 +277,22 @@ class Loop:
             taken.append(sum((yield from self._steps(steps))) - before)
         return max(statistics.median(taken), 0.0)
 
-    def _more_calls(self) -> Generator[None, None, float]:
+    def _more_calls(self, steps: int) -> Generator[None, None, float]:
         """Calls of Python functions that a step has more with all of it on."""
         self._take_out()
-        without = yield from self._calls()
+        without = yield from self._calls(steps)
         self._put_in()
-        return (yield from self._calls()) - without
+        return (yield from self._calls(steps)) - without
 
-    def _calls(self) -> Generator[None, None, float]:
+    def _calls(self, steps: int) -> Generator[None, None, float]:
         """Calls of Python functions in a step."""
         count = CallCount()
         count.start()
         try:
-            yield from self._steps(CALLS_STEPS)
+            yield from self._steps(steps)
         finally:
             count.stop()
-        return count.calls / CALLS_STEPS
+        return count.calls / steps
 
 
 def measure(name: str, device: str, seconds: float, order: random.Random) -> tuple[Row, list[Pair]]:
@@ -304,11 +304,13 @@ def measure(name: str, device: str, seconds: float, order: random.Random) -> tup
     return loop.row, loop.pairs
 
 
-def write(path: Path, rows: Sequence[Row], device: str) -> None:
+def write(path: Path, measured: dict[str, Any]) -> None:
     """Put the table into ``path``, between its marks."""
+    rows = [Row(**loop["row"]) for loop in measured["loops"].values()]
+    command = f"`python -m benchmarks.count --seconds {measured['seconds']:g}`"
     table = [
         BEGIN,
-        f"`python -m benchmarks.count`, {device}, torch {torch.__version__}:",
+        f"{command}, {measured['device']}, torch {measured['torch']}:",
         "",
         "| loop | ms a step | pairs | on / off | 95 % interval | own | 1 in | calls |",
         "|---|--:|--:|--:|---|--:|--:|--:|",
@@ -326,23 +328,25 @@ def main() -> None:
     parser.add_argument("--only", choices=list(LOOPS), nargs="+", default=list(LOOPS))
     parser.add_argument("--cpu", action="store_true", help="without a GPU")
     parser.add_argument("--json", type=Path, help="also write every step here, after each loop")
+    parser.add_argument("--read", type=Path, help="measure nothing: take what --json wrote elsewhere")
     parser.add_argument("--write", type=Path, help="put the table into this page after each loop")
     options = parser.parse_args()
+    if options.read:
+        write(options.write, json.loads(options.read.read_text()))
+        return
     device = "cpu" if options.cpu else torch.cuda.get_device_name()
-    everything: dict[str, Any] = {"device": device, "torch": torch.__version__}
+    measured: dict[str, Any] = {"device": device, "torch": torch.__version__, "seconds": options.seconds, "loops": {}}
     print(f"{device}, torch {torch.__version__}, {options.seconds:g} s a loop\n{HEADER}", flush=True)
     order = random.Random(1)
-    rows: list[Row] = []
     with waiting_tensors() if options.cpu else contextlib.nullcontext():
         for name in options.only:
             row, pairs = measure(name, "cpu" if options.cpu else "cuda", options.seconds, order)
             print(row.text(), flush=True)
-            rows.append(row)
-            everything[name] = {"row": asdict(row), "pairs": [asdict(pair) for pair in pairs]}
+            measured["loops"][name] = {"row": asdict(row), "pairs": [asdict(pair) for pair in pairs]}
             if options.json:
-                options.json.write_text(json.dumps(everything))
+                options.json.write_text(json.dumps(measured))
             if options.write:
-                write(options.write, rows, device)
+                write(options.write, measured)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,6 @@ def test_the_table_replaces_the_one_before(tmp_path: Path) -> None:
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     row = Row("a loop", 7.5, 100, 1.004, 1.001, 1.007, 1.01, 0.003, 1.0, 0.5, 2.0, 14.4)
     for _ in range(2):
-        write(page, [row], "a GPU")
+        write(page, {"device": "a GPU", "torch": "2", "seconds": 30, "loops": {"a loop": {"row": asdict(row)}}})
     assert page.read_text().startswith("before\n") and page.read_text().endswith(f"{END}\nafter\n")
     assert page.read_text().count("| a loop | 7.5 | 100 | 1.0040 | 1.0010 – 1.0070 | 0.30% | 1 | 14 |") == 1

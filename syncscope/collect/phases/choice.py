@@ -26,6 +26,10 @@ ROUND = 32
 """Steps of the training between two calls of a module outside of its loop, for each of those to be an evaluation: with
 fewer they are part of the training."""
 
+ROLLS = 8
+"""Calls from one place in a loop around the training's, without a step of the training between them: a policy acts
+there, and is trained every so many of its steps."""
+
 GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam"))
 """Words in the names of functions that generate."""
 
@@ -48,6 +52,10 @@ class PhaseChoice(PhaseBook):
         """Phases with the loop of a library, by what the user calls of it."""
         self._at_once: dict[CodeType, Phase] = {}
         """Evaluations without a loop, by the function."""
+        self._rollouts: dict[Loop, Phase] = {}
+        """Rollouts in a loop around that of a training, by the loop."""
+        self._rolls: tuple[int, dict[tuple[CodeType, int], int]] = (0, {})
+        """Steps of all trainings, and calls around them since the last one, by place."""
         self._calls_around = 0
         """Calls in a loop around the current phase's, since an event in it."""
 
@@ -190,6 +198,9 @@ class PhaseChoice(PhaseBook):
         inner = nest.loops[0]
         if inner not in train.loops:
             # Between two rounds of the training.
+            rollout = self._rollout_around(event, nest)
+            if rollout is not None:
+                return rollout
             if event == "eval" and nest.here is not None and self._is_seldom(nest.here[0], train):
                 return self._evaluation_at_once(nest)
             return self.current if self.current.kind == "epoch end" else train
@@ -199,6 +210,25 @@ class PhaseChoice(PhaseBook):
         phase = self._evaluations.get(inner)
         if phase is None or phase.folded_into is not None:
             phase = self._evaluations[inner] = self._new(_kind(event, nest, inner), inner, nest, keyed=False)
+        return phase
+
+    def _rollout_around(self, event: Event, nest: Nest) -> Phase | None:
+        """The rollout whose loop is the innermost, in which the training runs now and then."""
+        inner = nest.loops[0]
+        phase = self._rollouts.get(inner) or self._by_loop.get(inner)
+        if phase is not None and phase.kind == "rollout" and phase.folded_into is None:
+            return phase
+        if event != "call" or nest.here is None or len(self._rollouts) >= MAX_LOOPS:
+            return None
+        trained = sum(train.steps for train in self._trains)
+        if trained != self._rolls[0]:
+            self._rolls = trained, {}
+        calls = self._rolls[1]
+        calls[nest.here] = calls.get(nest.here, 0) + 1
+        if calls[nest.here] < ROLLS or _kind(event, nest, inner) != "rollout":
+            return None
+        self._rollouts[inner] = phase = self._new("rollout", inner, nest, keyed=False)
+        phase.rolls = True
         return phase
 
     def _is_seldom(self, code: CodeType, train: Phase) -> bool:

@@ -87,6 +87,15 @@ class ModuleCalls:
         """Tell the tracker nothing more: the program may hold a bound ``module.__call__``."""
         self._closed = self._busy = True
 
+    def hide(self) -> bool:
+        """Tell of no call until ``show``, which takes what this returns: a dataset's transforms are modules too."""
+        before, self._busy = self._busy, True
+        return before
+
+    def show(self, before: bool) -> None:
+        """Undo ``hide``."""
+        self._busy = before or self._closed
+
     def look_wider(self) -> None:
         """Watch all classes again, if it is time. From any thread."""
         now, since = time.perf_counter_ns(), self._narrow_since

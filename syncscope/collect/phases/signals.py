@@ -220,6 +220,7 @@ class Signals:
                 if thread() != followed.ident and not followed.takes_over():
                     return original(loader)
                 self._in_loader = True
+                busy = self._modules.hide()
                 moments = self._moments
                 asked = moments.asks(loader) if moments is not None else None
                 try:
@@ -229,6 +230,7 @@ class Signals:
                     raise
                 finally:
                     self._in_loader = False
+                    self._modules.show(busy)
                 if moments is not None and asked is not None:
                     moments.took(loader, asked, sys._getframe(1))
                 self._after_batch(sys._getframe(1), ended=False)

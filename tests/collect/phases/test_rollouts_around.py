@@ -1,0 +1,94 @@
+"""A policy that acts in the loop around its updates, and modules that are no part of the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
+
+from tests.collect.phases.following import X, following, learn, model, sgd  # noqa: E402
+
+
+def act(net: Any) -> None:
+    with torch.no_grad():
+        net(X)
+
+
+def test_a_policys_steps_around_its_updates_are_a_rollout() -> None:
+    """Fifty updates every fifty steps; before the first ones it acts at random."""
+    net = model()
+    optimizer = sgd(net)
+    with following() as run:
+        for step in range(240):
+            if step >= 80:
+                act(net)
+            if step % 40 == 39:
+                for _ in range(10):
+                    learn(net, optimizer)
+    assert run.phase("train").steps == 60
+    assert 150 <= run.phase("rollout").steps <= 160
+    assert run.turns == ["train", "rollout"]
+
+
+def test_it_is_one_rollout_where_it_came_before_the_first_update() -> None:
+    net = model()
+    optimizer = sgd(net)
+    with following() as run:
+        for step in range(300):
+            act(net)
+            if step % 100 == 99:
+                for _ in range(10):
+                    learn(net, optimizer)
+    assert run.turns == ["rollout", "train"]
+    assert run.steps == {"rollout": 300, "train": 30}
+
+
+def test_a_few_calls_between_two_rounds_of_the_training_are_part_of_it() -> None:
+    net = model()
+    optimizer = sgd(net)
+    with following() as run:
+        for _ in range(20):
+            for _ in range(10):
+                learn(net, optimizer)
+            act(net)
+            act(net)
+    assert run.sequence == ["train"]
+
+
+class Transformed(torch.utils.data.Dataset[Any]):
+    """Its transforms are modules, called in a loop, as torchvision's are."""
+
+    def __init__(self) -> None:
+        self.transforms = [torch.nn.Flatten(0), torch.nn.Identity()]
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> Any:
+        item = torch.ones(2)
+        for transform in self.transforms:
+            item = transform(item)
+        return item
+
+
+def test_transforms_of_a_dataset_that_are_modules_join_no_phases() -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def train(batches: Any) -> None:
+        for x in batches:
+            learn(net, optimizer, x)
+
+    def test(batches: Any) -> None:
+        with torch.no_grad():
+            for x in batches:
+                net(x)
+
+    batches = torch.utils.data.DataLoader(Transformed(), batch_size=3)
+    with following() as run:
+        for _ in range(3):
+            train(batches)
+            test(batches)
+    assert run.steps == {"train": 12, "evaluate": 12}
