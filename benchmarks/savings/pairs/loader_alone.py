@@ -15,7 +15,7 @@ FIX = {
     "newest": True,
     "asked": "two workers",
     "settle_ms": 150,
-    "findings": [],
+    "findings": [("OVL303", "")],
 }
 
 
