@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from feeding import batches
 from models import Fit
 from parts import Step, collate, profiled
@@ -21,6 +22,7 @@ FIX = {
 
 
 def metered(read: bool, batch: int, width: int, cost: int, workers: int, rows: int) -> Step:
+    torch.manual_seed(0)
     layers = [layer for _ in range(8) for layer in (nn.Linear(width, width), nn.ReLU())]
     fit, coming, losses = Fit(nn.Sequential(*layers)), batches(batch, width, cost, workers), []
 
