@@ -57,6 +57,8 @@ class Pair:
     """Written, recorded and predicted after the model of the power limit and of loaders was set (2026-11-22)."""
     compiled: bool = False
     """Its fix changes what ``torch.compile`` makes of it."""
+    newest: bool = False
+    """Written after the last constant of the model was set, with the recordings of all others in view."""
     patched: bool = False
     """A program of a public repository with a patch, timed whole in fresh processes."""
     asked: str = ""
@@ -98,6 +100,7 @@ def pairs() -> list[Pair]:
                     fix.get("ranks", 1), fix.get("held_out", False), fix.get("fresh", False),
                     compiled=fix.get("compiled", False), asked=fix.get("asked", ""), settle_ms=fix.get("settle_ms", 0),
                     limited=fix.get("limited", False),
+                     newest=fix.get("newest", False),
                 )
                 for size, sizes in constants["SIZES"].items()
             ]  # fmt: skip

@@ -30,13 +30,14 @@ SETS: dict[str, Callable[[Pair], bool]] = {
     "In view": lambda pair: pair.ranks == 1 and not pair.held_out and not pair.fresh,
     "Held out": lambda pair: pair.held_out,
     "Two ranks": lambda pair: pair.ranks > 1,
-    "New": lambda pair: pair.fresh and not pair.compiled,
+    "New": lambda pair: pair.fresh and not pair.newest and not pair.compiled,
+    "Newest": lambda pair: pair.newest,
     "Compiled": lambda pair: pair.compiled,
 }
 """What is scored together: pairs whose recordings were in view while the replay was made, pairs that were recorded and
-predicted before anything was changed because of them, those of two ranks, in view too, and those written after the
-model of the power limit and of loaders was set, which have nothing to do with how it was set. Those whose fix changes
-what ``torch.compile`` makes of the program are scored by themselves."""
+predicted before anything was changed because of them, those of two ranks, in view too, those written after the model
+of the power limit and of loaders was set, in view since they were scored, and those written after the last constant of
+the model was set. Those whose fix changes what ``torch.compile`` makes of the program are scored by themselves."""
 
 GRAPH = "CUDA graph"
 """The question of pairs that the report may answer without a finding."""

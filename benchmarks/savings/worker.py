@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import os
 import random
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -39,6 +41,8 @@ LONG_MS, LONG_BLOCKS = 300, 8
 """Time and number of the blocks of a pair that needs time to settle."""
 FRESH_NARROW, FRESH_BLOCKS = 0.01, 90
 """``NARROW`` and ``MOST_BLOCKS`` of fresh pairs."""
+FRESH_S = 7.0
+"""Seconds after which a fresh pair's blocks end, once there are as many as are needed."""
 
 
 def block_ms(step: Any, count: int, warm: int = WARM) -> float:
@@ -91,8 +95,10 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
     gc.collect()
     gc.freeze()
     gc.disable()
+    until = time.monotonic() + FRESH_S if pair.fresh else math.inf
     for done in range(most):
-        if done >= fewest and agreed(settled(blocks["before"], blocks["after"], narrow, most)):
+        late = time.monotonic() > until
+        if done >= fewest and agreed(late or settled(blocks["before"], blocks["after"], narrow, most)):
             break
         for name in order.sample(list(versions), 2):
             blocks[name].append(round(block_ms(versions[name], count, warm), 5))

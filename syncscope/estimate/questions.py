@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from syncscope.estimate.batches import take_from_pinning_thread
+from syncscope.estimate.conditions import without_conditions
 from syncscope.estimate.edits import Edit, Question, combine
 from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
@@ -56,10 +57,11 @@ def remove_wait(study: Study, hit: Hit) -> Question:
 
 
 def remove_read(study: Study, hit: Hit) -> Question:
-    """Neither the wait nor the small copy that it reads."""
+    """Neither the wait nor the small copy that it reads, nor what makes a condition that only this reads."""
     copies, items = study.copies(hit)
     edits = {item: Edit(free=True) for item in study.waits(hit)}
-    return edits | {item: Edit(own=0.0, gone=True, free=True) for item in items[copies.bytes <= SMALL_READ].tolist()}
+    edits |= {item: Edit(own=0.0, gone=True, free=True) for item in items[copies.bytes <= SMALL_READ].tolist()}
+    return edits | without_conditions(study, copies)
 
 
 def copy_asynchronously(study: Study, hit: Hit) -> Question:

@@ -27,13 +27,18 @@ READ: Chain = ("aten::item",)
 BY_METHOD: dict[str, Chain] = {
     **dict.fromkeys(("to", "cuda", "cpu", "copy_", "tolist", "tensor", "as_tensor", "asarray", "new_tensor"), COPY),
     **dict.fromkeys(("item", "float", "int", "bool", "complex"), READ),
+    **dict.fromkeys(
+        ("all", "any", "isnan", "isinf", "isfinite", "eq", "ne", "gt", "lt", "ge", "le", "logical_and", "logical_or"),
+        ("aten::is_nonzero", *READ),
+    ),
     **{name: (f"aten::{name}", *READ) for name in ("equal", "allclose", "one_hot", "bincount")},
     **{
         name: (f"aten::{name}",)
         for name in ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "repeat_interleave")
     },
 }
-"""The ops that a function or method is known to run when it waits, by its name."""
+"""The ops that a function or method is known to run when it waits, by its name. Those that make truth values wait for
+nothing by themselves, so what waits is the condition that they are used as."""
 
 _OPERATOR = re.compile(r"(?:\w+\.)*ops\.(\w+)\.(\w+)(?:\.\w+)?")
 """``torch.ops.torchvision.nms``, perhaps with an overload."""
