@@ -287,4 +287,4 @@ def test_what_pytorch_waits_for_to_compile_is_a_note_and_what_it_may_wait_for_is
 def test_a_line_that_waits_of_itself_is_told_apart_from_what_is_done_to_compile() -> None:
     builder = TraceBuilder().phase("train", steps=100).counted(0, 100, STEP, name="torch.cuda.synchronize")
     found = findings(builder.counted(0, 12, *TUNES, name="torch.cuda.synchronize").run())
-    assert [(one.severity, one.run_per_step) for one in found] == [("warning", 1.0), ("note", 0.12)]
+    assert [(one.severity, one.run_per_step) for one in found] == [("error", 1.0), ("note", 0.12)]
