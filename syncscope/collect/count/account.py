@@ -53,9 +53,11 @@ class Prices:
     measured without the program: 60 µs in a step of 0.3 ms, 430 µs in one of 6 ms with forty layers."""
     step: float = 500.0
     """A block of steps closed, or a change of phase."""
-    boundary: float = 700.0
+    boundary: float = 1_500.0
     """A step inside a block, counted or not: what following its phase costs, with one call of a module from outside.
-    Not measured here: see ``benchmarks/phases.py``."""
+    Not measured here. In a loop of its own it is a third of this (``benchmarks/phases.py``); in steps of 65 µs on a
+    processor with other work, ``benchmarks/count.py --cpu`` found 2.3 to 4.2 µs where waits were 1.3 to 2 times as dear
+    as in a loop."""
     seen: float = 0.0
     """The part of ``warning`` that is timed at each one; 0 where it is not."""
 

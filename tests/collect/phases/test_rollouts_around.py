@@ -57,7 +57,7 @@ def test_a_few_calls_between_two_rounds_of_the_training_are_part_of_it() -> None
     assert run.sequence == ["train"]
 
 
-class Transformed(torch.utils.data.Dataset):  # type: ignore[misc,name-defined]
+class Transformed:
     """Its transforms are modules, called in a loop, as torchvision's are."""
 
     def __init__(self) -> None:
