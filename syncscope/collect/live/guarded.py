@@ -35,8 +35,11 @@ class Order:
         self.allow: tuple[str, ...] = ()
         if self.action not in ACTIONS:
             raise ValueError(f"unknown action {self.action!r}: choose from {', '.join(ACTIONS)}")
+        names = [part.partition("=")[0] for part in rest]
         for part in rest:
             name, _, value = part.partition("=")
+            if names.count(name) > 1:
+                raise ValueError(f"says {name!r} more than once")
             if name == "after" and value.isascii() and value.isdigit():
                 self.after = int(value)
             elif name == "threads" and value in ("own", "all"):
@@ -54,8 +57,8 @@ def be_the_first() -> None:
     try:
         Order(os.environ[GUARD])
     except ValueError as error:
-        _print([f"syncscope: {GUARD}: {error}; nothing is guarded"])
-        os.environ.pop(GUARD)
+        _print([f"syncscope: {GUARD}: {error}; a process that uses the GPU will fail"])
+        os.environ[GUARD_FOLDER] = ""  # said
         return
     import atexit
     import tempfile

@@ -160,17 +160,25 @@ def test_without_the_variable_nothing_is_loaded(tmp_path: Path, variable: str | 
 
 def test_a_variable_that_cannot_be_read_is_said_once(tmp_path: Path) -> None:
     done = run(tmp_path, SPAWNS, "rais:after=10")
-    assert said(done) == [
-        "SYNCSCOPE_GUARD: unknown action 'rais': choose from raise, warn, log, count; nothing is guarded"
-    ]
-    assert "spawn 0" in done.stdout
+    why = "SYNCSCOPE_GUARD: unknown action 'rais': choose from raise, warn, log, count"
+    assert said(done) == [f"{why}; a process that uses the GPU will fail"]
+    assert done.stdout.splitlines() == ["spawn 1", "fork 1", "script 1"]
+    assert done.stderr.count(f"{why}\n") == 3
+    alone = run(tmp_path, "import torch; print('no GPU is used')", "rais:after=10")
+    assert (alone.returncode, alone.stdout) == (0, "no GPU is used\n")
+
+
+def test_an_empty_variable_is_none(tmp_path: Path) -> None:
+    done = run(tmp_path, SERVES.format(30), "")
+    assert (done.returncode, done.stderr, "served" in done.stdout) == (0, "", True)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "raise:after", "raise:after=-1", "raise:threads=some", "warn:allow=up", "warn:x=1"]
+    "text",
+    ["", "raise:after", "raise:after=-1", "raise:after=1:after=2", "raise:threads=some", "warn:allow=up", "warn:x=1"],
 )
 def test_an_order_is_read_whole_or_not_at_all(text: str) -> None:
-    with pytest.raises(ValueError, match=r"unknown action|cannot read"):
+    with pytest.raises(ValueError, match=r"unknown action|cannot read|more than once"):
         Order(text)
     order = Order("warn:threads=all:after=3:allow=unknown,host-to-device")
     assert (order.action, order.after, order.threads, order.allow) == ("warn", 3, "all", ("unknown", "host-to-device"))
