@@ -137,6 +137,27 @@ def test_the_processes_that_a_program_starts_are_guarded_and_the_first_one_repor
     ]
 
 
+def test_a_program_that_becomes_another_still_has_its_report(tmp_path: Path) -> None:
+    again = "import os, sys; os.execv(sys.executable, [sys.executable, '-c', 'from worker import serve; serve(30)'])"
+    done = run(tmp_path, again, "raise:after=10")
+    assert said(done)[0] == "process N (-c), from step 10 on: 1 wait" and done.returncode == 1
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_guarded_thread_that_ended_is_said(tmp_path: Path) -> None:
+    program = """
+import threading
+from worker import serve
+for _ in range(3):
+    thread = threading.Thread(target=serve, args=(12, 99))
+    thread.start()
+    thread.join()
+"""
+    assert said(run(tmp_path, program, "raise:after=10"))[0] == (
+        "process N (program.py), from step 10 until the guarded thread ended (threads=all guards every one): no waits"
+    )
+
+
 @pytest.mark.parametrize("program", ["print('no torch')", "import torch; print('no torch')"])
 def test_a_program_that_never_uses_cuda_lives_as_it_does_alone(tmp_path: Path, program: str) -> None:
     done = run(tmp_path, program, "raise:after=1")
