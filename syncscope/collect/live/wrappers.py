@@ -59,6 +59,7 @@ class LiveWrappers(CountingWrappers):
         self._function_modes = find(torch, "_C._len_torch_function_stack") or (lambda: 0)
         self._strided = find(torch, "strided")
         self._plain = (torch.Tensor, torch.nn.Parameter)
+        self._plain_dispatch = getattr(torch.Tensor, "__torch_dispatch__", None)
         self._hearing = hearing(torch)
 
     def open(self) -> None:
@@ -201,8 +202,11 @@ class LiveWrappers(CountingWrappers):
         return "" if tensor.is_cuda and kind == "cpu" and not non_blocking and tensor.numel() else None
 
     def _is_real(self, tensor: Any) -> bool:
-        """Whether a call on it does what its name says: neither a subclass nor a mode decides otherwise."""
-        return type(tensor) in self._plain and not self._modes_open() and tensor.layout is self._strided
+        """Whether a call on it does what its name says: neither the operators of a subclass nor a mode decide
+        otherwise."""
+        kind = type(tensor)
+        own = kind in self._plain or getattr(kind, "__torch_dispatch__", None) is self._plain_dispatch
+        return own and not self._modes_open() and tensor.layout is self._strided
 
     def _record_operators(self, owner: Any) -> None:
         """Hear the warnings of operators."""

@@ -136,6 +136,17 @@ def test_a_call_that_does_not_wait_passes(device: Device, name: str) -> None:
     assert len(device.ran) == 1
 
 
+def test_a_copy_of_a_subclass_without_operators_of_its_own_is_judged_too(device: Device) -> None:
+    torch = device.torch
+    weights = type("Weights", (torch.nn.Parameter,), {})(torch.ones(2))
+    with guard("raise"), pytest.raises(SyncError, match="the memory is pageable"):
+        weights.to("cuda", non_blocking=True)
+    wrapped = type("Wrapped", (torch.Tensor,), {"__torch_dispatch__": classmethod(lambda *given: None)})
+    with guard("raise"):
+        torch.ones(2).as_subclass(wrapped).to("cuda", non_blocking=True)
+    assert device.ran == ["to"]
+
+
 def test_a_copy_has_its_direction(device: Device) -> None:
     with guard("raise", allow=["host-to-device"]):
         device.torch.ones(2).to("cuda")
