@@ -343,8 +343,8 @@ def test_what_a_task_expects_is_not_expected_of_others(device: Device) -> None:
             device.wait()
         await task
 
-    with guard("raise"):
-        asyncio.run(main())
+    with guard("raise", threads="all"):
+        run_apart(main())
 
 
 def test_a_task_that_outlives_its_guard_is_guarded_no_more(device: Device) -> None:
@@ -361,7 +361,7 @@ def test_a_task_that_outlives_its_guard_is_guarded_no_more(device: Device) -> No
         with guard("log"):  # somebody's, so that waits are still heard
             await task
 
-    asyncio.run(main())
+    run_apart(main())
 
 
 def test_a_guard_may_end_in_another_task_than_it_began(device: Device) -> None:
@@ -374,7 +374,7 @@ def test_a_guard_may_end_in_another_task_than_it_began(device: Device) -> None:
         with guard("log"):
             device.wait()
 
-    asyncio.run(main())
+    run_apart(main())
     assert device.mode == 0
 
 
