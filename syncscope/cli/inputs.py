@@ -85,7 +85,7 @@ def analyze_or_read(
         return analyze_traces(paths, output, policy, untouched=untouched, engine=engine, reading=reading)
     from syncscope.analysis.analyze import draw_beside
     from syncscope.analysis.saved import judge_again
-    from syncscope.policy import Policy
+    from syncscope.policy import ConfigError, Policy
 
     wanted = targets(output, [*paths, *untouched])
     parts = [read_report(Path(path)) for path in saved]
@@ -93,6 +93,8 @@ def analyze_or_read(
         parts.append(analyze_traces(others, None, Policy(), untouched=untouched, engine=engine, reading=reading)[0])
     try:
         report = judge_again(parts, policy)
+    except ConfigError:  # of the configuration, or of a comment in the program
+        raise
     except ValueError as error:
         raise CommandError(f"{', '.join(saved)}: not a report: {error}", UNREADABLE) from None
     if needs_picture(wanted) and len(paths) == 1:

@@ -75,8 +75,8 @@ expectation: ContextVar[str | None] = ContextVar("syncscope_expectation", defaul
 
 def compiling() -> bool:
     """Whether PyTorch is compiling the caller: a block there has no run of its own, and must not be traced."""
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.compiler.is_compiling()
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)  # None while torch is being imported
+    return compiler is not None and compiler.is_compiling()
 
 
 @contextlib.contextmanager

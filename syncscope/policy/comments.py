@@ -13,25 +13,21 @@ import re
 import stat
 import tokenize
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from glob import escape
 from itertools import islice
 from pathlib import Path
 
 from syncscope.policy.config import ConfigError, codes_of
+from syncscope.policy.near_misses import may_hold, near_miss
 from syncscope.policy.policy import Expectation
 from syncscope.schema.report import Report
 
-MARKER = b"syncscope"
 MOST_FILES = 5000
 """Files that are read. A trace may name any number."""
 MOST_BYTES = 1 << 20
 """Of one file."""
 
-_COMMENT = re.compile(r"#\s*syncscope:\s*expect\b")
-_NEAR_MISS = re.compile(r"#\s*syncscope\s*(?P<colon>:?)\s*(?P<word>\w+)", re.IGNORECASE)
-_VERBS = ("expect", "expects", "expected", "except", "ignore", "allow", "noqa", "disable", "skip", "suppress", "accept")
-"""What other tools say, and slips."""
+_COMMENT = re.compile(r"#\s*syncscope:\s*expect(?=\s|--|$)")
 _NEXT_COMMENT = re.compile(r"\s#\s")
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 """Refuse a link that replaced the file since it was checked, and do not block on a pipe."""
@@ -63,7 +59,7 @@ def _names(report: Report) -> Iterator[str]:
 
 def _of_file(name: str, folders: Sequence[Path]) -> Iterator[Expectation]:
     data = read_source(name, folders)
-    if data is None or MARKER not in data.lower():
+    if data is None or not may_hold(data):
         return
     for line, text in _comments(data):
         match = _COMMENT.search(text)
@@ -75,13 +71,12 @@ def _of_file(name: str, folders: Sequence[Path]) -> Iterator[Expectation]:
 
 def _refuse_near_miss(where: str, text: str) -> None:
     """Raise ``ConfigError`` for a comment that means to expect something and would be read by nobody."""
-    near = _NEAR_MISS.search(text)
-    if near is None:
-        return
-    word = near["word"]
-    if near["colon"] or get_close_matches(word.lower(), _VERBS, 1, 0.8):
-        said = " ".join(near[0].split())
-        raise ConfigError(where, f"{said}: did you mean # syncscope: expect SYN102 -- why it is fine?")
+    from syncscope.rules import RULES  # loads pandas
+
+    codes = {rule.code for rule in RULES}
+    for comment in _NEXT_COMMENT.split(text):
+        if (said := near_miss(comment, codes)) is not None:
+            raise ConfigError(where, f"{said}: did you mean # syncscope: expect SYN102 -- why it is fine?")
 
 
 def _comments(data: bytes) -> Iterator[tuple[int, str]]:

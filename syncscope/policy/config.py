@@ -227,7 +227,9 @@ def codes_of(wanted: Iterable[str]) -> tuple[str, ...]:
     for text in wanted:
         matches = [code for code in known if text and code.startswith(text)]
         if not matches:
-            raise ValueError(f'unknown rule "{text}"{_suggestion(text, known)}')
+            by_name = {rule.name: rule.code for rule in RULES}
+            meant = by_name.get(text.lower()) or text.upper()
+            raise ValueError(f'unknown rule "{text}"{_suggestion(meant, known)}')
         codes.update(dict.fromkeys(matches))
     return tuple(codes)
 

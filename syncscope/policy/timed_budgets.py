@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from math import isclose, isfinite
 from statistics import quantiles
 from typing import TypeAlias
 
@@ -50,6 +51,8 @@ class Timed:
         if len(figures) < FEWEST_STEPS:
             why = f"needs at least {FEWEST_STEPS} steps, and there are {len(figures)}"
             return unchecked(self.name, allowed, why)
+        if not all(map(isfinite, figures)):
+            return unchecked(self.name, allowed, "the figures of some steps are no numbers")
         low, median, high = quantiles(figures, n=4, method="inclusive")
         spread = f"the middle half of {len(figures)} steps: {self.write(low)} to {self.write(high)}"
         within = ", within the spread" if low <= allowed < median else ""
@@ -59,7 +62,7 @@ class Timed:
             found=median,
             low=low,
             high=high,
-            outcome="exceeded" if low > allowed else "kept",
+            outcome="exceeded" if low > allowed and not isclose(low, allowed) else "kept",
             message=f"{self.sentence.format(self.write(median))} ({spread}), {self.write(allowed)} allowed{within}",
         )
 

@@ -40,6 +40,7 @@ neither PyTorch nor the rest of syncscope.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -136,6 +137,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if each is not None or together is not None or report:
         from syncscope.pytest_plugin.session import Session
 
+        if report and (os.path.isdir(report) or not os.path.isdir(os.path.dirname(report) or ".")):
+            raise pytest.UsageError(f"--syncscope-report {report}: is a folder, or in one that does not exist")
         config.pluginmanager.register(Session(together, report), SESSION)
     config.addinivalue_line(
         "markers",

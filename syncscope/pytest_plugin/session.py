@@ -43,9 +43,12 @@ class Session:
     """``None`` for a test that recorded itself, whose waits are not its own."""
     tests: dict[Line, set[str]] = field(default_factory=dict)
     """The tests that wait at a line."""
+    unwritten: str = ""
+    """Why the report could not be written."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and hasattr(report, COUNTED):
+        # "rerun": pytest-rerunfailures runs the test once more, and only its last run counts.
+        if report.when == "call" and hasattr(report, COUNTED) and report.outcome != "rerun":  # type: ignore[comparison-overlap]
             self.add(report.nodeid, getattr(report, COUNTED))
 
     def add(self, test: str, counted: Iterable[Sequence[Any]] | None) -> None:
@@ -74,9 +77,12 @@ class Session:
 
             try:
                 write_atomically(Path(self.path), [self.to_json().encode()])
-            except OSError as error:
-                raise pytest.UsageError(f"{self.path}: {error.strerror or error}") from None
-        if self.exceeded and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            except OSError as error:  # what became of the tests is still told
+                self.unwritten = f"{self.path}: {error.strerror or error}"
+        if (self.exceeded or self.unwritten) and session.exitstatus in (
+            pytest.ExitCode.OK,
+            pytest.ExitCode.NO_TESTS_COLLECTED,
+        ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def to_json(self) -> str:
@@ -106,6 +112,8 @@ class Session:
 
         write = terminalreporter.write_line
         terminalreporter.section("waits for the GPU")
+        if self.unwritten:
+            write(terminal(f"FAILED: not written to {self.unwritten}"), red=True)
         if not self.by_test:
             why = _unavailable()
             write(f"not counted: {f'counting waits {why}' if why else 'no test ran'}")
@@ -122,7 +130,7 @@ class Session:
         if len(self.waits) > MOST_LINES:
             where = "" if self.path else ": --syncscope-report"
             write(f"        and {count(len(self.waits) - MOST_LINES, 'more line')}{where}")
-        if self.path:
+        if self.path and not self.unwritten:
             write(f"written to {self.path}")
         if self.exceeded:
             write(f"FAILED: {count(self.waits.total(), 'wait')} in all, at most {self.limit} allowed", red=True)

@@ -54,11 +54,16 @@ def parse_expression(text: str | None) -> ast.expr | None:
 
 
 def add_argument(expression: str | None, argument: str) -> str | None:
-    """The expression with an argument added to the call that it is, ``None`` where it is none or has it already."""
+    """The expression with an argument added to the call that it is, ``None`` where it is none, or has it already or may
+    have it: in ``*args`` or ``**options``, or as a last truth value whose name is not there."""
     tree, text = parse_expression(expression), (expression or "").rstrip()
     if not isinstance(tree, ast.Call) or tree.end_col_offset != len(text.encode()) or tree.end_lineno != 1:
         return None
-    if any(keyword.arg == argument.partition("=")[0] for keyword in tree.keywords):
+    if any(keyword.arg in (argument.partition("=")[0], None) for keyword in tree.keywords):
+        return None
+    if any(isinstance(given, (ast.Starred, ast.GeneratorExp)) for given in tree.args):
+        return None
+    if tree.args and isinstance(last := tree.args[-1], ast.Constant) and isinstance(last.value, (bool, type(None))):
         return None
     inside = text[:-1].rstrip().rstrip(",")
     return f"{inside}, {argument})" if tree.args or tree.keywords else f"{inside}{argument})"

@@ -112,3 +112,13 @@ def test_no_output_overwrites_the_report(run: Run, saved: Path) -> None:
 def test_a_page_of_a_report_shows_its_trace(run: Run, folder: Path, saved: Path) -> None:
     assert run("check", "report.json", "-o", "page.html").code == 1
     assert "loss.item()" in (folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_fault_of_the_configuration_is_not_one_of_the_report(run: Run, folder: Path, saved: Path) -> None:
+    document = json.loads(saved.read_text())
+    source = folder / document["findings"][0]["site"]["file"]
+    source.parent.mkdir(parents=True, exist_ok=True)
+    source.write_text("loss.item()  # syncscope: ignore SYN102\n")
+    done = run("check", "report.json")
+    assert done.code == run("check", "waiting.json.gz").code == 2
+    assert "did you mean" in done.err and "not a report" not in done.err

@@ -267,3 +267,27 @@ def test_loading_it_loads_nothing_else() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["syncscope", "syncscope.pytest_plugin"]
+
+
+ASYNC = f"""{HEAD}
+import asyncio, unittest
+
+LOOP = asyncio.new_event_loop()
+
+async def reads(): loss.item()
+
+class TestTasks(unittest.IsolatedAsyncioTestCase):
+    @pytest.mark.max_syncs(0)
+    async def test_unittest(self): await reads()
+
+TASK = LOOP.create_task(reads())
+
+@pytest.mark.max_syncs(0)
+def test_a_task_that_was_there(): LOOP.run_until_complete(TASK)
+"""
+
+
+def test_waits_of_whatever_task_the_test_runs_count(run_pytest: Run) -> None:
+    done = run_pytest(ASYNC)
+    names = ("test_unittest", "test_a_task_that_was_there")
+    assert done.tests == dict.fromkeys(names, "FAILED") and done.out.count("waited for the GPU 1 time") == 2, done.out

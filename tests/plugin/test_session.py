@@ -117,10 +117,37 @@ def test_without_the_options_nothing_is_counted_nor_said(run_pytest: Run) -> Non
     assert "waits for the GPU" not in done.out
 
 
-def test_a_report_that_cannot_be_written_is_an_error(run_pytest: Run) -> None:
-    done = run_pytest("def test_plain(): pass\n", "--syncscope-report", "missing/waits.json")
-    assert done.code != 0, done.out
-    assert "missing/waits.json" in done.out
+@pytest.mark.parametrize("path", ["missing/waits.json", "."])
+def test_a_place_where_no_report_can_be_is_an_error_before_any_test(run_pytest: Run, path: str) -> None:
+    done = run_pytest("def test_plain(): pass\n", "--syncscope-report", path)
+    assert (done.code, done.tests) == (4, {}) and f"--syncscope-report {path}: is a folder" in done.out, done.out
+
+
+def test_a_report_that_cannot_be_written_fails_the_session_and_hides_no_test(run_pytest: Run) -> None:
+    test = "import os\ndef test_removes(): os.mkdir('waits.json')\ndef test_fails(): assert 1 == 2\n"
+    done = run_pytest(test, "--syncscope-report", "waits.json")
+    assert done.tests == {"test_removes": "PASSED", "test_fails": "FAILED"} and "assert 1 == 2" in done.out
+    assert (done.code, "FAILED: not written to waits.json: Is a directory" in done.out) == (1, True), done.out
+
+
+def test_only_the_last_run_of_a_test_that_is_run_again_counts(run_pytest: Run, tmp_path: Path) -> None:
+    conftest = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):  # as pytest-rerunfailures does
+    for last in (False, True):
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        for report in reports:
+            if report.when == "call" and not last:
+                report.outcome = "rerun"
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+def pytest_report_teststatus(report):
+    return ("rerun", "R", "RERUN") if report.outcome == "rerun" else None
+"""
+    done = run_pytest(f"{HEAD}\ndef test_reads(): loss.item()\n", "--syncscope-report", "waits.json", conftest=conftest)
+    assert done.code == 0 and report_of(tmp_path)["waits"] == 1, done.out
 
 
 PROFILED = f"""{HEAD}

@@ -59,7 +59,7 @@ def test_a_comment_expects_its_own_line(tmp_path: Path) -> None:
     ],
 )
 def test_what_counts_as_a_comment(comment: str, rules: list[str], reason: str, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(f"x = 1  {comment}\n")
+    (tmp_path / "train.py").write_text(f"x = 1  {comment}\n", encoding="utf-8")
     found = find_comments(report(), [tmp_path])
     assert [entry.rule for entry in found] == rules
     assert {entry.reason for entry in found} <= {reason}
@@ -168,6 +168,20 @@ def test_no_file_is_too_strange(tmp_path_factory: pytest.TempPathFactory, data: 
         ("# SyncScope: expect SYN102 -- fine", "# SyncScope: expect"),
         ("# syncscope expect SYN102 -- fine", "# syncscope expect"),
         ("# syncscope: SYN102 -- fine", "# syncscope: SYN102"),
+        ("# syncscope SYN102 -- fine", "# syncscope SYN102"),
+        ("# syncscope: expect(SYN102) -- fine", "# syncscope: expect"),
+        ("# syncscope: expect: SYN102 -- fine", "# syncscope: expect"),
+        ("# syncscope - expect SYN102 -- fine", "# syncscope - expect"),
+        ("# syncscope-ignore: SYN102", "# syncscope-ignore"),
+        ("# sync-scope: expect SYN102 -- fine", "# sync-scope: expect"),
+        ("# synscope: expect SYN102 -- fine", "# synscope: expect"),
+        ("# syncsc\u043epe: expect SYN102 -- fine", "# syncsc\u043epe: expect"),
+        ("# syncscope\uff1aexpect SYN102 -- fine", "# syncscope:expect"),
+        ("#: syncscope: expect SYN102 -- fine", "#: syncscope: expect"),
+        ("# TODO syncscope: ignore SYN102", "# TODO syncscope: ignore SYN102"),
+        ("# type: ignore  # syncscope: ignore SYN102", "syncscope: ignore"),
+        ("# type: ignore, syncscope: ignore SYN102", "# type: ignore, syncscope: ignore SYN102"),
+        ("# noqa: E501, SYN102", "# noqa: E501, SYN102"),
     ],
 )
 def test_a_comment_that_nobody_would_read_is_an_error(comment: str, said: str, tmp_path: Path) -> None:
@@ -176,7 +190,20 @@ def test_a_comment_that_nobody_would_read_is_an_error(comment: str, said: str, t
     assert str(caught.value) == f"train.py:1: {said}: did you mean # syncscope: expect SYN102 -- why it is fine?"
 
 
-@pytest.mark.parametrize("comment", ["# syncscope records this loop", "# see syncscope's docs", "# import syncscope"])
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# syncscope records this loop",
+        "# see syncscope's docs",
+        "# import syncscope",
+        "# noqa: E501, PLR2004",
+        "# what syncscope calls SYN102",
+        "# we use syncscope: expected waits are listed",
+        "# a telescope: ignore it",
+        "# see https://example.org/syncscope: docs",
+        "# pragma: no cover",
+    ],
+)
 def test_a_comment_that_only_names_syncscope_is_none(comment: str, tmp_path: Path) -> None:
     (finding,) = judged(f"{READ}  {comment}\n", report(at(1)), tmp_path).findings
     assert finding.status == "unexpected"

@@ -171,3 +171,14 @@ class TestStraggling:
 
     def test_a_program_of_one_rank_waits_for_none(self) -> None:
         assert outcomes(self.BUDGETS, report(rank())) == ["kept"]
+
+
+@pytest.mark.parametrize("figure", [float("nan"), float("inf")])
+def test_a_figure_that_is_no_number_is_not_checked(figure: float) -> None:
+    found = rank(copy_exposed_ms=figure)
+    assert outcomes(Budgets(max_exposed_copy_ms=1), report(found)) == ["not checked"]
+
+
+def test_a_figure_as_large_as_the_budget_keeps_it_however_it_was_added_up() -> None:
+    assert outcomes(Budgets(max_exposed_copy_ms=0.3), report(rank(copy_exposed_ms=0.1 + 0.2))) == ["kept"]
+    assert outcomes(Budgets(max_exposed_copy_ms=0.3), report(rank(copy_exposed_ms=0.3001))) == ["exceeded"]

@@ -54,6 +54,11 @@ def test_a_change_that_is_certain_is_a_fix_at_its_columns() -> None:
     [
         checked("dist.log_prob(action)"),  # it checks too, and takes no such argument
         checked("Normal(mean, std, validate_args=True)"),
+        checked("Normal(mean, std, True)"),
+        checked("Normal(mean, std, None)"),
+        checked("Normal(*given)"),
+        checked("Normal(mean, **given)"),
+        checked("Independent(Normal(m, s) for m, s in pairs)"),
         checked("make(mean)"),
         checked("Normal(mean, std)", site_source="stack"),
         checked("Normal(mean, std)", end_column=40),  # not what stands there
@@ -66,6 +71,16 @@ def test_a_change_that_is_certain_is_a_fix_at_its_columns() -> None:
 )
 def test_what_is_not_certain_has_no_fix(finding: Finding) -> None:
     assert "fixes" not in result_of(finding)
+
+
+@pytest.mark.parametrize("line", ["a = Normal(mean, std,)", "é, b = Normal(m, s ), 1", "\tNormal(loc=m, scale=s)"])
+def test_a_fix_leaves_a_line_that_python_reads(line: str) -> None:
+    start = line.index("Normal")
+    expression = line[start : line.index(")") + 1]
+    (fix,) = result_of(checked(expression))["fixes"]
+    (replacement,) = fix["artifactChanges"][0]["replacements"]
+    fixed = line[:start] + replacement["insertedContent"]["text"] + line[start + len(expression) :]
+    compile(fixed.strip(), "policy.py", "exec")
 
 
 def test_a_file_outside_of_the_repository_is_not_changed() -> None:

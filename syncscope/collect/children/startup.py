@@ -28,6 +28,8 @@ def arm() -> bool:
     global _watch
     if _watch is not None:
         return False
+    if not os.environ.get(GUARD, "set").strip():
+        del os.environ[GUARD]  # as if it were not there
     if GUARD in os.environ:
         from syncscope.collect.live.guarded import be_the_first
 
@@ -64,6 +66,12 @@ def _torch_imported(torch: Any) -> None:
 
 def _open() -> None:
     if GUARD in os.environ:
+        from syncscope.collect.live.guarded import Order
+
+        try:
+            Order(os.environ[GUARD])
+        except ValueError as error:  # what was to be guarded must not pass unguarded
+            raise ValueError(f"{GUARD}: {error}") from None
         try:
             from syncscope.collect.live.armed import arm_later
 

@@ -40,6 +40,8 @@ class Armed:
         self._failure = ""
         self._waits: dict[tuple[Any, int], dict[str, Any]] = {}
         self._thread = 0
+        self._watched: threading.Thread | None = None
+        """The only thread that is guarded."""
         self._warm_up = WarmUp(order.after, self._arm)
         self._guard = None
         if order.action != "count":
@@ -65,6 +67,8 @@ class Armed:
         except Exception as error:
             self._fail(error)
             return
+        if self._order.threads == "own":
+            self._watched = live_threads.get(self._thread)
         self._armed = True
         self.write()
 
@@ -96,6 +100,12 @@ class Armed:
             "count": 0,
         }
 
+    def _watched_has_ended(self) -> bool:
+        watched = self._watched
+        if watched is None or watched is threading.main_thread():  # that one is said to be over when we are asked last
+            return False
+        return live_threads.get(self._thread) is not watched
+
     def _fail(self, error: Exception) -> None:
         self._failure = f"{type(error).__name__}: {error}"
         self.write()
@@ -111,6 +121,7 @@ class Armed:
             "steps": self._warm_up.steps,
             "armed": self._armed,
             "failure": self._failure,
+            "ended": self._watched_has_ended(),
             "waits": list(self._waits.values()),
         }
         path = os.path.join(self._folder, f"{self._pid}.json")

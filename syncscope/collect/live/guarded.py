@@ -35,8 +35,11 @@ class Order:
         self.allow: tuple[str, ...] = ()
         if self.action not in ACTIONS:
             raise ValueError(f"unknown action {self.action!r}: choose from {', '.join(ACTIONS)}")
+        names = [part.partition("=")[0] for part in rest]
         for part in rest:
             name, _, value = part.partition("=")
+            if names.count(name) > 1:
+                raise ValueError(f"says {name!r} more than once")
             if name == "after" and value.isascii() and value.isdigit():
                 self.after = int(value)
             elif name == "threads" and value in ("own", "all"):
@@ -49,18 +52,31 @@ class Order:
 
 def be_the_first() -> None:
     """Report at the end what all processes saw, unless a process that started this one does."""
-    if GUARD_FOLDER in os.environ:
+    folder = os.environ.get(GUARD_FOLDER)
+    if folder is not None:
+        if os.path.basename(folder).startswith(_named(os.getpid())):  # the first one became this program (os.exec)
+            _report_at_exit(folder)
         return
     try:
         Order(os.environ[GUARD])
     except ValueError as error:
-        _print([f"syncscope: {GUARD}: {error}; nothing is guarded"])
-        os.environ.pop(GUARD)
+        _print([f"syncscope: {GUARD}: {error}; a process that uses the GPU will fail"])
+        os.environ[GUARD_FOLDER] = ""  # said
         return
-    import atexit
     import tempfile
 
-    folder = os.environ[GUARD_FOLDER] = tempfile.mkdtemp(prefix="syncscope-guard-")
+    folder = os.environ[GUARD_FOLDER] = tempfile.mkdtemp(prefix=_named(os.getpid()))
+    _report_at_exit(folder)
+
+
+def _named(pid: int) -> str:
+    """How the folder of the first process begins."""
+    return f"syncscope-guard-{pid}-"
+
+
+def _report_at_exit(folder: str) -> None:
+    import atexit
+
     first = os.getpid()
 
     def report() -> None:
@@ -105,7 +121,8 @@ def _of_process(one: dict[str, Any]) -> Iterator[str]:
     else:
         number = sum(wait["count"] for wait in one["waits"])
         times = "1 wait" if number == 1 else f"{number} waits"
-        yield f"{who}, from step {one['after']} on: {times if number else 'no waits'}"
+        until = " until the guarded thread ended (threads=all guards every one)" if one["ended"] else " on"
+        yield f"{who}, from step {one['after']}{until}: {times if number else 'no waits'}"
     for wait in one["waits"]:
         thread = f"  on {wait['thread']}" if wait["thread"] else ""
         yield f"  {wait['place']}  {wait['expression'] or ''}  in {wait['function']}{thread}  {wait['count']} ×"

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Generic, TypeVar
 
+from syncscope.collect.sites.threads import live_threads
+
 Block = TypeVar("Block")
 
 
@@ -14,10 +16,15 @@ class _Entry(Generic[Block]):
     """A block, from when it opens until it closes. Tasks that it starts keep it, and may go on when it has closed."""
 
     def __init__(self, block: Block, thread: int | None = None) -> None:
+        """``thread`` is the ident of the only one to watch, where the block is not one of a task."""
         self.block = block
-        self.thread = thread
-        """The only thread that it watches, where it is not one of a task."""
         self.open = True
+        self._thread = thread
+        self._object = live_threads.get(thread) if thread is not None else None
+
+    def watches(self, thread: int) -> bool:
+        """Whether the thread with this ident is watched. One that has ended leaves its ident to another."""
+        return self._thread is None or (thread == self._thread and live_threads.get(thread) is self._object)
 
 
 class OpenBlocks(Generic[Block]):
@@ -47,7 +54,7 @@ class OpenBlocks(Generic[Block]):
         if not everywhere:
             return own
         ident = threading.get_ident()
-        others = (entry.block for entry in everywhere if entry.thread in (None, ident))
+        others = (entry.block for entry in everywhere if entry.watches(ident))
         return (*(block for block in others if not any(block is mine for mine in own)), *own)
 
     def enter(self, block: Block, *, everywhere: bool = False) -> None:

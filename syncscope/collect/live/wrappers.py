@@ -10,12 +10,17 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from syncscope.collect.count.wrappers import CountingWrappers
 from syncscope.collect.features import find
 from syncscope.collect.live.waits import Direction, LiveWait, copy_wait
 from syncscope.collect.sites.sync_debug import SyncDebugMode, program_frame
+
+Looked = TypeVar("Looked")
+Copy = tuple["Direction | None", "str | None"]
+"""The direction of a copy, and why it waits: ``None`` where it does not, or that cannot be told."""
+NO_COPY: Copy = (None, None)
 
 
 class Watching(Protocol):
@@ -51,8 +56,10 @@ class LiveWrappers(CountingWrappers):
         self._compiling = torch.compiler.is_compiling
         self._parse_to = find(torch, "_C._nn._parse_to")
         self._modes_open = find(torch, "_C._len_torch_dispatch_stack") or (lambda: 0)
+        self._function_modes = find(torch, "_C._len_torch_function_stack") or (lambda: 0)
         self._strided = find(torch, "strided")
         self._plain = (torch.Tensor, torch.nn.Parameter)
+        self._plain_dispatch = getattr(torch.Tensor, "__torch_dispatch__", None)
         self._hearing = hearing(torch)
 
     def open(self) -> None:
@@ -91,11 +98,14 @@ class LiveWrappers(CountingWrappers):
         """Tell of the calls of ``owner.name`` on a tensor of the device."""
         compiling, watching, caller, plain = self._compiling, self._watching, sys._getframe, self._plain
 
+        def works_on_device(tensor: Any) -> bool:
+            return tensor.is_cuda and not (name == "coalesce" and tensor.is_coalesced())
+
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if compiling() or not watching.on or not args or type(args[0]) not in plain or not args[0].is_cuda:
+                if compiling() or not watching.on or not args or type(args[0]) not in plain:
                     return original(*args, **kwargs)
-                if name == "coalesce" and args[0].is_coalesced():
+                if not self._unseen(works_on_device, args[0]):
                     return original(*args, **kwargs)
                 wait = LiveWait(program_frame(caller(1)), label, "unknown", before=True)
                 return self._told(wait, lambda: original(*args, **kwargs))
@@ -113,10 +123,9 @@ class LiveWrappers(CountingWrappers):
             def wrapper(self_: Any, *args: Any, **kwargs: Any) -> Any:
                 if compiling() or not watching.on:
                     return original(self_, *args, **kwargs)
-                to_device = not self_.is_cuda
-                why = self._conversion_waits(self_, name, args, kwargs)
+                direction, why = self._unseen(self._conversion_waits, self_, name, args, kwargs)
                 run = lambda: original(self_, *args, **kwargs)  # noqa: E731
-                return self._copy(label, to_device, why, caller(1), run)
+                return self._copy(label, direction, why, caller(1), run)
 
             return wrapper
 
@@ -130,28 +139,37 @@ class LiveWrappers(CountingWrappers):
             def wrapper(self_: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
                 if compiling() or not watching.on:
                     return original(self_, src, *args, **kwargs)
-                to_device = self_.is_cuda
-                why = self._copy_waits(self_, src, bool(args[0] if args else kwargs.get("non_blocking")))
+                non_blocking = bool(args[0] if args else kwargs.get("non_blocking"))
+                direction, why = self._unseen(self._copy_waits, self_, src, non_blocking)
                 run = lambda: original(self_, src, *args, **kwargs)  # noqa: E731
-                return self._copy("Tensor.copy_", to_device, why, caller(1), run)
+                return self._copy("Tensor.copy_", direction, why, caller(1), run)
 
             return wrapper
 
         self._patches.replace(self._torch.Tensor, "copy_", make)
 
-    def _copy_waits(self, target: Any, source: Any, non_blocking: bool) -> str | None:
-        """Why ``target.copy_(source)`` waits, ``None`` where it does not or cannot be told."""
-        try:
-            if not self._is_real(target) or not self._is_real(source) or target.is_cuda == source.is_cuda:
-                return None
-            host, device = (source, target) if target.is_cuda else (target, source)
-            return copy_wait(host, device, non_blocking) if host.is_cpu else None
-        except Exception:  # a tensor inside of vmap, say, which has no memory of its own
-            return None
+    def _unseen(self, look: Callable[..., Looked], tensor: Any, *given: Any) -> Looked:
+        """``look(tensor, *given)``, of which neither a subclass nor a mode of functions hears."""
+        if not self._function_modes() and type(tensor) in self._plain:
+            return look(tensor, *given)
+        with self._torch._C.DisableTorchFunction():
+            return look(tensor, *given)
 
-    def _copy(self, label: str, to_device: bool, why: str | None, frame: FrameType, run: Callable[[], Any]) -> Any:
+    def _copy_waits(self, target: Any, source: Any, non_blocking: bool) -> Copy:
+        """The direction of ``target.copy_(source)``, and why it waits."""
+        try:
+            to_device = target.is_cuda
+            host, device = (source, target) if to_device else (target, source)
+            judged = self._is_real(target) and self._is_real(source) and host.is_cpu and device.is_cuda
+            why = copy_wait(host, device, non_blocking) if judged else None
+            return "host-to-device" if to_device else "device-to-host", why
+        except Exception:  # a tensor inside of vmap, say, which has no memory of its own
+            return NO_COPY
+
+    def _copy(
+        self, label: str, direction: Direction | None, why: str | None, frame: FrameType, run: Callable[[], Any]
+    ) -> Any:
         """``run`` a copy, and tell first that it waits, unless ``why`` is ``None``: then PyTorch may still warn."""
-        direction: Direction = "host-to-device" if to_device else "device-to-host"
         if why is not None:
             return self._told(LiveWait(program_frame(frame), label, direction, before=True, why=why), run)
         outer, self.call.direction = self.call.direction, direction
@@ -160,16 +178,15 @@ class LiveWrappers(CountingWrappers):
         finally:
             self.call.direction = outer
 
-    def _conversion_waits(self, tensor: Any, name: str, args: Any, kwargs: Any) -> str | None:
-        """Why a call of ``to``, ``cuda`` or ``cpu`` waits, ``None`` where it does not or cannot be told."""
+    def _conversion_waits(self, tensor: Any, name: str, args: Any, kwargs: Any) -> Copy:
+        """The direction of a call of ``to``, ``cuda`` or ``cpu``, and why it waits."""
         try:
-            return self._conversion_surely_waits(tensor, name, args, kwargs)
+            why = self._conversion_surely_waits(tensor, name, args, kwargs) if self._is_real(tensor) else None
+            return "device-to-host" if tensor.is_cuda else "host-to-device", why
         except Exception:  # as above, or arguments of which PyTorch itself will say what is wrong
-            return None
+            return NO_COPY
 
     def _conversion_surely_waits(self, tensor: Any, name: str, args: Any, kwargs: Any) -> str | None:
-        if not self._is_real(tensor):
-            return None
         if name == "cpu":
             return "" if tensor.is_cuda and tensor.numel() else None
         if name == "cuda":
@@ -185,8 +202,11 @@ class LiveWrappers(CountingWrappers):
         return "" if tensor.is_cuda and kind == "cpu" and not non_blocking and tensor.numel() else None
 
     def _is_real(self, tensor: Any) -> bool:
-        """Whether a call on it does what its name says: neither a subclass nor a mode decides otherwise."""
-        return type(tensor) in self._plain and not self._modes_open() and tensor.layout is self._strided
+        """Whether a call on it does what its name says: neither the operators of a subclass nor a mode decide
+        otherwise."""
+        kind = type(tensor)
+        own = kind in self._plain or getattr(kind, "__torch_dispatch__", None) is self._plain_dispatch
+        return own and not self._modes_open() and tensor.layout is self._strided
 
     def _record_operators(self, owner: Any) -> None:
         """Hear the warnings of operators."""

@@ -137,6 +137,27 @@ def test_the_processes_that_a_program_starts_are_guarded_and_the_first_one_repor
     ]
 
 
+def test_a_program_that_becomes_another_still_has_its_report(tmp_path: Path) -> None:
+    again = "import os, sys; os.execv(sys.executable, [sys.executable, '-c', 'from worker import serve; serve(30)'])"
+    done = run(tmp_path, again, "raise:after=10")
+    assert said(done)[0] == "process N (-c), from step 10 on: 1 wait" and done.returncode == 1
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_guarded_thread_that_ended_is_said(tmp_path: Path) -> None:
+    program = """
+import threading
+from worker import serve
+for _ in range(3):
+    thread = threading.Thread(target=serve, args=(12, 99))
+    thread.start()
+    thread.join()
+"""
+    assert said(run(tmp_path, program, "raise:after=10"))[0] == (
+        "process N (program.py), from step 10 until the guarded thread ended (threads=all guards every one): no waits"
+    )
+
+
 @pytest.mark.parametrize("program", ["print('no torch')", "import torch; print('no torch')"])
 def test_a_program_that_never_uses_cuda_lives_as_it_does_alone(tmp_path: Path, program: str) -> None:
     done = run(tmp_path, program, "raise:after=1")
@@ -160,17 +181,25 @@ def test_without_the_variable_nothing_is_loaded(tmp_path: Path, variable: str | 
 
 def test_a_variable_that_cannot_be_read_is_said_once(tmp_path: Path) -> None:
     done = run(tmp_path, SPAWNS, "rais:after=10")
-    assert said(done) == [
-        "SYNCSCOPE_GUARD: unknown action 'rais': choose from raise, warn, log, count; nothing is guarded"
-    ]
-    assert "spawn 0" in done.stdout
+    why = "SYNCSCOPE_GUARD: unknown action 'rais': choose from raise, warn, log, count"
+    assert said(done) == [f"{why}; a process that uses the GPU will fail"]
+    assert done.stdout.splitlines() == ["spawn 1", "fork 1", "script 1"]
+    assert done.stderr.count(f"{why}\n") == 3
+    alone = run(tmp_path, "import torch; print('no GPU is used')", "rais:after=10")
+    assert (alone.returncode, alone.stdout) == (0, "no GPU is used\n")
+
+
+def test_an_empty_variable_is_none(tmp_path: Path) -> None:
+    done = run(tmp_path, SERVES.format(30), "")
+    assert (done.returncode, done.stderr, "served" in done.stdout) == (0, "", True)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "raise:after", "raise:after=-1", "raise:threads=some", "warn:allow=up", "warn:x=1"]
+    "text",
+    ["", "raise:after", "raise:after=-1", "raise:after=1:after=2", "raise:threads=some", "warn:allow=up", "warn:x=1"],
 )
 def test_an_order_is_read_whole_or_not_at_all(text: str) -> None:
-    with pytest.raises(ValueError, match=r"unknown action|cannot read"):
+    with pytest.raises(ValueError, match=r"unknown action|cannot read|more than once"):
         Order(text)
     order = Order("warn:threads=all:after=3:allow=unknown,host-to-device")
     assert (order.action, order.after, order.threads, order.allow) == ("warn", 3, "all", ("unknown", "host-to-device"))

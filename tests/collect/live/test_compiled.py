@@ -117,6 +117,41 @@ def test_what_is_expected_around_a_break_of_the_graph_is_expected(torch: Any) ->
     assert seen == ["the sum"] * 2 and expectation.get() is None
 
 
+def test_modes_and_subclasses_of_the_program_see_the_same_calls(torch: Any) -> None:
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen: list[str] = []
+
+    class Functions(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(f"mode {getattr(function, '__name__', function)}")
+            return function(*args, **(kwargs or {}))
+
+    class Operators(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(f"operator {function}")
+            return function(*args, **(kwargs or {}))
+
+    class Subclass(torch.Tensor):  # type: ignore[misc]
+        @classmethod
+        def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(f"subclass {getattr(function, '__name__', function)}")
+            return super().__torch_function__(function, types, args, kwargs)
+
+    found = []
+    for way in WAYS:
+        seen.clear()
+        with way(), torch.inference_mode():
+            for mode in (Functions, Operators):
+                with mode():
+                    work(torch)(torch.ones(3)), torch.ones(3).to_sparse().coalesce()
+            work(torch)(torch.ones(3).as_subclass(Subclass))
+        found.append(tuple(seen))
+    assert len(set(found)) == 1
+    assert {"mode to", "subclass to"} < set(found[0]) and any("operator" in call for call in found[0])
+
+
 @pytest.mark.slow
 def test_a_graph_that_breaks_breaks_where_it_does_alone(torch: Any) -> None:
     def broken(x: Any) -> Any:

@@ -136,6 +136,17 @@ def test_a_call_that_does_not_wait_passes(device: Device, name: str) -> None:
     assert len(device.ran) == 1
 
 
+def test_a_copy_of_a_subclass_without_operators_of_its_own_is_judged_too(device: Device) -> None:
+    torch = device.torch
+    weights = type("Weights", (torch.nn.Parameter,), {})(torch.ones(2))
+    with guard("raise"), pytest.raises(SyncError, match="the memory is pageable"):
+        weights.to("cuda", non_blocking=True)
+    wrapped = type("Wrapped", (torch.Tensor,), {"__torch_dispatch__": classmethod(lambda *given: None)})
+    with guard("raise"):
+        torch.ones(2).as_subclass(wrapped).to("cuda", non_blocking=True)
+    assert device.ran == ["to"]
+
+
 def test_a_copy_has_its_direction(device: Device) -> None:
     with guard("raise", allow=["host-to-device"]):
         device.torch.ones(2).to("cuda")
@@ -332,8 +343,8 @@ def test_what_a_task_expects_is_not_expected_of_others(device: Device) -> None:
             device.wait()
         await task
 
-    with guard("raise"):
-        asyncio.run(main())
+    with guard("raise", threads="all"):
+        run_apart(main())
 
 
 def test_a_task_that_outlives_its_guard_is_guarded_no_more(device: Device) -> None:
@@ -350,7 +361,7 @@ def test_a_task_that_outlives_its_guard_is_guarded_no_more(device: Device) -> No
         with guard("log"):  # somebody's, so that waits are still heard
             await task
 
-    asyncio.run(main())
+    run_apart(main())
 
 
 def test_a_guard_may_end_in_another_task_than_it_began(device: Device) -> None:
@@ -363,7 +374,7 @@ def test_a_guard_may_end_in_another_task_than_it_began(device: Device) -> None:
         with guard("log"):
             device.wait()
 
-    asyncio.run(main())
+    run_apart(main())
     assert device.mode == 0
 
 

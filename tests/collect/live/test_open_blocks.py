@@ -66,6 +66,27 @@ def test_the_same_block_may_be_open_twice() -> None:
     assert watch.log[2:] == ["end second", "end first"]
 
 
+def test_a_block_of_a_thread_is_none_of_the_next_one_with_its_ident() -> None:
+    watch = Watch()
+    seen: dict[int, tuple[str, ...]] = {}
+
+    def enter() -> None:
+        watch.blocks.enter_thread("block", threading.get_ident())
+        seen[threading.get_ident()] = watch.blocks.here
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    ((ident, inside),) = seen.items()
+    assert inside == ("block",)
+    for _ in range(20):  # one of them gets the ident, as a rule the first
+        later = threading.Thread(target=lambda: seen.update({threading.get_ident(): watch.blocks.here}))
+        later.start()
+        later.join()
+    assert seen[ident] == ()
+    watch.blocks.leave("block")
+
+
 def test_what_had_begun_is_undone_when_the_rest_fails() -> None:
     watch = Watch(fails=True)
     with pytest.raises(RuntimeError, match="no device"):
