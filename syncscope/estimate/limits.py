@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from syncscope.estimate.idle import ONCE
+from syncscope.estimate.idle import BEYOND_ITSELF, ONCE
 from syncscope.estimate.questions import is_at_most
 from syncscope.estimate.study import Study
 from syncscope.rules import BY_CODE, Hit
+from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
@@ -89,7 +90,9 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
     if span is None:
         return Limit()
     if intervention is Intervention.FILL_IDLE and idle_ms is not None:
-        return Limit(ms=idle_ms, share=min(idle_ms * steps / ((span[1] - span[0]) * 1e-6), 1.0))
+        own = own_cause(hit.finding)
+        own_ms = idle_ms if own is None or own.cause in BEYOND_ITSELF else own.ms_per_step
+        return Limit(ms=own_ms, share=min(idle_ms * steps / ((span[1] - span[0]) * 1e-6), 1.0))
     if intervention is Intervention.REPLAY_GRAPHS and is_at_most(study, hit):
         return Limit(ms=idle_ms)
     if intervention is Intervention.OVERLAP_COLLECTIVES and hit.collectives:
