@@ -12,7 +12,7 @@ from syncscope.estimate.fit import Fit
 from syncscope.estimate.idle import AT_MOST, BEYOND_ITSELF, WHY_AT_MOST, WHY_NONE
 from syncscope.rules import BY_CODE
 from syncscope.rules.base.idle_causes import main_cause
-from syncscope.rules.base.question import NoQuestion
+from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Severity, Sketch
 
 LITTLE = 0.01
@@ -21,6 +21,10 @@ LITTLE = 0.01
 UNLIKE = (
     "no stretch of the launches is known to be the same in every step, so no CUDA graph can be tried: it is worth at "
     "most what launching takes while the device waits"
+)
+CHEAPER = (
+    "how much less time its collectives can take is not known: it is worth at most what nothing hides of them, and "
+    "seldom can all of it go"
 )
 SUMS_UP = "it sums up what others cause: their savings are its own"
 OUTSIDE = "it happens only outside the recorded steps"
@@ -93,7 +97,8 @@ def give_saving(
     the trace, ``None`` unknown."""
     why = RANGE if fit.ranged else None
     if at_most:
-        saving, why = saving.at_most(), WHY_AT_MOST if finding.causes else UNLIKE
+        cheaper = BY_CODE[finding.rule].question is Intervention.OVERLAP_COLLECTIVES
+        saving, why = saving.at_most(), WHY_AT_MOST if finding.causes else CHEAPER if cheaper else UNLIKE
     little = saving.likely is not None and saving.likely < LITTLE * step_ms
     return msgspec.structs.replace(
         finding,

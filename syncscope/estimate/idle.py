@@ -97,6 +97,18 @@ QUESTIONS: dict[str, Callable[[Study], Question]] = {
 """What leaves each cause out."""
 
 
+def leave_out_warm_up(study: Study) -> Question:
+    """The steps without the host's part of what is done once: the base of all savings."""
+    warm_ups, items = study.timeline.warm_ups, study.program.items
+    tid = np.append(study.timeline.calls.tid, -1)[items.call]
+    edits: Question = {}
+    for thread in np.unique(warm_ups.tid).tolist():
+        own, chains = warm_ups.take(warm_ups.tid == thread), items.chain[tid == thread]
+        if len(chains):
+            edits |= _leave_out(study, own.ts, own.end, np.ones(len(own)), int(chains[0]))
+    return edits
+
+
 def _shorten(study: Study, cause: str) -> Question:
     """Less host work in the bubbles that a cause explains in part, by that part."""
     bubbles, items = study.timeline.bubbles, study.program.items

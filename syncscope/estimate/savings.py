@@ -78,7 +78,8 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     every = [*questions, *besides, *(question for _, question in prepared.asked)]
     savings = replay_savings(
         program, every, fitted, [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(prepared.asked)],
-        condition=prepared.condition, together=np.flatnonzero(firm).tolist(), limit_ms=_most_ms(prepared),
+        condition=prepared.condition, together=np.flatnonzero(firm).tolist() if any(firm) else None, limit_ms=_most_ms(prepared),
+        base=prepared.base,
     )  # fmt: skip
     before, *after = draw_steps(savings.replayed, program.streams)
     causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
@@ -203,9 +204,10 @@ def replay_savings(
     condition: Condition = UNKNOWN_CONDITION,
     together: Sequence[int] | None = None,
     limit_ms: float = np.inf,
+    base: Question | None = None,
 ) -> Savings:
-    """Replay in steady state: nothing changed, each question, and all of them, or those whose numbers are in
-    ``together``.
+    """Replay in steady state: nothing but the ``base`` changed, each question, and all of them, or those whose numbers
+    are in ``together``.
 
     A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
     ``condition`` says whether the GPU's power limit takes a part back. No saving is more than the step, or than
@@ -213,6 +215,7 @@ def replay_savings(
     """
     whole = list(range(len(questions)) if together is None else together)
     every = [{}, *questions, combine(questions[number] for number in whole)]
+    every = [combine((base, question)) for question in every] if base else every
     order, warm = steady_steps(program)
     one_rank = (False, *on_one_rank, any(on_one_rank))
 
@@ -232,6 +235,7 @@ def replay_savings(
     columns = np.concatenate([by_step(replayed), *(by_step(one)[:, :, :1] for one in limited)], axis=2)
     saved = columns[:, :1] - columns
     taken = _host_ms_taken(program, every, fit)
+    taken -= taken[0]
     bounds = np.array(
         [_saving(saved[:, number], step, fit.doubt, float(taken[number])) for number in range(1, len(every))]
     )

@@ -17,6 +17,7 @@ from syncscope.timeline.collectives import count_once, find_collectives, name_co
 from syncscope.timeline.copies import HOST_COPIES, find_copies
 from syncscope.timeline.info import describe, measure_steps
 from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.late_peers import find_waiting
 from syncscope.timeline.launching import Launching, count_queued, every_launch_waits, find_launching
 from syncscope.timeline.loads import find_loads
 from syncscope.timeline.matching import Warned
@@ -125,6 +126,12 @@ class Tables:
         (``collectives.count_once``)."""
         mine = self.collectives.take(self.collectives.device == (-1 if self.device is None else self.device))
         return mine if self.span is None else count_once(mine, self._compute, self.span)
+
+    @cached_property
+    def waiting_for_peers(self) -> Ints:
+        """For each of ``collectives`` (n,) the ns in which it surely waits for another rank
+        (``late_peers.find_waiting``)."""
+        return find_waiting(self.collectives)
 
     @cached_property
     def pins(self) -> Pins:
