@@ -19,6 +19,7 @@ from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.collective_advice import is_made_cheaper
 from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention
+from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.late_peers import mostly_wait
@@ -110,6 +111,9 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
         known = hit.finding.exposed_ms_per_step
         exposed_ms = float(alone.sum()) * 1e-6 / steps if known is None else known
         return Limit(ms=exposed_ms if is_made_cheaper(hit.finding.fix) else min(exposed_ms, _left_to_hide_ms(timeline)))
+    if hit.finding.rule == CopyNotOverlapped.code:
+        late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
+        return Limit(ms=hit.finding.exposed_ms_per_step, late_ms=late_ms)
     if intervention in OF_WAITS:
         return Limit(late_ms=_gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps)
     return Limit()

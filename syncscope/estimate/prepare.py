@@ -77,6 +77,8 @@ class Prepared:
     """Moments of the bare steps that the recorded ones have, too."""
     asked: tuple[tuple[str, Question], ...] = ()
     """Changes of the loader to try, by what they are called."""
+    first_is_odd: bool = False
+    """Whether the first recorded step may hold what is done once: somebody else's recording may begin cold."""
     base: Question = field(default_factory=dict)
     """What all savings are told against: the steps without what is done once; empty where there is no such thing, or
     bare steps show how long one is."""
@@ -149,6 +151,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         condition=condition_of(recording.gpu if recording else None),
         asked=asked,
         base=base,
+        first_is_odd=recording is None,
     )
 
 
@@ -193,6 +196,7 @@ class _Packed(msgspec.Struct, frozen=True):
     phase: str | None
     condition: Condition
     asked: tuple[tuple[str, _PackedQuestion], ...]
+    first_is_odd: bool
     base: _PackedQuestion
     stamped: Stamped | None
 

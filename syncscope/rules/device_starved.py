@@ -194,16 +194,20 @@ class DeviceStarved(RankRule):
         place = culprits[0].place(half_ms) if culprits else NOWHERE
         others = [culprit.finding for culprit in culprits]
         others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
-        host_ms = sum(causes.get(cause, 0.0) for cause in HOSTS)
-        idle_place = find_idle_place(timeline, *HOSTS) if host_ms >= MAIN_SHARE * idle_ms and not culprits else None
+        named = self._causes(inspection, every)
+        own = next((one.cause for one in named if not one.covered_by and one.cause in HOSTS), None)
+        of_host = (own,) if own in causes else HOSTS
+        host_ms = sum(causes.get(cause, 0.0) for cause in of_host)
+        idle_place = find_idle_place(timeline, *of_host) if host_ms >= MAIN_SHARE * idle_ms and not culprits else None
         parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
         recorded = ("recorded",) if len(timeline.calls) else ()
         shared = ("shared",) if timeline.processes_on_device else ()
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
         where += "; other processes used the device too" if shared else ""
-        where += f"; most of the host's part in {idle_place.in_words()}" if idle_place else ""
-        if idle_place and idle_place.share * host_ms >= half_ms:
+        part = f"the {own}" if own else "the host's part"
+        where += f"; most of {part} in {idle_place.in_words()}" if idle_place else ""
+        if idle_place and idle_place.share * host_ms >= (SITE_SHARE * host_ms if own else half_ms):
             place = idle_place.place
         besides = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
         found = self.finding(
@@ -215,7 +219,7 @@ class DeviceStarved(RankRule):
             per_step=len(bubbles) / steps if steps else None,
             first_ns=int(bubbles.ts.min()),
             idle_ms_per_step=idle_ms,
-            causes=self._causes(inspection, every),
+            causes=named,
             message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
             f"({idle_ms / span_ms:.0%}){besides}: {parts}{where}",
             fix="",
