@@ -188,17 +188,19 @@ class DeviceStarved(RankRule):
         idle_ms = overlap.idle_ms - once_ms
         causes = {cause: ms for cause, ms in overlap.idle_by_cause.items() if cause != ONCE}
         every = find_culprits(inspection)
-        culprits = [culprit for culprit in every if culprit.caused_ms >= MAIN_SHARE * idle_ms]
+        least_ms = MAIN_SHARE * idle_ms
+        culprits = [culprit for culprit in every if culprit.caused_ms >= least_ms]
         half_ms = SITE_SHARE * idle_ms
         loading = causes.get("data loading", 0.0) >= half_ms
         place = culprits[0].place(half_ms) if culprits else NOWHERE
         others = [culprit.finding for culprit in culprits]
         others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
         named = self._causes(inspection, every)
-        own = next((one.cause for one in named if not one.covered_by and one.cause in HOSTS), None)
+        mine = [one.cause for one in named if not one.covered_by and one.ms_per_step >= least_ms]
+        own = next((cause for cause in mine if cause in HOSTS), None)
         of_host = (own,) if own in causes else HOSTS
         host_ms = sum(causes.get(cause, 0.0) for cause in of_host)
-        idle_place = find_idle_place(timeline, *of_host) if host_ms >= MAIN_SHARE * idle_ms and not culprits else None
+        idle_place = find_idle_place(timeline, *of_host) if host_ms >= least_ms and not culprits else None
         parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
         recorded = ("recorded",) if len(timeline.calls) else ()

@@ -40,6 +40,9 @@ serve, and keep it."""
 REGULAR: Final = 0.5
 """If at least this share of the steps chooses plans, shapes change all the time, and it is no warm-up."""
 
+ALIKE: Final = 0.1
+"""Two ops are of one shape if their kernels have one name and take as long, within this share."""
+
 _Spans = Iterator[tuple[int, int, int]]
 
 
@@ -102,8 +105,24 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
     of_steps = np.unique(step_of(steps, calls.ts[launch[slow & planned]]))
     if len(steps) > 1 and (of_steps >= 0).sum() >= REGULAR * len(steps):
         planned[:] = False
+    planned &= _meets_shape(name, op, activities.dur[known])
     for at in np.flatnonzero(slow & (planned | (first & ~often))).tolist():
         yield int(begin[at]), int(calls.ts[launch[at]]), int(calls.tid[launch[at]])
+
+
+def _meets_shape(name: Ints, op: Ints, dur: Ints) -> Bools:
+    """Which launches (n,), in order of time, are the first of an op with a shape of its own: no earlier op began with
+    the same kernel, ``name``, and took the device as long. The trace need not hold shapes."""
+    first, of_op = np.unique(op, return_index=True, return_inverse=True)[1:]
+    taken = np.bincount(of_op, weights=dur)
+    seen: dict[int, list[float]] = {}
+    meets = np.zeros(len(op), dtype=bool)
+    for number in np.argsort(first).tolist():
+        row, ns = int(first[number]), float(taken[number])
+        before = seen.setdefault(int(name[row]), [])
+        meets[row] = not any(abs(ns - other) <= ALIKE * max(ns, other) for other in before)
+        before.append(ns)
+    return meets
 
 
 def _since(calls: Calls, launch: Ints) -> Ints:

@@ -23,7 +23,11 @@ MAIN_SHARE = 0.5
 
 
 EVERYWHERE = 0.9
-"""A function that runs for this share of the trace is around nearly all that happens."""
+"""A function that runs for this share of the trace is around nearly all that happens: it says where nothing is that
+lies in a function of half its length or less."""
+
+LOCAL = 0.01
+"""Functions that take less of the trace at a time are not added up."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     places = timeline.busiest_places(ts, np.maximum(ended, ts), tid)
     if any(place.source == "hook" for place in places):
         return _most(places, due[rows])
-    return _innermost(places, due[rows], _everywhere(timeline, main))
+    return _innermost(places, due[rows], _shares(timeline, main))
 
 
 def _most(places: list[Place], weights: Ints) -> IdlePlace | None:
@@ -80,9 +84,10 @@ def _most(places: list[Place], weights: Ints) -> IdlePlace | None:
     return IdlePlace(replace(place, at=at, chain=chain), weight / whole)
 
 
-def _innermost(places: list[Place], weights: Ints, everywhere: frozenset[Frame]) -> IdlePlace | None:
-    """The innermost function that is behind most of the weight, called from the program's own innermost one, which is
-    left out where it is ``everywhere``; where there are no functions, the annotation."""
+def _innermost(places: list[Place], weights: Ints, shares: dict[Frame, float]) -> IdlePlace | None:
+    """The innermost function that is behind most of the weight, called from the program's own innermost one, unless
+    that is everywhere, and the function is not; where there are no functions, the annotation. ``shares`` are those of
+    the trace that functions take."""
     behind: Counter[Frame] = Counter()
     depth: dict[Frame, int] = {}
     marks: Counter[str] = Counter()
@@ -101,20 +106,25 @@ def _innermost(places: list[Place], weights: Ints, everywhere: frozenset[Frame])
     place = next(one for one in places if at in one.chain)
     chain = place.chain[: place.chain.index(at) + 1]
     of_user = [frame for frame in chain if is_user(frame.file)]
-    named = of_user[-1] if of_user and of_user[-1] not in everywhere else at
+    everywhere = bool(of_user) and shares.get(of_user[-1], 0.0) >= EVERYWHERE and shares.get(at, 0.0) < EVERYWHERE / 2
+    named = of_user[-1] if of_user and not everywhere else at
     site = Site(file=named.file, line=named.line, function=named.function)
     return IdlePlace(replace(place, site=site, at=at, chain=chain), behind[at] / whole)
 
 
-def _everywhere(timeline: Timeline, tid: int) -> frozenset[Frame]:
-    """Functions in which a thread is for nearly all of the trace: to name one of them names no place."""
+def _shares(timeline: Timeline, tid: int) -> dict[Frame, float]:
+    """The share of the trace that functions take which a thread runs for much of it; some take more by recursion."""
     stacks, span = timeline.stacks, timeline.span
+    shares: Counter[Frame] = Counter()
     if span is None:
-        return frozenset()
+        return {}
     rows = stacks.nesting.rows(tid)
     inside = np.minimum(stacks.end[rows], span[1]) - np.maximum(stacks.ts[rows], span[0])
-    rows = rows[inside >= EVERYWHERE * (span[1] - span[0])]
-    return frozenset(frame for row in rows.tolist() for frame in stacks.chain(row))
+    inside = inside / max(span[1] - span[0], 1)
+    for row, share in zip(rows[inside > LOCAL].tolist(), inside[inside > LOCAL].tolist(), strict=True):
+        for frame in stacks.chain(row)[-1:]:
+            shares[frame] += share
+    return dict(shares)
 
 
 def _named(place: Place) -> Frame | None:
