@@ -88,7 +88,7 @@ def why_untried(timeline: Timeline, hit: Hit) -> str | None:
         return None
     if (timeline.warming_up(ts, end, tid) != "").all():
         return ONCE
-    last = hit.finding.severity == "note" and not len(timeline.steps) and ts.min() > max(timeline.last_command, 0)
+    last = hit.finding.severity == "note" and not len(timeline.steps) and ts.min() >= max(timeline.last_command, 0)
     return LAST if last else None
 
 

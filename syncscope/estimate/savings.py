@@ -83,7 +83,8 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     every = [*questions, *besides, *(question for _, question in prepared.asked)]
     savings = replay_savings(
         program, every, fitted, [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(prepared.asked)],
-        condition=prepared.condition, together=np.flatnonzero(firm).tolist() if any(firm) else None, limit_ms=_most_ms(prepared),
+        condition=prepared.condition, together=np.flatnonzero(firm).tolist() if any(firm) else None,
+        limit_ms=_most_ms(prepared),
         base=prepared.base, first_is_odd=prepared.first_is_odd,
     )  # fmt: skip
     before, *after = draw_steps(savings.replayed, program.streams)
