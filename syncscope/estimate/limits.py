@@ -113,7 +113,8 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
         return Limit(ms=exposed_ms if is_made_cheaper(hit.finding.fix) else min(exposed_ms, _left_to_hide_ms(timeline)))
     if hit.finding.rule == CopyNotOverlapped.code:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
-        return Limit(ms=hit.finding.exposed_ms_per_step, late_ms=late_ms)
+        found = hit.finding
+        return Limit(ms=found.exposed_ms_per_step if len(timeline.steps) else found.exposed_ms, late_ms=late_ms)
     if intervention in OF_WAITS:
         return Limit(late_ms=_gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps)
     return Limit()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
 from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
@@ -39,6 +40,9 @@ time."""
 BACK_TO_BACK, SPACE_NS = "back-to-back", 10_000
 """The name for a device that waits for nothing: most of the time between its queued kernels is in spaces of less than
 this."""
+
+ONE_STREAM = "one-stream"
+"""The name for a device on which one stream ran, and no collective, so that nothing there waits for something else."""
 
 
 GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
@@ -125,6 +129,11 @@ class DeviceStarved(RankRule):
             f"{BACK_TO_BACK} queued on device",
             "These are the spaces between kernels that are queued already: run fewer and larger ones, which "
             "torch.compile makes by fusing them, or larger batches.",
+        ),
+        Advice(
+            f"{ONE_STREAM} queued on device",
+            "Nothing on the host: the work was launched in time, and the device began it late though nothing else ran, "
+            "as when it first loads a kernel's code. Record later steps, and see whether it comes back.",
         ),
         Advice(
             "queued on device",
@@ -238,6 +247,8 @@ def _circumstances(timeline: Timeline) -> list[str]:
     found = [UNCACHED] if is_uncached(timeline.waits, timeline.calls) else []
     if 2 * queued[queued < SPACE_NS].sum() > queued.sum():
         found.append(BACK_TO_BACK)
+    if len(np.unique(timeline.on_device.stream)) == 1 and not len(timeline.collectives):
+        found.append(ONE_STREAM)
     waits = timeline.bubbles.due_to("launching")
     of_graphs = ends_with_graph(timeline)
     if len(waits) and 2 * waits[of_graphs].sum() > waits.sum():

@@ -51,9 +51,9 @@ def own_cause(finding: Finding) -> IdleCause | None:
 
 
 def is_summed_up(finding: Finding) -> bool:
-    """Whether a finding about idle time only sums up what others are about."""
+    """Whether a finding about idle time only sums up what others are about, and what nothing on the host changes."""
     covered_ms = sum(cause.ms_per_step for cause in finding.causes if cause.covered_by)
-    return main_cause(finding) is None and covered_ms >= 0.5 * (finding.idle_ms_per_step or 0.0)
+    return own_cause(finding) is None and covered_ms >= 0.5 * (finding.idle_ms_per_step or 0.0)
 
 
 def _covering(cause: str, inspection: Inspection, culprits: list[Culprit], about: dict[str, Rule]) -> list[Finding]:
