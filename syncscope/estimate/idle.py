@@ -106,7 +106,9 @@ def leave_out_warm_up(study: Study) -> Question:
         own, chains = warm_ups.take(warm_ups.tid == thread), items.chain[tid == thread]
         if len(chains):
             edits |= _leave_out(study, own.ts, own.end, np.ones(len(own)), int(chains[0]))
-    return edits
+    calls = study.timeline.calls.take(items.call[(items.call >= 0) & (items.wait | items.blocks)])
+    once = calls.row[study.timeline.warming_up(calls.ts, calls.end, calls.tid) != ""]
+    return edits | {item: Edit(pre=0.0, own=0.0, free=True) for item in study.items(once)}
 
 
 def _shorten(study: Study, cause: str) -> Question:

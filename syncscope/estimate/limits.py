@@ -111,7 +111,7 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
         known = hit.finding.exposed_ms_per_step
         exposed_ms = float(alone.sum()) * 1e-6 / steps if known is None else known
         return Limit(ms=exposed_ms if is_made_cheaper(hit.finding.fix) else min(exposed_ms, _left_to_hide_ms(timeline)))
-    if hit.finding.rule == CopyNotOverlapped.code:
+    if hit.finding.rule == CopyNotOverlapped.code and timeline.trace.recording is None:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
         found = hit.finding
         return Limit(ms=found.exposed_ms_per_step if len(timeline.steps) else found.exposed_ms, late_ms=late_ms)

@@ -11,7 +11,7 @@ import numpy as np
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.first_launches import LONG_LOAD, first_of_each_name
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.row_groups import number_groups
+from syncscope.timeline.row_groups import group_rows, number_groups
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls, Objects, Ops, Steps
 from syncscope.trace.names import SYNC_ROLES
@@ -40,8 +40,8 @@ serve, and keep it."""
 REGULAR: Final = 0.5
 """If at least this share of the steps chooses plans, shapes change all the time, and it is no warm-up."""
 
-ALIKE: Final = 0.1
-"""Two ops are of one shape if their kernels have one name and take as long, within this share."""
+ALIKE: Final = 0.03
+"""Two ops are of one shape if they run the same kernels and take the device as long, within this share."""
 
 _Spans = Iterator[tuple[int, int, int]]
 
@@ -111,16 +111,13 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
 
 
 def _meets_shape(name: Ints, op: Ints, dur: Ints) -> Bools:
-    """Which launches (n,), in order of time, are the first of an op with a shape of its own: no earlier op began with
-    the same kernel, ``name``, and took the device as long. The trace need not hold shapes."""
-    first, of_op = np.unique(op, return_index=True, return_inverse=True)[1:]
-    taken = np.bincount(of_op, weights=dur)
-    seen: dict[int, list[float]] = {}
+    """Which launches (n,), in order of time, are the first of an op with a shape of its own: no earlier op ran the same
+    kernels, ``name``, for as long. The trace need not hold shapes."""
+    seen: dict[tuple[int, ...], list[float]] = {}
     meets = np.zeros(len(op), dtype=bool)
-    for number in np.argsort(first).tolist():
-        row, ns = int(first[number]), float(taken[number])
-        before = seen.setdefault(int(name[row]), [])
-        meets[row] = not any(abs(ns - other) <= ALIKE * max(ns, other) for other in before)
+    for rows in sorted(group_rows(op), key=lambda rows: int(rows[0])):
+        ns, before = float(dur[rows].sum()), seen.setdefault(tuple(name[rows].tolist()), [])
+        meets[rows[0]] = not any(abs(ns - other) <= ALIKE * max(ns, other) for other in before)
         before.append(ns)
     return meets
 

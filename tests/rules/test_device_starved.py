@@ -5,7 +5,7 @@ import pytest
 from syncscope.advice import UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
-from syncscope.rules.device_starved import BACK_TO_BACK, BESIDE_GRAPH, GRAPH_LAUNCH, DeviceStarved
+from syncscope.rules.device_starved import BACK_TO_BACK, BESIDE_GRAPH, GRAPH_LAUNCH, ONE_STREAM, DeviceStarved
 from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
 from tests.builders import FrameSpec, TraceBuilder
@@ -86,7 +86,7 @@ def test_without_device_activity_it_cannot_see(builder: TraceBuilder):
 def test_every_cause_has_its_fix_and_its_sentence():
     assert set(BECAUSE) == set(CAUSES)
     advised = {DeviceStarved().advise(*cause.split()) for cause in CAUSES}
-    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH)
+    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH, ONE_STREAM)
     by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
     assert advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
     assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))
@@ -98,7 +98,7 @@ def test_the_function_that_the_host_is_in_lends_its_line_where_frames_know_it():
     (finding,) = findings(builder.launch("b", call=(900, 5), runs=(910, 20)), "OVL303")
     assert finding.site is not None and finding.site.function == "main"
     assert finding.at is not None and finding.at.function == "preprocess"
-    assert finding.message.endswith("; most of the host's part in preprocess (<site-packages>/lib/video.py:9)")
+    assert finding.message.endswith("; most of the host work in preprocess (<site-packages>/lib/video.py:9)")
 
 
 def test_idle_time_that_nothing_explains_is_a_note():
