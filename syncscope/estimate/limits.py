@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from syncscope.advice import MOVED_WEIGHTS
 from syncscope.estimate.idle import BEYOND_ITSELF, ONCE
 from syncscope.estimate.questions import is_at_most
 from syncscope.estimate.study import Study
@@ -74,6 +75,8 @@ def why_untried(timeline: Timeline, hit: Hit) -> str | None:
     without causes is, collectives that wait for another rank, or a note on what ends a trace without steps. ``None``
     where it may gain something."""
     if BY_CODE[hit.finding.rule].question is Intervention.FILL_IDLE and not hit.finding.causes:
+        return ONCE
+    if MOVED_WEIGHTS.gave(hit.finding.fix):
         return ONCE
     waits, copies, of_waits, of_copies = timeline.waits, timeline.copies, sorted(hit.waits), sorted(hit.copies)
     ts, end, tid = (

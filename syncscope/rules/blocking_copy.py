@@ -16,7 +16,7 @@ from syncscope.advice import (
 )
 from syncscope.rules.base.ends import LAST, ends_trace
 from syncscope.rules.base.groups import Group
-from syncscope.rules.base.program import name_copied
+from syncscope.rules.base.program import moves_weights, name_copied
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.schema.findings import Severity
@@ -47,8 +47,8 @@ class BlockingCopy(WaitRule):
         model.cuda()                           # once, before the loop
 
     From pageable memory `non_blocking=True` still blocks (see CPY201). Pinning in the main thread just before the copy
-    costs the host a copy of its own (see CPY202). The last copy to the host of a trace without steps is a note: nothing
-    follows it. Where the device is the bottleneck, the wait itself costs little.
+    costs the host a copy of its own (see CPY202). Weights that are moved once are a note, as is the last copy to the
+    host of a trace without steps: nothing follows it. Where the device is the bottleneck, the wait itself costs little.
     """
 
     code = "SYN101"
@@ -93,7 +93,8 @@ class BlockingCopy(WaitRule):
             yield LAST
 
     def severity_of(self, group: Group) -> Severity:
-        return "note" if ends_trace(group) and _copied(group)[0] == "DtoH" else super().severity_of(group)
+        ends = ends_trace(group) and _copied(group)[0] == "DtoH"
+        return "note" if ends or moves_weights(group) else super().severity_of(group)
 
     def message(self, group: Group) -> str:
         direction, memory = _copied(group)
