@@ -94,6 +94,6 @@ def _other_commands(timeline: Timeline) -> Ints:
 def _first_launches(timeline: Timeline) -> Ints:
     """The row of ``calls`` that launched each kernel for the first time, −1 not in the trace."""
     first: dict[str, int] = {}
-    for row, name in enumerate(timeline.activities.name):
-        first.setdefault(name, row)
+    for row in np.flatnonzero(timeline.activities.kind == "kernel").tolist():
+        first.setdefault(timeline.activities.name[row], row)
     return timeline.activities.launch[list(first.values())]

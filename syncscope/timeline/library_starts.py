@@ -97,7 +97,9 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
     since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
     begin = np.maximum(since, np.append(ops.ts, 0)[op])
     planned = chooses & _matches(np.append(ops.name, "")[op], PLANNED.match)
-    begin = np.where(planned, np.maximum(_since(calls, launch), np.append(ops.ts, 0)[op]), begin)
+    before, op_ts = _since(calls, launch), np.append(ops.ts, 0)[op]
+    before = np.where(before < calls.ts[launch], before, op_ts)  # nothing comes before the first of a thread
+    begin = np.where(planned, np.maximum(before, op_ts), begin)
     slow = chooses & (calls.ts[launch] - begin >= LONG_LOAD)
     often = np.bincount(name, weights=slow)[name] > 1
     first = np.zeros(len(known), dtype=bool)
