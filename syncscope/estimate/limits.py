@@ -76,7 +76,7 @@ def why_untried(timeline: Timeline, hit: Hit) -> str | None:
     where it may gain something."""
     if BY_CODE[hit.finding.rule].question is Intervention.FILL_IDLE and not hit.finding.causes:
         return ONCE
-    if MOVED_WEIGHTS.gave(hit.finding.fix):
+    if MOVED_WEIGHTS.gave(hit.finding.fix) and not len(timeline.steps):
         return ONCE
     waits, copies, of_waits, of_copies = timeline.waits, timeline.copies, sorted(hit.waits), sorted(hit.copies)
     ts, end, tid = (

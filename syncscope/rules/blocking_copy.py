@@ -16,7 +16,7 @@ from syncscope.advice import (
 )
 from syncscope.rules.base.ends import LAST, ends_trace
 from syncscope.rules.base.groups import Group
-from syncscope.rules.base.program import moves_weights, name_copied
+from syncscope.rules.base.program import moves_weights_once, name_copied
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.schema.findings import Severity
@@ -94,7 +94,7 @@ class BlockingCopy(WaitRule):
 
     def severity_of(self, group: Group) -> Severity:
         ends = ends_trace(group) and _copied(group)[0] == "DtoH"
-        return "note" if ends or moves_weights(group) else super().severity_of(group)
+        return "note" if ends or moves_weights_once(group) else super().severity_of(group)
 
     def message(self, group: Group) -> str:
         direction, memory = _copied(group)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from syncscope.advice import BY_OP, COPIES, MOVED_WEIGHTS, NO_BATCH, READ, SMALL_TO_DEVICE, WEIGHTS, Advice
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies, to_objects
-from syncscope.rules.base.program import moves_weights, name_copied
+from syncscope.rules.base.program import moves_weights_once, name_copied
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.rules.blocking_copy import BlockingCopy
@@ -99,13 +99,13 @@ class PageableCopy(RankRule):
         return self.hits(timeline, replace(occurrences, cause=to_objects(waited)))
 
     def names(self, group: Group) -> Iterator[str]:
-        if all(cause == WAITED for cause in group.rows.cause) and not moves_weights(group):
+        if all(cause == WAITED for cause in group.rows.cause) and not moves_weights_once(group):
             yield WAITED
         yield from super().names(group)
         yield from name_copied(group)
 
     def severity_of(self, group: Group) -> Severity:
-        return "note" if moves_weights(group) else self.severity
+        return "note" if moves_weights_once(group) else self.severity
 
     def claims_counted(self, counted: PlacedWait) -> bool:
         return counted.wait.pageable and counted.wait.direction is not None

@@ -37,13 +37,19 @@ def only_infers(timeline: Timeline) -> bool:
 
 def name_copied(group: Group) -> Iterator[str]:
     """What the copies of a group to the device bring, where it is no batch that a loader could pin."""
-    if moves_weights(group):
+    if _moves_weights(group):
         yield WEIGHTS
     if _brings_no_batch(group):
         yield NO_BATCH
 
 
-def moves_weights(group: Group) -> bool:
+def moves_weights_once(group: Group) -> bool:
+    """Whether the copies of a trace without steps are a model's weights: a program that moves them in every step has
+    steps that show it."""
+    return not len(group.timeline.steps) and _moves_weights(group)
+
+
+def _moves_weights(group: Group) -> bool:
     """Whether the copies are those of ``Module.to``: by the stack, else many of them, large ones too, in a trace
     without steps before it computes anything."""
     if any(frame.file.endswith(MODULE_CALL) and frame.function in MODULE_MOVES for frame in group.place.chain):
