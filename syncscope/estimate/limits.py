@@ -21,6 +21,7 @@ from syncscope.rules.base.collective_advice import is_made_cheaper
 from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
+from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.late_peers import mostly_wait
@@ -76,7 +77,8 @@ def why_untried(timeline: Timeline, hit: Hit) -> str | None:
     where it may gain something."""
     if BY_CODE[hit.finding.rule].question is Intervention.FILL_IDLE and not hit.finding.causes:
         return ONCE
-    if MOVED_WEIGHTS.gave(hit.finding.fix) and not len(timeline.steps):
+    noted = hit.finding.rule == PageableCopy.code and hit.finding.severity == "note"
+    if (noted or MOVED_WEIGHTS.gave(hit.finding.fix)) and not len(timeline.steps):
         return ONCE
     waits, copies, of_waits, of_copies = timeline.waits, timeline.copies, sorted(hit.waits), sorted(hit.copies)
     ts, end, tid = (

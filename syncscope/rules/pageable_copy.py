@@ -99,7 +99,7 @@ class PageableCopy(RankRule):
         return self.hits(timeline, replace(occurrences, cause=to_objects(waited)))
 
     def names(self, group: Group) -> Iterator[str]:
-        if all(cause == WAITED for cause in group.rows.cause) and not moves_weights_once(group):
+        if all(cause == WAITED for cause in group.rows.cause):
             yield WAITED
         yield from super().names(group)
         yield from name_copied(group)
