@@ -19,6 +19,7 @@ SETS = {
     "mended on: judged before the first change": Path(__file__).with_name("judgements.json"),
     "read again: tests held some of their figures and findings before": Path(__file__).with_name("read_again.json"),
     "held out: judged before any change": Path(__file__).with_name("held_out.json"),
+    "third reading: judged before the mends that it led to": Path(__file__).with_name("third_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 
@@ -54,6 +55,8 @@ class Judgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Milliseconds that the host is held, all ``count[0]`` times."""
     exposed_ms: float | None = None
     """Milliseconds without compute beside them, all ``count[0]`` times."""
+    gains_at_most_ms: float | None = None
+    """Milliseconds that its fix can save at most, in the whole trace: the upper end of its range."""
     where: str | None = None
     """What the site, the innermost frame, the annotation around it, or the message must name."""
     where_not: str | None = None
@@ -137,6 +140,9 @@ def compare(finding: Finding, judgement: Judgement, report: Report) -> list[str]
         tolerance = TOLERANCE if part == 1.0 else PART_TOLERANCE
         if raw is not None and found is not None and abs(found - raw * part) > max(tolerance * raw, 0.002):
             wrong.append(f"{name}: {found:.3g} ms, not {raw * part:.3g}")
+    most, high = judgement.gains_at_most_ms, _saving_in_all(finding, report)
+    if most is not None and high is not None and high > most * (1 + TOLERANCE):
+        wrong.append(f"amount: up to {high:.3g} ms, not {most:.3g}")
     frames = _frames(finding)
     for aspect, pattern, text, wanted in (
         ("place", judgement.where, _places(finding), True),
@@ -178,6 +184,12 @@ def _in_all(finding: Finding, whole: float | None, per_step: float | None, repor
     """Milliseconds in the whole trace, ``None`` where the report has only one of the figures and no steps."""
     steps = report.traces[finding.trace].steps.count
     return whole if whole is not None else per_step * steps if per_step is not None and steps else None
+
+
+def _saving_in_all(finding: Finding, report: Report) -> float | None:
+    """The upper end of a finding's saving in the whole trace, ms; ``None`` unknown."""
+    high = finding.saving_high_ms_per_step
+    return None if high is None else high * max(report.traces[finding.trace].steps.count, 1)
 
 
 def _exposed_twice(report: Report) -> bool:

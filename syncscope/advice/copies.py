@@ -59,6 +59,25 @@ COPY_TO_HOST = Advice(
     """,
 )
 
+LAST_TO_HOST = Advice(
+    "DtoH last",
+    "Nothing, where the call ends here: this is its result, which is read at once. Where calls follow each other, "
+    "launch the next one first: copy with .to('cpu', non_blocking=True), and wait on an event just before the values "
+    "are read.",
+    before="""
+    for batch in batches:
+        results.append(model(batch).cpu())
+    """,
+    after="""
+    for batch in batches:
+        coming = model(batch).to('cpu', non_blocking=True)
+        ready = torch.cuda.Event()
+        ready.record()
+        results.append((coming, ready))   # the next batch is launched before ready.synchronize()
+    """,
+)
+"""For a result that is read at the end of what was recorded."""
+
 COPY_TO_DEVICE = Advice(
     "",
     "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True.",

@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from syncscope.estimate.fit import Fit
-from syncscope.estimate.idle import AT_MOST, WHY_AT_MOST, WHY_NONE
+from syncscope.estimate.idle import AT_MOST, BEYOND_ITSELF, WHY_AT_MOST, WHY_NONE
 from syncscope.rules import BY_CODE
 from syncscope.rules.base.idle_causes import main_cause
 from syncscope.rules.base.question import Intervention, NoQuestion
@@ -25,6 +25,12 @@ UNLIKE = (
 JOINED = (
     "one graph is worth at most this by its launches and waits: what fusing kernels over the break changes is not in it"
 )
+CHEAPER = (
+    "how much less time its collectives can take is not known: it is worth at most what nothing hides of them, and "
+    "seldom can all of it go"
+)
+BOUNDS = {Intervention.JOIN_GRAPHS: JOINED, Intervention.OVERLAP_COLLECTIVES: CHEAPER}
+"""Why no more than a bound is known, by what was asked; else ``UNLIKE``."""
 SUMS_UP = "it sums up what others cause: their savings are its own"
 OUTSIDE = "it happens only outside the recorded steps"
 IDLE_DEVICE = "it happens only before the device's first work or after its last, so the device waits for nothing there"
@@ -96,8 +102,8 @@ def give_saving(
     the trace, ``None`` unknown."""
     why = RANGE if fit.ranged else None
     if at_most:
-        joined = BY_CODE[finding.rule].question is Intervention.JOIN_GRAPHS
-        saving, why = saving.at_most(), WHY_AT_MOST if finding.causes else JOINED if joined else UNLIKE
+        bound = BOUNDS.get(BY_CODE[finding.rule].question, UNLIKE)
+        saving, why = saving.at_most(), WHY_AT_MOST if finding.causes else bound
     little = saving.likely is not None and saving.likely < LITTLE * step_ms
     return msgspec.structs.replace(
         finding,
@@ -125,12 +131,12 @@ def _sure_ms(saving: Saving, fit: Fit, shown_ms: float | None) -> float | None:
 
 def give_causes(finding: Finding, savings: Iterator[Saving | None], fit: Fit, step_ms: float) -> Finding:
     """A finding whose causes have their savings, the next of ``savings``; ``None`` for one that cannot be tried. No
-    cause saves more than the device is idle, and one that is ``AT_MOST`` no more than it explains."""
+    cause saves more than it explains, but for those ``BEYOND_ITSELF``, which save no more than all idle time."""
     causes = []
     for cause, saving in zip(finding.causes, islice(savings, len(finding.causes)), strict=True):
         at_most = saving is not None and cause.cause in AT_MOST
         why = WHY_AT_MOST if at_most else RANGE if fit.ranged else None
-        most_ms = cause.ms_per_step if at_most else finding.idle_ms_per_step
+        most_ms = finding.idle_ms_per_step if cause.cause in BEYOND_ITSELF else cause.ms_per_step
         known = saving.capped(step_ms if most_ms is None else most_ms, step_ms) if saving else Saving()
         known = known.at_most() if at_most else known
         causes.append(

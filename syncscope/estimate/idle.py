@@ -18,6 +18,9 @@ OF_HOST = ("data loading", "allocation", "pageable copy", "launching", "host wor
 AT_MOST = frozenset({"launching", "host work"})
 """Causes that seldom go as a whole, so that their saving is the most there is."""
 
+BEYOND_ITSELF = frozenset({"data loading"})
+"""Causes whose saving may be more than they explain: what the host does behind a late batch comes sooner too."""
+
 WHY_AT_MOST = "it is the most there is: that much if none of this time were left, and seldom can all of it go"
 
 ONCE = "it is done once: later steps do not repeat it"
@@ -58,7 +61,8 @@ def skip_host_work(study: Study) -> Question:
 
 
 def empty_no_queue(study: Study) -> Question:
-    """The host does not wait where that emptied the queue; what is launched next waits on the device instead."""
+    """The host does not wait where that emptied the queue; what is launched next waits on the device instead. No wait
+    of warm-up does."""
     waits, rows = study.timeline.waits, study.timeline.bubbles.emptied_by
     waits = waits.take(np.unique(rows[rows >= 0]))
     read = {item: Edit(free=True) for item in study.items(waits.call[waits.copy >= 0])}
@@ -66,15 +70,20 @@ def empty_no_queue(study: Study) -> Question:
 
 
 def allocate_ahead(study: Study) -> Question:
-    """No calls that get memory from the driver or give it back."""
-    waits = study.timeline.waits
-    return {item: Edit(own=0.0, free=True) for item in study.items(waits.call[~is_wait(waits.kind)])}
+    """No calls that get memory from the driver or give it back, but for those of warm-up."""
+    timeline = study.timeline
+    waits = timeline.waits.take(~is_wait(timeline.waits.kind))
+    waits = waits.take(timeline.warming_up(waits.ts, waits.end, waits.tid) == "")
+    return {item: Edit(own=0.0, free=True) for item in study.items(waits.call)}
 
 
 def pin_copies(study: Study) -> Question:
-    """Copies from and to pageable memory are from and to pinned memory, and the host does not wait for them."""
-    copies = study.timeline.copies
-    return study.copy_freely(copies.take((copies.memory == "pageable") & (copies.launch >= 0)))
+    """Copies from and to pageable memory are from and to pinned memory, and the host does not wait for them, but for
+    those of warm-up."""
+    timeline, copies = study.timeline, study.timeline.copies
+    copies = copies.take((copies.memory == "pageable") & (copies.launch >= 0))
+    copies = copies.take(timeline.warming_up(copies.launch_ts, copies.launch_end, copies.tid) == "")
+    return study.copy_freely(copies)
 
 
 QUESTIONS: dict[str, Callable[[Study], Question]] = {
@@ -86,6 +95,20 @@ QUESTIONS: dict[str, Callable[[Study], Question]] = {
     "host work": skip_host_work,
 }
 """What leaves each cause out."""
+
+
+def leave_out_warm_up(study: Study) -> Question:
+    """The steps without the host's part of what is done once: the base of all savings."""
+    warm_ups, items = study.timeline.warm_ups, study.program.items
+    tid = np.append(study.timeline.calls.tid, -1)[items.call]
+    edits: Question = {}
+    for thread in np.unique(warm_ups.tid).tolist():
+        own, chains = warm_ups.take(warm_ups.tid == thread), items.chain[tid == thread]
+        if len(chains):
+            edits |= _leave_out(study, own.ts, own.end, np.ones(len(own)), int(chains[0]))
+    calls = study.timeline.calls.take(items.call[(items.call >= 0) & (items.wait | items.blocks)])
+    once = calls.row[study.timeline.warming_up(calls.ts, calls.end, calls.tid) != ""]
+    return edits | {item: Edit(pre=0.0, own=0.0, free=True) for item in study.items(once)}
 
 
 def _shorten(study: Study, cause: str) -> Question:

@@ -12,13 +12,19 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from syncscope.estimate.idle import ONCE
+from syncscope.advice import MOVED_WEIGHTS
+from syncscope.estimate.idle import BEYOND_ITSELF, ONCE
 from syncscope.estimate.questions import is_at_most
 from syncscope.estimate.study import Study
 from syncscope.rules import BY_CODE, Hit
+from syncscope.rules.base.collective_advice import is_made_cheaper
+from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention
+from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
+from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
+from syncscope.timeline.late_peers import mostly_wait
 
 OF_WAITS = (
     Intervention.REMOVE_WAIT, Intervention.REMOVE_READ, Intervention.COPY_ASYNCHRONOUSLY, Intervention.PREFETCH,
@@ -28,6 +34,7 @@ OF_WAITS = (
 BEYOND, BEYOND_SHARE = ("unknown", "warm-up"), 0.1
 """Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
 
+LATE_PEER = "it is the wait for another rank: what is gained there shows in the traces of all of them"
 LAST = "nothing follows it that could begin sooner"
 
 
@@ -66,19 +73,27 @@ def find_whole_limit(timeline: Timeline) -> float | None:
 
 def why_untried(timeline: Timeline, hit: Hit) -> str | None:
     """Why to leave a finding's waits and copies out gains nothing: they are warm-up, as all idle time of a finding
-    without causes is, or a note on what ends a trace without steps. ``None`` where it may gain something."""
+    without causes is, collectives that wait for another rank, or a note on what ends a trace without steps. ``None``
+    where it may gain something."""
     if BY_CODE[hit.finding.rule].question is Intervention.FILL_IDLE and not hit.finding.causes:
+        return ONCE
+    noted = hit.finding.rule == PageableCopy.code and hit.finding.severity == "note"
+    if (noted or MOVED_WEIGHTS.gave(hit.finding.fix)) and not len(timeline.steps):
         return ONCE
     waits, copies, of_waits, of_copies = timeline.waits, timeline.copies, sorted(hit.waits), sorted(hit.copies)
     ts, end, tid = (
         np.concatenate((of_wait[of_waits], of_copy[of_copies]))
         for of_wait, of_copy in ((waits.ts, copies.launch_ts), (waits.end, copies.launch_end), (waits.tid, copies.tid))
     )
+    if hit.collectives:
+        rows = np.array(sorted(hit.collectives), dtype=np.int64)
+        late = mostly_wait(timeline.waiting_for_peers[rows], timeline.collectives.exposed[rows])
+        return LATE_PEER if late else None
     if not len(ts):
         return None
     if (timeline.warming_up(ts, end, tid) != "").all():
         return ONCE
-    last = hit.finding.severity == "note" and not len(timeline.steps) and ts.min() > max(timeline.last_command, 0)
+    last = hit.finding.severity == "note" and not len(timeline.steps) and ts.min() >= max(timeline.last_command, 0)
     return LAST if last else None
 
 
@@ -89,16 +104,31 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
     if span is None:
         return Limit()
     if intervention is Intervention.FILL_IDLE and idle_ms is not None:
-        return Limit(ms=idle_ms, share=min(idle_ms * steps / ((span[1] - span[0]) * 1e-6), 1.0))
+        own = own_cause(hit.finding)
+        own_ms = idle_ms if own is None or own.cause in BEYOND_ITSELF else own.ms_per_step
+        once_ms = timeline.overlap.idle_by_cause.get("warm-up", 0.0) if timeline.overlap else 0.0
+        left_ms = (span[1] - span[0]) * 1e-6 / steps - once_ms
+        return Limit(ms=own_ms, share=min(idle_ms / left_ms, 1.0) if left_ms > 0 else 1.0)
     if intervention is Intervention.REPLAY_GRAPHS and is_at_most(study, hit):
         return Limit(ms=idle_ms)
     if intervention is Intervention.OVERLAP_COLLECTIVES and hit.collectives:
         alone = timeline.collectives.exposed[sorted(hit.collectives)]
         known = hit.finding.exposed_ms_per_step
-        return Limit(ms=float(alone.sum()) * 1e-6 / steps if known is None else known)
+        exposed_ms = float(alone.sum()) * 1e-6 / steps if known is None else known
+        return Limit(ms=exposed_ms if is_made_cheaper(hit.finding.fix) else min(exposed_ms, _left_to_hide_ms(timeline)))
+    if hit.finding.rule == CopyNotOverlapped.code and timeline.trace.recording is None:
+        late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
+        found = hit.finding
+        return Limit(ms=found.exposed_ms_per_step if len(timeline.steps) else found.exposed_ms, late_ms=late_ms)
     if intervention in OF_WAITS:
         return Limit(late_ms=_gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps)
     return Limit()
+
+
+def _left_to_hide_ms(timeline: Timeline) -> float:
+    """Milliseconds of compute a step beside which no collective runs yet."""
+    overlap = timeline.overlap
+    return np.inf if overlap is None else max(overlap.compute_ms - (overlap.comm_ms - overlap.comm_exposed_ms), 0.0)
 
 
 def _gained_by_launching_sooner(timeline: Timeline, hit: Hit, lateness: _Lateness) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from isal import isal_zlib
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.graph_questions import ask_about_graphs
-from syncscope.estimate.idle import cause_question
+from syncscope.estimate.idle import cause_question, leave_out_warm_up
 from syncscope.estimate.limits import Limit, find_limits, find_whole_limit, why_untried
 from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
@@ -39,6 +39,7 @@ from syncscope.timeline.intervals import Ints
 NO_STEPS = "the trace has no steps, and is too long to count as one: call prof.step() at the end of each step"
 NO_CALLS = "the trace holds no runtime calls to replay: record with ProfilerActivity.CPU too"
 NO_DEVICE = "the trace holds no device activity to replay: record with ProfilerActivity.CUDA too"
+WITHOUT_ONCE = "what is done once (warm-up) is left out of the time that savings are shares of"
 WHOLE = "the trace has no steps, so all of it counts as one: savings are in all, not a step"
 
 
@@ -76,6 +77,11 @@ class Prepared:
     """Moments of the bare steps that the recorded ones have, too."""
     asked: tuple[tuple[str, Question], ...] = ()
     """Changes of the loader to try, by what they are called."""
+    first_is_odd: bool = False
+    """Whether the first recorded step may hold what is done once: somebody else's recording may begin cold."""
+    base: Question = field(default_factory=dict)
+    """What all savings are told against: the steps without what is done once; empty where there is no such thing, or
+    bare steps show how long one is."""
 
     @property
     def peer(self) -> Peer | None:
@@ -90,7 +96,8 @@ class Prepared:
         """The form in which it travels between processes."""
         questions, causes = (tuple(map(_pack_question, some)) for some in (self.questions, self.causes))
         asked = tuple((name, _pack_question(question)) for name, question in self.asked)
-        fields = {**vars(self), "questions": questions, "causes": causes, "asked": asked}
+        base = _pack_question(self.base)
+        fields = {**vars(self), "questions": questions, "causes": causes, "asked": asked, "base": base}
         data = msgspec.msgpack.encode(_Packed(**fields), enc_hook=_pack_array)
         return isal_zlib.compress(data, 1)
 
@@ -101,7 +108,8 @@ class Prepared:
         fields = {name: getattr(packed, name) for name in packed.__struct_fields__}
         questions, causes = (tuple(map(_unpack_question, some)) for some in (packed.questions, packed.causes))
         asked = tuple((name, _unpack_question(one)) for name, one in packed.asked)
-        return Prepared(**{**fields, "questions": questions, "causes": causes, "asked": asked})
+        base = _unpack_question(packed.base)
+        return Prepared(**{**fields, "questions": questions, "causes": causes, "asked": asked, "base": base})
 
 
 def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = None) -> Prepared:
@@ -124,6 +132,9 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
     questions = tuple({} if why else question(study, hit) for hit, why in zip(hits, untried, strict=True))
     asked = (*ask_about_loader(study), *ask_about_graphs(study, hits))
     causes = tuple(cause_question(study, cause.cause) for finding in findings for cause in finding.causes)
+    timed = bare_ms is not None or (bare is not None and bare_step_ns(bare) is not None)
+    base = {} if timed else leave_out_warm_up(study)
+    assumptions = (*(() if len(timeline.steps) else (WHOLE,)), *((WITHOUT_ONCE,) if base else ()))
     return replace(
         prepared,
         questions=questions,
@@ -136,9 +147,11 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         bare_ns=tuple(bare.steps_ns) if bare and bare_step_ns(bare) else (),
         bare_ms=_steady_ms(bare) if bare_ms is None else bare_ms,
         stamped=find_stamped(timeline, program, bare) if bare_ms is None else None,
-        replay=Replay(assumptions=study.assumptions if len(timeline.steps) else (WHOLE, *study.assumptions)),
+        replay=Replay(assumptions=(*assumptions, *study.assumptions)),
         condition=condition_of(recording.gpu if recording else None),
         asked=asked,
+        base=base,
+        first_is_odd=recording is None,
     )
 
 
@@ -183,6 +196,8 @@ class _Packed(msgspec.Struct, frozen=True):
     phase: str | None
     condition: Condition
     asked: tuple[tuple[str, _PackedQuestion], ...]
+    first_is_odd: bool
+    base: _PackedQuestion
     stamped: Stamped | None
 
 

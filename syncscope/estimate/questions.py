@@ -14,6 +14,7 @@ from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
 from syncscope.estimate.study import Study
 from syncscope.rules import BY_CODE, Hit
+from syncscope.rules.base.collective_advice import is_made_cheaper
 from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.timeline.copies import HOST_COPIES
@@ -219,6 +220,8 @@ def _is_of_other_steps(study: Study, hit: Hit) -> bool:
 
 def is_at_most(study: Study, hit: Hit) -> bool:
     """Whether a finding's question says only what there is to gain at most."""
+    if is_made_cheaper(hit.finding.fix):
+        return True
     intervention, own = BY_CODE[hit.finding.rule].question, own_cause(hit.finding)
     if intervention is Intervention.JOIN_GRAPHS:
         return True
@@ -230,10 +233,12 @@ def is_at_most(study: Study, hit: Hit) -> bool:
 
 def overlap_collectives(study: Study, hit: Hit) -> Question:
     """The collectives that a finding speaks of run beside compute: those that reduce gradients beside the backward that
-    makes them, others beside what follows them, until the step ends."""
+    makes them, others beside what follows them, until the step ends. Those that a fix makes cheaper take no time."""
     own = study.timeline.collectives.take(sorted(hit.collectives))
     item = study.program.items_of(own.launch)
     size = {number: float(count) for number, count in zip(item.tolist(), own.bytes, strict=True) if number >= 0}
+    if is_made_cheaper(hit.finding.fix):
+        return {number: Edit(dur=0.0) for number in size}
     gradients = spread_over_backward(study.timeline, study.program, size)
     if gradients or not size:
         return gradients

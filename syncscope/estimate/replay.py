@@ -307,6 +307,8 @@ class _Machine:
         dur = dur if change.dur is None else np.minimum(dur, change.dur)
         meeting = self._meeting(item, start) if item.engine == COLLECTIVE else None
         end = start + dur if meeting is None else meeting.end(start)
+        if meeting is not None and change.dur is not None:
+            end = np.where(change.dur < item.dur, start + dur, end)
         taken = end if change.gone is None else np.where(change.gone, before, end)
         if change.apart is not None:
             early = np.zeros_like(change.apart) if change.early is None else change.early

@@ -49,6 +49,11 @@ view when this was set, and that save more than 4 % of the step, half agreed wit
 nine tenths within 20 %."""
 
 
+LEAST_STEPS, ALL_SAVE = 3, 0.2
+"""The first of at least this many steps is odd where each of the others saves at least this share of what the best of
+them does, and it saves more."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What a trace's findings would save."""
@@ -83,7 +88,9 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     every = [*questions, *besides, *(question for _, question in prepared.asked)]
     savings = replay_savings(
         program, every, fitted, [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(prepared.asked)],
-        condition=prepared.condition, together=np.flatnonzero(firm).tolist(), limit_ms=_most_ms(prepared),
+        condition=prepared.condition, together=np.flatnonzero(firm).tolist() if any(firm) else None,
+        limit_ms=_most_ms(prepared),
+        base=prepared.base, first_is_odd=prepared.first_is_odd,
     )  # fmt: skip
     before, *after = draw_steps(savings.replayed, program.streams)
     causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
@@ -208,16 +215,20 @@ def replay_savings(
     condition: Condition = UNKNOWN_CONDITION,
     together: Sequence[int] | None = None,
     limit_ms: float = np.inf,
+    base: Question | None = None,
+    first_is_odd: bool = False,
 ) -> Savings:
-    """Replay in steady state: nothing changed, each question, and all of them, or those whose numbers are in
-    ``together``.
+    """Replay in steady state: nothing but the ``base`` changed, each question, and all of them, or those whose numbers
+    are in ``together``.
 
     A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
+    ``first_is_odd`` is whether the first recorded step may hold what is done once.
     ``condition`` says whether the GPU's power limit takes a part back. No saving is more than the step, or than
     ``limit_ms``.
     """
     whole = list(range(len(questions)) if together is None else together)
     every = [{}, *questions, combine(questions[number] for number in whole)]
+    every = [combine((base, question)) for question in every] if base else every
     order, warm = steady_steps(program)
     one_rank = (False, *on_one_rank, any(on_one_rank))
 
@@ -236,7 +247,9 @@ def replay_savings(
         replayed, *limited = _at_limit(condition, work, replayed, slow, by_step)
     columns = np.concatenate([by_step(replayed), *(by_step(one)[:, :, :1] for one in limited)], axis=2)
     saved = columns[:, :1] - columns
+    saved = _trim_first(saved) if first_is_odd else saved
     taken = _host_ms_taken(program, every, fit)
+    taken -= taken[0]
     bounds = np.array(
         [_saving(saved[:, number], step, fit.doubt, float(taken[number])) for number in range(1, len(every))]
     )
@@ -244,6 +257,17 @@ def replay_savings(
     bounds[-1] = bounds[[*whole, -1]].max(axis=0)
     savings = [_as_saving(row, step, min(step, limit_ms), fit.ranged) for row in bounds]
     return Savings(tuple(savings[:-1]), savings[-1], step, replayed, bool(limited) and not condition.known)
+
+
+def _trim_first(saved: Floats) -> Floats:
+    """Savings by step (steps, …), where the first step saves no more than the later ones do, if they all save
+    something: a first copy or wait of a kind that takes far longer than the others is no part of what repeats."""
+    if len(saved) < LEAST_STEPS:
+        return saved
+    most = saved[1:].max(axis=0)
+    first = np.where(saved[1:].min(axis=0) > ALL_SAVE * most, np.minimum(saved[0], most), saved[0])
+    trimmed: Floats = np.concatenate([first[None], saved[1:]])
+    return trimmed
 
 
 def _as_saving(bounds: Floats, step: float, limit: float, ranged: bool) -> Saving:

@@ -185,11 +185,19 @@ def _base(info: TraceInfo, of_run: Finding | None) -> str:
     if of_run is not None:
         return " (of the run, with what it compiles)" if of_run.site_source == COMPILED else " (median of the run)"
     if not info.steps.count:
-        return " (the whole trace, replayed without the profiler)" if info.replay and info.replay.before else ""
+        whole = "the trace without its warm-up" if _has_warm_up(info) else "the whole trace"
+        return f" ({whole}, replayed without the profiler)" if info.replay and info.replay.before else ""
     if info.steps.bare_ms is not None:
         return ""
     before = info.replay.before if info.replay else None
-    return " (replayed without the profiler)" if before else " (under the profiler)"
+    besides = " or warm-up" if _has_warm_up(info) else ""
+    return f" (replayed without the profiler{besides})" if before else " (under the profiler)"
+
+
+def _has_warm_up(info: TraceInfo) -> bool:
+    """Whether warm-up takes a part of the trace that can be told."""
+    whole = _whole(info)
+    return bool(info.overlap and whole and info.overlap.idle_by_cause.get("warm-up", 0.0) >= LEAST_SHARE * whole)
 
 
 def _doubt(gain: Gain) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.finding_phrases import group_alike
 from syncscope.report.numbers import count
 from syncscope.report.worth_phrases import describe_all
+from syncscope.schema.findings import Finding
 from syncscope.schema.report import NotChecked, Report, Stale
 from syncscope.schema.verdict import Verdict
 
@@ -19,6 +20,8 @@ def summarize_report(report: Report) -> str:
     facts = [count(number, "finding") if number else "no findings"]
     if places < number:
         facts[0] += f" at {count(places, 'place')}"
+    if summing := _summing_up(report, found):
+        facts.append(f"{summing} more that only {'sums' if summing == 1 else 'sum'} up others")
     for status, ending in (("expected", "expected"), ("baseline", "in the baseline")):
         if number := _with_status(report, status):
             facts.append(f"{number} {ending}")
@@ -27,6 +30,12 @@ def summarize_report(report: Report) -> str:
     if report.unread:
         facts.append(f"{count(len(report.unread), 'trace')} not read")
     return " · ".join(facts)
+
+
+def _summing_up(report: Report, shown: Sequence[Finding]) -> int:
+    """How many of a report's unexpected findings are not shown, since others that are say the same."""
+    unexpected = [finding for finding in report.findings if finding.status == "unexpected"]
+    return len(group_alike(unexpected)) - len(group_alike(shown))
 
 
 def summarize_verdict(verdict: Verdict, report: Report) -> str:

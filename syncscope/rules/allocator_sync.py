@@ -16,6 +16,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import (
     asks_for_memory,
     find_owners,
+    given_back_outside_ops,
     in_empty_cache,
     is_empty_cache,
     is_uncached,
@@ -28,6 +29,9 @@ from syncscope.timeline.tables import Waits
 
 REGULAR = 0.5
 """If at least this share of the steps asks the driver for memory, the program does so regularly, and not in warm-up."""
+
+LITTLE = 0.01
+"""In a trace without steps, memory that is given back is a note if that takes a smaller share of what it holds."""
 
 
 class AllocatorSync(WaitRule):
@@ -52,8 +56,9 @@ class AllocatorSync(WaitRule):
         the first steps, while the allocator warms up
 
     What a step asks for again is counted at the line that gave it away. Where nothing was given away, there is one
-    finding a trace. It is a note where fewer than half of the steps ask for memory. In a trace without steps the rule
-    is not checked, because a warm step cannot be told from the first.
+    finding a trace. It is a note where fewer than half of the steps ask for memory. In a trace without steps a warm
+    step cannot be told from the first, so the rule sees only memory that is given back outside of any op, as
+    `torch.cuda.empty_cache()` does.
     """
 
     code = "SYN106"
@@ -91,6 +96,10 @@ class AllocatorSync(WaitRule):
 
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         occurrences, emptied = super().occurrences(waits, timeline), in_empty_cache(waits, timeline.places)
+        if not len(timeline.steps):
+            emptied |= given_back_outside_ops(waits, timeline)
+            occurrences = occurrences.take(emptied)
+            waits, emptied = waits.take(emptied), emptied[emptied]
         owner, unit = find_owners(emptied), number_runs(waits, timeline.calls)
         place = to_objects(occurrences.place[row] if row >= 0 else NOWHERE for row in owner.tolist())
         owned = np.where(owner >= 0, np.append(unit, -1)[owner], unit)
@@ -100,28 +109,45 @@ class AllocatorSync(WaitRule):
         return occurrences.take(np.argsort(~emptied, kind="stable"))
 
     def reports(self, group: Group) -> bool:
-        return group.steps > 0 and len(group.inside) > 0
+        return len(group.inside) > 0
 
     def severity_of(self, group: Group) -> Severity:
+        if not group.steps:
+            calls = group.timeline.calls
+            seen = int(calls.end.max() - calls.ts.min())
+            return self.severity if (group.total("stall") or 0) >= LITTLE * seen else "note"
         regular = group.steps > 1 and len(np.unique(group.inside.step)) >= REGULAR * group.steps
         return self.severity if regular else "note"
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
-        kind = timeline.waits.kind
-        if not len(timeline.steps) and ((kind == "alloc") | (kind == "free")).any():
-            return "the trace has no steps, so a warm one cannot be told from the first"
-        return super().why_unchecked(timeline)
+        emptied = in_empty_cache(timeline.waits, timeline.places) | given_back_outside_ops(timeline.waits, timeline)
+        return super().why_unchecked(timeline) or (None if emptied.any() else _why_unsure(timeline))
+
+    def why_partial(self, timeline: Timeline) -> str | None:
+        return _why_unsure(timeline)
 
     def names(self, group: Group) -> Iterator[str]:
         yield from super().names(group)
+        if not group.steps:
+            yield "empty_cache"
         if is_uncached(group.timeline.waits, group.timeline.calls):
             yield UNCACHED
 
     def message(self, group: Group) -> str:
         calls = ", ".join(f"{count} × {name}" for name, count in Counter(group.rows.call).most_common())
-        gives = group.place.site is not None
-        who = (
-            f"{group.subject} gives memory back to the driver" if gives else "the allocator asks the driver for memory"
-        )
-        when = "" if group.warm_up else " in warm steps"
+        if group.place.site is not None:
+            who = f"{group.subject} gives memory back to the driver"
+        elif not group.steps:
+            who = "the program gives memory back to the driver outside of any op, as torch.cuda.empty_cache() does"
+        else:
+            who = "the allocator asks the driver for memory"
+        when = " in warm steps" if group.steps and not group.warm_up else ""
         return f"{who}{when} ({calls}), which may wait for the device"
+
+
+def _why_unsure(timeline: Timeline) -> str | None:
+    """Why not all that asks for memory can be judged."""
+    kind = timeline.waits.kind
+    if not len(timeline.steps) and ((kind == "alloc") | (kind == "free")).any():
+        return "the trace has no steps, so a warm one cannot be told from the first"
+    return None

@@ -4,11 +4,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from syncscope.advice import BY_OP, COPIES, COPY_TO_DEVICE, COPY_TO_HOST, MOVED_WEIGHTS, SMALL_TO_DEVICE, Advice
+from syncscope.advice import (
+    BY_OP,
+    COPIES,
+    COPY_TO_DEVICE,
+    COPY_TO_HOST,
+    LAST_TO_HOST,
+    MOVED_WEIGHTS,
+    SMALL_TO_DEVICE,
+    Advice,
+)
+from syncscope.rules.base.ends import LAST, ends_trace
 from syncscope.rules.base.groups import Group
-from syncscope.rules.base.program import name_copied
+from syncscope.rules.base.program import moves_weights_once, name_copied
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
+from syncscope.schema.findings import Severity
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.op_chains import in_library, matching, only_copies
@@ -36,7 +47,8 @@ class BlockingCopy(WaitRule):
         model.cuda()                           # once, before the loop
 
     From pageable memory `non_blocking=True` still blocks (see CPY201). Pinning in the main thread just before the copy
-    costs the host a copy of its own (see CPY202). Where the device is the bottleneck, the wait itself costs little.
+    costs the host a copy of its own (see CPY202). Weights that are moved once are a note, as is the last copy to the
+    host of a trace without steps: nothing follows it. Where the device is the bottleneck, the wait itself costs little.
     """
 
     code = "SYN101"
@@ -47,6 +59,7 @@ class BlockingCopy(WaitRule):
     counted = True
     question = Intervention.COPY_ASYNCHRONOUSLY
     advice = (
+        LAST_TO_HOST,
         *BY_OP,
         *COPIES,
         COPY_TO_HOST,
@@ -76,14 +89,23 @@ class BlockingCopy(WaitRule):
     def names(self, group: Group) -> Iterator[str]:
         yield from super().names(group)
         yield from name_copied(group)
+        if ends_trace(group):
+            yield LAST
+
+    def severity_of(self, group: Group) -> Severity:
+        ends = ends_trace(group) and _copied(group)[0] == "DtoH"
+        return "note" if ends or moves_weights_once(group) else super().severity_of(group)
 
     def message(self, group: Group) -> str:
         direction, memory = _copied(group)
         route = {"HtoD": " to the device", "DtoH": " to the host"}.get(direction, "")
         source = f" ({memory} memory)" if memory else ""
         unknown = not group.ops and group.place.site is None
+        last = "; nothing follows it in the trace" if direction == "DtoH" and ends_trace(group) else ""
         which = "; the trace does not say which op did it" if unknown else ""
-        return f"{group.subject} copies{route}{source} and waits for the copy and all work queued before it{which}"
+        return (
+            f"{group.subject} copies{route}{source} and waits for the copy and all work queued before it{which}{last}"
+        )
 
 
 def _copied(group: Group) -> tuple[str, str]:

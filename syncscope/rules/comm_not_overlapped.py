@@ -5,9 +5,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from syncscope.rules.base.collective_advice import FOR_COLLECTIVES, is_from_before, name_surroundings
+from syncscope.rules.base.collective_advice import (
+    FOR_COLLECTIVES,
+    is_from_before,
+    name_surroundings,
+    waits_for_peer,
+)
 from syncscope.rules.base.groups import Group, to_ms
-from syncscope.rules.base.lateness import ALONE
+from syncscope.rules.base.lateness import ALONE, WHICH
 from syncscope.rules.base.occurrences import Occurrences, places_of
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
@@ -15,6 +20,7 @@ from syncscope.schema.findings import Severity
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.collectives import BESIDE, HELD, SAME_STREAM, UNQUEUED, trim_first_step
+from syncscope.timeline.intervals import Ints
 from syncscope.trace.names import COLLECTIVES
 
 LEAST_EXPOSED = 0.1
@@ -52,8 +58,11 @@ class CommNotOverlapped(RankRule):
         with model.no_sync():                        # gradient accumulation: nothing is reduced
             loss.backward()
 
-    A rank that comes late looks the same from the others: their collectives wait for it. Only the traces of several
-    ranks show that (see DST601). Profilers do not start at the same time, so of three steps or more a collective of
+    A rank that comes late looks the same from the others: their collectives wait for it. The traces of several ranks
+    show that (see DST601), and one alone where a collective takes ten times as long as another that moves as much:
+    the shortest is the transfer, and the rest is waiting. A collective that each layer needs before it goes on cannot
+    be hidden, so it is worth at most what it is exposed for. No other is worth more than the compute that there is to
+    hide it behind. Profilers do not start at the same time, so of three steps or more a collective of
     the first counts for no more than a later one.
     """
 
@@ -106,10 +115,18 @@ class CommNotOverlapped(RankRule):
         if unlaunched:
             moved += ", launched before the trace begins" if before else ", whose launches are not in the trace"
         subject = "the program" if group.subject in COLLECTIVES else group.subject
-        return (
-            f"{subject} starts {what} {per}{moved}, with no compute beside them for {exposed} {per}: "
-            f"{REASONS[group.longest('cause', BESIDE)]}{ALONE}"
-        )
+        if waits_for_peer(group):
+            waiting = milliseconds(to_ms(int(_waiting(group).sum()), many))
+            least = milliseconds(to_ms(int(group.rows.ran.min())))
+            why, ranks = f"{waiting} of it is waiting for another rank, as the same takes {least} at the least", WHICH
+        else:
+            why, ranks = REASONS[group.longest("cause", BESIDE)], ALONE
+        return f"{subject} starts {what} {per}{moved}, with no compute beside them for {exposed} {per}: {why}{ranks}"
 
     def names(self, group: Group) -> Iterator[str]:
         return name_surroundings(group)
+
+
+def _waiting(group: Group) -> Ints:
+    """For each collective of a group the exposed ns in which it waits for another rank."""
+    return np.minimum(group.timeline.waiting_for_peers[group.rows.unit], group.rows.exposed)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from syncscope.advice import Advice
+from syncscope.advice import LAST_TO_HOST, Advice
+from syncscope.rules.base.ends import LAST, ends_trace
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies
 from syncscope.rules.base.question import Intervention
@@ -70,6 +71,7 @@ class CopyNotOverlapped(RankRule):
     question = Intervention.PREFETCH
     needs_async_launches = True
     advice = (
+        LAST_TO_HOST,
         Advice(
             f"{PAGEABLE} DtoH",
             "Copy into pinned memory (.to('cpu', non_blocking=True), or a buffer pinned once) on a stream of its own, "
@@ -207,7 +209,8 @@ class CopyNotOverlapped(RankRule):
         return group.is_exposed() and (group.total("exposed") or 0) >= LEAST_EXPOSED * int(group.inside.ran.sum())
 
     def severity_of(self, group: Group) -> Severity:
-        return "note" if group.longest("cause", REQUIREMENTS) == NOTHING else self.severity
+        ends = _ends_with_result(group)
+        return "note" if ends or group.longest("cause", REQUIREMENTS) == NOTHING else self.severity
 
     def message(self, group: Group) -> str:
         lacks = group.longest("cause", REQUIREMENTS)
@@ -216,7 +219,13 @@ class CopyNotOverlapped(RankRule):
 
     def fix(self, group: Group) -> str:
         directions = set(group.timeline.copies.direction[group.rows.copy])
-        return self.advise(*group.longest("cause", REQUIREMENTS).split(), *directions)
+        last = (LAST,) if _ends_with_result(group) else ()
+        return self.advise(*group.longest("cause", REQUIREMENTS).split(), *directions, *last)
+
+
+def _ends_with_result(group: Group) -> bool:
+    """Whether the copy of a group brings the host what the trace ends with."""
+    return ends_trace(group) and bool((group.timeline.copies.direction[group.rows.copy] == "DtoH").all())
 
 
 def _blocking_wait(group: Group) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
 from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
@@ -39,6 +40,9 @@ time."""
 BACK_TO_BACK, SPACE_NS = "back-to-back", 10_000
 """The name for a device that waits for nothing: most of the time between its queued kernels is in spaces of less than
 this."""
+
+ONE_STREAM = "one-stream"
+"""The name for a device on which one stream ran, and no collective, so that nothing there waits for something else."""
 
 
 GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
@@ -127,6 +131,11 @@ class DeviceStarved(RankRule):
             "torch.compile makes by fusing them, or larger batches.",
         ),
         Advice(
+            f"{ONE_STREAM} queued on device",
+            "Nothing on the host: the work was launched in time, and the device began it late though nothing else ran, "
+            "as when it first loads a kernel's code. Record later steps, and see whether it comes back.",
+        ),
+        Advice(
             "queued on device",
             "Look at what the streams wait for: events between them, or a collective of another rank.",
         ),
@@ -188,22 +197,28 @@ class DeviceStarved(RankRule):
         idle_ms = overlap.idle_ms - once_ms
         causes = {cause: ms for cause, ms in overlap.idle_by_cause.items() if cause != ONCE}
         every = find_culprits(inspection)
-        culprits = [culprit for culprit in every if culprit.caused_ms >= MAIN_SHARE * idle_ms]
+        least_ms = MAIN_SHARE * idle_ms
+        culprits = [culprit for culprit in every if culprit.caused_ms >= least_ms]
         half_ms = SITE_SHARE * idle_ms
         loading = causes.get("data loading", 0.0) >= half_ms
         place = culprits[0].place(half_ms) if culprits else NOWHERE
         others = [culprit.finding for culprit in culprits]
         others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
-        host_ms = sum(causes.get(cause, 0.0) for cause in HOSTS)
-        idle_place = find_idle_place(timeline, *HOSTS) if host_ms >= MAIN_SHARE * idle_ms and not culprits else None
+        named = self._causes(inspection, every)
+        mine = [one.cause for one in named if not one.covered_by and one.ms_per_step >= least_ms]
+        own = next((cause for cause in mine if cause in HOSTS), None)
+        of_host = (own,) if own in causes else HOSTS
+        host_ms = sum(causes.get(cause, 0.0) for cause in of_host)
+        idle_place = find_idle_place(timeline, *of_host) if host_ms >= least_ms and not culprits else None
         parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
         recorded = ("recorded",) if len(timeline.calls) else ()
         shared = ("shared",) if timeline.processes_on_device else ()
         where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
         where += "; other processes used the device too" if shared else ""
-        where += f"; most of the host's part in {idle_place.in_words()}" if idle_place else ""
-        if idle_place and idle_place.share * host_ms >= half_ms:
+        part = f"the {own}" if own else "the host's part"
+        where += f"; most of {part} in {idle_place.in_words()}" if idle_place else ""
+        if idle_place and idle_place.share * host_ms >= (SITE_SHARE * host_ms if own else half_ms):
             place = idle_place.place
         besides = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
         found = self.finding(
@@ -215,7 +230,7 @@ class DeviceStarved(RankRule):
             per_step=len(bubbles) / steps if steps else None,
             first_ns=int(bubbles.ts.min()),
             idle_ms_per_step=idle_ms,
-            causes=self._causes(inspection, every),
+            causes=named,
             message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
             f"({idle_ms / span_ms:.0%}){besides}: {parts}{where}",
             fix="",
@@ -232,6 +247,8 @@ def _circumstances(timeline: Timeline) -> list[str]:
     found = [UNCACHED] if is_uncached(timeline.waits, timeline.calls) else []
     if 2 * queued[queued < SPACE_NS].sum() > queued.sum():
         found.append(BACK_TO_BACK)
+    if len(np.unique(timeline.on_device.stream)) == 1 and not len(timeline.collectives):
+        found.append(ONE_STREAM)
     waits = timeline.bubbles.due_to("launching")
     of_graphs = ends_with_graph(timeline)
     if len(waits) and 2 * waits[of_graphs].sum() > waits.sum():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.advice import SYNCHRONIZE, Advice
+from syncscope.rules.base.ends import ends_trace
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule, waited_for_nothing
@@ -90,22 +91,14 @@ class ExplicitSync(WaitRule):
         return _asks_to_wait(counted.place)
 
     def severity_of(self, group: Group) -> Severity:
-        return "note" if _ends_trace(group) else super().severity_of(group)
+        return "note" if ends_trace(group) else super().severity_of(group)
 
     def message(self, group: Group) -> str:
         kind = group.timeline.waits.kind[group.rows.wait[0]]
         why = "it had happened" if kind == "event" else "nothing was queued"
         nothing = f", but {why}: it costs no more than its call" if waited_for_nothing(group) else ""
-        last = "; nothing follows it in the trace" if not nothing and _ends_trace(group) else ""
+        last = "; nothing follows it in the trace" if not nothing and ends_trace(group) else ""
         return f"{group.subject} makes the host wait for {TARGETS.get(kind, 'the device')}{nothing}{last}"
-
-
-def _ends_trace(group: Group) -> bool:
-    """Whether a trace without steps gives the device nothing more after the one wait of a group."""
-    timeline, wait = group.timeline, group.rows.wait
-    if len(wait) != 1 or len(timeline.steps) or timeline.trace.recording is not None:
-        return False
-    return bool(timeline.last_command < timeline.waits.end[wait[0]])
 
 
 def _asks_to_wait(place: Place) -> bool:

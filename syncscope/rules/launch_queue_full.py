@@ -9,6 +9,7 @@ from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
+from syncscope.timeline.launching import LAUNCHES
 
 FULL = 900
 """If the device is at least this many calls behind, the queue may be full. It holds 1,024 entries; events take some of
@@ -42,7 +43,7 @@ class LaunchQueueFull(RankRule):
 
     There is one finding a trace, and it is never more than a note: the launch that meets the full queue is no worse
     than those before it. The first launch of a kernel may take as long, since its code is loaded then; it is not
-    counted.
+    counted. Copies and fills that meet the full queue are.
     """
 
     code = "SYN107"
@@ -66,21 +67,33 @@ class LaunchQueueFull(RankRule):
 
     def message(self, group: Group) -> str:
         behind = int(group.timeline.queued[group.rows.unit].max())
-        return f"a launch waits for a place in the queue, with the device {behind:,} launches behind"
+        launches = int(np.isin(group.timeline.calls.role[group.rows.unit], LAUNCHES).sum())
+        others = "" if launches == len(group.rows) else " or copy"
+        return f"a launch{others} waits for a place in the queue, with the device {behind:,} launches behind"
 
 
 def _blocked_launches(timeline: Timeline) -> Ints:
-    """The rows of ``calls`` that are launches which met a full queue."""
+    """The rows of ``calls`` that are launches, or copies and fills that wait for nothing else, which met a full
+    queue."""
     calls = timeline.calls
-    launches = np.flatnonzero((calls.role == "launch") | (calls.role == "graph-launch"))
+    launches = np.flatnonzero(np.isin(calls.role, LAUNCHES))
     least = max(LONG_NS, LONG_TIMES * float(np.median(calls.dur[launches]))) if len(launches) else LONG_NS
-    blocked: Ints = launches[(timeline.queued[launches] >= FULL) & (calls.dur[launches] >= least)]
+    commands = np.union1d(launches, _other_commands(timeline))
+    blocked: Ints = commands[(timeline.queued[commands] >= FULL) & (calls.dur[commands] >= least)]
     return blocked[~np.isin(blocked, _first_launches(timeline))] if len(blocked) else blocked
+
+
+def _other_commands(timeline: Timeline) -> Ints:
+    """The rows of ``calls`` that put a copy or a fill on a stream; copies from pageable memory take their own time."""
+    calls, rows = timeline.calls, timeline.activities
+    own = rows.launch[(rows.launch >= 0) & ((rows.direction == "DtoD") | (rows.memory == "pinned"))]
+    fills = np.flatnonzero(calls.role == "fill")
+    return np.union1d(fills, own[calls.role[own] == "copy"])
 
 
 def _first_launches(timeline: Timeline) -> Ints:
     """The row of ``calls`` that launched each kernel for the first time, −1 not in the trace."""
     first: dict[str, int] = {}
-    for row, name in enumerate(timeline.activities.name):
-        first.setdefault(name, row)
+    for row in np.flatnonzero(timeline.activities.kind == "kernel").tolist():
+        first.setdefault(timeline.activities.name[row], row)
     return timeline.activities.launch[list(first.values())]

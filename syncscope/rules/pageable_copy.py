@@ -6,10 +6,11 @@ from dataclasses import replace
 from syncscope.advice import BY_OP, COPIES, MOVED_WEIGHTS, NO_BATCH, READ, SMALL_TO_DEVICE, WEIGHTS, Advice
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies, to_objects
-from syncscope.rules.base.program import name_copied
+from syncscope.rules.base.program import moves_weights_once, name_copied
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.rules.blocking_copy import BlockingCopy
+from syncscope.schema.findings import Severity
 from syncscope.timeline import Timeline
 from syncscope.timeline.op_chains import reads_scalar
 from syncscope.timeline.run import PlacedWait
@@ -102,6 +103,9 @@ class PageableCopy(RankRule):
             yield WAITED
         yield from super().names(group)
         yield from name_copied(group)
+
+    def severity_of(self, group: Group) -> Severity:
+        return "note" if moves_weights_once(group) else self.severity
 
     def claims_counted(self, counted: PlacedWait) -> bool:
         return counted.wait.pageable and counted.wait.direction is not None

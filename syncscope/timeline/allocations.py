@@ -3,6 +3,8 @@ happen."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from syncscope.timeline.calls import COMMANDS
@@ -11,6 +13,9 @@ from syncscope.timeline.pins import ENTRY, OPS
 from syncscope.timeline.places import Place
 from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.tables import Calls, Waits
+
+if TYPE_CHECKING:
+    from syncscope.timeline.timeline import Timeline
 
 UNCACHED_CALLS, UNCACHED_SHARE = 50, 0.25
 """The caching allocator is off if a trace has at least so many calls for memory of the device, one for so large a share
@@ -34,6 +39,15 @@ def is_empty_cache(place: Place) -> bool:
     at = place.at
     inside = at is not None and at.function.endswith("empty_cache") and at.file.endswith("torch/cuda/memory.py")
     return inside or place.entry.endswith("empty_cache")
+
+
+def given_back_outside_ops(waits: Waits, timeline: Timeline) -> Bools:
+    """Which waits (n,) give memory back where the trace has ops, and none around them: the allocator does that inside
+    of the op that lacks memory, so the program asked for it. Work that is done once, as the capture of a graph, gives
+    memory back too."""
+    free = (waits.kind == "free") & (waits.op < 0) & np.isin(waits.tid, timeline.ops.tid)
+    found: Bools = free & (timeline.warming_up(waits.ts, waits.end, waits.tid) == "")
+    return found
 
 
 def asks_for_memory(waits: Waits, places: tuple[Place, ...]) -> Bools:

@@ -102,7 +102,7 @@ def find_bubbles(
     held_long = _is_held_too_long(calls, launch, begin, end)
     # The device holds a kernel back until it is loaded, which may be after the launch has returned.
     loads = held_long & _is_within(host["warm-up"], calls, launch)
-    handed_over = _is_beside_collective(activities, begin, following) & ~loads
+    handed_over = _is_beside_collective(activities, begin, following) & ~held_long
     parts = {
         "wait": by_wait,
         "launch latency": latency,

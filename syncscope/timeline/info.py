@@ -45,7 +45,16 @@ def describe(timeline: Timeline) -> TraceInfo:
         each_step=_measure_each_step(timeline),
         files=recording.files if recording else None,
         warnings=tuple(
-            dict.fromkeys((*trace.warnings, *contradictions, *_about_run(timeline), *_tell_sharing(timeline), *notes))
+            dict.fromkeys(
+                (
+                    *trace.warnings,
+                    *contradictions,
+                    *_about_run(timeline),
+                    *_tell_sharing(timeline),
+                    *_ahead(timeline),
+                    *notes,
+                )
+            )
         ),
         lost=trace.lost,
         meetings=_find_meetings(timeline),
@@ -88,7 +97,7 @@ def _mean_step_ms(timeline: Timeline) -> float | None:
     tables = timeline
     if not len(tables.steps):
         return None
-    if tables.drained is None or tables.span is None:
+    if (tables.drained is None and tables.outlasted is None) or tables.span is None:
         return round(float(tables.steps.dur.mean()) * 1e-6, 6)
     return round((tables.span[1] - tables.span[0]) * 1e-6 / len(tables.steps), 6)
 
@@ -164,6 +173,17 @@ def _tell_sharing(timeline: Timeline) -> tuple[str, ...]:
         return ()
     who = "another process" if others == 1 else f"{others} other processes"
     return (f"{who} used the device too: times are not this program's alone",)
+
+
+def _ahead(timeline: Timeline) -> tuple[str, ...]:
+    """A sentence on a host that runs ahead of the device by more than all steps."""
+    if timeline.outlasted is None or timeline.span is None:
+        return ()
+    host, device = float(timeline.steps.dur.mean()), (timeline.span[1] - timeline.span[0]) / len(timeline.steps)
+    return (
+        f"the device sets the pace: the host runs ahead with steps of {host * 1e-6:.3g} ms, and the device takes "
+        f"{device * 1e-6:.3g} ms for each, which is the length of a step here",
+    )
 
 
 def _name_device(timeline: Timeline) -> str | None:

@@ -11,8 +11,9 @@ import numpy as np
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.first_launches import LONG_LOAD, first_of_each_name
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.row_groups import number_groups
-from syncscope.timeline.tables import Activities, Calls, Objects, Ops
+from syncscope.timeline.row_groups import group_rows, number_groups
+from syncscope.timeline.steps import step_of
+from syncscope.timeline.tables import Activities, Calls, Objects, Ops, Steps
 from syncscope.trace.names import SYNC_ROLES
 
 INQUIRIES: Final = re.compile(
@@ -31,6 +32,16 @@ LIBRARY_OPS: Final = re.compile(
     r"aten::_*(?:(?:int_|scaled_)?(?:mm|addmm|bmm|baddbmm|addmv|mv|dot|linear)|(?:cudnn|miopen)\w*|fft\w*|linalg_\w+)$"
 )
 """Ops that do nothing on the host but to have a library choose and launch its kernels."""
+
+PLANNED: Final = re.compile(r"aten::(?:cudnn|miopen)_\w*conv\w*$|aten::convolution_backward$")
+"""Those of them that choose a plan for each shape that they have not met before, which several kernels of one name may
+serve, and keep it."""
+
+REGULAR: Final = 0.5
+"""If at least this share of the steps chooses plans, shapes change all the time, and it is no warm-up."""
+
+ALIKE: Final = 0.03
+"""Two ops are of one shape if they run the same kernels and take the device as long, within this share."""
 
 _Spans = Iterator[tuple[int, int, int]]
 
@@ -71,10 +82,10 @@ def find_library_starts(ops: Ops, calls: Calls, activities: Activities, loading:
             yield begin, int(calls.ts[row]), int(calls.tid[row])
 
 
-def find_first_choices(ops: Ops, calls: Calls, activities: Activities) -> _Spans:
+def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: Steps) -> _Spans:
     """Begin, end and thread of the silence in which a library chooses a kernel that it has not launched before: in a
     library's op, from its begin or its last call to the launch. Where a later launch of the kernel took as long, it is
-    something else."""
+    something else, but for the plans of convolutions, of which each shape has its own, and which ask for much."""
     known = np.flatnonzero(activities.launch >= 0)
     if not len(known) or not len(ops):
         return
@@ -85,12 +96,32 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities) -> _Spans
     last = last_before(calls.ts[launch], calls.tid[launch], np.arange(len(calls)), calls.ts, calls.tid)
     since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
     begin = np.maximum(since, np.append(ops.ts, 0)[op])
+    planned = chooses & _matches(np.append(ops.name, "")[op], PLANNED.match)
+    before, op_ts = _since(calls, launch), np.append(ops.ts, 0)[op]
+    before = np.where(before < calls.ts[launch], before, op_ts)  # nothing comes before the first of a thread
+    begin = np.where(planned, np.maximum(before, op_ts), begin)
     slow = chooses & (calls.ts[launch] - begin >= LONG_LOAD)
     often = np.bincount(name, weights=slow)[name] > 1
     first = np.zeros(len(known), dtype=bool)
     first[np.unique(name, return_index=True)[1]] = True
-    for at in np.flatnonzero(slow & first & ~often).tolist():
+    of_steps = np.unique(step_of(steps, calls.ts[launch[slow & planned]]))
+    if len(steps) > 1 and (of_steps >= 0).sum() >= REGULAR * len(steps):
+        planned[:] = False
+    planned &= _meets_shape(name, op, activities.dur[known])
+    for at in np.flatnonzero(slow & (planned | (first & ~often))).tolist():
         yield int(begin[at]), int(calls.ts[launch[at]]), int(calls.tid[launch[at]])
+
+
+def _meets_shape(name: Ints, op: Ints, dur: Ints) -> Bools:
+    """Which launches (n,), in order of time, are the first of an op with a shape of its own: no earlier op ran the same
+    kernels, ``name``, for as long. The trace need not hold shapes."""
+    seen: dict[tuple[int, ...], list[float]] = {}
+    meets = np.zeros(len(op), dtype=bool)
+    for rows in sorted(group_rows(op), key=lambda rows: int(rows[0])):
+        ns, before = float(dur[rows].sum()), seen.setdefault(tuple(name[rows].tolist()), [])
+        meets[rows[0]] = not any(abs(ns - other) <= ALIKE * max(ns, other) for other in before)
+        before.append(ns)
+    return meets
 
 
 def _since(calls: Calls, launch: Ints) -> Ints:

@@ -19,7 +19,10 @@ class Nesting:
     """
 
     def __init__(self, ts: Ints, end: Ints, tid: Ints) -> None:
-        """``ts``, ``end`` and ``tid`` (n,) in order of ``ts``, the longest first among equals."""
+        """``ts``, ``end`` and ``tid`` (n,) in order of ``ts``, the longest first among equals.
+
+        A row whose end the trace lost lasts until the end of the trace: such a row ends with the one around it.
+        """
         self._ts, self._end = ts, end
         self.parent: Ints = np.full(len(ts), -1, dtype=np.int64)
         """For each row (n,) the row right around it."""
@@ -28,6 +31,9 @@ class Nesting:
             rows = np.flatnonzero(tid == thread)
             self._threads[int(thread)] = rows
             self.parent[rows] = self._parents(rows)
+            around = self.parent[rows]
+            if ((around >= 0) & (self._end[around] + TOLERANCE < self._end[rows])).any():
+                self._nest(rows)
 
     def threads(self) -> frozenset[int]:
         """The threads that have rows."""
@@ -56,6 +62,23 @@ class Nesting:
             parents[here] = above[np.searchsorted(above, here) - 1] if len(above) else -1
             above = here
         return np.where(parents >= 0, rows[parents], -1)
+
+    def _nest(self, rows: Ints) -> None:
+        """The parents of rows of one thread of which some stick out of the one around them, which are cut off there."""
+        ts, end = self._ts[rows].tolist(), self._end[rows].tolist()
+        parents: list[int] = []
+        open_rows: list[int] = []
+        for row, begin in enumerate(ts):
+            while open_rows and end[open_rows[-1]] <= begin:
+                open_rows.pop()
+            if open_rows:
+                end[row] = min(end[row], end[open_rows[-1]])
+            parents.append(open_rows[-1] if open_rows else -1)
+            open_rows.append(row)
+        parent = np.array(parents, dtype=np.int64)
+        self.parent[rows] = np.where(parent >= 0, rows[parent], -1)
+        self._end = self._end.copy()
+        self._end[rows] = end
 
     def innermost(self, tid: Ints, ts: Ints, end: Ints) -> Ints:
         """For each interval (n,), the innermost row of its thread that encloses it, −1 where none does."""

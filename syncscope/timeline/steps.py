@@ -22,13 +22,23 @@ def step_of(steps: Steps, ts: Ints) -> Ints:
 
 
 def find_span(steps: Steps, activities: Activities, drained: int | None) -> tuple[int, int] | None:
-    """From the first step's begin to the last step's end, or to when the device had ``drained`` where that was seen;
+    """From the first step's begin to the last step's end, or to when the device had ``drained`` where that is known;
     without steps, from the devices' first to their last activity; ``None`` when there is neither."""
     table = steps if len(steps) else activities
     if not len(table):
         return None
     end = int(table.end.max())
     return int(table.ts.min()), max(end, drained) if drained is not None and len(steps) else end
+
+
+def find_outlasting(steps: Steps, activities: Activities, launch_ts: Ints) -> int | None:
+    """When the device had finished the work that several steps launched, where that alone takes it longer than all of
+    them take on the host; else ``None``. ``launch_ts`` (m,) is when each of ``activities`` was launched."""
+    own = activities.take(step_of(steps, launch_ts) >= 0)
+    if not len(own) or len(steps) < 2:
+        return None
+    begin, end = int(steps.ts.min()), int(steps.end.max())
+    return int(own.end.max()) if Union(own.ts, own.end).length > end - begin else None
 
 
 def find_blocked(waits: Waits, copies: Copies) -> Union:

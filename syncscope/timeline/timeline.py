@@ -20,6 +20,7 @@ from syncscope.timeline.compiling import Compiled, find_compiled
 from syncscope.timeline.copies import HOST_COPIES, find_copies
 from syncscope.timeline.info import describe, measure_steps
 from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.late_peers import find_waiting
 from syncscope.timeline.launching import Launching, count_queued, every_launch_waits, find_launching
 from syncscope.timeline.loads import find_loads
 from syncscope.timeline.matching import Warned
@@ -29,7 +30,7 @@ from syncscope.timeline.places import Place, Places, RecordedCalls, first_place
 from syncscope.timeline.prints import find_prints
 from syncscope.timeline.python_stacks import PythonStacks, is_user
 from syncscope.timeline.run import PlacedWait, place_waits
-from syncscope.timeline.steps import find_blocked, find_span, step_of
+from syncscope.timeline.steps import find_blocked, find_outlasting, find_span, step_of
 from syncscope.timeline.tables import (
     Activities,
     Bubbles,
@@ -130,6 +131,12 @@ class Tables:
         return mine if self.span is None else count_once(mine, self._compute, self.span)
 
     @cached_property
+    def waiting_for_peers(self) -> Ints:
+        """For each of ``collectives`` (n,) the ns in which it surely waits for another rank
+        (``late_peers.find_waiting``)."""
+        return find_waiting(self.collectives)
+
+    @cached_property
     def pins(self) -> Pins:
         pins = find_pins(self.ops, self._places.calls)
         return replace(
@@ -224,7 +231,7 @@ class Tables:
     @cached_property
     def span(self) -> tuple[int, int] | None:
         """Begin and end of the part of the trace that is analysed, in ns (``steps.find_span``)."""
-        return find_span(self.steps, self.activities, self.drained)
+        return find_span(self.steps, self.activities, self.drained if self.outlasted is None else self.outlasted)
 
     @cached_property
     def drained(self) -> int | None:
@@ -233,6 +240,15 @@ class Tables:
         if recording is None or recording.steps.drained_ns is None or not len(self.steps):
             return None
         return recording.steps.drained_ns - self.trace.base_ns
+
+    @cached_property
+    def outlasted(self) -> int | None:
+        """When the device had finished the work of the steps, ns, in somebody else's recording in which it needs longer
+        for it than the steps take on the host (``steps.find_outlasting``); else ``None``."""
+        if self.trace.recording is not None:
+            return None
+        launched = np.append(self.calls.ts, -1)[self.on_device.launch]
+        return find_outlasting(self.steps, self.on_device, launched)
 
     @property
     def processes_on_device(self) -> int | None:

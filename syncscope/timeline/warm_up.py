@@ -87,7 +87,7 @@ def find_warm_ups(
         *((span.ts, span.end, span.tid, CAPTURE if span.kind == "record" else COMPILATION) for span in compiled),
         *_compiling_frames(stacks),
         *_searches(calls, ops),
-        *_loads(ops, calls, activities),
+        *_loads(ops, calls, activities, steps),
         *_named_so(marks),
         *_first_uses(ops, calls, activities),
         *_set_ups(calls, ops),
@@ -177,7 +177,7 @@ def _searches(calls: Calls, ops: Ops) -> _Found:
             yield int(ops.ts[row]), int(ops.end[row]), int(ops.tid[row]), SEARCH
 
 
-def _loads(ops: Ops, calls: Calls, activities: Activities) -> _Found:
+def _loads(ops: Ops, calls: Calls, activities: Activities, steps: Steps) -> _Found:
     """Calls that load kernels, first launches that do, and the first use of a library."""
     slow = find_loading_launches(activities, calls)
     loaders = np.union1d(find_slow_inquiries(calls), np.flatnonzero(_named(calls, LOADERS.match)))
@@ -185,7 +185,7 @@ def _loads(ops: Ops, calls: Calls, activities: Activities) -> _Found:
         yield int(calls.ts[row]), int(calls.end[row]), int(calls.tid[row]), LOADING
     for begin, end, tid in find_library_starts(ops, calls, activities, slow):
         yield begin, end, tid, LOADING
-    for begin, end, tid in find_first_choices(ops, calls, activities):
+    for begin, end, tid in find_first_choices(ops, calls, activities, steps):
         yield begin, end, tid, LOADING
 
 

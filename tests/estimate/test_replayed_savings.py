@@ -11,7 +11,7 @@ from syncscope.estimate.fit import Fit
 from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.replay import Scenario
-from syncscope.estimate.savings import DRIFT, Savings, replay_savings
+from syncscope.estimate.savings import DRIFT, Savings, _trim_first, replay_savings
 from syncscope.timeline import Timeline
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, trace
 from tests.estimate.test_replay import loops, usually
@@ -108,3 +108,20 @@ def test_how_long_the_host_work_is_that_a_fix_takes_off_is_less_certain_than_a_w
     assert halved.ms == pytest.approx(0.6, rel=0.02)
     assert halved.low is not None and halved.high is not None
     assert halved.high - halved.low > 2 * 0.14 * 0.6
+
+
+def test_the_first_step_saves_no_more_than_the_others_where_all_do() -> None:
+    saved = np.array([9.0, 2.0, 1.8, 2.1]).reshape(4, 1, 1)
+    assert _trim_first(saved)[:, 0, 0].tolist() == [2.1, 2.0, 1.8, 2.1]
+
+
+def test_what_only_some_steps_save_stays() -> None:
+    saved = np.array([9.0, 0.0, 0.0, 8.0]).reshape(4, 1, 1)
+    assert _trim_first(saved)[:, 0, 0].tolist() == [9.0, 0.0, 0.0, 8.0]
+
+
+def test_savings_are_told_against_the_base() -> None:
+    compiled = program([Work(500), Launch(100), Wait()])
+    half = {int(item): Edit(pre=0.5) for item in np.flatnonzero(compiled.items.pre > 100_000)}
+    whole, left = (replay_savings(compiled, each_wait(compiled), Fit(0.0, SURE), base=base) for base in (None, half))
+    assert left.step_ms < 0.7 * whole.step_ms

@@ -85,3 +85,25 @@ def test_what_pinning_asks_for_is_not_spoken_of_twice():
     for start in (0, 1000):
         builder.entry("Tensor.pin_memory", start + 8, start + 212, pin).call("cudaHostAlloc", start + 20, 150)
     assert findings(builder, "SYN106") == []
+
+
+def given_back(*times: float) -> TraceBuilder:
+    """A trace without steps that gives memory back outside of its ops."""
+    builder = TraceBuilder().op("aten::mm", 0, 20).launch("gemm", call=(5, 5), runs=(20, 100))
+    for at in times:
+        builder.call("cudaFree", at, 50).op("aten::mm", at + 60, 20)
+        builder.launch("gemm", call=(at + 65, 5), runs=(at + 80, 100))
+    return builder
+
+
+def test_without_steps_what_is_given_back_outside_of_ops_is_found():
+    (found,) = findings(given_back(200, 400), "SYN106")
+    assert (found.count, found.severity) == (2, "warning")
+    assert "outside of any op, as torch.cuda.empty_cache() does (2 × cudaFree)" in found.message
+    assert "empty_cache() out" in found.fix
+
+
+def test_without_steps_what_an_op_asks_for_is_not():
+    builder = TraceBuilder().op("aten::mm", 0, 200).call("cudaFree", 10, 50).call("cudaMalloc", 70, 50)
+    builder.launch("gemm", call=(150, 5), runs=(160, 100))
+    assert findings(builder, "SYN106") == [] and "SYN106" in blind(builder)

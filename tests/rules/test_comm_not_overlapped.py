@@ -197,3 +197,27 @@ def test_where_no_launch_of_a_collective_is_known_none_is_of_an_earlier_step():
     builder = TraceBuilder().step(0, 1000).launch("gemm", call=(1, 5), runs=(10, 300)).kernel(ALL_REDUCE, 400, 100)
     (found,) = exposed(builder)
     assert (found.severity, found.fix.startswith("Nothing here")) == ("warning", False)
+
+
+def all_to_alls(*lengths: float) -> TraceBuilder:
+    """Collectives of 8 KB that follow each other, with nothing else to compute."""
+    builder = TraceBuilder(rank=0, world_size=2).launch("gemm", call=(1, 5), runs=(10, 20))
+    at, size = 40.0, {"In msg nelems": 2048, "Out msg nelems": 2048, "dtype": "Float"}
+    for dur in lengths:
+        builder.op("c10d::alltoall_base_", at - 9, 8).launch(
+            ALL_TO_ALL, call=(at - 8, 4), runs=(at, dur), stream=13, args=size
+        )
+        at += dur + 20
+    return builder
+
+
+def test_what_waits_for_another_rank_is_told_so_with_the_fix_for_that():
+    (found,) = exposed(all_to_alls(12, 10, 14, 4500))
+    assert "4.49 ms of it is waiting for another rank, as the same takes 10 µs at the least" in found.message
+    assert "one rank alone does not show which rank comes late" in found.message
+    assert found.fix.startswith("See what the other ranks do")
+
+
+def test_what_takes_as_long_each_time_is_not():
+    (found,) = exposed(all_to_alls(800, 810, 790, 805))
+    assert "waiting" not in found.message and "async_op=True" in found.fix

@@ -344,3 +344,22 @@ class TestCopiesSerialised:
         builder = both_ways(engines=None)
         builder.copy("DtoH", call=(30, 5), runs=(200, 50), stream=8)
         assert lines_of(findings(builder, "OVL304")) == [22]
+
+
+def result_read(after: bool) -> TraceBuilder:
+    """A trace without steps that reads its result at the end, or before it goes on."""
+    builder = TraceBuilder().launch("gemm", call=(0, 5), runs=(10, 500))
+    builder.op("aten::to", 20, 700).op("aten::_to_copy", 21, 698).op("aten::copy_", 22, 696)
+    builder.copy("DtoH", call=(30, 5), runs=(520, 100), memory="pinned", bytes=1 << 20).stream_sync(40, 600)
+    return builder.launch("gemm", call=(800, 5), runs=(810, 500)) if after else builder
+
+
+def test_a_result_that_is_read_at_the_end_is_a_note() -> None:
+    (found,) = findings(result_read(after=False), "SYN101")
+    assert (found.severity, found.fix[:36]) == ("note", "Nothing, where the call ends here: t")
+    assert found.message.endswith("; nothing follows it in the trace")
+
+
+def test_a_result_that_is_read_before_more_is_launched_is_not() -> None:
+    (found,) = findings(result_read(after=True), "SYN101")
+    assert found.severity == "error" and found.fix.startswith("Copy with .to('cpu'")

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from syncscope.advice import UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
-from syncscope.rules.device_starved import BACK_TO_BACK, BESIDE_GRAPH, GRAPH_LAUNCH, DeviceStarved
+from syncscope.rules.base.idle_causes import main_cause
+from syncscope.rules.device_starved import BACK_TO_BACK, BESIDE_GRAPH, GRAPH_LAUNCH, ONE_STREAM, DeviceStarved
+from syncscope.schema.findings import IdleCause
 from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
 from tests.builders import FrameSpec, TraceBuilder
@@ -86,7 +89,7 @@ def test_without_device_activity_it_cannot_see(builder: TraceBuilder):
 def test_every_cause_has_its_fix_and_its_sentence():
     assert set(BECAUSE) == set(CAUSES)
     advised = {DeviceStarved().advise(*cause.split()) for cause in CAUSES}
-    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH)
+    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH, ONE_STREAM)
     by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
     assert advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
     assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))
@@ -98,7 +101,7 @@ def test_the_function_that_the_host_is_in_lends_its_line_where_frames_know_it():
     (finding,) = findings(builder.launch("b", call=(900, 5), runs=(910, 20)), "OVL303")
     assert finding.site is not None and finding.site.function == "main"
     assert finding.at is not None and finding.at.function == "preprocess"
-    assert finding.message.endswith("; most of the host's part in preprocess (<site-packages>/lib/video.py:9)")
+    assert finding.message.endswith("; most of the host work in preprocess (<site-packages>/lib/video.py:9)")
 
 
 def test_idle_time_that_nothing_explains_is_a_note():
@@ -163,3 +166,28 @@ def test_graphs_are_no_answer_to_the_launch_of_one(builder: TraceBuilder, part: 
     (found,) = findings(builder, "OVL303")
     assert part in found.fix
     assert ("CUDA graphs" in found.fix) == part.startswith("Launch")
+
+
+def test_a_function_that_runs_all_the_time_names_no_place():
+    builder = TraceBuilder().frame("pipeline.py", 3, "run", 0, 2000).launch("a", call=(1, 5), runs=(10, 20))
+    builder.frame("<site-packages>/lib/hooks.py", 9, "set_context", 50, 700)
+    builder.launch("b", call=(900, 5), runs=(910, 1080))
+    (finding,) = findings(builder, "OVL303")
+    assert finding.site is not None and (finding.site.file, finding.site.line) == ("<site-packages>/lib/hooks.py", 9)
+
+
+def test_a_kernel_behind_a_collective_that_begins_late_without_one_is_unknown():
+    nccl = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+    builder = TraceBuilder(rank=0, world_size=2).launch("a", call=(0, 5), runs=(10, 900))
+    builder.launch(nccl, call=(20, 5), runs=(3000, 900), stream=13)
+    (finding,) = findings(builder, "OVL303")
+    assert {cause.cause for cause in finding.causes} == {"unknown"}
+
+
+def test_a_cause_that_the_host_could_leave_out_comes_before_one_that_it_could_not():
+    beyond = IdleCause(cause="queued on device", ms_per_step=0.5)
+    launching = IdleCause(cause="launching", ms_per_step=0.3)
+    (found,) = findings(TraceBuilder().launch("a", call=(0, 5), runs=(10, 9)).launch("b", call=(900, 5), runs=(910, 9)))
+    idle = msgspec.structs.replace(found, idle_ms_per_step=1.0, causes=(beyond, launching))
+    assert main_cause(idle) == launching
+    assert main_cause(msgspec.structs.replace(idle, causes=(beyond,))) == beyond

@@ -34,6 +34,12 @@ class TestLaunchQueueFull:
     def test_others_are_not(self, builder: TraceBuilder):
         assert findings(builder, "SYN107") == []
 
+    def test_a_copy_inside_the_device_meets_the_full_queue_too(self):
+        builder = ahead(1021).copy("DtoD", call=(9_600, 800), runs=(15_010, 2), bytes=512)
+        (found,) = findings(builder, "SYN107")
+        assert (found.count, found.stall_ms) == (2, pytest.approx(1.3))
+        assert found.message.startswith("a launch or copy waits")
+
     def test_a_graph_counts_as_one_launch_however_many_kernels_it_runs(self):
         builder = TraceBuilder().steps(0, 20_000)
         for number in range(2):

@@ -171,6 +171,7 @@ class TestBlockingCopy:
         for found in findings(builder, "SYN101", "CPY201"):
             assert "DataLoader" not in found.fix or not moved
             assert ("weights are moved once" in found.fix) == (moved and found.rule == "SYN101")
+            assert (found.severity == "note") == moved
 
     def test_what_a_module_moves_are_its_weights(self):
         builder = chain("aten::to", "aten::copy_", steps=1, copy="HtoD", memory="pageable", size=1 << 20)

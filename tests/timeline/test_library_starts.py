@@ -59,3 +59,25 @@ def test_a_trace_of_a_first_pass_is_noted() -> None:
     (finding,) = findings(matmul(builder, 41 * MS, 10), "OVL303")
     assert (finding.severity, finding.idle_ms_per_step) == ("note", pytest.approx(40, rel=0.01))
     assert "Record later steps" in finding.fix
+
+
+def convolution(builder: TraceBuilder, at: float, silence: float, runs: float) -> TraceBuilder:
+    """A convolution whose kernel, of one name for all shapes, runs for some µs."""
+    builder.op("aten::cudnn_convolution", at, silence + 20)
+    return builder.launch("cutlass_wmma", call=(at + silence, 5), runs=(at + silence + 10, runs))
+
+
+def test_each_shape_of_a_convolution_has_a_plan_of_its_own() -> None:
+    builder = convolution(convolution(TraceBuilder(), 0, 2 * MS, 50), 5 * MS, 2 * MS, 70)
+    builder = convolution(builder, 10 * MS, 10, 70)
+    assert stretches(builder) == [(LOADING, 0, 2 * MS), (LOADING, 5 * MS, 7 * MS)]
+
+
+def test_what_a_convolution_of_a_known_shape_does_is_no_plan() -> None:
+    builder = convolution(convolution(TraceBuilder(), 0, 2 * MS, 50), 5 * MS, 2 * MS, 50)
+    assert stretches(builder) == [(LOADING, 0, 2 * MS)]
+
+
+def test_shapes_that_change_in_every_step_are_no_warm_up() -> None:
+    builder = TraceBuilder().steps(0, 5 * MS, 10 * MS)
+    assert stretches(convolution(convolution(builder, 0, 2 * MS, 50), 5 * MS, 2 * MS, 70)) == []

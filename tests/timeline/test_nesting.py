@@ -80,3 +80,9 @@ def test_parents_agree_with_a_search_of_all_rows(spans):
         ts, end = ordered[row]
         around = [i for i in range(row) if ordered[i][0] <= ts and end <= ordered[i][1]]
         assert parent == (around[-1] if around else -1)
+
+
+def test_a_row_that_lost_its_end_ends_with_the_one_around_it():
+    nesting = nested((0, 100), (10, 30), (15, 500), (40, 60), (45, 50))
+    assert nesting.parent.tolist() == [-1, 0, 1, 0, 3]
+    assert nesting.innermost(np.array([1]), np.array([70 * US]), np.array([71 * US])).tolist() == [0]

@@ -131,3 +131,24 @@ def test_the_group_of_a_collective_is_that_of_the_recorded_call_that_started_it(
     each = each_step(trace)
     groups = {group: us(figures) for group, figures in (each.comm_exposed_by_group_ms or {}).items()}
     assert groups == {"tp": [10, 10], "dp": [5, 5]}
+
+
+def running_ahead(runs: float, steps: int = 3) -> TraceBuilder:
+    """Steps of 100 µs that each launch a kernel, which the device runs one after the other."""
+    trace = TraceBuilder().steps(*(100 * step for step in range(steps + 1)))
+    for step in range(steps):
+        trace.launch("gemm", call=(100 * step + 5, 2), runs=(10 + runs * step, runs))
+    return trace
+
+
+def test_steps_that_the_device_outlasts_are_as_long_as_it_takes() -> None:
+    timeline = Timeline(running_ahead(400).trace())
+    assert timeline.span == (0, 1_210_000)
+    assert timeline.step_figures.profiled_ms == pytest.approx(1.21 / 3, abs=1e-5)
+    assert "the device sets the pace" in timeline.info().warnings[0]
+
+
+def test_a_device_that_keeps_up_or_a_single_step_changes_nothing() -> None:
+    for trace in (running_ahead(90), running_ahead(400, steps=1)):
+        timeline = Timeline(trace.trace())
+        assert timeline.outlasted is None and timeline.info().warnings == ()

@@ -10,6 +10,7 @@ import numpy as np
 from syncscope.advice import Advice, Section
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import only_infers
+from syncscope.timeline.late_peers import mostly_wait
 
 REDISTRIBUTE = re.compile(r"\bRedistribute(?:Backward)?$")
 """How DTensor calls its change from one placement to another (torch/distributed/tensor/_redistribute.py)."""
@@ -36,11 +37,29 @@ it is unknown, of no more than this time): then what each costs is mostly the st
 BEFORE = "before-trace"
 """Stands for collectives that were launched before a trace that holds the launches of others."""
 
+LATE_PEER = "late-peer"
+"""Stands for collectives that mostly wait for another rank."""
+
+CHEAPER = {"optimiser", "tensor-parallel", "many-small"}
+"""What begins the names of advice by which collectives become cheaper, by a part that nothing tells: what they are part
+of needs them before it goes on, so they cannot be hidden."""
+
+GEFORCE, NO_PEER_ACCESS = "GeForce", "no-peer-access"
+"""In the names of devices that do not reach each other's memory, and the name for such a device."""
+
 FOR_COLLECTIVES: Section = (
     Advice(
         BEFORE,
         "Nothing here: the step before the recorded ones started it. What the recorded steps start has findings of "
         "its own.",
+    ),
+    Advice(
+        LATE_PEER,
+        "See what the other ranks do before it, since this one waits for the last of them: record all of them in the "
+        "same steps, and give all traces at once (DST601 then names the late rank and what it did). Shares of the work "
+        "that are as large for each rank make the wait shorter.",
+        before="ids = shard_by_key(batch)            # some ranks get more than others",
+        after="ids = shard_by_load(batch)           # each rank gets as much",
     ),
     Advice(
         "optimiser allgather|reduce_scatter|sharded|broadcast",
@@ -100,6 +119,22 @@ FOR_COLLECTIVES: Section = (
         coming = dist.irecv(following)   # of the next micro-batch
         y = stage(x)                     # meanwhile
         coming.wait()
+        """,
+    ),
+    Advice(
+        f"tensor-parallel {NO_PEER_ACCESS}",
+        "Each layer needs it before it goes on, and these devices reach each other only through the host, so kernels "
+        "that write to the peers' memory are out: send less (split the model by layers, in a pipeline, which sends "
+        "one activation instead of several a layer; or over fewer ranks), or run it in pieces beside the matrix "
+        "products around it (asynchronous tensor parallelism).",
+        before="""
+        y = x @ weight
+        dist.all_reduce(y)
+        """,
+        after="""
+        for part in x.chunk(4):
+            parts.append(part @ weight)
+            works.append(dist.all_reduce(parts[-1], async_op=True))   # beside the next product
         """,
     ),
     Advice(
@@ -180,7 +215,11 @@ def name_surroundings(group: Group) -> Iterator[str]:
     are."""
     if is_from_before(group):
         yield BEFORE
+    if waits_for_peer(group):
+        yield LATE_PEER
     yield from _contexts(group)
+    if GEFORCE in (group.timeline.info().device or ""):
+        yield NO_PEER_ACCESS
     if _many_small(group):
         yield "many-small"
     if group.place.entry == "backward" or any(op.startswith("autograd::engine") for op in group.ops):
@@ -220,6 +259,17 @@ def is_from_before(group: Group) -> bool:
     own = group.timeline.trace.device["correlation"].to_numpy()[rows]
     earlier = (own >= 0) & (own < calls[calls >= 0].min(initial=np.iinfo(np.int64).max))
     return bool(earlier.all() and (collectives.launch >= 0).any())
+
+
+def waits_for_peer(group: Group) -> bool:
+    """Whether the collectives mostly wait for another rank, as far as one rank shows it."""
+    return mostly_wait(group.timeline.waiting_for_peers[group.rows.unit], group.rows.exposed)
+
+
+def is_made_cheaper(fix: str) -> bool:
+    """Whether a fix makes collectives cheaper, by a part that nothing tells, instead of hiding them."""
+    entry = next((entry for entry in FOR_COLLECTIVES if entry.gave(fix)), None)
+    return entry is not None and entry.when.split(" ", 1)[0] in CHEAPER
 
 
 def _many_small(group: Group) -> bool:

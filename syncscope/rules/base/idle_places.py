@@ -22,6 +22,14 @@ MAIN_SHARE = 0.5
 """A place stands for the bubbles if it is behind at least this share of their time."""
 
 
+EVERYWHERE = 0.9
+"""A function that runs for this share of the trace is around nearly all that happens: it says where nothing is that
+lies in a function of half its length or less."""
+
+LOCAL = 0.01
+"""Functions that take less of the trace at a time are not added up."""
+
+
 @dataclass(frozen=True)
 class IdlePlace:
     """Where the host is in most of some bubbles."""
@@ -53,7 +61,9 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     ended = np.where(launch >= 0, np.append(calls.ts, 0)[launch], bubbles.end[rows])
     ts, tid = bubbles.ts[rows], np.where(launch >= 0, np.append(calls.tid, -1)[launch], main)
     places = timeline.busiest_places(ts, np.maximum(ended, ts), tid)
-    return _most(places, due[rows])
+    if any(place.source == "hook" for place in places):
+        return _most(places, due[rows])
+    return _innermost(places, due[rows], _shares(timeline, main))
 
 
 def _most(places: list[Place], weights: Ints) -> IdlePlace | None:
@@ -65,7 +75,7 @@ def _most(places: list[Place], weights: Ints) -> IdlePlace | None:
         functions[place.site, place.annotation, _named(place)] += weight
     (best, weight), whole = sites.most_common(1)[0], int(weights.sum())
     if best == (None, "") or weight < MAIN_SHARE * whole:
-        return _shared(places, weights)
+        return None
     (_, _, at), below = next((key, ns) for key, ns in functions.most_common() if key[:2] == best)
     place = next(one for one in places if (one.site, one.annotation, _named(one)) == (*best, at))
     if below < MAIN_SHARE * weight:
@@ -74,14 +84,15 @@ def _most(places: list[Place], weights: Ints) -> IdlePlace | None:
     return IdlePlace(replace(place, at=at, chain=chain), weight / whole)
 
 
-def _shared(places: list[Place], weights: Ints) -> IdlePlace | None:
-    """The innermost function of a library that most of the weight has in common, where the program has no files of its
-    own, so that each place in the library is another."""
-    if any(place.site is not None and is_user(place.site.file) for place in places):
-        return None
+def _innermost(places: list[Place], weights: Ints, shares: dict[Frame, float]) -> IdlePlace | None:
+    """The innermost function that is behind most of the weight, called from the program's own innermost one, unless
+    that is everywhere, and the function is not; where there are no functions, the annotation. ``shares`` are those of
+    the trace that functions take."""
     behind: Counter[Frame] = Counter()
     depth: dict[Frame, int] = {}
+    marks: Counter[str] = Counter()
     for place, weight in zip(places, weights.tolist(), strict=True):
+        marks[place.annotation] += weight
         for inside, frame in enumerate(place.chain):
             if frame not in place.chain[:inside] and not frame.file.startswith(COMMON):
                 behind[frame] += weight
@@ -89,12 +100,31 @@ def _shared(places: list[Place], weights: Ints) -> IdlePlace | None:
     whole = int(weights.sum())
     common = [frame for frame, weight in behind.items() if weight >= MAIN_SHARE * whole]
     if not common:
-        return None
-    frame = max(common, key=lambda one: depth[one])
-    place = next(one for one in places if frame in one.chain)
-    site = Site(file=frame.file, line=frame.line, function=frame.function)
-    found = replace(place, site=site, at=frame, chain=place.chain[: place.chain.index(frame) + 1])
-    return IdlePlace(found, behind[frame] / whole)
+        mark, weight = marks.most_common(1)[0]
+        return IdlePlace(Place(annotation=mark), weight / whole) if mark and weight >= MAIN_SHARE * whole else None
+    at = max(common, key=lambda one: depth[one])
+    place = next(one for one in places if at in one.chain)
+    chain = place.chain[: place.chain.index(at) + 1]
+    of_user = [frame for frame in chain if is_user(frame.file)]
+    everywhere = bool(of_user) and shares.get(of_user[-1], 0.0) >= EVERYWHERE and shares.get(at, 0.0) < EVERYWHERE / 2
+    named = of_user[-1] if of_user and not everywhere else at
+    site = Site(file=named.file, line=named.line, function=named.function)
+    return IdlePlace(replace(place, site=site, at=at, chain=chain), behind[at] / whole)
+
+
+def _shares(timeline: Timeline, tid: int) -> dict[Frame, float]:
+    """The share of the trace that functions take which a thread runs for much of it; some take more by recursion."""
+    stacks, span = timeline.stacks, timeline.span
+    shares: Counter[Frame] = Counter()
+    if span is None:
+        return {}
+    rows = stacks.nesting.rows(tid)
+    inside = np.minimum(stacks.end[rows], span[1]) - np.maximum(stacks.ts[rows], span[0])
+    inside = inside / max(span[1] - span[0], 1)
+    for row, share in zip(rows[inside > LOCAL].tolist(), inside[inside > LOCAL].tolist(), strict=True):
+        for frame in stacks.chain(row)[-1:]:
+            shares[frame] += share
+    return dict(shares)
 
 
 def _named(place: Place) -> Frame | None:

@@ -12,6 +12,7 @@ from syncscope.schema.numbers import milliseconds
 from syncscope.schema.ranks import BetweenRanks, RankBetween
 
 ALONE = "; one rank alone does not show whether another rank comes late"
+WHICH = "; one rank alone does not show which rank comes late"
 APART = "; the ranks given do not have the same collectives, which does not show whether another rank comes late"
 TOGETHER = "; in all its collectives this rank waits "
 
@@ -45,7 +46,7 @@ def tell_of_ranks(
 
 
 def _message(message: str, clause: str) -> str:
-    for known in (ALONE, APART, TOGETHER):
+    for known in (ALONE, WHICH, APART, TOGETHER):
         head, found, tail = message.rpartition(known)
         if found:
             # What follows the clause is in brackets.

@@ -43,6 +43,12 @@ def name_copied(group: Group) -> Iterator[str]:
         yield NO_BATCH
 
 
+def moves_weights_once(group: Group) -> bool:
+    """Whether the copies of a trace without steps are a model's weights: a program that moves them in every step has
+    steps that show it."""
+    return not len(group.timeline.steps) and _moves_weights(group)
+
+
 def _moves_weights(group: Group) -> bool:
     """Whether the copies are those of ``Module.to``: by the stack, else many of them, large ones too, in a trace
     without steps before it computes anything."""

@@ -1,0 +1,40 @@
+"""Collectives that wait for another rank: they take many times as long as others that move as much."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from syncscope.timeline.intervals import Ints
+from syncscope.timeline.row_groups import group_rows, number_groups
+from syncscope.timeline.tables import Collectives
+
+LEAST_ALIKE = 4
+"""Collectives of a kind and group that show how long the transfer takes."""
+
+TIMES_AS_LONG, LONG_NS = 10, 100_000
+"""One waits if it takes this many times as long as the shortest that moves as much or more, and this many nanoseconds
+longer: other work on the device makes one two or three times as long."""
+
+
+def find_waiting(collectives: Collectives) -> Ints:
+    """For each collective (n,) the ns in which it waits for another rank, as far as one rank shows that: what is beyond
+    the shortest of its kind and group that moves as many bytes or more. 0 where sizes are unknown."""
+    waiting = np.zeros(len(collectives), dtype=np.int64)
+    known = np.flatnonzero(collectives.bytes > 0)
+    for group in group_rows(number_groups(collectives.name[known], collectives.group[known])):
+        rows = known[group]
+        if len(rows) < LEAST_ALIKE:
+            continue
+        rows = rows[np.argsort(-collectives.bytes[rows], kind="stable")]
+        dur, size = collectives.dur[rows], collectives.bytes[rows]
+        # The last of those that move as much, in order of falling size, has seen all of them.
+        alike = np.searchsorted(-size, -size, side="right") - 1
+        transfer = np.minimum.accumulate(dur)[alike]
+        late = (dur >= TIMES_AS_LONG * transfer) & (dur - transfer >= LONG_NS)
+        waiting[rows] = np.where(late, dur - transfer, 0)
+    return waiting
+
+
+def mostly_wait(waiting: Ints, exposed: Ints) -> bool:
+    """Whether collectives (n,) are exposed mostly since they wait for another rank."""
+    return bool(2 * np.minimum(waiting, exposed).sum() > exposed.sum())
