@@ -62,8 +62,8 @@ def _recorded_events(timeline: Timeline, costs: Costs) -> Iterator[tuple[Ints, I
         mine = [event for event in sites if (event.kind == "warning") == warned]
         ends = np.array([event.end_ns - trace.base_ns for event in mine], dtype=np.int64)
         yield ends, np.array([event.tid for event in mine], dtype=np.int64), cost
-    for table, cost in ((trace.ops, costs.op), (trace.frames, costs.frame)):
-        yield np.asarray(table["ts"], dtype=np.int64), np.asarray(table["tid"], dtype=np.int64), cost
+    for table, cost in (("ops", costs.op), ("frames", costs.frame)):
+        yield trace.rows[table]["ts"], trace.rows[table]["tid"], cost
 
 
 def _chain_of_threads(timeline: Timeline, host: HostPart) -> tuple[Ints, Ints]:

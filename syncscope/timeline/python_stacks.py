@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.tables import numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
+from syncscope.trace.rows import Rows
 
 PROFILER = ("<site-packages>/torch/profiler/", "<site-packages>/torch/autograd/profiler")
 """Files of the profiler, whose waits are not the program's."""
@@ -32,17 +28,14 @@ def is_user(file: str) -> bool:
 class PythonStacks:
     """The stacks of a trace's ``python_function`` rows."""
 
-    def __init__(self, frames: pd.DataFrame) -> None:
-        """``frames`` is ``Trace.frames``."""
-        self.ts, self.end = numbers(frames["ts"]), numbers(frames["end"])
-        self.tid = numbers(frames["tid"])
+    def __init__(self, frames: Rows) -> None:
+        """``frames`` is the trace's table of that name."""
+        self.ts, self.end, self.tid = frames["ts"], frames["end"], frames["tid"]
         self.nesting = Nesting(self.ts, self.end, self.tid)
-        files, functions = frames["file"].astype("category").cat, frames["function"].astype("category").cat
-        self._files = [str(name) for name in files.categories]
-        self._file = files.codes.to_numpy()
-        self._line = numbers(frames["line"])
-        self._functions = [str(name) for name in functions.categories]
-        self._function = functions.codes.to_numpy()
+        files, functions = frames.texts["file"], frames.texts["function"]
+        self._files, self._file = files.names, files.codes
+        self._line = frames["line"]
+        self._functions, self._function = functions.names, functions.codes
 
     def are(self, functions: tuple[str, ...]) -> Bools:
         """Which rows (n,) are one of these functions."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
+from syncscope.trace.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,13 +54,13 @@ class Table:
         return replace(self, row=np.arange(len(self), dtype=np.int64))
 
     @classmethod
-    def of(cls, frame: pd.DataFrame) -> Self:
-        """The rows of a frame that has a column for each field."""
-        columns: dict[str, Any] = {f.name: frame[f.name] for f in fields(cls) if f.name != "row"}
-        arrays = {
-            name: numbers(column) if column.dtype.kind == "i" else texts(column) for name, column in columns.items()
+    def of(cls, rows: Rows) -> Self:
+        """The rows of a table of the trace that has a column for each field."""
+        names = [field.name for field in fields(cls) if field.name != "row"]
+        arrays: dict[str, Any] = {
+            name: rows.texts[name].objects() if name in rows.texts else rows.numbers[name] for name in names
         }
-        return cls(row=np.arange(len(frame), dtype=np.int64), **arrays)
+        return cls(row=np.arange(len(rows), dtype=np.int64), **arrays)
 
     def to_pandas(self) -> pd.DataFrame:
         """A frame with a column for each field, except fields with two dimensions."""
@@ -341,16 +342,3 @@ class Bubbles(TimedTable):
 def objects(values: list[Any]) -> Objects:
     """An array of any objects (n,); tuples stay tuples."""
     return np.fromiter(values, dtype=object, count=len(values))
-
-
-def texts(column: pd.Series) -> Objects:
-    """A column of texts, categorical or not, as an array (n,); equal texts of a categorical column are one object."""
-    if column.dtype == "category":
-        names = column.cat.categories.to_numpy(dtype=object)
-        return names[column.cat.codes.to_numpy()] if len(names) else np.empty(0, dtype=object)
-    return column.astype(object).to_numpy(object)
-
-
-def numbers(column: pd.Series) -> Ints:
-    """A column of whole numbers as an array (n,)."""
-    return column.to_numpy(np.int64)

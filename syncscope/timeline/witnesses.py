@@ -17,7 +17,7 @@ from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.steps import step_of
-from syncscope.timeline.tables import Activities, Calls, numbers
+from syncscope.timeline.tables import Activities, Calls
 from syncscope.timeline.waits import KINDS
 from syncscope.timeline.warm_up import in_capture
 from syncscope.trace.names import SYNC_ROLES
@@ -334,16 +334,16 @@ def find_unmade(calls: Calls, rows: Activities) -> Ints:
 
 def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Runtime calls of ops that are not there; those inside an annotation may be the annotation's own."""
-    calls, ops = timeline.trace.runtime, timeline.trace.ops
+    calls, ops = timeline.trace.rows["runtime"], timeline.trace.rows["ops"]
     if not len(ops):
         return ()
-    external = numbers(calls["external_id"])
-    orphans = (external > 0) & (calls["ts"] > int(ops["ts"].iloc[0])) & ~np.isin(external, numbers(ops["external_id"]))
-    rows = calls[orphans]
+    external = calls["external_id"]
+    orphans = (external > 0) & (calls["ts"] > ops["ts"][0]) & ~np.isin(external, ops["external_id"])
+    rows = calls.take(orphans)
     marks = timeline.annotations
     marks = marks.take(np.array([not name.startswith("ProfilerStep#") for name in marks.name.tolist()], dtype=bool))
     nesting = Nesting(marks.ts, marks.end, marks.tid)
-    around = nesting.innermost(numbers(rows["tid"]), numbers(rows["ts"]), numbers(rows["end"]))
+    around = nesting.innermost(rows["tid"], rows["ts"], rows["end"])
     missing = np.unique(external[orphans][around < 0])
     return _disagree(
         "cpu_op", len(missing),
@@ -383,13 +383,13 @@ def _about_counts(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 def _about_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
     steps, trace = timeline.steps, timeline.trace
-    tables = [table for table in (trace.runtime, trace.ops, trace.device, trace.frames) if len(table)]
+    tables = [trace.rows[name] for name in ("runtime", "ops", "device", "frames") if len(trace.rows[name])]
     if not len(steps) or not tables:
         return ()
-    first = min(int(table["ts"].iloc[0]) for table in tables)
+    first = min(int(table["ts"][0]) for table in tables)
     last = max(int(table["end"].max()) for table in tables)
     outside = (steps.end < first) | (steps.ts > last)
-    times = np.sort(np.concatenate([numbers(table["ts"]) for table in tables]))
+    times = np.sort(np.concatenate([table["ts"] for table in tables]))
     filled = np.searchsorted(times, steps.ts) < np.searchsorted(times, steps.end)
     if trace.step_source == "profiler":
         outside[-1] &= bool(outside[:-1].any()) or len(steps) == 1  # the program may have ended after its last step()
@@ -406,4 +406,4 @@ def _about_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 def _correlations(timeline: Timeline) -> Ints:
     """Those of all runtime calls, of other processes too."""
-    return numbers(timeline.trace.runtime["correlation"])
+    return timeline.trace.rows["runtime"]["correlation"]
