@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from syncscope.timeline.intervals import Ints
@@ -37,10 +39,10 @@ def find_calls(trace: Trace) -> Calls:
 def find_activities(trace: Trace, calls: Calls) -> Activities:
     """What the devices ran, each with its launch."""
     table = trace.rows["device"]
-    texts = {name: column.objects() for name, column in table.texts.items()}
-    numbers = {name: table[name] for name in ("ts", "end", "device", "stream", "correlation", "bytes")}
+    columns: dict[str, Any] = {name: column.objects() for name, column in table.texts.items()}
+    columns |= {name: table[name] for name in ("ts", "end", "device", "stream", "correlation", "bytes")}
     launch = find_launches(table["correlation"], calls.correlation)
-    return Activities(row=np.arange(len(table), dtype=np.int64), launch=launch, **numbers, **texts)
+    return Activities(row=np.arange(len(table), dtype=np.int64), launch=launch, **columns)
 
 
 def find_launches(correlation: Ints, calls: Ints) -> Ints:

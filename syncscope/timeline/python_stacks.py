@@ -40,7 +40,8 @@ class PythonStacks:
     def are(self, functions: tuple[str, ...]) -> Bools:
         """Which rows (n,) are one of these functions."""
         wanted = np.array([name in functions for name in self._functions], dtype=bool)
-        return wanted[self._function]
+        are: Bools = wanted[self._function]
+        return are
 
     def are_in(self, file: str, functions: tuple[str, ...]) -> Bools:
         """Which rows (n,) are one of these functions of files that end with ``file``. A method counts by its own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def number_groups(*columns: Ints | Objects) -> Ints:
     values, of the first column first."""
     group, many = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
-        value, values = _rank_texts(column) if column.dtype == object else rank(column)
+        value, values = _rank_texts(cast("Objects", column)) if column.dtype == object else rank(cast("Ints", column))
         group, many = (value, values) if many == 1 else rank(group * values + value)
     return group
 

@@ -78,7 +78,7 @@ class Rows:
             if name in self.numbers:
                 return self.numbers[name]
             texts = self.texts[name]
-            return pd.Categorical.from_codes(texts.codes, categories=pd.Index(list(texts.names), dtype="str"))  # type: ignore[arg-type]
+            return pd.Categorical.from_codes(texts.codes, categories=pd.Index(list(texts.names), dtype="str"))
 
         return pd.DataFrame({name: column(name) for name in columns}, copy=False)
 
