@@ -36,6 +36,8 @@ class PythonStacks:
         self._files, self._file = files.names, files.codes
         self._line = frames["line"]
         self._functions, self._function = functions.names, functions.codes
+        self._stacks: dict[tuple[int, int, int, int], int] = {}
+        self._identity: dict[int, int] = {}
 
     def are(self, functions: tuple[str, ...]) -> Bools:
         """Which rows (n,) are one of these functions."""
@@ -58,6 +60,18 @@ class PythonStacks:
             Frame(file=self._files[self._file[i]], line=int(self._line[i]), function=self._functions[self._function[i]])
             for i in reversed(rows)
         )
+
+    def identity(self, row: int) -> int:
+        """A number of the stack that ends at a row, which stacks of the same calls share."""
+        new = []
+        while row >= 0 and row not in self._identity:
+            new.append(row)
+            row = int(self.nesting.parent[row])
+        number = self._identity.get(row, -1)
+        for row in reversed(new):
+            call = (number, int(self._file[row]), int(self._line[row]), int(self._function[row]))
+            number = self._identity[row] = self._stacks.setdefault(call, len(self._stacks))
+        return number
 
     def builtin(self, row: int) -> str:
         """The function in C that a row is (``item``, ``copy_``), ``""`` for a Python frame."""

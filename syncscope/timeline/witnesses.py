@@ -15,7 +15,7 @@ import numpy as np
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.row_groups import number_groups
+from syncscope.timeline.row_groups import number_groups, number_texts
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.timeline.waits import KINDS
@@ -353,7 +353,8 @@ def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 
 def _about_names(timeline: Timeline) -> tuple[Disagreement, ...]:
-    unreadable = sum(UNREADABLE in name for name in timeline.calls.name.tolist())
+    number, names = number_texts(timeline.calls.name)
+    unreadable = int(np.array([UNREADABLE in name for name in names], dtype=bool)[number].sum())
     return _disagree(
         "runtime", unreadable,
         "the name of a runtime call is not readable",
