@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -51,11 +52,11 @@ class Nesting:
         closed = np.searchsorted(np.sort(end), ts, side="right")
         depth = np.arange(len(rows)) - closed
         parents = np.full(len(rows), -1, dtype=np.int64)
-        above = np.flatnonzero(depth == 0)
-        for level in range(1, int(depth.max(initial=0)) + 1):
-            here = np.flatnonzero(depth == level)
+        shallow = depth.astype(np.min_scalar_type(int(depth.max(initial=0))))  # numpy sorts narrow numbers by radix
+        begins = np.cumsum(np.bincount(shallow))
+        levels = np.split(np.argsort(shallow, kind="stable"), begins)
+        for above, here in pairwise(levels[:-1]):
             parents[here] = above[np.searchsorted(above, here) - 1] if len(above) else -1
-            above = here
         return np.where(parents >= 0, rows[parents], -1)
 
     def innermost(self, tid: Ints, ts: Ints, end: Ints) -> Ints:

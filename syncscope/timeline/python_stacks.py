@@ -50,6 +50,8 @@ class PythonStacks:
         name."""
         files = np.array([name.endswith(file) for name in self._files], dtype=bool)
         wanted = np.array([name.split(".")[-1] in functions for name in self._functions], dtype=bool)
+        if not (files.any() and wanted.any()):
+            return np.zeros(len(self.ts), dtype=bool)
         found: Bools = files[self._file] & wanted[self._function]
         return found
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.tables import Objects
 
 DENSE = 4
@@ -41,6 +42,12 @@ def number_texts(texts: Objects) -> tuple[Ints, list[Any]]:
     """For each text (n,) its number in order of first appearance, and the texts by number."""
     known: dict[Any, int] = _Numbers()
     return np.fromiter(map(known.__getitem__, texts.tolist()), np.int64, len(texts)), list(known)
+
+
+def passing(texts: Objects, test: Callable[[str], object]) -> Bools:
+    """Which texts (n,) pass a test. Each different one is tested once."""
+    number, known = number_texts(texts)
+    return np.array([bool(test(text)) for text in known], dtype=bool)[number]
 
 
 def _rank_texts(texts: Objects) -> tuple[Ints, int]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.intervals import Bools, Ints, different
 from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.row_groups import number_groups, number_texts
+from syncscope.timeline.row_groups import group_rows, number_groups, number_texts, passing
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.timeline.waits import KINDS
@@ -232,9 +232,7 @@ def _about_launches(timeline: Timeline) -> tuple[Disagreement, ...]:
 def _after_first_launch(rows: Activities) -> Bools:
     """Which rows (n,) come after one of their stream whose launch is known: a stream runs its work in order."""
     after = np.zeros(len(rows), dtype=bool)
-    streams = np.stack([rows.device, rows.stream])
-    for device, stream in np.unique(streams, axis=1).T.tolist():
-        own = np.flatnonzero((rows.device == device) & (rows.stream == stream))
+    for own in group_rows(number_groups(rows.device, rows.stream)):
         after[own] = np.logical_or.accumulate(rows.launch[own] >= 0)
     return after
 
@@ -244,7 +242,7 @@ def _about_devices(timeline: Timeline) -> tuple[Disagreement, ...]:
     rows, calls = timeline.activities, timeline.calls
     during = (rows.ts >= calls.ts.min()) & (rows.ts <= calls.end.max())
     joined = (rows.launch >= 0) | np.isin(rows.correlation, _correlations(timeline))
-    missing = np.setdiff1d(rows.device[during & (rows.device >= 0)], rows.device[joined])
+    missing = np.setdiff1d(different(rows.device[during & (rows.device >= 0)]), different(rows.device[joined]))
     return _disagree(
         "runtime", len(missing),
         f"the trace holds no launch of what device {missing[0] if len(missing) else -1} ran",
@@ -275,15 +273,14 @@ def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
         launching[row] = True
         row = np.unique(ops.nesting.parent[row])
     silent = np.flatnonzero(~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == ""))
-    name = number_groups(ops.name)
-    names = int(name.max(initial=-1)) + 1
-    launched, times = (np.bincount(name[rows], minlength=names) for rows in (launching, slice(None)))
+    name, names = number_texts(ops.name)
+    launched, times = (np.bincount(name[rows], minlength=len(names)) for rows in (launching, slice(None)))
     _, many_silent = np.unique(np.searchsorted(np.sort(commands.ts), ops.ts[silent]), return_counts=True)
     ends = np.cumsum(many_silent)
     missing = 0
     for end, size in zip(ends[many_silent > MOST_ON_HOST], many_silent[many_silent > MOST_ON_HOST], strict=True):
         own = name[silent[end - size : end]]
-        here = np.bincount(own, minlength=names)
+        here = np.bincount(own, minlength=len(names))
         surely = (launched >= OFTEN) & (launched >= NEARLY_ALWAYS * (times - here))
         kinds, many = int((surely & (here > 0)).sum()), int(here[surely].sum())
         lost = many > MOST_ON_HOST and kinds >= LEAST_KINDS and many >= LEAST_SILENT * len(own)
@@ -353,8 +350,7 @@ def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 
 def _about_names(timeline: Timeline) -> tuple[Disagreement, ...]:
-    number, names = number_texts(timeline.calls.name)
-    unreadable = int(np.array([UNREADABLE in name for name in names], dtype=bool)[number].sum())
+    unreadable = int(passing(timeline.calls.name, lambda name: UNREADABLE in name).sum())
     return _disagree(
         "runtime", unreadable,
         "the name of a runtime call is not readable",
@@ -390,8 +386,7 @@ def _about_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
     first = min(int(table["ts"][0]) for table in tables)
     last = max(int(table["end"].max()) for table in tables)
     outside = (steps.end < first) | (steps.ts > last)
-    times = np.sort(np.concatenate([table["ts"] for table in tables]))
-    filled = np.searchsorted(times, steps.ts) < np.searchsorted(times, steps.end)
+    begun = sum(np.searchsorted(table["ts"], steps.end) - np.searchsorted(table["ts"], steps.ts) for table in tables)
     if trace.step_source == "profiler":
         outside[-1] &= bool(outside[:-1].any()) or len(steps) == 1  # the program may have ended after its last step()
     elif trace.step_source == "seconds":
@@ -402,7 +397,7 @@ def _about_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
             "a step lies outside the time of all events",
             "{} steps lie outside the time of all events",
         )  # fmt: skip
-    return () if filled.any() else (Disagreement("steps", "no event lies inside the steps"),)
+    return () if np.any(begun > 0) else (Disagreement("steps", "no event lies inside the steps"),)
 
 
 def _correlations(timeline: Timeline) -> Ints:
