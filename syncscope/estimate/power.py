@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from syncscope.estimate.clocks import LIKELY, MEMORY_POWER, STRONG, WEAK, Response, energies, slowdown
-from syncscope.estimate.edits import Question, Ways
+from syncscope.estimate.edits import Ways
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Interval, Replayed
 from syncscope.schema.recording import GpuWindow, RecordedGpu
@@ -119,12 +119,11 @@ class Work:
     other: Floats
 
     @classmethod
-    def of(cls, program: Program, questions: Sequence[Question]) -> Work:
+    def of(cls, program: Program, questions: Sequence[Ways]) -> Work:
         compute, other = energies(program.items)
         dur = np.maximum(program.items.dur, 1.0)
         left = np.array([[compute.sum(), other.sum()]] * len(questions)) / program.steps
-        for number, question in enumerate(questions):
-            ways = Ways.of(question)
+        for number, ways in enumerate(questions):
             at_most = np.where(ways.are(lambda edit: edit.gone), 0.0, ways.column("dur"))
             less = at_most < dur[ways.items]
             for item, most in zip(ways.items[less].tolist(), at_most[less].tolist(), strict=True):

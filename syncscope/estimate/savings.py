@@ -224,14 +224,15 @@ def replay_savings(
 
     replayed = run(program, fit.scenarios)
     limited: list[Replayed] = []
-    work, lengths = Work.of(program, every), by_step(replayed).mean(axis=0)
+    ways = [Ways.of(question) for question in every]
+    work, lengths = Work.of(program, ways), by_step(replayed).mean(axis=0)
     step = float(lengths[0, 0])
     if may_be_capped(condition, work, lengths * 1e6):
         slow = run(at_clock(program, SLOWED), fit.scenarios[:1])
         replayed, *limited = _at_limit(condition, work, replayed, slow, by_step)
     columns = np.concatenate([by_step(replayed), *(by_step(one)[:, :, :1] for one in limited)], axis=2)
     saved = columns[:, :1] - columns
-    taken = _host_ms_taken(program, every, fit)
+    taken = _host_ms_taken(program, ways, fit)
     bounds = np.array(
         [_saving(saved[:, number], step, fit.doubt, float(taken[number])) for number in range(1, len(every))]
     )
@@ -269,12 +270,11 @@ def _by_step(replayed: Replayed, warm: int, steps: int) -> Floats:
     return mean
 
 
-def _host_ms_taken(program: Program, questions: Sequence[Question], fit: Fit) -> Floats:
+def _host_ms_taken(program: Program, questions: Sequence[Ways], fit: Fit) -> Floats:
     """Milliseconds of work, or of waiting for workers, that each question takes off the host in a step (questions,)."""
     items = without_profiler(program.items)
     taken = np.zeros(len(questions))
-    for number, question in enumerate(questions):
-        ways = Ways.of(question)
+    for number, ways in enumerate(questions):
         pre, own, edited = ways.column("pre"), ways.column("own"), ways.are(lambda edit: edit.pre != 1 or edit.own != 1)
         rows = ways.items[edited]
         taken[number] = items.pre[rows] @ (1 - pre[edited]) + items.own[rows] @ (1 - own[edited])

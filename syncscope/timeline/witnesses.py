@@ -15,7 +15,7 @@ import numpy as np
 from syncscope.timeline.intervals import Bools, Ints, different
 from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.row_groups import group_rows, number_groups, number_texts, passing
+from syncscope.timeline.row_groups import group_rows, number_groups, passing
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.timeline.waits import KINDS
@@ -273,7 +273,8 @@ def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
         launching[row] = True
         row = np.unique(ops.nesting.parent[row])
     silent = np.flatnonzero(~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == ""))
-    name, names = number_texts(ops.name)
+    texts = timeline.trace.rows["ops"].texts["name"]
+    name, names = texts.codes.astype(np.int64), texts.names
     launched, times = (np.bincount(name[rows], minlength=len(names)) for rows in (launching, slice(None)))
     _, many_silent = np.unique(np.searchsorted(np.sort(commands.ts), ops.ts[silent]), return_counts=True)
     ends = np.cumsum(many_silent)
