@@ -25,6 +25,7 @@ from syncscope.rules import Hit
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.row_groups import number_groups, number_texts
 from syncscope.timeline.steps import step_of
+from syncscope.timeline.tables import Objects
 from syncscope.timeline.timeline import Timeline
 
 MOST_ITEMS = 1_000_000
@@ -130,7 +131,7 @@ def draw_lanes(timeline: Timeline, hits: Sequence[Hit], max_items: int = MOST_IT
     dur = bars.end - bars.ts
     table = {
         "ts": bars.ts - start, "dur": dur, "name": name, "bytes": bars.bytes,
-        "memory": np.array([MEMORY.index(text) if text in MEMORY else 0 for text in bars.memory], dtype=np.int64),
+        "memory": _memory_numbers(bars.memory),
         "spot": bars.spot, "merged": bars.merged, "gaps": dur - bars.busy,
     }  # fmt: skip
     return Lanes(
@@ -150,6 +151,12 @@ def draw_lanes(timeline: Timeline, hits: Sequence[Hit], max_items: int = MOST_IT
         events_merged=int(events[events > 1].sum()),
         sources=trace.recording.sources if trace.recording else {},
     )
+
+
+def _memory_numbers(memory: Objects) -> Ints:
+    """The numbers of texts (n,) in ``MEMORY``, 0 for another."""
+    number, known = number_texts(memory)
+    return np.array([MEMORY.index(text) if text in MEMORY else 0 for text in known], dtype=np.int64)[number]
 
 
 def _steps(rows: Rows, timeline: Timeline, start: int) -> tuple[StepMark, ...]:
