@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncscope.timeline.intervals import Union
+from syncscope.timeline.intervals import Union, different
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=12)
 
@@ -41,3 +41,8 @@ def test_gaps_are_exactly_what_is_uncovered(spans, start, end):
 @given(SPANS, SPANS)
 def test_minus_is_the_part_the_other_leaves_uncovered(spans, others):
     assert union(spans).minus(union(others)) == len(points(spans) - points(others))
+
+
+@given(st.lists(st.integers(-3, 3)))
+def test_different_values_come_once_and_in_order(values):
+    assert different(np.array(values, dtype=np.int64)).tolist() == sorted(set(values))
