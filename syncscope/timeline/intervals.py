@@ -19,6 +19,15 @@ def different(values: Ints) -> Ints:
     return np.unique(values[new])
 
 
+def are_among(values: Ints, known: Ints) -> Bools:
+    """Which values (n,) are among the ``known`` (m,). Quicker than ``np.isin`` for numbers that mostly count up."""
+    if not len(known):
+        return np.zeros(len(values), dtype=bool)
+    ordered = np.sort(known)
+    found: Bools = ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values
+    return found
+
+
 class Union:
     """The union of half-open intervals ``[ts, end)``, kept sorted and disjoint. Any unit; here nanoseconds."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from syncscope.timeline.intervals import Bools, Ints, different
+from syncscope.timeline.intervals import Bools, Ints, are_among, different
 from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.row_groups import group_rows, number_groups, passing
@@ -171,7 +171,7 @@ def _about_recorded_copies(timeline: Timeline) -> tuple[Disagreement, ...]:
 def _about_sync_records(timeline: Timeline) -> tuple[Disagreement, ...]:
     records = timeline.sync_records
     recorded = np.isin(records.name, HOST_WAITS) & (records.correlation >= 0)
-    missing = recorded & ~np.isin(records.correlation, _correlations(timeline))
+    missing = recorded & ~are_among(records.correlation, _correlations(timeline))
     return _disagree(
         "runtime", int(missing.sum()),
         "a wait is recorded for the device, and its runtime call is not in the trace",
@@ -215,7 +215,7 @@ def _about_launches(timeline: Timeline) -> tuple[Disagreement, ...]:
     inside = _after_first_launch(rows)
     if timeline.drained is not None and len(timeline.steps):  # the steps began with an idle device
         inside |= rows.ts >= timeline.steps.ts.min()
-    unlaunched = (rows.launch < 0) & ~np.isin(rows.correlation, _correlations(timeline)) & inside
+    unlaunched = (rows.launch < 0) & ~are_among(rows.correlation, _correlations(timeline)) & inside
     launched = set(rows.name[rows.launch >= 0].tolist())
     suspects = rows.take(unlaunched)
     surely = [
@@ -241,7 +241,7 @@ def _about_devices(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Devices that ran something while the process made calls, and of which not one launch is there."""
     rows, calls = timeline.activities, timeline.calls
     during = (rows.ts >= calls.ts.min()) & (rows.ts <= calls.end.max())
-    joined = (rows.launch >= 0) | np.isin(rows.correlation, _correlations(timeline))
+    joined = (rows.launch >= 0) | are_among(rows.correlation, _correlations(timeline))
     missing = np.setdiff1d(different(rows.device[during & (rows.device >= 0)]), different(rows.device[joined]))
     return _disagree(
         "runtime", len(missing),
@@ -268,10 +268,10 @@ def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     calls, ops = timeline.calls, timeline.ops
     commands = calls.take(np.isin(calls.role, DEVICE_COMMANDS))
     launching = np.zeros(len(ops), dtype=bool)
-    row = np.unique(ops.nesting.innermost(commands.tid, commands.ts, commands.end))
+    row = different(ops.nesting.innermost(commands.tid, commands.ts, commands.end))
     while len(row := row[row >= 0]):
         launching[row] = True
-        row = np.unique(ops.nesting.parent[row])
+        row = different(ops.nesting.parent[row])
     silent = np.flatnonzero(~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == ""))
     texts = timeline.trace.rows["ops"].texts["name"]
     name, names = texts.codes.astype(np.int64), texts.names
@@ -327,7 +327,7 @@ def find_unmade(calls: Calls, rows: Activities) -> Ints:
     waited = calls.ts[calls.role == "device-sync"].max(initial=0)
     commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
     commands &= (calls.ts < max(calls.ts[known].max(), waited)) & ~in_capture(calls)
-    return np.flatnonzero(commands & ~np.isin(calls.correlation, rows.correlation))
+    return np.flatnonzero(commands & ~are_among(calls.correlation, rows.correlation))
 
 
 def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
@@ -336,7 +336,7 @@ def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     if not len(ops):
         return ()
     external = calls["external_id"]
-    orphans = (external > 0) & (calls["ts"] > ops["ts"][0]) & ~np.isin(external, ops["external_id"])
+    orphans = (external > 0) & (calls["ts"] > ops["ts"][0]) & ~are_among(external, ops["external_id"])
     rows = calls.take(orphans)
     marks = timeline.annotations
     marks = marks.take(np.array([not name.startswith("ProfilerStep#") for name in marks.name.tolist()], dtype=bool))
