@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.fit import fit
@@ -23,6 +22,7 @@ from syncscope.estimate.replay import Scenario
 from syncscope.estimate.savings import replay_savings
 from syncscope.timeline import Timeline
 from syncscope.trace import Trace, load
+from syncscope.trace.rows import Rows, Texts
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "traces"
 TRACES = (FIXTURES / "generate" / "trace.json.gz", FIXTURES / "small_copies" / "trace.json.gz")
@@ -35,26 +35,32 @@ SCENARIOS = (Scenario(0.95), Scenario(0.85), Scenario(1.05))
 
 def repeated(trace: Trace, calls: int) -> Trace:
     """The trace's steps over and over, until they hold as many runtime calls."""
-    begin, end = int(trace.steps["ts"].min()), int(trace.steps["end"].max())
-    parts = {name: _inside(getattr(trace, name), begin, end) for name in ("runtime", "device", "steps")}
+    steps = trace.rows["steps"]
+    begin, end = int(steps["ts"].min()), int(steps["end"].max())
+    parts = {name: _inside(trace.rows[name], begin, end) for name in ("runtime", "device", "steps")}
     times = -(-calls // len(parts["runtime"]))
     length = max(end, int(parts["device"]["end"].max())) - begin
-    names = int(trace.runtime["correlation"].max()) + 1
-    return replace(trace, **{name: _tiled(table, times, length, names) for name, table in parts.items()})
+    names = int(trace.rows["runtime"]["correlation"].max()) + 1
+    return replace(
+        trace, rows=trace.rows | {name: _tiled(table, times, length, names) for name, table in parts.items()}
+    )
 
 
-def _inside(table: pd.DataFrame, begin: int, end: int) -> pd.DataFrame:
-    return table[((table["ts"] >= begin) & (table["ts"] < end)).to_numpy(bool)]
+def _inside(table: Rows, begin: int, end: int) -> Rows:
+    return table.take((table["ts"] >= begin) & (table["ts"] < end))
 
 
-def _tiled(table: pd.DataFrame, times: int, length: int, names: int) -> pd.DataFrame:
-    found = pd.concat([table] * times, ignore_index=True)
+def _tiled(table: Rows, times: int, length: int, names: int) -> Rows:
+    found = Rows(
+        {name: np.tile(column, times) for name, column in table.numbers.items()},
+        {name: Texts(np.tile(column.codes, times), column.names) for name, column in table.texts.items()},
+    )
     number = np.repeat(np.arange(times), len(table))
     for column in ("ts", "end"):
-        found[column] += number * length
-    if "correlation" in found:
-        found["correlation"] += np.where(found["correlation"] >= 0, number * names, 0)
-    return found.sort_values("ts", kind="stable", ignore_index=True)
+        found.numbers[column] += number * length
+    if "correlation" in found.numbers:
+        found.numbers["correlation"] += np.where(found["correlation"] >= 0, number * names, 0)
+    return found.take(np.argsort(found["ts"], kind="stable"))
 
 
 def shares(program: Program, many: int) -> list[Question]:

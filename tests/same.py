@@ -6,15 +6,15 @@ from dataclasses import fields
 
 import pandas as pd
 
-from syncscope.trace.model import Trace
+from syncscope.trace.model import TABLES, Trace
 
 
 def assert_same(trace: Trace, other: Trace) -> None:
-    for attribute in (field.name for field in fields(Trace)):
+    for attribute in (field.name for field in fields(Trace) if field.name != "rows"):
+        assert getattr(trace, attribute) == getattr(other, attribute), attribute
+    assert set(trace.rows) == set(other.rows) == set(TABLES)
+    for attribute in TABLES:
         mine, theirs = getattr(trace, attribute), getattr(other, attribute)
-        if not isinstance(mine, pd.DataFrame):
-            assert mine == theirs, attribute
-            continue
         pd.testing.assert_frame_equal(mine, theirs, check_exact=True, check_categorical=True, obj=attribute)
         for column in mine.select_dtypes("category"):
             assert list(mine[column].cat.categories) == list(theirs[column].cat.categories), (attribute, column)

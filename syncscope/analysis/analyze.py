@@ -15,7 +15,6 @@ from syncscope.analysis.local import Local
 from syncscope.analysis.merge import merge
 from syncscope.analysis.rank import Job, estimate_report, find_peer, make_report
 from syncscope.estimate import peers_to_compare
-from syncscope.report import perfetto
 from syncscope.report.forms import Report
 from syncscope.report.notable import notable
 from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, draw_lanes
@@ -190,6 +189,8 @@ def annotated(
     file: str | os.PathLike[str], findings: Sequence[Finding], max_bytes: int = MAX_BYTES
 ) -> Iterator[bytes | memoryview]:
     """A trace with its findings as additional tracks (``report.perfetto``), in pieces. Raises ``TraceError``."""
+    from syncscope.report import perfetto  # nothing else needs it
+
     data, _ = source.read(os.fspath(file), max_bytes)
     try:
         timeline = Timeline(read_bytes(data, os.fspath(file)))

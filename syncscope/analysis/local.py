@@ -7,16 +7,13 @@ again, each alone, so that only a trace that kills its process again is lost.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import forkserver, resource_tracker
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,6 +21,9 @@ from syncscope.analysis.engine import Progress
 from syncscope.analysis.rank import NOTHING_KEPT, Job, Rank, Results, analyze_rank, compare_rank, merge_results, unread
 from syncscope.estimate import MOST_PEERS, peers_to_compare
 from syncscope.trace.workers import available_cores
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 AHEAD = 2
 """Traces given to each process in advance, so that none waits for the next."""
@@ -100,6 +100,8 @@ class _Pool:
     """
 
     def __init__(self, jobs: int) -> None:
+        import multiprocessing  # one trace does without
+
         self._jobs = jobs
         # A fork of a program with threads may hang; a fresh process, or a fork of one, does not.
         ways = multiprocessing.get_all_start_methods()
@@ -127,7 +129,7 @@ class _Pool:
                         with _interrupted_afterwards():
                             future = pool.submit(task[0], *task[1])
                         rank = future.result()
-                except BrokenProcessPool:
+                except BrokenExecutor:
                     rank = unread(paths[number], DIED)
                 settle(number, rank)
 
@@ -142,19 +144,21 @@ class _Pool:
                     try:
                         with _interrupted_afterwards():
                             under_way[pool.submit(task[0], *task[1])] = number, task
-                    except BrokenProcessPool:
+                    except BrokenExecutor:
                         lost.append((number, task))
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                     number, task = under_way.pop(future)
                     try:
                         settle(number, future.result())
-                    except BrokenProcessPool:
+                    except BrokenExecutor:
                         lost.append((number, task))
         return sorted(lost, key=lambda pair: pair[0])
 
     @contextlib.contextmanager
     def _start(self, jobs: int) -> Iterator[ProcessPoolExecutor]:
         """A pool until the block ends. An interrupt does not wait for the tasks under way: it kills their processes."""
+        from concurrent.futures import ProcessPoolExecutor
+
         pool = ProcessPoolExecutor(jobs, mp_context=self._context, initializer=_die_quietly)
         try:
             yield pool
@@ -172,6 +176,8 @@ def _start_forkserver() -> None:
     It would print a traceback when it is interrupted while it imports, and so would a process forked from it before
     its own first line. So both have SIGINT blocked from their beginning; ``_die_quietly`` lets it through.
     """
+    from multiprocessing import forkserver, resource_tracker
+
     resource_tracker.ensure_running()  # would unblock the signal otherwise
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -16,6 +16,7 @@ from syncscope.cli.console import drop_stdout, unwrap, write_stdout
 from syncscope.cli.diff import diff
 from syncscope.cli.errors import INTERRUPTED, exit_for
 from syncscope.cli.hta import hta
+from syncscope.cli.light import import_help_writer
 from syncscope.cli.profile import profile
 from syncscope.cli.program import ScriptCommand
 from syncscope.cli.report import report
@@ -31,6 +32,10 @@ class Commands(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return adapt(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        import_help_writer()
+        super().format_help(ctx, formatter)
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         try:

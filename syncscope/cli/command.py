@@ -7,12 +7,26 @@ from typing import Any, get_args
 
 from typer.core import TyperCommand, TyperOption
 
+from syncscope.cli.light import import_help_writer, keep_numpy_in_one_thread
 
-class Command(TyperCommand):
+
+class AnyCommand(TyperCommand):
     """Shows no type beside options that take no value, and takes text as it is."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return adapt(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        import_help_writer()
+        super().format_help(ctx, formatter)
+
+
+class Command(AnyCommand):
+    """One that runs no program of the user's."""
+
+    def invoke(self, ctx: Any) -> Any:
+        keep_numpy_in_one_thread()
+        return super().invoke(ctx)
 
 
 def adapt(params: list[Any]) -> list[Any]:

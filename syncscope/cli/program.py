@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperOption
 
-from syncscope.cli.command import Command
+from syncscope.cli.command import AnyCommand
 
 if TYPE_CHECKING:
     from syncscope.collect.annotations import Recorder
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NOTHING_RECORDED = 3
 
 
-class ScriptCommand(Command):
+class ScriptCommand(AnyCommand):
     """Leaves everything after the script's name, or after ``-m MODULE``, to the script."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -272,7 +272,7 @@ class Collector:
         if window is None:
             note = "The program ended before its ops were recorded: an op is known only where the line shows it."
             return _with_note(recording, note)
-        from syncscope.timeline import Timeline  # imports pandas: not before the program has run
+        from syncscope.timeline import Timeline  # imports numpy: not before the program has run
         from syncscope.trace import TraceError, load
 
         steps = structs.replace(

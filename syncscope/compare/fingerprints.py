@@ -136,14 +136,14 @@ def same_place(key: ExpressionKey, others: Iterable[ExpressionKey]) -> list[Expr
 
 def is_counted(code: str) -> bool:
     """Whether a rule is about waits that the count of a run shows."""
-    from syncscope.rules import BY_CODE  # loads pandas
+    from syncscope.rules import BY_CODE  # loads numpy and the rules
 
     return code in BY_CODE and BY_CODE[code].counted
 
 
 def is_untold(code: str, finding: Finding) -> bool:
     """Whether a rule may be about a finding that no window recorded, because the count does not tell all of them."""
-    from syncscope.rules import BY_CODE  # loads pandas
+    from syncscope.rules import BY_CODE  # loads numpy and the rules
 
     if finding.site_source != "count" or finding.rule == code or not is_counted(code):
         return False

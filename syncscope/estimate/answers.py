@@ -29,7 +29,7 @@ CHEAPER = (
     "how much less time its collectives can take is not known: it is worth at most what nothing hides of them, and "
     "seldom can all of it go"
 )
-BOUNDS = {Intervention.JOIN_GRAPHS: JOINED, Intervention.OVERLAP_COLLECTIVES: CHEAPER}
+BOUNDS: dict[object, str] = {Intervention.JOIN_GRAPHS: JOINED, Intervention.OVERLAP_COLLECTIVES: CHEAPER}
 """Why no more than a bound is known, by what was asked; else ``UNLIKE``."""
 SUMS_UP = "it sums up what others cause: their savings are its own"
 OUTSIDE = "it happens only outside the recorded steps"

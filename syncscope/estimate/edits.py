@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,12 +60,48 @@ Question = dict[int, Edit]
 """What fixing a finding changes: the edit of each item that it changes."""
 
 
+class Ways(NamedTuple):
+    """A question by the ways in which it changes items: it changes many items in few ways."""
+
+    items: Ints
+    """In the question's order (n,)."""
+    way: Ints
+    """Of each item, its number among ``edits`` (n,)."""
+    edits: Sequence[Edit]
+
+    @classmethod
+    def of(cls, question: Question) -> Ways:
+        """The ways of a question. Edits that are one object are one way; equal ones need not be."""
+        values = list(question.values())
+        objects = np.fromiter(map(id, values), np.int64, len(values))
+        _, first, way = np.unique(objects, return_index=True, return_inverse=True)
+        return cls(np.fromiter(question, np.int64, len(values)), way, [values[place] for place in first.tolist()])
+
+    def question(self) -> Question:
+        """The question, in which items that change in one way share an edit."""
+        return dict(zip(self.items.tolist(), map(self.edits.__getitem__, self.way.tolist()), strict=True))
+
+    def are(self, wanted: Callable[[Edit], bool]) -> Bools:
+        """Which items (n,) have an edit that is ``wanted``."""
+        return np.array([wanted(edit) for edit in self.edits], dtype=bool)[self.way]
+
+    def column(self, name: str) -> Floats:
+        """A number of each item's edit (n,)."""
+        return np.array([getattr(edit, name) for edit in self.edits], dtype=np.float64)[self.way]
+
+
 def combine(questions: Iterable[Question]) -> Question:
     """One question with the edits of several."""
     combined: Question = {}
+    both: dict[tuple[int, int], Edit] = {}
     for question in questions:
-        for item, edit in question.items():
-            combined[item] = combined[item].combine(edit) if item in combined else edit
+        twice = combined.keys() & question.keys()
+        for item in twice:
+            pair = id(combined[item]), id(question[item])
+            if pair not in both:
+                both[pair] = combined[item].combine(question[item])
+        again = {item: both[id(combined[item]), id(question[item])] for item in twice}
+        combined = combined | question | again
     return combined
 
 
@@ -135,28 +172,24 @@ class Changes:
         # Most items are changed in one of a few ways: each way is spread out over the columns once.
         self._ways: dict[tuple[tuple[int, Edit], ...], Change] = {}
         self._of: dict[int, Change] = {}
-        self._edits: dict[int, list[tuple[int, Edit]]] = {}
-        for number, question in enumerate(questions):
-            for item, edit in question.items():
-                self._edits.setdefault(item, []).append((number, edit))
-        self.items = frozenset(item for question in questions for item, e in question.items() if not e.only_timing)
+        self._questions = questions
+        ways = [Ways.of(question) for question in questions]
+        changed = [one.items[one.are(lambda edit: not edit.only_timing)] for one in ways]
+        self.items: frozenset[int] = frozenset(item for items in changed for item in items.tolist())
         """Items of which some question changes more than the host's work and the gap."""
-        self.timing_changes = tuple(_timing_change(question) for question in questions)
-        self.targets = frozenset(target for question in questions for e in question.values() for target in e.pieces)
+        self.timing_changes = tuple(map(_timing_change, ways))
+        self.targets = frozenset(target for one in ways for edit in one.edits for target in edit.pieces)
 
     def of(self, item: int) -> Change:
         change = self._of.get(item)
         if change is None:
-            way = tuple(self._edits.get(item, ()))
+            way = tuple((number, one[item]) for number, one in enumerate(self._questions) if item in one)
             if way not in self._ways:
                 self._ways[way] = Change(way, self._many, self._scale)
             change = self._of[item] = self._ways[way]
         return change
 
 
-def _timing_change(question: Question) -> TimingChange:
-    kept = {item: edit for item, edit in question.items() if edit.only_timing}
-    return TimingChange(
-        np.fromiter(kept, np.int64, len(kept)),
-        *(np.array([getattr(edit, name) for edit in kept.values()], np.float64) for name in ("pre", "own", "gap")),
-    )
+def _timing_change(ways: Ways) -> TimingChange:
+    kept = ways.are(lambda edit: edit.only_timing)
+    return TimingChange(ways.items[kept], *(ways.column(name)[kept] for name in ("pre", "own", "gap")))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.edits import Edit, Question, Ways
 from syncscope.estimate.study import Study
 from syncscope.timeline.intervals import Floats, Ints
 from syncscope.timeline.tables import CAUSES
@@ -146,7 +146,8 @@ def _leave_out(study: Study, begin: Ints, end: Ints, share: Floats, chain: int =
     pre = _stays(items.pre, within(items.begin - items.pre, items.begin))
     own = np.where(items.wait | items.blocks, 1.0, _stays(items.own, within(items.end - items.own, items.end)))
     changed = np.flatnonzero(works & ((pre < 1) | (own < 1)))
-    return {item: Edit(pre=float(pre[item]), own=float(own[item])) for item in changed.tolist()}
+    kinds, way = np.unique(pre[changed] + 1j * own[changed], return_inverse=True)
+    return Ways(changed, way, [Edit(pre=kind.real, own=kind.imag) for kind in kinds.tolist()]).question()
 
 
 def _stays(work: Floats, cut: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """The items of a program as columns: one item is a runtime call with the device activity that it launched.
 
 Items are in the order of the host. Each class holds equally long arrays, one element an item. Times are nanoseconds
-since the first step began.
+since the first step began. Arrays are not compared as a whole, so these are not either.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class HostPart:
     """What the host did: calls inside the steps, the steps' ends, and launches that the trace lacks."""
 
@@ -39,7 +39,7 @@ class HostPart:
         return len(self.call)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DevicePart:
     """The activities that items launched. A launch of several (a graph) counts as one, from first begin to last end."""
 
@@ -71,7 +71,7 @@ class DevicePart:
     """Their power above idle, as a share of a matrix product's (``clocks.MATRIX``)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Timing:
     """The distances between a launch, its activity and what that follows, ns."""
 
@@ -83,7 +83,7 @@ class Timing:
     """From the end of what an event made the activity wait for to its start."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Items(Timing, DevicePart, HostPart):
     """All that a replay needs to know of each item."""
 

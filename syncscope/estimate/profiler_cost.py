@@ -47,10 +47,9 @@ def profiler_cost(timeline: Timeline, host: HostPart, device: DevicePart, costs:
     base = int(recorded_steps(timeline).ts.min())
     threads, chains = _chain_of_threads(timeline, host)
     for time, tid, each in _recorded_events(timeline, costs):
-        if len(time) and each:
-            slot = np.minimum(np.searchsorted(threads, tid), len(threads) - 1)
-            chain = np.where(threads[slot] == tid, chains[slot], -1) if len(threads) else np.full(len(tid), -1)
-            _add(cost, time - base, chain, host, each)
+        for thread, chain in zip(threads.tolist(), chains.tolist(), strict=True):
+            if each and chain >= 0:
+                _add(cost, time[tid == thread] - base, chain, host, each)
     return cost
 
 
@@ -62,8 +61,8 @@ def _recorded_events(timeline: Timeline, costs: Costs) -> Iterator[tuple[Ints, I
         mine = [event for event in sites if (event.kind == "warning") == warned]
         ends = np.array([event.end_ns - trace.base_ns for event in mine], dtype=np.int64)
         yield ends, np.array([event.tid for event in mine], dtype=np.int64), cost
-    for table, cost in ((trace.ops, costs.op), (trace.frames, costs.frame)):
-        yield np.asarray(table["ts"], dtype=np.int64), np.asarray(table["tid"], dtype=np.int64), cost
+    for table, cost in (("ops", costs.op), ("frames", costs.frame)):
+        yield trace.rows[table]["ts"], trace.rows[table]["tid"], cost
 
 
 def _chain_of_threads(timeline: Timeline, host: HostPart) -> tuple[Ints, Ints]:
@@ -73,14 +72,11 @@ def _chain_of_threads(timeline: Timeline, host: HostPart) -> tuple[Ints, Ints]:
     return threads, host.chain[called][first]
 
 
-def _add(cost: Floats, time: Ints, chain: Ints, host: HostPart, each: float) -> None:
+def _add(cost: Floats, time: Ints, chain: int, host: HostPart, each: float) -> None:
     """Add the cost of ``each`` event to the item of its chain that ends next: its host work holds the event."""
-    for number in np.unique(chain[chain >= 0]):
-        rows = np.flatnonzero(host.chain == number)
-        mine = np.searchsorted(
-            np.maximum.accumulate(host.end[rows]), time[(chain == number) & (time >= 0)], side="left"
-        )
-        cost[rows] += each * np.bincount(mine[mine < len(rows)], minlength=len(rows))
+    rows = np.flatnonzero(host.chain == chain)
+    ended = np.searchsorted(np.sort(time[time >= 0]), np.maximum.accumulate(host.end[rows]), side="right")
+    cost[rows] += each * np.diff(ended, prepend=0)
 
 
 def without_profiler(items: Items) -> Items:

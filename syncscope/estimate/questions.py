@@ -9,7 +9,7 @@ import numpy as np
 
 from syncscope.estimate.batches import take_from_pinning_thread
 from syncscope.estimate.conditions import without_conditions
-from syncscope.estimate.edits import Edit, Question, combine
+from syncscope.estimate.edits import Edit, Question, Ways, combine
 from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
 from syncscope.estimate.study import Study
@@ -191,17 +191,15 @@ def launch_graphs(study: Study) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph; none where no stretch is."""
     launching, items = study.timeline.launching, study.program.items
     work, chain = items.pre + items.own, items.chain
-    edits: Question = {}
-    shares: dict[float, Edit] = {}
+    inside = [np.empty(0, dtype=np.int64)]
     for graph in launching.graphs or () if launching else ():
         launches = study.items(graph)
-        for item in range(launches[0] + 1, launches[-1] + 1) if launches else ():
-            if chain[item] == chain[launches[0]]:
-                share = _share(GRAPH_NODE, float(work[item]))
-                if share not in shares:
-                    shares[share] = Edit(pre=share, own=share, gap=GRAPH_GAP)
-                edits[item] = shares[share]
-    return edits
+        if launches:
+            after = np.arange(launches[0] + 1, launches[-1] + 1)
+            inside.append(after[chain[after] == chain[launches[0]]])
+    changed = np.concatenate(inside)
+    shares, way = np.unique(np.round(GRAPH_NODE / np.maximum(work[changed], GRAPH_NODE), 3), return_inverse=True)
+    return Ways(changed, way, [Edit(pre=share, own=share, gap=GRAPH_GAP) for share in shares.tolist()]).question()
 
 
 def join_graphs(study: Study, hit: Hit) -> Question:

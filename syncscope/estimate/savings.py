@@ -14,7 +14,7 @@ import numpy as np
 
 from syncscope.estimate.answers import Saving, deny_saving, give_causes, give_saving
 from syncscope.estimate.clocks import LIKELY
-from syncscope.estimate.edits import Question, combine
+from syncscope.estimate.edits import Question, Ways, combine
 from syncscope.estimate.fit import MISFIT, Fit, steady_steps
 from syncscope.estimate.peers import Peer, with_peers
 from syncscope.estimate.power import BOTH, SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
@@ -240,7 +240,8 @@ def replay_savings(
 
     replayed = run(program, fit.scenarios)
     limited: list[Replayed] = []
-    work, lengths = Work.of(program, every), by_step(replayed).mean(axis=0)
+    ways = [Ways.of(question) for question in every]
+    work, lengths = Work.of(program, ways), by_step(replayed).mean(axis=0)
     step = float(lengths[0, 0])
     if may_be_capped(condition, work, lengths * 1e6):
         slow = run(at_clock(program, SLOWED), fit.scenarios[:1])
@@ -248,7 +249,7 @@ def replay_savings(
     columns = np.concatenate([by_step(replayed), *(by_step(one)[:, :, :1] for one in limited)], axis=2)
     saved = columns[:, :1] - columns
     saved = _trim_first(saved) if first_is_odd else saved
-    taken = _host_ms_taken(program, every, fit)
+    taken = _host_ms_taken(program, ways, fit)
     taken -= taken[0]
     bounds = np.array(
         [_saving(saved[:, number], step, fit.doubt, float(taken[number])) for number in range(1, len(every))]
@@ -298,17 +299,18 @@ def _by_step(replayed: Replayed, warm: int, steps: int) -> Floats:
     return mean
 
 
-def _host_ms_taken(program: Program, questions: Sequence[Question], fit: Fit) -> Floats:
+def _host_ms_taken(program: Program, questions: Sequence[Ways], fit: Fit) -> Floats:
     """Milliseconds of work, or of waiting for workers, that each question takes off the host in a step (questions,)."""
     items = without_profiler(program.items)
     taken = np.zeros(len(questions))
-    for number, question in enumerate(questions):
-        edited = [item for item, edit in question.items() if edit.pre != 1 or edit.own != 1]
-        left = np.array([(question[item].pre, question[item].own) for item in edited]).reshape(-1, 2)
-        taken[number] = items.pre[edited] @ (1 - left[:, 0]) + items.own[edited] @ (1 - left[:, 1])
+    for number, ways in enumerate(questions):
+        pre, own, edited = ways.column("pre"), ways.column("own"), ways.are(lambda edit: edit.pre != 1 or edit.own != 1)
+        rows = ways.items[edited]
+        taken[number] = items.pre[rows] @ (1 - pre[edited]) + items.own[rows] @ (1 - own[edited])
         taken[number] *= fit.scenarios[0].host
-        faster = [(item, edit.batch) for item, edit in question.items() if 0 < edit.batch < items.period[item]]
-        taken[number] += sum(float(items.period[item]) - batch for item, batch in faster)
+        period, batch = items.period[ways.items], ways.column("batch")
+        faster = (batch > 0) & (batch < period)
+        taken[number] += sum((period[faster] - batch[faster]).tolist())
     milliseconds: Floats = np.maximum(taken, 0.0) / program.steps * 1e-6
     return milliseconds
 

@@ -46,7 +46,7 @@ def check_budgets(report: Report, policy: Policy, unexpected: Sequence[Finding])
 
 def is_wait(finding: Finding) -> bool:
     """Whether the finding counts against the budget of waits."""
-    from syncscope.rules import BY_CODE  # loads pandas
+    from syncscope.rules import BY_CODE  # loads numpy and the rules
 
     rule = BY_CODE.get(finding.rule)
     return rule is not None and rule.counts_as_wait

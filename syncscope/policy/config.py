@@ -220,7 +220,7 @@ def _codes(wanted: Iterable[str], path: Path, key: str) -> tuple[str, ...]:
 
 def codes_of(wanted: Iterable[str]) -> tuple[str, ...]:
     """The codes that match the codes and prefixes. Raises ``ValueError`` for one that matches none."""
-    from syncscope.rules import RULES  # loads pandas
+    from syncscope.rules import RULES  # loads numpy and the rules
 
     known = [rule.code for rule in RULES]
     codes: dict[str, None] = {}

@@ -43,7 +43,7 @@ def check_gate(report: Report, policy: Policy) -> Verdict:
 
 def _gated_rules(report: Report, policy: Policy) -> tuple[str, ...]:
     """Codes of the gated rules, without those about the count of a run where none was counted."""
-    from syncscope.rules import BY_CODE  # loads pandas
+    from syncscope.rules import BY_CODE  # loads numpy and the rules
 
     counted = any("counts" in info.has for info in report.traces)
     return tuple(code for code in policy.gated if counted or BY_CODE[code].needs != COUNTS)
@@ -94,7 +94,7 @@ def _doubt_if_partial(budget: Budget, report: Report) -> Budget:
 def _blind_rules(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
     """Gated rules that could not be checked on a trace of a phase that is judged; all gated rules for a trace without
     runtime calls, and where the recordings show less than the policy demands."""
-    from syncscope.rules import BY_CODE  # loads pandas
+    from syncscope.rules import BY_CODE  # loads numpy and the rules
 
     gated, judged = _gated_rules(report, policy), judged_phases(report, policy)
     if missing := describe_missing(report, policy):

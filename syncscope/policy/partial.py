@@ -22,7 +22,7 @@ def is_partial(report: Report) -> bool:
 
 def rules_with_unseen_parts(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
     """The gated rules that what was not seen could have broken, once for each trace."""
-    from syncscope.rules import BY_CODE  # loads pandas
+    from syncscope.rules import BY_CODE  # loads numpy and the rules
 
     # What races a recording holds is in its own key, which is read or missing as a whole.
     codes = [code for code in policy.gated if BY_CODE[code].needs != ("hazards",)]

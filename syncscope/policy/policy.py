@@ -19,7 +19,7 @@ EXACT: tuple[SiteSource, ...] = ("hook", "count", COMPILED)
 
 def default_gate() -> tuple[str, ...]:
     """What ``syncscope check`` fails on unless ``gate`` says otherwise: waits first, each in order of its code."""
-    from syncscope.rules import RULES  # loads pandas
+    from syncscope.rules import RULES  # loads numpy and the rules
 
     gated = (rule for rule in RULES if rule.gated)
     return tuple(rule.code for rule in sorted(gated, key=lambda rule: (not rule.counts_as_wait, rule.code)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from syncscope.timeline.intervals import Ints
-from syncscope.timeline.tables import Activities, Calls, numbers, texts
+from syncscope.timeline.tables import Activities, Calls
 from syncscope.trace.model import Trace
 from syncscope.trace.names import role
 
@@ -18,34 +20,29 @@ ORDERED = COMMANDS | {"stream-sync", "device-sync", "event-sync", "event-record"
 
 def find_calls(trace: Trace) -> Calls:
     """Runtime and driver calls of the traced process, with the native number of their thread."""
-    table = trace.runtime
-    if trace.pid is not None and len(table) and (numbers(table["pid"]) != trace.pid).any():
-        table = table[numbers(table["pid"]) == trace.pid]
-    name = table["name"].astype("category").cat
-    roles = np.array([role(str(text)) for text in name.categories], dtype=object)
-    recorded = numbers(table["tid"])
+    table = trace.rows["runtime"]
+    if trace.pid is not None and (table["pid"] != trace.pid).any():
+        table = table.take(table["pid"] == trace.pid)
+    name = table.texts["name"]
+    roles = np.array([role(text) for text in name.names], dtype=object)
+    recorded = table["tid"]
     tid = recorded.copy()
     # Without CPU activity the profiler knows some threads by another number than the collector.
     for alias, native in (trace.recording.thread_aliases if trace.recording else {}).items():
         tid[recorded == int(alias)] = native
     return Calls(
-        row=np.arange(len(table), dtype=np.int64), ts=numbers(table["ts"]), end=numbers(table["end"]), tid=tid,
-        name=texts(table["name"]), role=roles[name.codes.to_numpy()], correlation=numbers(table["correlation"]),
-        copy_kind=numbers(table["copy_kind"]),
+        row=np.arange(len(table), dtype=np.int64), ts=table["ts"], end=table["end"], tid=tid,
+        name=name.objects(), role=roles[name.codes], correlation=table["correlation"], copy_kind=table["copy_kind"],
     )  # fmt: skip
 
 
 def find_activities(trace: Trace, calls: Calls) -> Activities:
     """What the devices ran, each with its launch."""
-    table = trace.device
-    correlation = numbers(table["correlation"])
-    return Activities(
-        row=np.arange(len(table), dtype=np.int64), ts=numbers(table["ts"]), end=numbers(table["end"]),
-        name=texts(table["name"]), kind=texts(table["kind"]), device=numbers(table["device"]),
-        stream=numbers(table["stream"]), correlation=correlation, bytes=numbers(table["bytes"]),
-        direction=texts(table["direction"]), memory=texts(table["memory"]), collective=texts(table["collective"]),
-        group=texts(table["group"]), launch=find_launches(correlation, calls.correlation),
-    )  # fmt: skip
+    table = trace.rows["device"]
+    columns: dict[str, Any] = {name: column.objects() for name, column in table.texts.items()}
+    columns |= {name: table[name] for name in ("ts", "end", "device", "stream", "correlation", "bytes")}
+    launch = find_launches(table["correlation"], calls.correlation)
+    return Activities(row=np.arange(len(table), dtype=np.int64), launch=launch, **columns)
 
 
 def find_launches(correlation: Ints, calls: Ints) -> Ints:

@@ -12,6 +12,22 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
+def different(values: Ints) -> Ints:
+    """The different values in order. Quick where most rows have the same as the row before, as with threads."""
+    new = np.ones(len(values), dtype=bool)
+    new[1:] = values[1:] != values[:-1]
+    return np.unique(values[new])
+
+
+def are_among(values: Ints, known: Ints) -> Bools:
+    """Which values (n,) are among the ``known`` (m,). Quicker than ``np.isin`` for numbers that mostly count up."""
+    if not len(known):
+        return np.zeros(len(values), dtype=bool)
+    ordered = np.sort(known)
+    found: Bools = ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values
+    return found
+
+
 class Union:
     """The union of half-open intervals ``[ts, end)``, kept sorted and disjoint. Any unit; here nanoseconds."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.first_launches import LONG_LOAD, first_of_each_name
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.row_groups import group_rows, number_groups
+from syncscope.timeline.row_groups import group_rows, number_groups, passing
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls, Objects, Ops, Steps
 from syncscope.trace.names import SYNC_ROLES
@@ -48,8 +48,8 @@ _Spans = Iterator[tuple[int, int, int]]
 
 def find_slow_inquiries(calls: Calls) -> Ints:
     """Rows of ``calls`` that load a module or set up the device, though they are no launches."""
-    asks = {name: INQUIRIES.match(name) is not None for name in set(calls.name.tolist())}
-    return np.flatnonzero(np.array([asks[name] for name in calls.name.tolist()], dtype=bool) & (calls.dur >= LONG_LOAD))
+    slow = np.flatnonzero(calls.dur >= LONG_LOAD)
+    return slow[passing(calls.name[slow], INQUIRIES.match)]
 
 
 def find_library_starts(ops: Ops, calls: Calls, activities: Activities, loading: Ints) -> _Spans:
@@ -92,11 +92,11 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
     known = known[np.argsort(activities.launch[known], kind="stable")]
     launch, name = activities.launch[known], number_groups(activities.name[known])
     op = ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
-    chooses = (op >= 0) & _matches(np.append(ops.name, "")[op], LIBRARY_OPS.match)
+    chooses = (op >= 0) & passing(np.append(ops.name, "")[op], LIBRARY_OPS.match)
     last = last_before(calls.ts[launch], calls.tid[launch], np.arange(len(calls)), calls.ts, calls.tid)
     since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
     begin = np.maximum(since, np.append(ops.ts, 0)[op])
-    planned = chooses & _matches(np.append(ops.name, "")[op], PLANNED.match)
+    planned = chooses & passing(np.append(ops.name, "")[op], PLANNED.match)
     before, op_ts = _since(calls, launch), np.append(ops.ts, 0)[op]
     before = np.where(before < calls.ts[launch], before, op_ts)  # nothing comes before the first of a thread
     begin = np.where(planned, np.maximum(before, op_ts), begin)
@@ -137,12 +137,7 @@ def _first_of_library(names: Objects, ts: Ints) -> Bools:
     """Which kernels (n,) are the first that their library launches."""
     found = np.zeros(len(names), dtype=bool)
     for kernels in KERNELS.values():
-        own = np.flatnonzero(_matches(names, kernels.search))
+        own = np.flatnonzero(passing(names, kernels.search))
         if len(own):
             found[own[np.argmin(ts[own])]] = True
     return found
-
-
-def _matches(names: Objects, test: Callable[[str], object]) -> Bools:
-    passes = {name: bool(test(name)) for name in set(names.tolist())}
-    return np.array([passes[name] for name in names.tolist()], dtype=bool)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.intervals import Ints, different
 
 TOLERANCE = 1_000
 """Nanoseconds by which a call may stick out of what encloses it: rows of different clocks are rounded apart."""
@@ -27,7 +29,7 @@ class Nesting:
         self.parent: Ints = np.full(len(ts), -1, dtype=np.int64)
         """For each row (n,) the row right around it."""
         self._threads: dict[int, Ints] = {}
-        for thread in np.unique(tid):
+        for thread in different(tid):
             rows = np.flatnonzero(tid == thread)
             self._threads[int(thread)] = rows
             self.parent[rows] = self._parents(rows)
@@ -56,11 +58,11 @@ class Nesting:
         closed = np.searchsorted(np.sort(end), ts, side="right")
         depth = np.arange(len(rows)) - closed
         parents = np.full(len(rows), -1, dtype=np.int64)
-        above = np.flatnonzero(depth == 0)
-        for level in range(1, int(depth.max(initial=0)) + 1):
-            here = np.flatnonzero(depth == level)
+        shallow = depth.astype(np.min_scalar_type(int(depth.max(initial=0))))  # numpy sorts narrow numbers by radix
+        begins = np.cumsum(np.bincount(shallow))
+        levels = np.split(np.argsort(shallow, kind="stable"), begins)
+        for above, here in pairwise(levels[:-1]):
             parents[here] = above[np.searchsorted(above, here) - 1] if len(above) else -1
-            above = here
         return np.where(parents >= 0, rows[parents], -1)
 
     def _nest(self, rows: Ints) -> None:
@@ -98,25 +100,60 @@ class Nesting:
     def busiest(self, tid: Ints, ts: Ints, end: Ints) -> Ints:
         """For each interval (n,), the innermost row of its thread that takes half of it or more, −1 where none does."""
         busiest = self.innermost(tid, ts, end)
-        order = np.argsort(self.parent, kind="stable")
-        parents = self.parent[order]
-        roots = {thread: self.roots(thread) for thread in np.unique(tid).tolist()}
-        for i in range(len(ts)):
-            row, outermost = int(busiest[i]), roots[int(tid[i])]
-            if not len(outermost):
-                continue
-            while True:
-                first, last = np.searchsorted(parents, [row, row + 1])
-                below = order[first:last] if row >= 0 else outermost
-                # Siblings follow each other: those that overlap the interval are next to each other.
-                near = below[np.searchsorted(self._end[below], ts[i], side="right") :]
-                near = near[: np.searchsorted(self._ts[near], end[i])]
-                inside = np.minimum(self._end[near], end[i]) - np.maximum(self._ts[near], ts[i])
-                if not len(near) or 2 * inside.max() < end[i] - ts[i]:
-                    break
-                row = int(near[inside.argmax()])
-            busiest[i] = row
+        first, behind = self._below(busiest, tid)
+        live = np.arange(len(ts) if len(self._ts) else 0)
+        while len(live):
+            # Rows that one row encloses follow each other. What takes half of an interval is there in its middle: it is
+            # the last of them that begins before, or the one before that, which comes first where both take half.
+            middle = ts[live] + (end[live] - ts[live]) // 2
+            last = self._last_begun(first[live], behind[live], middle)
+            best, most = np.full(len(live), -1, dtype=np.int64), np.full(len(live), -1, dtype=np.int64)
+            for place in (last - 1, last):
+                row = self._in_order[np.maximum(place, 0)]
+                inside = np.minimum(self._end[row], end[live]) - np.maximum(self._ts[row], ts[live])
+                near = (self._end[row] > ts[live]) & (self._ts[row] < end[live]) & (place >= first[live])
+                better = near & (inside > most) & (2 * inside >= end[live] - ts[live])
+                best, most = np.where(better, row, best), np.where(better, inside, most)
+            live, best = live[best >= 0], best[best >= 0]
+            busiest[live] = best
+            first[live], behind[live] = self._below(best, tid[live])
         return busiest
+
+    @cached_property
+    def _around(self) -> Ints:
+        """``parent``, and for the outermost rows of each thread a number of their own, less than −1."""
+        around = self.parent.copy()
+        for number, thread in enumerate(self._threads):
+            around[self.roots(thread)] = -2 - number
+        return around
+
+    @cached_property
+    def _in_order(self) -> Ints:
+        """The rows by the row around them and then by time: those of one row follow each other."""
+        return np.argsort(self._around, kind="stable")
+
+    @cached_property
+    def _around_in_order(self) -> Ints:
+        return self._around[self._in_order]
+
+    def _below(self, rows: Ints, tid: Ints) -> tuple[Ints, Ints]:
+        """Where the rows right inside each of ``rows`` (n,), or inside no row of its thread, begin and end in
+        ``_in_order``."""
+        around = rows.copy()
+        for number, thread in enumerate(self._threads):
+            around[(rows < 0) & (tid == thread)] = -2 - number
+        order = self._around_in_order
+        return np.searchsorted(order, around), np.searchsorted(order, around, side="right")
+
+    def _last_begun(self, first: Ints, behind: Ints, time: Ints) -> Ints:
+        """For each stretch of ``_in_order`` the place of the last row that begins at a time or before it, ``first − 1``
+        for none."""
+        low, high = first.copy(), behind.copy()
+        while len(open_ := np.flatnonzero(low < high)):
+            middle = (low[open_] + high[open_]) // 2
+            begun = self._ts[self._in_order[middle]] <= time[open_]
+            low[open_], high[open_] = np.where(begun, middle + 1, low[open_]), np.where(begun, high[open_], middle)
+        return low - 1
 
     def chain(self, row: int) -> Iterator[int]:
         """The row and its ancestors, innermost first."""

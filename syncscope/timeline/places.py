@@ -102,7 +102,7 @@ class Places:
         self._index: dict[Place, int] = {NOWHERE: 0}
         self._all: tuple[Place, ...] = (NOWHERE,)
         self._of_event: dict[tuple[int, str, str | None], int] = {}
-        self._of_frame: dict[int, int] = {}
+        self._of_stack: dict[int, int] = {}
         self.warnings_without_wait: tuple[Warned, ...] = ()
         """PyTorch's warnings that no wait was found for, once ``of_warnings`` was asked."""
 
@@ -223,11 +223,12 @@ class Places:
         return self._of_event[key]
 
     def _frame(self, row: int) -> int:
-        if row not in self._of_frame:
+        stack = self.stacks.identity(row)
+        if stack not in self._of_stack:
             chain = self.stacks.chain(row) if row >= 0 else ()
             place = stack_place(chain, self.stacks.builtin(row)) if chain else NOWHERE
-            self._of_frame[row] = self._index.setdefault(place, len(self._index))
-        return self._of_frame[row]
+            self._of_stack[stack] = self._index.setdefault(place, len(self._index))
+        return self._of_stack[stack]
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.tables import numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
+from syncscope.trace.rows import Rows
 
 PROFILER = ("<site-packages>/torch/profiler/", "<site-packages>/torch/autograd/profiler")
 """Files of the profiler, whose waits are not the program's."""
@@ -32,28 +28,30 @@ def is_user(file: str) -> bool:
 class PythonStacks:
     """The stacks of a trace's ``python_function`` rows."""
 
-    def __init__(self, frames: pd.DataFrame) -> None:
-        """``frames`` is ``Trace.frames``."""
-        self.ts, self.end = numbers(frames["ts"]), numbers(frames["end"])
-        self.tid = numbers(frames["tid"])
+    def __init__(self, frames: Rows) -> None:
+        """``frames`` is the trace's table of that name."""
+        self.ts, self.end, self.tid = frames["ts"], frames["end"], frames["tid"]
         self.nesting = Nesting(self.ts, self.end, self.tid)
-        files, functions = frames["file"].astype("category").cat, frames["function"].astype("category").cat
-        self._files = [str(name) for name in files.categories]
-        self._file = files.codes.to_numpy()
-        self._line = numbers(frames["line"])
-        self._functions = [str(name) for name in functions.categories]
-        self._function = functions.codes.to_numpy()
+        files, functions = frames.texts["file"], frames.texts["function"]
+        self._files, self._file = files.names, files.codes
+        self._line = frames["line"]
+        self._functions, self._function = functions.names, functions.codes
+        self._stacks: dict[tuple[int, int, int, int], int] = {}
+        self._identity: dict[int, int] = {}
 
     def are(self, functions: tuple[str, ...]) -> Bools:
         """Which rows (n,) are one of these functions."""
         wanted = np.array([name in functions for name in self._functions], dtype=bool)
-        return wanted[self._function]
+        are: Bools = wanted[self._function]
+        return are
 
     def are_in(self, file: str, functions: tuple[str, ...]) -> Bools:
         """Which rows (n,) are one of these functions of files that end with ``file``. A method counts by its own
         name."""
         files = np.array([name.endswith(file) for name in self._files], dtype=bool)
         wanted = np.array([name.split(".")[-1] in functions for name in self._functions], dtype=bool)
+        if not (files.any() and wanted.any()):
+            return np.zeros(len(self.ts), dtype=bool)
         found: Bools = files[self._file] & wanted[self._function]
         return found
 
@@ -64,6 +62,18 @@ class PythonStacks:
             Frame(file=self._files[self._file[i]], line=int(self._line[i]), function=self._functions[self._function[i]])
             for i in reversed(rows)
         )
+
+    def identity(self, row: int) -> int:
+        """A number of the stack that ends at a row, which stacks of the same calls share."""
+        new = []
+        while row >= 0 and row not in self._identity:
+            new.append(row)
+            row = int(self.nesting.parent[row])
+        number = self._identity.get(row, -1)
+        for row in reversed(new):
+            call = (number, int(self._file[row]), int(self._line[row]), int(self._function[row]))
+            number = self._identity[row] = self._stacks.setdefault(call, len(self._stacks))
+        return number
 
     def builtin(self, row: int) -> str:
         """The function in C that a row is (``item``, ``copy_``), ``""`` for a Python frame."""

@@ -1,7 +1,8 @@
 """The timeline's tables: a frozen dataclass of equally long numpy arrays each, one row an event.
 
 Times are nanoseconds since the trace's base. ``row`` is a row's number in the whole table, so a part of a table still
-says where its rows came from. A number that is unknown or does not apply is −1, a text ``""``.
+says where its rows came from. A number that is unknown or does not apply is −1, a text ``""``. Arrays are not compared
+as a whole, so tables are not either: making the methods for it would be half of the time of the import.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
+from syncscope.trace.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +36,7 @@ launching call to the device's begin. *queued on device*: launched well before, 
 stream's event, or its own pace). *unknown*: the trace holds no runtime calls."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Columns of one length."""
 
@@ -53,13 +55,13 @@ class Table:
         return replace(self, row=np.arange(len(self), dtype=np.int64))
 
     @classmethod
-    def of(cls, frame: pd.DataFrame) -> Self:
-        """The rows of a frame that has a column for each field."""
-        columns: dict[str, Any] = {f.name: frame[f.name] for f in fields(cls) if f.name != "row"}
-        arrays = {
-            name: numbers(column) if column.dtype.kind == "i" else texts(column) for name, column in columns.items()
+    def of(cls, rows: Rows) -> Self:
+        """The rows of a table of the trace that has a column for each field."""
+        names = [field.name for field in fields(cls) if field.name != "row"]
+        arrays: dict[str, Any] = {
+            name: rows.texts[name].objects() if name in rows.texts else rows.numbers[name] for name in names
         }
-        return cls(row=np.arange(len(frame), dtype=np.int64), **arrays)
+        return cls(row=np.arange(len(rows), dtype=np.int64), **arrays)
 
     def to_pandas(self) -> pd.DataFrame:
         """A frame with a column for each field, except fields with two dimensions."""
@@ -69,7 +71,7 @@ class Table:
         return pd.DataFrame({name: column for name, column in columns.items() if column.ndim == 1})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TimedTable(Table):
     """Rows that last from ``ts`` to ``end``: device work on the device, calls and waits in the call itself."""
 
@@ -81,7 +83,7 @@ class TimedTable(Table):
         return self.end - self.ts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Steps(TimedTable):
     """The recorded steps, in order."""
 
@@ -89,7 +91,7 @@ class Steps(TimedTable):
     tid: Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Activities(TimedTable):
     """What the devices ran, in order of ``ts``. ``row`` is a row of ``Trace.device``."""
 
@@ -114,7 +116,7 @@ class Activities(TimedTable):
     """Row in ``calls`` of the call that launched it, −1 not in the trace."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Calls(TimedTable):
     """The runtime calls of the traced process, in order of ``ts``."""
 
@@ -127,7 +129,7 @@ class Calls(TimedTable):
     """A key of ``names.HIP_COPY_KINDS`` for HIP's copies, −1 unknown or none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Marks(TimedTable):
     """Named stretches of time on host threads, such as annotations, in order of ``ts``."""
 
@@ -151,12 +153,12 @@ class Marks(TimedTable):
         return objects([known[row] for row in rows.tolist()])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ops(Marks):
     """PyTorch's ops, in order of ``ts``. ``row`` is a row of ``Trace.ops``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SyncRecords(Table):
     """The profiler's own records of waits, in order of ``ts``. ``row`` is a row of ``Trace.sync``."""
 
@@ -172,7 +174,7 @@ class SyncRecords(Table):
     """Correlation of the call that recorded the event."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Waits(TimedTable):
     """The waits of the traced process, the profiler's own left out, in order of ``ts``.
 
@@ -214,7 +216,7 @@ class Waits(TimedTable):
         return self.end - self.begin
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Copies(TimedTable):
     """The copies that devices made, in order of ``ts``."""
 
@@ -255,7 +257,7 @@ class Copies(TimedTable):
         return np.where(self.launch >= 0, self.launch_end - self.launch_ts, -1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Collectives(TimedTable):
     """The collectives that devices ran, in order of ``ts``."""
 
@@ -289,7 +291,7 @@ class Collectives(TimedTable):
     """Index in ``Timeline.places``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pins(TimedTable):
     """Pinnings of tensors, in order of ``ts``: the host copies into pinned memory from ``ts`` to ``end``."""
 
@@ -306,7 +308,7 @@ class Pins(TimedTable):
     """Index in ``Timeline.places``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Loads(Marks):
     """The fetches of a next batch, in order of ``ts``."""
 
@@ -314,13 +316,13 @@ class Loads(Marks):
     """Index in ``Timeline.places``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class WarmUps(Marks):
     """Stretches of host time that go to work that is done once, in order of ``ts``. ``name`` is one of
     ``warm_up.KINDS``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bubbles(TimedTable):
     """Gaps in a device's activity inside the span of the steps, in order of ``ts``."""
 
@@ -341,16 +343,3 @@ class Bubbles(TimedTable):
 def objects(values: list[Any]) -> Objects:
     """An array of any objects (n,); tuples stay tuples."""
     return np.fromiter(values, dtype=object, count=len(values))
-
-
-def texts(column: pd.Series) -> Objects:
-    """A column of texts, categorical or not, as an array (n,); equal texts of a categorical column are one object."""
-    if column.dtype == "category":
-        names = column.cat.categories.to_numpy(dtype=object)
-        return names[column.cat.codes.to_numpy()] if len(names) else np.empty(0, dtype=object)
-    return column.astype(object).to_numpy(object)
-
-
-def numbers(column: pd.Series) -> Ints:
-    """A column of whole numbers as an array (n,)."""
-    return column.to_numpy(np.int64)

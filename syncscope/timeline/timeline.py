@@ -61,7 +61,7 @@ class Tables:
 
     @cached_property
     def steps(self) -> Steps:
-        return Steps.of(self.trace.steps)
+        return Steps.of(self.trace.rows["steps"])
 
     @cached_property
     def calls(self) -> Calls:
@@ -78,21 +78,21 @@ class Tables:
 
     @cached_property
     def ops(self) -> Ops:
-        return Ops.of(self.trace.ops)
+        return Ops.of(self.trace.rows["ops"])
 
     @cached_property
     def annotations(self) -> Marks:
         """``row`` is a row of ``Trace.annotations``."""
-        return Marks.of(self.trace.annotations)
+        return Marks.of(self.trace.rows["annotations"])
 
     @cached_property
     def sync_records(self) -> SyncRecords:
-        return SyncRecords.of(self.trace.sync)
+        return SyncRecords.of(self.trace.rows["sync"])
 
     @cached_property
     def stacks(self) -> PythonStacks:
         """Python frames of the trace and what encloses them."""
-        return PythonStacks(self.trace.frames)
+        return PythonStacks(self.trace.rows["frames"])
 
     @property
     def waits(self) -> Waits:
@@ -355,7 +355,7 @@ class Timeline(Tables):
         recording = self.trace.recording
         if recording is None or recording.run is None or not recording.run.counted:
             return False
-        tables = (self.trace.runtime, self.trace.device, self.trace.ops)
+        tables = [self.trace.rows[name] for name in ("runtime", "device", "ops")]
         return not (len(self.steps) or recording.sites or recording.bare or any(len(table) for table in tables))
 
     @cached_property
@@ -371,14 +371,14 @@ class Timeline(Tables):
     @cached_property
     def has(self) -> tuple[str, ...]:
         """What the trace holds, in the words of ``TraceInfo.has``."""
-        trace, recording = self.trace, self.trace.recording
+        rows, recording = self.trace.rows, self.trace.recording
         present = {
             "runtime": len(self.calls) > 0,
-            "cpu_op": len(trace.ops) > 0,
-            "cuda_sync": len(trace.sync) > 0,
-            "stacks": len(trace.frames) > 0,
+            "cpu_op": len(rows["ops"]) > 0,
+            "cuda_sync": len(rows["sync"]) > 0,
+            "stacks": len(rows["frames"]) > 0,
             "sites": recording is not None,
-            "steps": len(trace.steps) > 0,
+            "steps": len(rows["steps"]) > 0,
             "attribution": recording is not None and recording.attribution is not None,
             "hazards": recording is not None and recording.hazards is not None,
             "counts": recording is not None and recording.run is not None and recording.run.counted,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.intervals import Bools, Ints, are_among, different
 from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.row_groups import number_groups
+from syncscope.timeline.row_groups import group_rows, number_groups, passing
 from syncscope.timeline.steps import step_of
-from syncscope.timeline.tables import Activities, Calls, numbers
+from syncscope.timeline.tables import Activities, Calls
 from syncscope.timeline.waits import KINDS
 from syncscope.timeline.warm_up import in_capture
 from syncscope.trace.names import SYNC_ROLES
@@ -171,7 +171,7 @@ def _about_recorded_copies(timeline: Timeline) -> tuple[Disagreement, ...]:
 def _about_sync_records(timeline: Timeline) -> tuple[Disagreement, ...]:
     records = timeline.sync_records
     recorded = np.isin(records.name, HOST_WAITS) & (records.correlation >= 0)
-    missing = recorded & ~np.isin(records.correlation, _correlations(timeline))
+    missing = recorded & ~are_among(records.correlation, _correlations(timeline))
     return _disagree(
         "runtime", int(missing.sum()),
         "a wait is recorded for the device, and its runtime call is not in the trace",
@@ -215,7 +215,7 @@ def _about_launches(timeline: Timeline) -> tuple[Disagreement, ...]:
     inside = _after_first_launch(rows)
     if timeline.drained is not None and len(timeline.steps):  # the steps began with an idle device
         inside |= rows.ts >= timeline.steps.ts.min()
-    unlaunched = (rows.launch < 0) & ~np.isin(rows.correlation, _correlations(timeline)) & inside
+    unlaunched = (rows.launch < 0) & ~are_among(rows.correlation, _correlations(timeline)) & inside
     launched = set(rows.name[rows.launch >= 0].tolist())
     suspects = rows.take(unlaunched)
     surely = [
@@ -232,9 +232,7 @@ def _about_launches(timeline: Timeline) -> tuple[Disagreement, ...]:
 def _after_first_launch(rows: Activities) -> Bools:
     """Which rows (n,) come after one of their stream whose launch is known: a stream runs its work in order."""
     after = np.zeros(len(rows), dtype=bool)
-    streams = np.stack([rows.device, rows.stream])
-    for device, stream in np.unique(streams, axis=1).T.tolist():
-        own = np.flatnonzero((rows.device == device) & (rows.stream == stream))
+    for own in group_rows(number_groups(rows.device, rows.stream)):
         after[own] = np.logical_or.accumulate(rows.launch[own] >= 0)
     return after
 
@@ -243,8 +241,8 @@ def _about_devices(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Devices that ran something while the process made calls, and of which not one launch is there."""
     rows, calls = timeline.activities, timeline.calls
     during = (rows.ts >= calls.ts.min()) & (rows.ts <= calls.end.max())
-    joined = (rows.launch >= 0) | np.isin(rows.correlation, _correlations(timeline))
-    missing = np.setdiff1d(rows.device[during & (rows.device >= 0)], rows.device[joined])
+    joined = (rows.launch >= 0) | are_among(rows.correlation, _correlations(timeline))
+    missing = np.setdiff1d(different(rows.device[during & (rows.device >= 0)]), different(rows.device[joined]))
     return _disagree(
         "runtime", len(missing),
         f"the trace holds no launch of what device {missing[0] if len(missing) else -1} ran",
@@ -270,20 +268,20 @@ def _about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     calls, ops = timeline.calls, timeline.ops
     commands = calls.take(np.isin(calls.role, DEVICE_COMMANDS))
     launching = np.zeros(len(ops), dtype=bool)
-    row = np.unique(ops.nesting.innermost(commands.tid, commands.ts, commands.end))
+    row = different(ops.nesting.innermost(commands.tid, commands.ts, commands.end))
     while len(row := row[row >= 0]):
         launching[row] = True
-        row = np.unique(ops.nesting.parent[row])
+        row = different(ops.nesting.parent[row])
     silent = np.flatnonzero(~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == ""))
-    name = number_groups(ops.name)
-    names = int(name.max(initial=-1)) + 1
-    launched, times = (np.bincount(name[rows], minlength=names) for rows in (launching, slice(None)))
+    texts = timeline.trace.rows["ops"].texts["name"]
+    name, names = texts.codes.astype(np.int64), texts.names
+    launched, times = (np.bincount(name[rows], minlength=len(names)) for rows in (launching, slice(None)))
     _, many_silent = np.unique(np.searchsorted(np.sort(commands.ts), ops.ts[silent]), return_counts=True)
     ends = np.cumsum(many_silent)
     missing = 0
     for end, size in zip(ends[many_silent > MOST_ON_HOST], many_silent[many_silent > MOST_ON_HOST], strict=True):
         own = name[silent[end - size : end]]
-        here = np.bincount(own, minlength=names)
+        here = np.bincount(own, minlength=len(names))
         surely = (launched >= OFTEN) & (launched >= NEARLY_ALWAYS * (times - here))
         kinds, many = int((surely & (here > 0)).sum()), int(here[surely].sum())
         lost = many > MOST_ON_HOST and kinds >= LEAST_KINDS and many >= LEAST_SILENT * len(own)
@@ -329,21 +327,21 @@ def find_unmade(calls: Calls, rows: Activities) -> Ints:
     waited = calls.ts[calls.role == "device-sync"].max(initial=0)
     commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
     commands &= (calls.ts < max(calls.ts[known].max(), waited)) & ~in_capture(calls)
-    return np.flatnonzero(commands & ~np.isin(calls.correlation, rows.correlation))
+    return np.flatnonzero(commands & ~are_among(calls.correlation, rows.correlation))
 
 
 def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Runtime calls of ops that are not there; those inside an annotation may be the annotation's own."""
-    calls, ops = timeline.trace.runtime, timeline.trace.ops
+    calls, ops = timeline.trace.rows["runtime"], timeline.trace.rows["ops"]
     if not len(ops):
         return ()
-    external = numbers(calls["external_id"])
-    orphans = (external > 0) & (calls["ts"] > int(ops["ts"].iloc[0])) & ~np.isin(external, numbers(ops["external_id"]))
-    rows = calls[orphans]
+    external = calls["external_id"]
+    orphans = (external > 0) & (calls["ts"] > ops["ts"][0]) & ~are_among(external, ops["external_id"])
+    rows = calls.take(orphans)
     marks = timeline.annotations
     marks = marks.take(np.array([not name.startswith("ProfilerStep#") for name in marks.name.tolist()], dtype=bool))
     nesting = Nesting(marks.ts, marks.end, marks.tid)
-    around = nesting.innermost(numbers(rows["tid"]), numbers(rows["ts"]), numbers(rows["end"]))
+    around = nesting.innermost(rows["tid"], rows["ts"], rows["end"])
     missing = np.unique(external[orphans][around < 0])
     return _disagree(
         "cpu_op", len(missing),
@@ -353,7 +351,7 @@ def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 
 def _about_names(timeline: Timeline) -> tuple[Disagreement, ...]:
-    unreadable = sum(UNREADABLE in name for name in timeline.calls.name.tolist())
+    unreadable = int(passing(timeline.calls.name, lambda name: UNREADABLE in name).sum())
     return _disagree(
         "runtime", unreadable,
         "the name of a runtime call is not readable",
@@ -383,14 +381,13 @@ def _about_counts(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 def _about_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
     steps, trace = timeline.steps, timeline.trace
-    tables = [table for table in (trace.runtime, trace.ops, trace.device, trace.frames) if len(table)]
+    tables = [trace.rows[name] for name in ("runtime", "ops", "device", "frames") if len(trace.rows[name])]
     if not len(steps) or not tables:
         return ()
-    first = min(int(table["ts"].iloc[0]) for table in tables)
+    first = min(int(table["ts"][0]) for table in tables)
     last = max(int(table["end"].max()) for table in tables)
     outside = (steps.end < first) | (steps.ts > last)
-    times = np.sort(np.concatenate([numbers(table["ts"]) for table in tables]))
-    filled = np.searchsorted(times, steps.ts) < np.searchsorted(times, steps.end)
+    begun = sum(np.searchsorted(table["ts"], steps.end) - np.searchsorted(table["ts"], steps.ts) for table in tables)
     if trace.step_source == "profiler":
         outside[-1] &= bool(outside[:-1].any()) or len(steps) == 1  # the program may have ended after its last step()
     elif trace.step_source == "seconds":
@@ -401,9 +398,9 @@ def _about_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
             "a step lies outside the time of all events",
             "{} steps lie outside the time of all events",
         )  # fmt: skip
-    return () if filled.any() else (Disagreement("steps", "no event lies inside the steps"),)
+    return () if np.any(begun > 0) else (Disagreement("steps", "no event lies inside the steps"),)
 
 
 def _correlations(timeline: Timeline) -> Ints:
     """Those of all runtime calls, of other processes too."""
-    return numbers(timeline.trace.runtime["correlation"])
+    return timeline.trace.rows["runtime"]["correlation"]

@@ -1,6 +1,6 @@
 """Bytes → :class:`Trace`: a table for each kind of event that a profile recorded. :mod:`.model` documents them.
 
-The names load on first use, so that a worker process, which only decodes, does not import pandas.
+The names load on first use, so that a worker process, which only decodes, does not import the tables.
 """
 
 from __future__ import annotations

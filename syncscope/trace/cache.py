@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pandas as pd
 from isal import isal_zlib
 
 from syncscope import __version__
@@ -23,6 +22,7 @@ from syncscope.schema.recording import Recording
 from syncscope.trace import model
 from syncscope.trace.extras import require
 from syncscope.trace.model import Device, Trace
+from syncscope.trace.rows import Rows, Texts
 from syncscope.trace.writing import PRIVATE, write_atomically
 
 MAGIC = f"SYNCSCOPE {__version__} trace 5\n".encode()
@@ -128,7 +128,7 @@ def _pack(trace: Trace, fingerprint: bytes) -> Any:
     others = (name for name in _Rest.__struct_fields__ if name != "fingerprint")
     rest = _Rest(fingerprint, **{name: getattr(trace, name) for name in others})
     tables = [pa.table({"rest": pa.array([msgspec.msgpack.encode(rest)], type=pa.binary())})]
-    tables += [_to_arrow(getattr(trace, name)) for name in model.TABLES]
+    tables += [_to_arrow(trace.rows[name], table) for name, table in model.TABLES.items()]
     sink = pa.BufferOutputStream()
     for table in tables:
         with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
@@ -145,31 +145,29 @@ def _unpack(data: memoryview, path: str, fingerprint: bytes) -> Trace | None:
         return None
     fields: dict[str, Any] = msgspec.structs.asdict(rest)
     del fields["fingerprint"]
-    fields |= {
-        name: _to_pandas(pa.ipc.open_stream(source).read_all(), table.types) for name, table in model.TABLES.items()
-    }
-    return Trace(path=path, **fields)
+    rows = {name: _to_rows(pa.ipc.open_stream(source).read_all(), table.types) for name, table in model.TABLES.items()}
+    return Trace(path=path, rows=rows, **fields)
 
 
-def _to_arrow(frame: pd.DataFrame) -> Any:
+def _to_arrow(rows: Rows, table: model.Table) -> Any:
     import pyarrow as pa
 
-    def column(values: pd.Series[Any]) -> Any:
-        if values.dtype != "category":
-            return pa.array(values.to_numpy())
-        return pa.DictionaryArray.from_arrays(
-            pa.array(values.cat.codes.to_numpy()), pa.array(list(values.cat.categories), type=pa.string())
-        )
+    def column(name: str) -> Any:
+        if name in rows.numbers:
+            return pa.array(rows.numbers[name])
+        texts = rows.texts[name]
+        return pa.DictionaryArray.from_arrays(pa.array(texts.codes), pa.array(list(texts.names), type=pa.string()))
 
-    return pa.table({name: column(frame[name]) for name in frame.columns})
+    return pa.table({name: column(name) for name in table.columns})
 
 
-def _to_pandas(table: Any, types: dict[str, str]) -> pd.DataFrame:
-    def column(name: str, type: str) -> Any:
+def _to_rows(table: Any, types: dict[str, str]) -> Rows:
+    rows = Rows({}, {})
+    for name, type in types.items():
         values = table[name].combine_chunks()
-        if type != "category":
-            return values.to_numpy(zero_copy_only=False).astype(np.int64)
-        names = pd.Index(values.dictionary.to_pylist(), dtype="str")
-        return pd.Categorical.from_codes(values.indices.to_numpy(zero_copy_only=False), categories=names)
-
-    return pd.DataFrame({name: column(name, type) for name, type in types.items()}, copy=False)
+        if type == "category":
+            codes = values.indices.to_numpy(zero_copy_only=False)
+            rows.texts[name] = Texts.of(codes, values.dictionary.to_pylist())
+        else:
+            rows.numbers[name] = values.to_numpy(zero_copy_only=False).astype(np.int64)
+    return rows

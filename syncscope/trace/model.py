@@ -8,10 +8,12 @@ and by what a row holds; its index is 0..n-1.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from syncscope.schema.recording import Recording
 from syncscope.trace.extras import require
+from syncscope.trace.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,14 +168,8 @@ class Trace:
 
     path: str
     base_ns: int
-    ops: pd.DataFrame
-    runtime: pd.DataFrame
-    device: pd.DataFrame
-    sync: pd.DataFrame
-    frames: pd.DataFrame
-    annotations: pd.DataFrame
-    device_annotations: pd.DataFrame
-    steps: pd.DataFrame
+    rows: dict[str, Rows]
+    """The tables by name. The attributes of these names are the same as frames."""
     step_source: str
     """The recording's own source, ``profiler`` for ``ProfilerStep#`` rows, ``optimizer`` for steps between those of the
     optimisers, ``kernels`` for what the device repeats, else ``none``."""
@@ -189,6 +185,49 @@ class Trace:
     """What was lost or guessed while reading, one sentence each."""
     lost: tuple[str, ...] = ()
     """Of ``warnings``, those that say what of the file is in no table."""
+
+    @cached_property
+    def ops(self) -> pd.DataFrame:
+        """:data:`OPS`"""
+        return self._frame("ops")
+
+    @cached_property
+    def runtime(self) -> pd.DataFrame:
+        """:data:`RUNTIME`"""
+        return self._frame("runtime")
+
+    @cached_property
+    def device(self) -> pd.DataFrame:
+        """:data:`DEVICE`"""
+        return self._frame("device")
+
+    @cached_property
+    def sync(self) -> pd.DataFrame:
+        """:data:`SYNC`"""
+        return self._frame("sync")
+
+    @cached_property
+    def frames(self) -> pd.DataFrame:
+        """:data:`FRAMES`"""
+        return self._frame("frames")
+
+    @cached_property
+    def annotations(self) -> pd.DataFrame:
+        """:data:`ANNOTATIONS`"""
+        return self._frame("annotations")
+
+    @cached_property
+    def device_annotations(self) -> pd.DataFrame:
+        """:data:`DEVICE_ANNOTATIONS`"""
+        return self._frame("device_annotations")
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """:data:`STEPS`"""
+        return self._frame("steps")
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        return self.rows[name].to_pandas(list(TABLES[name].columns))
 
     def to_pandas(self) -> dict[str, pd.DataFrame]:
         """The tables by name. ``frame.attrs["about"]`` says what a row is, ``frame.attrs["columns"]`` what each column

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 
 from syncscope.trace import remote, source
-from syncscope.trace.cache import CacheEntry
 from syncscope.trace.decoding.columns import Part, Strings, pair, split
 from syncscope.trace.decoding.decode import decode
 from syncscope.trace.decoding.events import Document, Event
@@ -35,14 +34,21 @@ def load(
     :class:`.MissingExtra`, an ``ImportError``, when the extra ``cache`` is not installed.
     """
     name = remote.on_disk(os.fspath(path))
-    entry = CacheEntry(name) if cache else None
-    if entry is not None and (cached := entry.load(remote.shown(name))) is not None:
-        return cached
-    contents = read_file(name, max_bytes, default_workers() if workers is None else workers)
-    trace = build_trace(contents, remote.shown(name))
-    if entry is not None:
+    if not cache:
+        return _read(name, max_bytes, workers)
+    from syncscope.trace.cache import CacheEntry
+
+    entry = CacheEntry(name)
+    trace = entry.load(remote.shown(name))
+    if trace is None:
+        trace = _read(name, max_bytes, workers)
         entry.store(trace)
     return trace
+
+
+def _read(name: str, max_bytes: int, workers: int | None) -> Trace:
+    contents = read_file(name, max_bytes, default_workers() if workers is None else workers)
+    return build_trace(contents, remote.shown(name))
 
 
 def read_bytes(data: bytes | bytearray, path: str) -> Trace:

@@ -1,8 +1,8 @@
 """Pieces of a file → parts: in this process at first, then in worker processes where there is more to read.
 
 A worker is a fresh interpreter. It is not forked, since this process may have threads and a GPU; it does not import the
-program's main module, which may have no guard; and it imports no pandas. It reads pieces on its standard input, or
-where in the shared file they are, and answers with their columns. A thread of this process waits for each worker. A
+program's main module, which may have no guard; and it imports only what decodes. It reads pieces on its standard input,
+or where in the shared file they are, and answers with their columns. A thread of this process waits for each worker. A
 worker has a session of its own, so that Ctrl-C reaches only this process, and it ends when its input does.
 """
 

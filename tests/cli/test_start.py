@@ -35,8 +35,32 @@ def test_rules_are_listed_without_the_rules(command: tuple[str, ...]) -> None:
     assert not {name for name in imported_by(*command) if name.startswith(("syncscope.rules", "syncscope.timeline"))}
 
 
-@pytest.mark.parametrize("format", ["text", "concise", "json"])
-def test_a_report_without_pictures_imports_nothing_to_draw_or_mark_up(tmp_path: Path, format: str) -> None:
+@pytest.mark.parametrize("command", [("--help",), ("analyze", "--help")])
+def test_help_is_written_without_what_writes_markdown_and_tracebacks(command: tuple[str, ...]) -> None:
+    names = imported_by(*command)
+    assert "typer.rich_utils" in names
+    assert names.isdisjoint({"rich.markdown", "rich.traceback", "rich.syntax", "markdown_it", "pygments"})
+
+
+@pytest.mark.parametrize("format", ["text", "concise", "json", "sarif", "markdown", "html"])
+def test_a_report_imports_nothing_that_it_does_not_use(tmp_path: Path, format: str) -> None:
     file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
-    unused = {"plotly", "torch", "pydantic", "rich.markdown", "markdown_it", "pygments", "syncscope.report.html"}
-    assert imported_by("analyze", str(file), "--format", format).isdisjoint(unused)
+    names = imported_by("analyze", str(file), "-o", f"{format}={tmp_path / 'report'}")
+    assert names.isdisjoint({"pandas", "pyarrow", "torch", "pydantic", "rich.markdown", "markdown_it", "pygments"})
+    assert names.isdisjoint({"syncscope.trace.cache", "syncscope.trace.decoding.salvage", "syncscope.report.perfetto"})
+    if format != "html":
+        assert names.isdisjoint({"plotly", "syncscope.report.html"})
+
+
+def test_a_verdict_imports_no_frames(tmp_path: Path) -> None:
+    file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
+    assert imported_by("check", str(file)).isdisjoint({"pandas", "pyarrow", "plotly", "torch", "pygments"})
+
+
+def test_reading_a_report_again_imports_no_frames(tmp_path: Path) -> None:
+    file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
+    assert not imported_by("analyze", str(file), "-o", str(tmp_path / "report.json")) & {"pandas"}
+    page = f"html={tmp_path / 'page'}"
+    assert imported_by("report", str(tmp_path / "report.json"), "-o", page).isdisjoint(
+        {"pandas", "pyarrow", "torch", "pygments"}
+    )

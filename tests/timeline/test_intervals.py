@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncscope.timeline.intervals import Union
+from syncscope.timeline.intervals import Union, are_among, different
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=12)
 
@@ -41,3 +41,14 @@ def test_gaps_are_exactly_what_is_uncovered(spans, start, end):
 @given(SPANS, SPANS)
 def test_minus_is_the_part_the_other_leaves_uncovered(spans, others):
     assert union(spans).minus(union(others)) == len(points(spans) - points(others))
+
+
+@given(st.lists(st.integers(-3, 3)))
+def test_different_values_come_once_and_in_order(values):
+    assert different(np.array(values, dtype=np.int64)).tolist() == sorted(set(values))
+
+
+@given(st.lists(st.integers(-9, 9)), st.lists(st.integers(-9, 9)))
+def test_values_are_among_others_or_not(values, known):
+    found = are_among(np.array(values, dtype=np.int64), np.array(known, dtype=np.int64))
+    assert found.tolist() == [value in known for value in values]

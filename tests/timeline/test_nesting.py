@@ -86,3 +86,40 @@ def test_a_row_that_lost_its_end_ends_with_the_one_around_it():
     nesting = nested((0, 100), (10, 30), (15, 500), (40, 60), (45, 50))
     assert nesting.parent.tolist() == [-1, 0, 1, 0, 3]
     assert nesting.innermost(np.array([1]), np.array([70 * US]), np.array([71 * US])).tolist() == [0]
+
+
+@st.composite
+def forests(draw: st.DrawFn) -> list[tuple[int, int, int]]:
+    """Rows (begin, end, thread) that lie in each other or apart."""
+    rows: list[tuple[int, int, int]] = []
+
+    def fill(begin: int, end: int, thread: int, depth: int) -> None:
+        cuts = sorted(draw(st.lists(st.integers(begin, end), max_size=6)))
+        for first, last in zip(cuts[::2], cuts[1::2], strict=False):
+            if last > first:
+                rows.append((first, last, thread))
+                if depth:
+                    fill(first, last, thread, depth - 1)
+
+    for thread in (1, 2):
+        fill(0, 400, thread, 3)
+    return rows
+
+
+@given(forests(), st.lists(st.tuples(st.integers(0, 400), st.integers(1, 200), st.integers(1, 3)), max_size=6))
+def test_the_busiest_row_is_the_innermost_that_takes_half_of_an_interval(rows, spans):
+    nesting = nested(*rows)
+    ordered = sorted(rows, key=lambda row: (row[0], -row[1]))
+    begin, length, tid = (np.array([span[i] for span in spans], dtype=np.int64) for i in range(3))
+    found = nesting.busiest(tid, begin * US, (begin + length) * US)
+    around = nesting.innermost(tid, begin * US, (begin + length) * US)
+
+    def inside(row: int, i: int) -> int:
+        return min(ordered[row][1], begin[i] + length[i]) - max(ordered[row][0], begin[i])
+
+    for i, row in enumerate(around.tolist()):
+        below = [one for one in range(len(rows)) if nesting.parent[one] == row and ordered[one][2] == tid[i]]
+        while half := [one for one in below if 2 * inside(one, i) >= length[i]]:
+            row = half[0]
+            below = [one for one in range(len(rows)) if nesting.parent[one] == row]
+        assert found[i] == row

@@ -24,18 +24,19 @@ def test_a_part_of_a_table_says_where_its_rows_came_from():
     assert len(table.take([])) == 0
 
 
-def test_a_table_becomes_a_frame_and_is_made_of_one():
+def test_a_table_becomes_a_frame_and_is_made_of_rows():
     table = marks("a", "b")
     frame = table.to_pandas()
     assert frame.columns.tolist() == ["row", "ts", "end", "tid", "name"]
-    again = Marks.of(frame.astype({"name": "category"}))
-    assert (again.name.tolist(), again.end.tolist()) == (["a", "b"], [5, 15])
+    rows = TraceBuilder().op("a", 0, 5).op("b", 10, 5).kernel("k", 50, 5).trace().rows["ops"]
+    again = Marks.of(rows)
+    assert (again.name.tolist(), (again.end - again.ts).tolist()) == (["a", "b"], [5000, 5000])
     assert (again.ts.dtype, again.name.dtype) == (np.int64, object)
 
 
 def test_a_chain_of_ops_leaves_out_the_profilers_markers():
     builder = TraceBuilder().op("ProfilerStep#3", 0, 100).op("aten::item", 10, 50)
-    ops = Ops.of(builder.op("aten::_local_scalar_dense", 20, 10).kernel("k", 50, 5).trace().ops)
+    ops = Ops.of(builder.op("aten::_local_scalar_dense", 20, 10).kernel("k", 50, 5).trace().rows["ops"])
     assert ops.chains(np.array([2, -1])).tolist() == [("aten::item", "aten::_local_scalar_dense"), ()]
 
 

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syncscope.trace.decoding.columns import integer, integers, nanoseconds
-from syncscope.trace.tables.frames import category, interned
+from syncscope.trace.rows import Texts
+from syncscope.trace.tables.frames import interned
 
 
 def test_half_a_microsecond_keeps_its_five_hundred_nanoseconds():
@@ -41,11 +42,11 @@ def test_an_empty_column_is_int64():
 
 def test_names_are_interned_once():
     column = interned(np.array([4, 2, 4]), ["", "", "a", "", "b"])
-    assert list(column) == ["b", "a", "b"]
-    assert len(column.categories) == 2
+    assert column.objects().tolist() == ["b", "a", "b"]
+    assert column.names == ["b", "a"]
 
 
-def test_categories_with_the_same_text_are_merged():
-    column = category(np.array([0, 1, 2, 0]), ["x", "y", "x"])
-    assert list(column) == ["x", "y", "x", "x"]
-    assert sorted(column.categories) == ["x", "y"]
+def test_names_with_the_same_text_are_merged():
+    column = Texts.of(np.array([0, 1, 2, 0]), ["x", "y", "x"])
+    assert column.objects().tolist() == ["x", "y", "x", "x"]
+    assert column.names == ["x", "y"]

@@ -140,5 +140,5 @@ def test_steps_that_are_found_by_what_repeats_are_the_true_ones(case: str) -> No
 def test_nothing_that_repeats_in_a_recording_is_cut_wrongly() -> None:
     for path in sorted(Path("fixtures/traces").glob("*/full.json.gz")):
         trace = load(path, workers=1)
-        found = find_repetition(trace.device, trace.runtime, trace.pid)
+        found = find_repetition(trace.rows["device"], trace.rows["runtime"], trace.pid)
         assert found is None or len(found.bounds) == len(trace.steps), path

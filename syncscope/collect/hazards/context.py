@@ -55,7 +55,7 @@ class hazards:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from syncscope.rules import RULES  # pandas: not before the program has run
+        from syncscope.rules import RULES  # numpy: not before the program has run
         from syncscope.rules.base.race_rule import UNSEEN, RaceRule
 
         rules = [rule for rule in RULES if isinstance(rule, RaceRule)]

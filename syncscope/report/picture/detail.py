@@ -31,19 +31,17 @@ def merge_rows(rows: Rows, key: Ints, near: Bools, most: int) -> tuple[Bars, Int
     order of ``key``, then ``ts``. There are never fewer of them than keys, nor than rows that are ``near``.
     """
     order = np.lexsort((rows.ts, key))
-    table = rows.take(order)
-    first = _groups(table, key[order], near[order], most)
+    first = _groups(rows.ts[order], rows.end[order], key[order], near[order], most)
     group = np.cumsum(first) - 1
     number = np.empty(len(rows), dtype=np.int64)
     number[order] = group
-    return _bars(table, key[order], first, group), number
+    return _bars(rows, order, key, first, group), number
 
 
-def _groups(table: Rows, key: Ints, near: Bools, most: int) -> Bools:
+def _groups(ts: Ints, end: Ints, key: Ints, near: Bools, most: int) -> Bools:
     """Which rows begin a group, at the finest level with at most ``most`` of them."""
-    ts, end = table.ts, table.end
-    first = np.ones(len(table), dtype=bool)
-    if len(table) <= most:
+    first = np.ones(len(ts), dtype=bool)
+    if len(ts) <= most:
         return first
     apart = (key[1:] != key[:-1]) | near[1:] | near[:-1]
     begin, cell = ts - ts.min(), FINEST
@@ -59,23 +57,24 @@ def _groups(table: Rows, key: Ints, near: Bools, most: int) -> Bools:
     return first
 
 
-def _bars(table: Rows, key: Ints, first: Bools, group: Ints) -> Bars:
+def _bars(rows: Rows, order: Ints, key: Ints, first: Bools, group: Ints) -> Bars:
+    """The bars of ``rows`` in ``order``, of which ``first`` begin a ``group``."""
     starts = np.flatnonzero(first)
-    ts, end, size = table.ts, table.end, table.bytes
+    ts, end, size = rows.ts[order], rows.end[order], rows.bytes[order]
     # The longest of each group lends its columns; groups lie side by side, so it is the last of each when sorted.
-    last = np.append(starts, len(table))[1:] - 1
+    last = np.append(starts, len(rows))[1:] - 1
     longest = np.lexsort((end - ts, group))[last]
     known = size >= 0
     columns = {
-        **vars(table.take(longest)),
+        **vars(rows.take(order[longest])),
         "ts": ts[starts],
         "end": _reduced(np.maximum, end, starts),
         "bytes": np.where(
             _reduced(np.maximum, size, starts) >= 0, _reduced(np.add, np.where(known, size, 0), starts), -1
         ),
     }
-    merged = np.diff(np.append(starts, len(table)))
-    return Bars(**columns, key=key[starts], merged=merged, busy=_reduced(np.add, end - ts, starts))
+    merged = np.diff(np.append(starts, len(rows)))
+    return Bars(**columns, key=key[order][starts], merged=merged, busy=_reduced(np.add, end - ts, starts))
 
 
 def _reduced(how: np.ufunc, values: Ints, starts: Ints) -> Ints:

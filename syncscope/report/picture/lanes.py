@@ -16,7 +16,6 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-import pandas as pd
 
 from syncscope.report.picture.detail import Bars, merge_rows
 from syncscope.report.picture.pack import Column, packed
@@ -24,7 +23,9 @@ from syncscope.report.picture.rows import HOST, IDLE, KIND, KINDS, STREAM, Rows,
 from syncscope.report.picture.spots import Spot, Spots
 from syncscope.rules import Hit
 from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.row_groups import number_groups, number_texts
 from syncscope.timeline.steps import step_of
+from syncscope.timeline.tables import Objects
 from syncscope.timeline.timeline import Timeline
 
 MOST_ITEMS = 1_000_000
@@ -126,11 +127,11 @@ def draw_lanes(timeline: Timeline, hits: Sequence[Hit], max_items: int = MOST_IT
     order, lane = _lane_numbers(rows)
     bars, lane = _bars(rows, lane, timeline, max_items)
     events = bars.merged[~np.isin(bars.kind, [KIND["idle"], KIND["exposed"]])]
-    name, names = pd.factorize(bars.name)
+    name, names = number_texts(bars.name)
     dur = bars.end - bars.ts
     table = {
         "ts": bars.ts - start, "dur": dur, "name": name, "bytes": bars.bytes,
-        "memory": np.array([MEMORY.index(text) if text in MEMORY else 0 for text in bars.memory], dtype=np.int64),
+        "memory": _memory_numbers(bars.memory),
         "spot": bars.spot, "merged": bars.merged, "gaps": dur - bars.busy,
     }  # fmt: skip
     return Lanes(
@@ -150,6 +151,12 @@ def draw_lanes(timeline: Timeline, hits: Sequence[Hit], max_items: int = MOST_IT
         events_merged=int(events[events > 1].sum()),
         sources=trace.recording.sources if trace.recording else {},
     )
+
+
+def _memory_numbers(memory: Objects) -> Ints:
+    """The numbers of texts (n,) in ``MEMORY``, 0 for another."""
+    number, known = number_texts(memory)
+    return np.array([MEMORY.index(text) if text in MEMORY else 0 for text in known], dtype=np.int64)[number]
 
 
 def _steps(rows: Rows, timeline: Timeline, start: int) -> tuple[StepMark, ...]:
@@ -187,8 +194,7 @@ def _lane_numbers(rows: Rows) -> tuple[list[LaneKey], Ints]:
 
 def _combinations(*columns: Ints) -> tuple[Ints, Ints]:
     """For each row (n,) the number of its combination of values, in their order, and the first row of each."""
-    table = pd.DataFrame(dict(enumerate(columns)))
-    number = np.asarray(table.groupby(list(table.columns), sort=True).ngroup(), dtype=np.int64)
+    number = number_groups(*columns)
     return number, np.unique(number, return_index=True)[1].astype(np.int64)
 
 
@@ -253,7 +259,7 @@ def pack_links(link: Ints) -> tuple[Column, Column]:
 def find_backward(rows: Rows) -> set[int]:
     """The threads (tid) on which autograd runs the backward pass, and little else."""
     ops = rows.take(rows.kind == KIND["op"])
-    number, names = pd.factorize(ops.name)
+    number, names = number_texts(ops.name)
     engine = np.array([ENGINE.match(str(name)) is not None for name in names], dtype=bool)[number]
     found = set()
     for tid in np.unique(ops.tid[engine]).tolist():

@@ -11,6 +11,7 @@ import numpy as np
 from syncscope.report.picture.spots import Spots
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.row_groups import passing
 from syncscope.timeline.tables import Marks, Objects
 from syncscope.timeline.timeline import Timeline
 from syncscope.timeline.waits import is_wait
@@ -167,8 +168,7 @@ def _outermost(parent: Ints, marker: Bools) -> Bools:
 
 def _is_marker(marks: Marks) -> Bools:
     """Which rows (n,) are the profiler's step markers."""
-    markers = {name: name.startswith(MARKER) for name in set(marks.name)}
-    return np.array([markers[name] for name in marks.name], dtype=bool)
+    return passing(marks.name, lambda name: name.startswith(MARKER))
 
 
 def _widest(marks: Marks) -> Bools:

@@ -256,7 +256,7 @@ def is_from_before(group: Group) -> bool:
     Correlations count up, so a launch that the trace lost has one between those of others."""
     collectives, calls = group.timeline.collectives, group.timeline.calls.correlation
     rows = collectives.device_row[group.rows.unit]
-    own = group.timeline.trace.device["correlation"].to_numpy()[rows]
+    own = group.timeline.trace.rows["device"]["correlation"][rows]
     earlier = (own >= 0) & (own < calls[calls >= 0].min(initial=np.iinfo(np.int64).max))
     return bool(earlier.all() and (collectives.launch >= 0).any())
 

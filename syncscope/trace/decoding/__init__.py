@@ -1,1 +1,1 @@
-"""The text of a trace → raw columns, piece by piece. Runs in worker processes too, so nothing here imports pandas."""
+"""The text of a trace → raw columns, piece by piece. Worker processes run it, so it imports no table."""

@@ -1,7 +1,7 @@
 """Events → the raw columns of each table, one piece of the file at a time.
 
-Raw columns are int64 numbers; a name is its number in :class:`Strings`. :mod:`syncscope.trace.tables` makes frames of
-them.
+Raw columns are int64 numbers; a name is its number in :class:`Strings`. :mod:`syncscope.trace.tables` makes tables
+of them.
 """
 
 from __future__ import annotations

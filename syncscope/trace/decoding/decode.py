@@ -7,7 +7,6 @@ import re
 import msgspec
 
 from syncscope.trace.decoding.events import Document, Event, complete_events
-from syncscope.trace.decoding.salvage import salvage, salvage_events
 from syncscope.trace.source import PiecesFailed, TraceError
 
 _DOCUMENT = msgspec.json.Decoder(Document)
@@ -59,6 +58,8 @@ def _decode_mixed(events: bytes | memoryview) -> list[Event] | None:
         return _EVENTS.decode(events)
     except _REFUSED:
         pass
+    from syncscope.trace.decoding.salvage import salvage_events  # few traces need it
+
     try:
         return salvage_events(str(events, "utf-8"))
     except (UnicodeDecodeError, RecursionError):
@@ -83,6 +84,8 @@ def _decode_whole(view: memoryview | bytes) -> Document:
 
 
 def _decode_damaged(view: memoryview, path: str) -> tuple[Document, list[str]]:
+    from syncscope.trace.decoding.salvage import salvage  # few traces need it
+
     text = bytes(view).decode("utf-8", "replace")
     warnings = []
     if "\ufffd" in text:

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pandas as pd
 
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import FORMAT, Bare, RecordedGpu, Recording
 from syncscope.trace.decoding.columns import integer
 from syncscope.trace.decoding.events import Document, Event
 from syncscope.trace.model import Device, Trace
+from syncscope.trace.rows import Rows
 from syncscope.trace.source import Loss, TraceError, one_line
 from syncscope.trace.tables.frames import RawTables, thread_names
 from syncscope.trace.tables.steps import find_steps
@@ -66,14 +66,16 @@ def build_trace(contents: Contents, path: str) -> Trace:
     return Trace(
         path=path.encode(errors="replace").decode(),  # a file name may hold bytes that are no text
         base_ns=base_ns,
-        ops=frames.ops,
-        runtime=frames.runtime,
-        device=frames.device,
-        sync=frames.sync,
-        frames=frames.frames,
-        annotations=frames.annotations,
-        device_annotations=frames.device_annotations,
-        steps=steps.table,
+        rows={
+            "ops": frames.ops,
+            "runtime": frames.runtime,
+            "device": frames.device,
+            "sync": frames.sync,
+            "frames": frames.frames,
+            "annotations": frames.annotations,
+            "device_annotations": frames.device_annotations,
+            "steps": steps.table,
+        },
         step_source=steps.source,
         devices=_devices(document.devices, recording),
         rank=rank,
@@ -111,10 +113,10 @@ class _Frames:
         if not aliases:
             return
         for table in (self.frames, self.ops, self.runtime, self.annotations):
-            tids, codes = np.unique(table["tid"].to_numpy(), return_inverse=True)
-            table["tid"] = np.array([aliases.get(int(tid), int(tid)) for tid in tids], dtype=np.int64)[codes]
+            tids, codes = np.unique(table["tid"], return_inverse=True)
+            table.numbers["tid"] = np.array([aliases.get(int(tid), int(tid)) for tid in tids], dtype=np.int64)[codes]
 
-    def all(self) -> tuple[pd.DataFrame, ...]:
+    def all(self) -> tuple[Rows, ...]:
         return self.frames, self.ops, self.runtime, self.device, self.sync, self.annotations
 
 
@@ -133,7 +135,7 @@ def _refuse_without_device(contents: Contents, path: str) -> None:
 def _base(document: Document, frames: _Frames, warnings: list[str]) -> int:
     """The base of the file's times in ns since the epoch, 0 where the times are absolute (torch ≤ 2.3)."""
     base = integer(document.base_ns, 0)
-    first = min((int(table["ts"].iloc[0]) for table in frames.all() if len(table)), default=None)
+    first = min((int(table["ts"][0]) for table in frames.all() if len(table)), default=None)
     if first is None:  # only what was counted over a run
         return 0
     if first >= _YEAR_1973_NS:
@@ -148,7 +150,7 @@ def _process(frames: _Frames, recording: Recording | None) -> int | None:
     """The process with the most runtime calls, else the most ops."""
     for table in (frames.runtime, frames.ops, frames.annotations):
         if len(table):
-            pids, counts = np.unique(table["pid"].to_numpy(), return_counts=True)
+            pids, counts = np.unique(table["pid"], return_counts=True)
             return int(pids[counts.argmax()])
     return recording.pid if recording is not None else None
 

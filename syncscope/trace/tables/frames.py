@@ -1,4 +1,4 @@
-"""Raw columns → the frames that :mod:`syncscope.trace.model` documents, one table at a time."""
+"""Raw columns → the tables that :mod:`syncscope.trace.model` documents, one at a time."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from syncscope.trace import model
 from syncscope.trace.decoding.columns import Columns, Int, Strings, empty_columns, integer
 from syncscope.trace.decoding.events import NO_ARGS, Event
 from syncscope.trace.names import HIP_COPY_KINDS, collective_of, copy_of
+from syncscope.trace.rows import Rows, Texts
 from syncscope.trace.tables.python_names import python_name
 
 _ANNOTATION_NAMES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")
 """How annotations begin. Before torch 1.12 they were recorded as operators, so only the name tells them apart."""
 
 _DEVICE_KINDS = ("kernel", "memcpy", "memset")
+_DIRECTIONS = ("HtoD", "DtoH", "DtoD", "HtoH", "PtoP", "")
+_MEMORY = ("pageable", "pinned", "")
 _THREAD = re.compile(r"thread -?\d+ \((.*)\)")
 """Kineto's name of a thread: its id and the system's own name."""
 
@@ -53,64 +55,62 @@ class RawTables:
             self.add("ops", {name: column[~moved] for name, column in columns.items()})
             self.add("annotations", {name: columns[name][moved] for name in empty_columns("annotations")})
 
-    def frames(self) -> pd.DataFrame:
+    def frames(self) -> Rows:
         """:data:`.model.FRAMES`. Takes every different name apart once."""
         columns = self._host("frames")
-        names: pd.Categorical = columns["name"]
-        codes = names.codes.astype(np.intp)
-        parts = [python_name(name) for name in names.categories]
-        lines = np.array([part.line for part in parts], dtype=np.int64)
+        names: Texts = columns["name"]
+        parts = [python_name(name) for name in names.names]
         columns |= {
-            "file": category(codes, [part.file for part in parts]),
-            "line": lines[codes] if len(parts) else codes.astype(np.int64),
-            "function": category(codes, [part.function for part in parts]),
+            "file": Texts.of(names.codes, [part.file for part in parts]),
+            "line": np.array([part.line for part in parts], dtype=np.int64)[names.codes],
+            "function": Texts.of(names.codes, [part.function for part in parts]),
         }
-        return _frame(columns, model.FRAMES)
+        return _table(columns, model.FRAMES)
 
-    def ops(self) -> pd.DataFrame:
+    def ops(self) -> Rows:
         """:data:`.model.OPS`"""
         columns = self._host("ops")
         forward = columns["forward_tid"]
         columns["forward_tid"] = np.where(forward == 0, -1, forward)  # forward ops have thread 0, which is no thread
-        return _frame(columns, model.OPS)
+        return _table(columns, model.OPS)
 
-    def runtime(self) -> pd.DataFrame:
+    def runtime(self) -> Rows:
         """:data:`.model.RUNTIME`"""
         columns = self._host("runtime")
         columns["external_id"] = _linked(columns["external_id"], columns["correlation"])
-        return _frame(columns, model.RUNTIME)
+        return _table(columns, model.RUNTIME)
 
-    def device(self, launches: pd.DataFrame) -> pd.DataFrame:
+    def device(self, launches: Rows) -> Rows:
         """:data:`.model.DEVICE`. ``launches`` is the runtime table, whose calls are right about HIP's copies."""
         raw = [self._take(kind) for kind in _DEVICE_KINDS]
         counts = [len(columns["ts"]) for columns in raw]
         is_copy = np.repeat([False, True, False], counts)
         columns: _Columns = {name: np.concatenate([part.pop(name) for part in raw]) for name in list(raw[0])}
         columns["name"] = names = interned(columns["name"], self._strings)
-        direction, memory = _copies(names, is_copy, [self._strings[n] for n in columns.pop("copied").tolist()])
+        direction, memory = _copies(names, is_copy, columns.pop("copied"), self._strings)
         _trust_hip_calls(launches, columns["correlation"], is_copy, direction, columns["bytes"])
         columns |= {
-            "kind": category(np.repeat([0, 1, 2], counts), _DEVICE_KINDS),
+            "kind": Texts.of(np.repeat([0, 1, 2], counts), _DEVICE_KINDS),
             "external_id": _linked(columns["external_id"], columns["correlation"]),
-            "direction": pd.Categorical(direction, categories=["HtoD", "DtoH", "DtoD", "HtoH", "PtoP", ""]),
-            "memory": pd.Categorical(memory, categories=["pageable", "pinned", ""]),
+            "direction": Texts.of(direction, _DIRECTIONS),
+            "memory": Texts.of(memory, _MEMORY),
             "collective": self._collectives(names, counts[0], columns["collective"]),
             "group": interned(columns["group"], self._strings),
             "graph": np.where(columns["graph"] == 0, -1, columns["graph"]),  # 0 is no graph
         }
-        return _frame(columns, model.DEVICE)
+        return _table(columns, model.DEVICE)
 
-    def sync(self) -> pd.DataFrame:
+    def sync(self) -> Rows:
         """:data:`.model.SYNC`"""
-        return _frame(self._host("sync"), model.SYNC)
+        return _table(self._host("sync"), model.SYNC)
 
-    def annotations(self) -> pd.DataFrame:
+    def annotations(self) -> Rows:
         """:data:`.model.ANNOTATIONS`"""
-        return _frame(self._host("annotations"), model.ANNOTATIONS)
+        return _table(self._host("annotations"), model.ANNOTATIONS)
 
-    def device_annotations(self) -> pd.DataFrame:
+    def device_annotations(self) -> Rows:
         """:data:`.model.DEVICE_ANNOTATIONS`"""
-        return _frame(self._host("device_annotations"), model.DEVICE_ANNOTATIONS)
+        return _table(self._host("device_annotations"), model.DEVICE_ANNOTATIONS)
 
     @cached_property
     def _strings(self) -> list[str]:
@@ -130,15 +130,16 @@ class RawTables:
             for name in list(parts[0])
         }
 
-    def _collectives(self, names: pd.Categorical, kernels: int, arguments: Int) -> pd.Categorical:
+    def _collectives(self, names: Texts, kernels: int, arguments: Int) -> Texts:
         """The collective that each kernel runs. The row's own argument counts more than its name."""
-        by_name = np.array([collective_of(name) for name in names.categories] or [""], dtype=object)
-        result = np.where(np.arange(len(names)) < kernels, by_name[names.codes.astype(np.intp)], "")
-        named = np.flatnonzero(arguments[:kernels] != self._numbers.get("", -1))
-        for row in named:
-            result[row] = collective_of(str(names[row]), self._strings[arguments[row]])
-        codes, collectives = pd.factorize(result)
-        return category(codes, list(collectives))
+        found = Strings()
+        by_name = found.column([collective_of(name) for name in names.names])
+        codes = by_name[names.codes]
+        codes[kernels:] = found[""]
+        for row in np.flatnonzero(arguments[:kernels] != self._numbers.get("", -1)).tolist():
+            name = names.names[int(names.codes[row])]
+            codes[row] = found[collective_of(name, self._strings[int(arguments[row])])]
+        return Texts.of(codes, list(found))
 
 
 def thread_names(metadata: Iterable[Event], pid: int | None) -> dict[int, str]:
@@ -162,12 +163,18 @@ def thread_names(metadata: Iterable[Event], pid: int | None) -> dict[int, str]:
 _Columns = dict[str, Any]
 
 
-def _frame(columns: _Columns, table: model.Table) -> pd.DataFrame:
-    """A frame with the table's columns, sorted by start, the longest first among equals."""
+def _table(columns: _Columns, table: model.Table) -> Rows:
+    """The table's columns, sorted by start, the longest first among equals."""
     columns["end"] = columns["ts"] + columns["dur"]
     order = _order(columns)
-    frame: pd.DataFrame = pd.DataFrame({name: columns.pop(name)[order] for name in table.columns}, copy=False)
-    return frame
+    rows = Rows({}, {})
+    for name in table.columns:
+        column = columns.pop(name)
+        if isinstance(column, Texts):
+            rows.texts[name] = column.take(order)
+        else:
+            rows.numbers[name] = column[order]
+    return rows
 
 
 _COUNTED = ("tid", "device", "stream", "id", "correlation", "external_id")
@@ -188,7 +195,7 @@ def _order(columns: _Columns) -> Int:
         return order
     rows = rows[alike]
     others = [name for name in columns if name not in (*_COUNTED, "ts", "dur", "end", "row")]
-    keys = [_ranks(columns[name][rows]) for name in (*_COUNTED, *others) if name in columns]
+    keys = [_ranks(columns[name], rows) for name in (*_COUNTED, *others) if name in columns]
     order[tied[alike]] = rows[np.lexsort((*reversed(keys), -dur[rows], ts[rows]))]
     return order
 
@@ -199,12 +206,12 @@ def _neighbours(same: NDArray[np.bool_]) -> Int:
     return np.union1d(equal, equal + 1)
 
 
-def _ranks(column: Int | pd.Categorical) -> Int:
-    """Numbers in the order of the column's values. Of texts, those that it has, not the places of their categories."""
-    if not isinstance(column, pd.Categorical):
-        return column
-    used, place = np.unique(column.codes, return_inverse=True)
-    texts = column.categories.to_numpy(dtype=object)[used]
+def _ranks(column: Int | Texts, rows: Int) -> Int:
+    """Numbers in the order of these rows' values. Of texts, those that they have, not the places of their names."""
+    if not isinstance(column, Texts):
+        return column[rows]
+    used, place = np.unique(column.codes[rows], return_inverse=True)
+    texts = np.array(column.names, dtype=object)[used]
     return np.argsort(np.argsort(texts, kind="stable"), kind="stable")[place]
 
 
@@ -214,44 +221,46 @@ def _linked(external: Int, correlation: Int) -> Int:
 
 
 def _copies(
-    names: pd.Categorical, is_copy: np.ndarray[Any, Any], copied: Sequence[str]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Direction and host memory of every row, from its name or else from its ``… kind`` arguments."""
-    kinds = [copy_of(name) for name in names.categories] or [copy_of("")]
-    codes = names.codes if len(names) else names.codes.astype(np.intp)
-    direction = np.where(is_copy, np.array([kind.direction for kind in kinds], dtype=object)[codes], "")
-    memory = np.where(is_copy, np.array([kind.memory for kind in kinds], dtype=object)[codes], "")
-    for row in np.flatnonzero(is_copy & (direction == "")).tolist():
-        if copied[row]:
-            direction[row], memory[row] = copy_of(copied[row])
+    names: Texts, is_copy: NDArray[np.bool_], copied: Int, strings: Sequence[str]
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Of every row the numbers of its direction and its host memory, from its name or else from its ``… kind``
+    argument, of which ``copied`` is the number."""
+    kinds = [copy_of(name) for name in names.names]
+    none = _DIRECTIONS.index("")
+    of_name = np.array([_DIRECTIONS.index(kind.direction) for kind in kinds], dtype=np.int64)
+    direction = np.where(is_copy, of_name[names.codes], none)
+    of_name = np.array([_MEMORY.index(kind.memory) for kind in kinds], dtype=np.int64)
+    memory = np.where(is_copy, of_name[names.codes], _MEMORY.index(""))
+    for row in np.flatnonzero(is_copy & (direction == none)).tolist():
+        if text := strings[int(copied[row])]:
+            kind = copy_of(text)
+            direction[row], memory[row] = _DIRECTIONS.index(kind.direction), _MEMORY.index(kind.memory)
     return direction, memory
 
 
 def _trust_hip_calls(
-    calls: pd.DataFrame, correlation: Int, is_copy: np.ndarray[Any, Any], direction: np.ndarray[Any, Any], size: Int
+    calls: Rows, correlation: Int, is_copy: NDArray[np.bool_], direction: NDArray[np.integer], size: Int
 ) -> None:
     """Take ``direction`` and ``size`` of copies from the launching calls, in place: ROCm's device rows may be wrong."""
-    known = calls[(calls["copy_kind"] >= 0) & (calls["correlation"] >= 0)].drop_duplicates("correlation")
-    if known.empty:
+    known = np.flatnonzero((calls["copy_kind"] >= 0) & (calls["correlation"] >= 0))
+    if not len(known):
         return
-    calls_of = pd.Index(known["correlation"]).get_indexer(pd.Index(correlation))
-    copies = np.flatnonzero(is_copy & (calls_of >= 0))
-    launched_by = calls_of[copies]
-    kinds, sizes = known["copy_kind"].to_numpy()[launched_by], known["bytes"].to_numpy()[launched_by]
+    keys, first = np.unique(calls["correlation"][known], return_index=True)
+    slot = np.minimum(np.searchsorted(keys, correlation), len(keys) - 1)
+    copies = np.flatnonzero(is_copy & (keys[slot] == correlation))
+    launched_by = known[first[slot[copies]]]
+    kinds, sizes = calls["copy_kind"][launched_by], calls["bytes"][launched_by]
     for kind, name in HIP_COPY_KINDS.items():
-        direction[copies[kinds == kind]] = name
+        direction[copies[kinds == kind]] = _DIRECTIONS.index(name)
     size[copies] = np.where(size[copies] < 0, sizes, size[copies])
 
 
-def category(codes: NDArray[np.integer], names: Sequence[str]) -> pd.Categorical:
-    """A categorical column whose row ``i`` is ``names[codes[i]]``. ``names`` may repeat; the categories do not."""
-    merged, unique = pd.factorize(np.array(names, dtype=object))
-    taken = merged[codes] if len(names) else codes
-    return pd.Categorical.from_codes(taken, categories=pd.Index(list(unique), dtype="str"))
-
-
-def interned(numbers: Int, strings: Sequence[str]) -> pd.Categorical:
-    """A categorical column whose row ``i`` is ``strings[numbers[i]]``, its categories in order of first appearance."""
-    codes, used = pd.factorize(numbers)
-    names = [strings[number] for number in used.tolist()]
-    return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype="str"))
+def interned(numbers: Int, strings: Sequence[str]) -> Texts:
+    """A column whose row ``i`` is ``strings[numbers[i]]``, its names in order of first appearance."""
+    first = np.full(len(strings), len(numbers), dtype=np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
+    used = np.flatnonzero(first < len(numbers))
+    used = used[np.argsort(first[used])]
+    place = first  # no longer needed
+    place[used] = np.arange(len(used))
+    return Texts.of(place[numbers], [strings[number] for number in used.tolist()])

@@ -12,7 +12,8 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
+
+from syncscope.trace.rows import Rows, most_common
 
 LEAST_TIMES = 3
 """Repetitions, at least."""
@@ -39,29 +40,34 @@ class Repetition(NamedTuple):
     """Device rows of a step."""
 
 
-def find_repetition(device: pd.DataFrame, runtime: pd.DataFrame, pid: int | None) -> Repetition | None:
+def find_repetition(device: Rows, runtime: Rows, pid: int | None) -> Repetition | None:
     """The steps by what repeats; ``None`` where that is not certain. The last step, whose end nobody marks, is left
     out."""
-    calls = runtime[(runtime["pid"] == pid) & (runtime["correlation"] >= 0)].drop_duplicates("correlation")
-    launched = device.merge(calls[["correlation", "ts"]], on="correlation", suffixes=("", "_launch"))
-    if len(launched) < max(LEAST_KNOWN * len(device), LEAST_TIMES * LEAST_ROWS):
+    calls = runtime.take((runtime["pid"] == pid) & (runtime["correlation"] >= 0))
+    if not len(calls):
         return None
-    busiest = launched["device"].value_counts().idxmax()
-    launched = launched[launched["device"] == busiest].sort_values(["correlation", "ts"], kind="stable")
-    names = launched["name"].astype("category").cat.remove_unused_categories()
-    period = _find_period(names.cat.codes.to_numpy(np.int64))
+    known, first_call = np.unique(calls["correlation"], return_index=True)
+    slot = np.minimum(np.searchsorted(known, device["correlation"]), len(known) - 1)
+    found = np.flatnonzero(known[slot] == device["correlation"])
+    if len(found) < max(LEAST_KNOWN * len(device), LEAST_TIMES * LEAST_ROWS):
+        return None
+    found = found[device["device"][found] == most_common(device["device"][found])]
+    found = found[np.lexsort((device["ts"][found], device["correlation"][found]))]
+    launched = device.take(found)
+    names = launched.texts["name"]
+    period = _find_period(names.codes.astype(np.int64))
     if period is None:
         return None
-    ends = np.array([OPTIMIZERS.search(str(name)) is not None for name in names[:period]], dtype=bool)
-    direction = launched["direction"][:period].astype(str).to_numpy()
+    ends = names.are([OPTIMIZERS.search(name) is not None for name in names.names])[:period]
+    direction = launched.texts["direction"].objects()[:period]
     inputs = np.flatnonzero(direction == "HtoD")
     if len(inputs) and (direction == "DtoH").any():
-        first = int(inputs[0])
+        begin = int(inputs[0])
     elif ends.any():
-        first = (int(np.flatnonzero(ends)[-1]) + 1) % period
+        begin = (int(np.flatnonzero(ends)[-1]) + 1) % period
     else:
         return None
-    bounds = launched["ts_launch"].to_numpy(np.int64)[first::period]
+    bounds = calls["ts"][first_call[slot[found]]][begin::period]
     return Repetition(bounds, period) if (np.diff(bounds) > 0).all() else None
 
 

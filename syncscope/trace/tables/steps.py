@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import pandas as pd
 
 from syncscope.schema.recording import RecordedSteps, Recording
-from syncscope.trace import model
+from syncscope.trace.rows import Rows, most_common
 from syncscope.trace.tables.repeats import find_repetition
 
 _STEP = re.compile(r"ProfilerStep#(\d{1,18})")
@@ -32,24 +31,24 @@ _MOST_ALIKE = 0.9
 _TAIL = 0.5
 """Share of the other steps' length below which a last step without work is no step."""
 
-_FETCH = r"DataLoader|DataPipe"
+_FETCH = re.compile(r"DataLoader|DataPipe")
 """In the names of annotations in which a loader fetches a batch: it does more work in some turns than in others."""
 
 
 class Tables(Protocol):
     """The tables that tell of steps."""
 
-    annotations: pd.DataFrame
-    ops: pd.DataFrame
-    device: pd.DataFrame
-    runtime: pd.DataFrame
+    annotations: Rows
+    ops: Rows
+    device: Rows
+    runtime: Rows
 
 
 @dataclass(frozen=True)
 class FoundSteps:
     """The steps of a trace."""
 
-    table: pd.DataFrame
+    table: Rows
     source: str
     """``Trace.step_source``."""
     note: str | None = None
@@ -78,75 +77,73 @@ def find_steps(tables: Tables, recording: Recording | None, base_ns: int, pid: i
     return FoundSteps(_step_table(bounds[:-1], bounds[1:], numbers, np.full_like(numbers, -1)), "kernels", note)
 
 
-def _recorded_steps(steps: RecordedSteps, base_ns: int) -> pd.DataFrame:
+def _recorded_steps(steps: RecordedSteps, base_ns: int) -> Rows:
     bounds = np.array(steps.boundaries_ns, dtype=np.int64) - base_ns
     numbers = steps.first + np.arange(len(bounds) - 1, dtype=np.int64)
     tids = np.full(len(numbers), -1 if steps.tid is None else steps.tid, dtype=np.int64)
     return _step_table(bounds[:-1], bounds[1:], numbers, tids)
 
 
-def _profiler_steps(annotations: pd.DataFrame, pid: int | None) -> pd.DataFrame:
-    number = annotations["name"].astype(object).str.extract(_STEP, expand=False)
-    taken = number.notna()
-    if pid is not None and (taken & (annotations["pid"] == pid)).any():
-        taken &= annotations["pid"] == pid
-    rows = annotations[taken]
+def _profiler_steps(annotations: Rows, pid: int | None) -> Rows:
+    names = annotations.texts["name"]
+    matches = [_STEP.search(name) for name in names.names]
+    taken = names.are([match is not None for match in matches])
+    own = taken & (annotations["pid"] == pid)
+    if pid is not None and own.any():
+        taken = own
+    rows = annotations.take(taken)
     if len(rows):
         # One thread steps. Another one that calls step() too would count every step twice.
-        rows = rows[rows["tid"] == rows["tid"].value_counts().idxmax()]
-    columns = [rows[name].to_numpy() for name in ("ts", "end", "tid")]
-    return _step_table(columns[0], columns[1], number[rows.index].astype("int64").to_numpy(), columns[2])
+        rows = rows.take(rows["tid"] == most_common(rows["tid"]))
+    numbers = np.array([int(match[1]) if match else -1 for match in matches], dtype=np.int64)
+    return _step_table(rows["ts"], rows["end"], numbers[rows.texts["name"].codes], rows["tid"])
 
 
-def _without_tail(table: pd.DataFrame, tables: Tables) -> pd.DataFrame:
+def _without_tail(table: Rows, tables: Tables) -> Rows:
     """The steps without a short last one in which no op begins and nothing is launched: the profiler marks a step from
     the last ``step()`` to its end. One that is as long as the others has lost its rows."""
     if len(table) < 2:
         return table
-    begin, end = table["ts"].to_numpy(np.int64), table["end"].to_numpy(np.int64)
+    begin, end = table["ts"], table["end"]
     last = int(begin.argmax())
     length = end - begin
     if length[last] >= _TAIL * np.median(np.delete(length, last)):
         return table
-    launched = tables.runtime["correlation"].isin(tables.device["correlation"])
-    work = [tables.ops["ts"].to_numpy(np.int64), tables.runtime.loc[launched, "ts"].to_numpy(np.int64)]
+    launched = np.isin(tables.runtime["correlation"], tables.device["correlation"])
+    work = [tables.ops["ts"], tables.runtime["ts"][launched]]
     known = any(len(ts) for ts in work)
     if not known or any(((ts >= begin[last]) & (ts < end[last])).any() for ts in work):
         return table
-    kept: pd.DataFrame = table.drop(index=table.index[last])
-    return kept
+    return table.take(np.arange(len(table)) != last)
 
 
-def _step_table(start: np.ndarray, end: np.ndarray, number: np.ndarray, tid: np.ndarray) -> pd.DataFrame:
-    columns = {"ts": start, "dur": end - start, "end": end, "number": number, "tid": tid}
-    types = model.STEPS.types
-    table: pd.DataFrame = pd.DataFrame({name: columns[name] for name in types}).astype(types)
-    return table
+def _step_table(start: np.ndarray, end: np.ndarray, number: np.ndarray, tid: np.ndarray) -> Rows:
+    return Rows({"ts": start, "dur": end - start, "end": end, "number": number, "tid": tid}, {})
 
 
-def _optimizer_steps(annotations: pd.DataFrame, ops: pd.DataFrame, pid: int | None) -> pd.DataFrame:
+def _optimizer_steps(annotations: Rows, ops: Rows, pid: int | None) -> Rows:
     """From the end of one step of the optimisers to the end of the next. What runs before the first and after the last
     is in none. Several optimisers that take turns make one step; where their turns differ there are no steps."""
-    rows = annotations[annotations["name"].astype(object).str.startswith(_OPTIMIZER)]
+    names = annotations.texts["name"]
+    rows = annotations.take(names.are([name.startswith(_OPTIMIZER) for name in names.names]))
     if pid is not None:
-        rows = rows[rows["pid"] == pid]
+        rows = rows.take(rows["pid"] == pid)
     if len(rows):
-        rows = rows[rows["tid"] == rows["tid"].value_counts().idxmax()]
-    ends = rows["end"].to_numpy(np.int64)
-    fetches = annotations[annotations["name"].astype(object).str.contains(_FETCH)]
-    marks = _turns(rows["name"].astype(object).tolist(), _count_ops(ops, rows, fetches, ends))
+        rows = rows.take(rows["tid"] == most_common(rows["tid"]))
+    ends = rows["end"]
+    fetches = annotations.take(names.are([_FETCH.search(name) is not None for name in names.names]))
+    marks = _turns(rows.texts["name"].objects().tolist(), _count_ops(ops, rows, fetches, ends))
     bounds = ends[(len(ends) - 1) % marks :: marks] if marks else ends[:0]
-    tids = np.full(max(len(bounds) - 1, 0), rows["tid"].iloc[0] if len(rows) else -1, dtype=np.int64)
+    tids = np.full(max(len(bounds) - 1, 0), rows["tid"][0] if len(rows) else -1, dtype=np.int64)
     return _step_table(bounds[:-1], bounds[1:], np.arange(len(tids), dtype=np.int64), tids)
 
 
-def _count_ops(ops: pd.DataFrame, rows: pd.DataFrame, fetches: pd.DataFrame, ends: np.ndarray) -> np.ndarray:
+def _count_ops(ops: Rows, rows: Rows, fetches: Rows, ends: np.ndarray) -> np.ndarray:
     """How many ops of their thread begin between the ends of two marks that follow each other (n − 1,), without those
     of the ``fetches`` of a batch."""
-    tids = rows["tid"].to_numpy(np.int64)
-    own = ops["ts"].to_numpy(np.int64)[np.isin(ops["tid"].to_numpy(np.int64), tids)]
-    fetches = fetches[np.isin(fetches["tid"].to_numpy(np.int64), tids)].sort_values("ts")
-    begin, end = fetches["ts"].to_numpy(np.int64), fetches["end"].to_numpy(np.int64)
+    own = ops["ts"][np.isin(ops["tid"], rows["tid"])]
+    fetches = fetches.take(np.isin(fetches["tid"], rows["tid"]))
+    begin, end = fetches["ts"], fetches["end"]
     # Fetches of one thread do not overlap but by one inside another, which ends earlier.
     before = np.searchsorted(begin, own, side="right")
     until = np.maximum.accumulate(np.append(np.iinfo(np.int64).min, end))

@@ -1,0 +1,35 @@
+"""What keeps a command's start short: the libraries that it uses are imported without what it does not use of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+
+UNUSED_BY_HELP = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
+"""What typer's writer of help imports for markdown and for tracebacks, which we have it write none of. With them it
+also imports pygments and markdown-it; that is most of the time of its import."""
+
+
+def import_help_writer() -> None:
+    """Import typer's writer of help with empty classes in place of those of :data:`UNUSED_BY_HELP`."""
+    if "typer.rich_utils" in sys.modules:
+        return
+    stand_ins = {name: ModuleType(name) for name in UNUSED_BY_HELP if name not in sys.modules}
+    for name, module in stand_ins.items():
+        setattr(module, UNUSED_BY_HELP[name], type(UNUSED_BY_HELP[name], (), {}))
+    sys.modules.update(stand_ins)
+    try:
+        import typer.rich_utils  # noqa: F401
+    except ImportError:  # another typer uses more of them, and imports them when it writes
+        pass
+    finally:
+        for name in stand_ins:
+            del sys.modules[name]
+
+
+def keep_numpy_in_one_thread() -> None:
+    """Have numpy's OpenBLAS start no thread for each processor: their start takes longer than all else of numpy's, and
+    nothing here multiplies matrices. For commands that run no program but ours."""
+    if "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
