@@ -9,11 +9,13 @@ Processes exchange these structures as JSON, and ``Prepared.to_bytes``. Neither 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from syncscope import __version__, rules
+from syncscope.analysis.judged import Judged
 from syncscope.analysis.merge import merge
 from syncscope.estimate import MOST_PEERS, Peer, Prepared, estimate_savings, lower_severity, prepare
 from syncscope.report.picture.lanes import Lanes, draw_lanes
@@ -72,7 +74,8 @@ def analyze_rank(path: str, job: bytes, shown: str | None = None) -> Rank:
     wanted = msgspec.json.decode(job, type=Job)
     if wanted.version != __version__:
         raise RuntimeError(f"the client runs syncscope {wanted.version}, and this worker runs {__version__}")
-    return _or_unread(shown or path, wanted.several, lambda: _analyze(path, wanted, shown))
+    work = _analyze_once if wanted.reading.cache and not wanted.hta else _analyze
+    return _or_unread(shown or path, wanted.several, lambda: work(path, wanted, shown))
 
 
 def compare_rank(rank: Rank, peers: bytes) -> Rank:
@@ -107,6 +110,20 @@ def _or_unread(path: str, several: bool, work: Callable[[], Rank]) -> Rank:
         if not several:
             raise
         return unread(path, f"internal error: {type(error).__name__}: {error}")
+
+
+def _analyze_once(path: str, job: Job, shown: str | None) -> Rank:
+    """``_analyze``, or what it returned for the same file and job before. HTA's part is HTA's code, and not kept."""
+    asked = msgspec.structs.replace(job, codes=frozenset(), reading=Reading(max_bytes=job.reading.max_bytes))
+    judged = Judged(path, msgspec.json.encode((asked, sorted(job.codes), shown)))
+    known = judged.load()
+    if known is not None:
+        with contextlib.suppress(msgspec.MsgspecError):
+            msgspec.json.decode(known[0], type=Results)
+            return known
+    rank = _analyze(path, job, shown)
+    judged.store(*rank)
+    return rank
 
 
 def _analyze(path: str, job: Job, shown: str | None) -> Rank:
