@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -74,26 +75,36 @@ class Nesting:
 
     def busiest(self, tid: Ints, ts: Ints, end: Ints) -> Ints:
         """For each interval (n,), the innermost row of its thread that takes half of it or more, −1 where none does."""
-        busiest = self.innermost(tid, ts, end)
-        order = np.argsort(self.parent, kind="stable")
-        parents = self.parent[order]
-        roots = {thread: self.roots(thread) for thread in np.unique(tid).tolist()}
-        for i in range(len(ts)):
-            row, outermost = int(busiest[i]), roots[int(tid[i])]
-            if not len(outermost):
-                continue
-            while True:
-                first, last = np.searchsorted(parents, [row, row + 1])
-                below = order[first:last] if row >= 0 else outermost
-                # Siblings follow each other: those that overlap the interval are next to each other.
-                near = below[np.searchsorted(self._end[below], ts[i], side="right") :]
-                near = near[: np.searchsorted(self._ts[near], end[i])]
-                inside = np.minimum(self._end[near], end[i]) - np.maximum(self._ts[near], ts[i])
-                if not len(near) or 2 * inside.max() < end[i] - ts[i]:
-                    break
-                row = int(near[inside.argmax()])
-            busiest[i] = row
+        busiest, many = self.innermost(tid, ts, end), len(self._ts)
+        # Of the rows side by side, one that takes half begins before the middle, and is the last or last but one there.
+        begun = np.searchsorted(self._ts, np.minimum((ts + end) // 2, end - 1), side="right")
+        numbers = {thread: number for number, thread in enumerate(self._threads)}
+        outside = np.array([numbers.get(thread, -1) for thread in tid.tolist()], dtype=np.int64)
+        left = np.flatnonzero(outside >= 0)
+        while len(left):
+            around = np.where(busiest[left] >= 0, busiest[left], many + outside[left])
+            slot = np.searchsorted(self._siblings, around * (many + 1) + begun[left]) - 1
+            best, most = np.full(len(left), -1), np.full(len(left), -1)
+            for near in (slot, slot - 1):
+                of, row = np.divmod(np.where(near >= 0, self._siblings[near], -1), many + 1)
+                inside = np.minimum(self._end[row % many], end[left]) - np.maximum(self._ts[row % many], ts[left])
+                beside = (of == around) & (self._end[row % many] > ts[left]) & (self._ts[row % many] < end[left])
+                better = beside & (inside >= most) & (2 * inside >= end[left] - ts[left])
+                best, most = np.where(better, row, best), np.where(better, inside, most)
+            found = best >= 0
+            left, best = left[found], best[found]
+            busiest[left] = best
         return busiest
+
+    @cached_property
+    def _siblings(self) -> Ints:
+        """What is right around each row, times (rows + 1), plus the row; ascending. Threads have numbers behind rows."""
+        around = self.parent.copy()
+        for number, rows in enumerate(self._threads.values()):
+            outermost = rows[self.parent[rows] < 0]
+            around[outermost] = len(around) + number
+        siblings: Ints = np.sort(around * (len(around) + 1) + np.arange(len(around)))
+        return siblings
 
     def chain(self, row: int) -> Iterator[int]:
         """The row and its ancestors, innermost first."""
