@@ -22,7 +22,7 @@ from syncscope.report.picture.lanes import Lanes, draw_lanes
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import Unread
-from syncscope.schema.report import NotChecked, Report, Tool
+from syncscope.schema.report import HTATrace, NotChecked, Report, Tool
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, remote
 from syncscope.trace.source import Reading
@@ -44,6 +44,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     bare_ms: float | None = None
     hta: bool = False
     """Whether to add HTA's tables."""
+    only_hta: bool = False
+    """Whether there is nothing but HTA's tables to make."""
+    last_step: bool = False
+    """Whether those include the last profiler step."""
     report: bool = True
     """Whether to make a report; without one there is only a picture."""
     max_bars: int = 0
@@ -60,6 +64,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
     report: Report
     pictures: tuple[Lanes, ...] = ()
+    hta: tuple[HTATrace, ...] = ()
+    """HTA's tables, where only those were wanted."""
     peers: tuple[Peer, ...] = ()
     """What the ranks need to know of each other. Where there are too many to compare, these are the first ones and one
     more."""
@@ -75,6 +81,7 @@ def analyze_rank(path: str, job: bytes, shown: str | None = None) -> Rank:
     if wanted.version != __version__:
         raise RuntimeError(f"the client runs syncscope {wanted.version}, and this worker runs {__version__}")
     work = _analyze_once if wanted.reading.cache and not wanted.hta else _analyze
+    work = _run_hta if wanted.only_hta else work
     return _or_unread(shown or path, wanted.several, lambda: work(path, wanted, shown))
 
 
@@ -110,6 +117,15 @@ def _or_unread(path: str, several: bool, work: Callable[[], Rank]) -> Rank:
         if not several:
             raise
         return unread(path, f"internal error: {type(error).__name__}: {error}")
+
+
+def _run_hta(path: str, job: Job, shown: str | None) -> Rank:
+    from syncscope.hta import run_analyses  # nothing else needs it
+
+    trace = load(path, **msgspec.structs.asdict(job.reading))
+    tables = run_analyses(trace, include_last_profiler_step=job.last_step)
+    found = HTATrace(path=shown or trace.path, rank=trace.rank, hta=tables)
+    return msgspec.json.encode(Results(report=EMPTY_REPORT, hta=(found,))), NOTHING_KEPT
 
 
 def _analyze_once(path: str, job: Job, shown: str | None) -> Rank:
@@ -223,5 +239,6 @@ def merge_results(parts: Iterable[bytes]) -> Results:
     return Results(
         report=merge(one.report for one in results),
         pictures=tuple(picture for one in results for picture in one.pictures),
+        hta=tuple(found for one in results for found in one.hta),
         peers=tuple(peer for one in results for peer in one.peers)[: MOST_PEERS + 1],
     )

@@ -98,7 +98,7 @@ class Nesting:
 
     @cached_property
     def _siblings(self) -> Ints:
-        """What is right around each row, times (rows + 1), plus the row; ascending. Threads have numbers behind rows."""
+        """What is right around each row, times (rows + 1), plus the row; ascending. Threads are numbered behind."""
         around = self.parent.copy()
         for number, rows in enumerate(self._threads.values()):
             outermost = rows[self.parent[rows] < 0]
