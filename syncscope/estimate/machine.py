@@ -183,6 +183,9 @@ class Machine:
         self._ends = {target: columns.widened(end) for target, end in self._ends.items()}
         recent = {id(end) for every in self._recent for end in every}
         wide = [[(many, columns.widened(end), id(end) in recent) for many, end in queue] for queue in self._queue]
+        for _, end, late in (entry for queue in wide for entry in queue):
+            if not late:  # what is over for question 0 may lie ahead of one that is sooner
+                end[columns.lasting_width :] = -np.inf
         self._queue = [deque((many, end) for many, end, _ in queue) for queue in wide]
         self._recent = [deque((end for _, end, late in queue if late), maxlen=QUEUE + 2) for queue in wide]
         self._begins = deque(map(columns.widened, self._begins), maxlen=2)

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from syncscope.estimate import columns, machine
+from fixtures.labels import TRACES
+from syncscope import load, rules
+from syncscope.estimate import columns, estimate_savings, machine, prepare
 from syncscope.estimate.edits import Edit
 from syncscope.estimate.items import TO_DEVICE
 from syncscope.estimate.machine import Machine
@@ -208,3 +210,16 @@ def test_no_change_makes_a_step_longer(loop: list[Op], many: int) -> None:
     unchanged, *others = ends_us(compiled, {}, *changed)
     for ends in others:
         assert (np.array(ends) <= np.array(unchanged) + 1e-6).all()
+
+
+def test_a_full_queue_holds_questions_that_come_and_go_as_those_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline = Timeline(load(TRACES / "small_copies" / "trace.json.gz"))
+    prepared = prepare(timeline, rules.find(timeline)[0], None)
+    staying = estimate_savings(prepared)
+    monkeypatch.setattr(machine, "FEW", 0)
+    monkeypatch.setattr(machine, "OFTEN", 2.0)
+    monkeypatch.setattr(columns, "SPARE", 1)
+    coming = estimate_savings(prepared)
+    for one, other in zip(staying.findings, coming.findings, strict=True):
+        assert other.likely_saving_ms_per_step == pytest.approx(one.likely_saving_ms_per_step, abs=2e-6)
+        assert other.after == one.after
