@@ -72,8 +72,11 @@ def _seconds(process: psutil.Process) -> float:
 
 
 def measure_on_dask(folder: Path, workers: int) -> dict[str, Any]:
-    """The same with dask workers, each a process of this machine with one thread."""
+    """The same with dask workers, each a process of this machine with one thread, without dask's own profiler."""
+    import dask
     from distributed import LocalCluster
+
+    dask.config.set({"distributed.worker.profile.enabled": False})
 
     with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster:
         return measure(folder, 1, cluster.scheduler_address)

@@ -1,51 +1,71 @@
-"""How time and memory grow with a trace, and with its findings: ``python -m benchmarks.scaling``.
+"""How time and memory grow with what a trace holds: ``python -m benchmarks.scaling [WHAT …] [--sizes N …]``.
 
-Reads and judges a repeated trace of each size, each in a process of its own, and fits the exponent ``k`` of
-``time = c × events^k``: 1 is linear. ``--waits`` does the same for traces of so many waits, ten of them on each line
-(``fixtures/many_waits.py``), where findings grow with events. Stages are seconds of CPU of the one process, so that
-neither other programs nor the workers' start count. Needs ``pip install 'syncscope[bench]'``.
+One thing is varied at a time: events, waits on a thousand lines, lines of ten waits, kernels' names, streams, steps,
+and ranks. Each trace is read, judged and reported on in a process of its own, and the exponent ``k`` of
+``time = c × size^k`` is fitted: 1 is linear. Events come from a repeated recording, ranks from a recording of two, and
+the others from ``fixtures/many_waits.py``. Stages are seconds of CPU of the one process, so that neither other programs
+nor the workers' start count. Ends with 1 where an exponent is more than ``MOST``. Needs
+``pip install 'syncscope[bench]'``.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks import measure
-from fixtures import many_waits, repeat
+from fixtures import many_waits, ranks, repeat
 
-SIZES = (100_000, 300_000, 1_000_000, 3_000_000)
-STAGES = ("read", "timeline and rules", "savings")
-MOST = 1.1
+STAGES = ("read", "timeline and rules", "savings", "report")
+MOST = 1.05
 WAITS_A_LINE = 10
 
 CODE = """
 import json, sys, time
 from syncscope import rules
-from syncscope.estimate import estimate_savings, prepare
+from syncscope.analysis.merge import merge
+from syncscope.analysis.rank import Job, estimate_report, make_report
+from syncscope.report import text
 from syncscope.timeline import Timeline
 from syncscope.trace.reader import load
 
+job = Job(codes=frozenset(rule.code for rule in rules.select()))
 times = [time.process_time()]
 trace = load(sys.argv[1], workers=1)
 times.append(time.process_time())
 timeline = Timeline(trace)
-hits, _ = rules.find(timeline)
+hits, not_checked = rules.find(timeline)
 timeline.info()
 times.append(time.process_time())
-estimate_savings(prepare(timeline, hits, None))
+report = estimate_report(*make_report(timeline, hits, not_checked, job))
+times.append(time.process_time())
+report = merge([report])
+report.to_json(), text.to_text(report)
 times.append(time.process_time())
 print(json.dumps([after - before for before, after in zip(times, times[1:])]))
 """
 
+CODE_OF_RANKS = """
+import json, sys, time
+from syncscope.analysis.analyze import analyze
+
+before = time.process_time()
+report = analyze(sys.argv[1])
+judged = time.process_time()
+report.to_json()
+print(json.dumps([judged - before, 0.0, 0.0, time.process_time() - judged]))
+"""
+
 
 class Row(NamedTuple):
-    events: int
+    size: int
+    """How many of what is varied."""
     stages: list[float]
     peak_mb: float
 
@@ -54,44 +74,94 @@ class Row(NamedTuple):
         return sum(self.stages)
 
 
-def exponent(sizes: list[int], values: list[float]) -> float:
+Write = Callable[[Path, int], int]
+"""Writes a trace, or a folder of them, of some size; returns what that really is."""
+
+
+class Varied(NamedTuple):
+    """What is varied."""
+
+    write: Write
+    sizes: tuple[int, ...]
+    code: str = CODE
+
+
+def exponent(sizes: Sequence[int], values: Sequence[float]) -> float:
     """``k`` of the power that fits best; NaN for less than two sizes or where something took no time at all."""
     if len(sizes) < 2 or min(values) <= 0:
         return float("nan")
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
-def measured(write: Callable[[Path, int], int], sizes: list[int]) -> list[Row]:
-    """A row for each size; ``write`` makes the trace of one, and says how many events it has."""
+def measured(write: Write, sizes: Sequence[int], code: str = CODE) -> list[Row]:
+    """A row for each size."""
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        for size in sizes:
-            events = write(path, size)
-            done = measure.run(CODE, str(path))
-            rows.append(Row(events, done.output, done.peak_mb))
-            print(f"  {events:10,} events {rows[-1].total:8.2f} s {done.peak_mb:8.0f} MB", flush=True)
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trace.json"
+            real = write(path, size)
+            done = measure.run(code, str(path))
+        rows.append(Row(real, done.output, done.peak_mb))
+        print(f"  {real:10,} {rows[-1].total:8.2f} s {done.peak_mb:8.0f} MB", flush=True)
     return rows
 
 
-def repeated(base: Path) -> Callable[[Path, int], int]:
+def repeated(base: Path) -> Write:
     """Writes a trace repeated to so many events."""
     return lambda path, events: repeat.write(path, base=base, events=events)
 
 
 def waiting(path: Path, waits: int) -> int:
-    """Write a trace of so many waits."""
-    return many_waits.write(path, waits=waits, lines=max(1, waits // WAITS_A_LINE))
+    """Write a trace of so many waits on a thousand lines."""
+    many_waits.write(path, waits=waits, lines=min(waits, 1000))
+    return waits
 
 
-def table(rows: list[Row]) -> str:
+def _on_lines(path: Path, lines: int) -> int:
+    many_waits.write(path, waits=WAITS_A_LINE * lines, lines=lines)
+    return lines
+
+
+def _in_steps(path: Path, steps: int) -> int:
+    many_waits.write(path, waits=WAITS_A_LINE * steps, lines=WAITS_A_LINE)
+    return steps
+
+
+def _named(path: Path, names: int) -> int:
+    many_waits.write(path, waits=50_000, lines=500, names=names)
+    return names
+
+
+def _on_streams(path: Path, streams: int) -> int:
+    many_waits.write(path, waits=50_000, lines=500, streams=streams)
+    return streams
+
+
+def _of_ranks(path: Path, number: int) -> int:
+    path.mkdir()
+    ranks.write_ranks(path, number)
+    return number
+
+
+VARIED = {
+    "events": Varied(repeated(repeat.BASE), (300_000, 1_000_000, 3_000_000, 10_000_000)),
+    "waits": Varied(waiting, (12_500, 25_000, 50_000, 100_000)),
+    "lines": Varied(_on_lines, (1_250, 2_500, 5_000, 10_000)),
+    "names": Varied(_named, (500, 5_000, 50_000)),
+    "streams": Varied(_on_streams, (2, 8, 32)),
+    "steps": Varied(_in_steps, (1_250, 2_500, 5_000, 10_000)),
+    "ranks": Varied(_of_ranks, (8, 16, 32, 64), CODE_OF_RANKS),
+}
+
+
+def table(rows: list[Row], what: str) -> str:
     """As markdown, the fitted exponents below."""
-    lines = [f"| events | {' | '.join(f'{stage}, s' for stage in STAGES)} | all, s | peak memory, MB |"]
+    lines = [f"| {what} | {' | '.join(f'{stage}, s' for stage in STAGES)} | all, s | peak memory, MB |"]
     lines.append("|" + "---|" * (len(STAGES) + 3))
     for row in rows:
         stages = " | ".join(f"{seconds:.2f}" for seconds in row.stages)
-        lines.append(f"| {row.events:,} | {stages} | {row.total:.2f} | {row.peak_mb:,.0f} |")
-    sizes = [row.events for row in rows]
+        lines.append(f"| {row.size:,} | {stages} | {row.total:.2f} | {row.peak_mb:,.0f} |")
+    sizes = [row.size for row in rows]
     columns = [*zip(*(row.stages for row in rows), strict=True), [row.total for row in rows]]
     fitted = [exponent(sizes, list(column)) for column in [*columns, [row.peak_mb for row in rows]]]
     return "\n".join([*lines, f"| exponent | {' | '.join(f'{k:.2f}' for k in fitted)} |"])
@@ -99,14 +169,21 @@ def table(rows: list[Row]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--events", type=int, nargs="+", default=list(SIZES))
-    parser.add_argument("--trace", type=Path, default=repeat.BASE, help="what is repeated")
-    parser.add_argument("--waits", type=int, nargs="+", help="instead: traces of so many waits")
+    parser.add_argument("what", nargs="*", metavar="WHAT", help=f"what is varied: {', '.join(VARIED)}; default: all")
+    parser.add_argument("--sizes", type=int, nargs="+", help="instead of the usual ones")
     args = parser.parse_args()
-    rows = measured(waiting, args.waits) if args.waits else measured(repeated(args.trace), args.events)
-    print(table(rows))
-    grown = exponent([row.events for row in rows], [row.total for row in rows])
-    print(f"\nall together: events^{grown:.2f}, at most {MOST} wanted")
+    if unknown := set(args.what) - set(VARIED):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    beyond = []
+    for what in args.what or VARIED:
+        varied = VARIED[what]
+        print(what)
+        rows = measured(varied.write, args.sizes or varied.sizes, varied.code)
+        print(table(rows, what), flush=True)
+        grown = exponent([row.size for row in rows], [row.total for row in rows])
+        print(f"\nall together: {what}^{grown:.2f}, at most {MOST} wanted\n")
+        beyond += [what] if grown > MOST else []
+    sys.exit(1 if beyond else 0)
 
 
 if __name__ == "__main__":

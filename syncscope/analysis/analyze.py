@@ -13,12 +13,13 @@ from syncscope import rules
 from syncscope.analysis.engine import Engine, Progress
 from syncscope.analysis.local import Local
 from syncscope.analysis.merge import merge
-from syncscope.analysis.rank import Job, estimate_report, find_peer, make_report
+from syncscope.analysis.rank import TOOL, Job, estimate_report, find_peer, make_report
 from syncscope.estimate import peers_to_compare
 from syncscope.report.forms import Report
 from syncscope.report.notable import notable
 from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, draw_lanes
 from syncscope.schema.findings import Finding, numbered
+from syncscope.schema.report import HTAReport
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, source
 from syncscope.trace.extras import require
@@ -113,6 +114,22 @@ def analyze_files(
     drawn = [file for file in files if shown(file) in paths]
     picture = Job(report=False, max_bars=MOST_ITEMS // MOST_PICTURES, reading=reading, several=True)
     return report, engine.analyze(drawn, picture).pictures
+
+
+def run_hta(
+    files: Sequence[str],
+    engine: Engine,
+    *,
+    last_step: bool = False,
+    reading: Reading = DEFAULT_READING,
+    progress: Progress | None = None,
+) -> HTAReport:
+    """HTA's tables of files already found, each on its own. Raises ``TraceError`` where one cannot be read."""
+    job = Job(report=False, only_hta=True, last_step=last_step, reading=reading, several=len(files) > 1)
+    results = engine.analyze(files, job, progress)
+    for unread in results.report.unread:
+        raise TraceError(unread.path, unread.why)
+    return HTAReport(tool=TOOL, traces=results.hta)
 
 
 def analyze_timelines(

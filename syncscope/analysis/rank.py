@@ -9,18 +9,20 @@ Processes exchange these structures as JSON, and ``Prepared.to_bytes``. Neither 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from syncscope import __version__, rules
+from syncscope.analysis.judged import Judged
 from syncscope.analysis.merge import merge
 from syncscope.estimate import MOST_PEERS, Peer, Prepared, estimate_savings, lower_severity, prepare
 from syncscope.report.picture.lanes import Lanes, draw_lanes
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import Unread
-from syncscope.schema.report import NotChecked, Report, Tool
+from syncscope.schema.report import HTATrace, NotChecked, Report, Tool
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, remote
 from syncscope.trace.source import Reading
@@ -42,6 +44,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     bare_ms: float | None = None
     hta: bool = False
     """Whether to add HTA's tables."""
+    only_hta: bool = False
+    """Whether there is nothing but HTA's tables to make."""
+    last_step: bool = False
+    """Whether those include the last profiler step."""
     report: bool = True
     """Whether to make a report; without one there is only a picture."""
     max_bars: int = 0
@@ -58,6 +64,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
     report: Report
     pictures: tuple[Lanes, ...] = ()
+    hta: tuple[HTATrace, ...] = ()
+    """HTA's tables, where only those were wanted."""
     peers: tuple[Peer, ...] = ()
     """What the ranks need to know of each other. Where there are too many to compare, these are the first ones and one
     more."""
@@ -72,7 +80,9 @@ def analyze_rank(path: str, job: bytes, shown: str | None = None) -> Rank:
     wanted = msgspec.json.decode(job, type=Job)
     if wanted.version != __version__:
         raise RuntimeError(f"the client runs syncscope {wanted.version}, and this worker runs {__version__}")
-    return _or_unread(shown or path, wanted.several, lambda: _analyze(path, wanted, shown))
+    work = _analyze_once if wanted.reading.cache and not wanted.hta else _analyze
+    work = _run_hta if wanted.only_hta else work
+    return _or_unread(shown or path, wanted.several, lambda: work(path, wanted, shown))
 
 
 def compare_rank(rank: Rank, peers: bytes) -> Rank:
@@ -107,6 +117,29 @@ def _or_unread(path: str, several: bool, work: Callable[[], Rank]) -> Rank:
         if not several:
             raise
         return unread(path, f"internal error: {type(error).__name__}: {error}")
+
+
+def _run_hta(path: str, job: Job, shown: str | None) -> Rank:
+    from syncscope.hta import run_analyses  # nothing else needs it
+
+    trace = load(path, **msgspec.structs.asdict(job.reading))
+    tables = run_analyses(trace, include_last_profiler_step=job.last_step)
+    found = HTATrace(path=shown or trace.path, rank=trace.rank, hta=tables)
+    return msgspec.json.encode(Results(report=EMPTY_REPORT, hta=(found,))), NOTHING_KEPT
+
+
+def _analyze_once(path: str, job: Job, shown: str | None) -> Rank:
+    """``_analyze``, or what it returned for the same file and job before. HTA's part is HTA's code, and not kept."""
+    asked = msgspec.structs.replace(job, codes=frozenset(), reading=Reading(max_bytes=job.reading.max_bytes))
+    judged = Judged(path, msgspec.json.encode((asked, sorted(job.codes), shown)))
+    known = judged.load()
+    if known is not None:
+        with contextlib.suppress(msgspec.MsgspecError):
+            msgspec.json.decode(known[0], type=Results)
+            return known
+    rank = _analyze(path, job, shown)
+    judged.store(*rank)
+    return rank
 
 
 def _analyze(path: str, job: Job, shown: str | None) -> Rank:
@@ -206,5 +239,6 @@ def merge_results(parts: Iterable[bytes]) -> Results:
     return Results(
         report=merge(one.report for one in results),
         pictures=tuple(picture for one in results for picture in one.pictures),
+        hta=tuple(found for one in results for found in one.hta),
         peers=tuple(peer for one in results for peer in one.peers)[: MOST_PEERS + 1],
     )

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from syncscope.cli.errors import USAGE, CommandError
-from syncscope.cli.options import Cache, MaxSize, Traces
+from syncscope.cli.options import Cache, Jobs, MaxSize, Scheduler, Traces
+from syncscope.cli.options import Engine as EngineName
 
 if TYPE_CHECKING:
+    from syncscope.analysis.engine import Engine
     from syncscope.schema.report import HTAReport
     from syncscope.trace.source import Reading
 
@@ -34,15 +36,18 @@ def hta(
     last_step: Annotated[
         bool, typer.Option("--last-step", help="Include the last profiler step, which HTA drops.")
     ] = False,
+    jobs: Jobs = None,
+    engine: EngineName = "local",
+    scheduler: Scheduler = None,
     max_size: MaxSize = None,
     cache: Cache = False,
 ) -> None:
     """Run the analyses of HolisticTraceAnalysis (HTA) on the columns that syncscope reads, and print their tables.
 
     The analyses are HTA's own code: temporal breakdown, idle-time breakdown, overlap of communication with computation,
-    length of the launch queue, and the critical path of the second step. Where HTA cannot run an analysis on a trace,
-    the output says why. Needs HTA: pip install 'syncscope\\[hta]'. HTA rounds times to microseconds; set
-    HTA_DISABLE_NS_ROUNDING=1 in the environment to keep the nanoseconds.
+    length of the launch queue, and the critical path of the second step. Several traces are read in parallel. Where
+    HTA cannot run an analysis on a trace, the output says why. Needs HTA: pip install 'syncscope\\[hta]'. HTA rounds
+    times to microseconds; set HTA_DISABLE_NS_ROUNDING=1 in the environment to keep the nanoseconds.
 
     [bold]Examples[/bold]
 
@@ -54,7 +59,7 @@ def hta(
     [bold]Exit status[/bold]: 0 done; 2 wrong usage, or HTA is not installed; 3 a trace cannot be read.
     """
     from syncscope.analysis.analyze import find_traces, require_hta
-    from syncscope.cli.inputs import reading_options
+    from syncscope.cli.inputs import reading_options, select_engine
     from syncscope.cli.output import STDOUT, say_written, targets, with_stdout, write
 
     files = find_traces(traces)
@@ -63,7 +68,8 @@ def hta(
         if target.format not in WRITES:
             raise CommandError(f"{target.path}: hta writes text and json, not {target.format}", USAGE)
     require_hta()
-    report = _run(files, last_step, reading_options(max_size, cache))
+    chosen = select_engine(jobs, engine, scheduler)
+    report = _run(files, chosen, last_step, reading_options(max_size, cache))
     for target in wanted:
         if target.path != STDOUT:
             write(target.path, [_render(report, target.format).encode("utf-8", errors="replace")])
@@ -73,23 +79,14 @@ def hta(
             _print(report, target.format)
 
 
-def _run(files: Sequence[str], last_step: bool, reading: Reading) -> HTAReport:
-    import msgspec
-
-    from syncscope import __version__, load
+def _run(files: Sequence[str], engine: Engine | None, last_step: bool, reading: Reading) -> HTAReport:
+    from syncscope.analysis.analyze import choose_engine, run_hta
     from syncscope.cli.console import progress
-    from syncscope.hta import run_analyses
-    from syncscope.schema.report import HTAReport, HTATrace, Tool
+    from syncscope.cli.inputs import usual_processes
 
-    every = []
     with progress(files) as bar:
-        for done, file in enumerate(files):
-            if bar:
-                bar(file, done, len(files))
-            trace = load(file, **msgspec.structs.asdict(reading))
-            tables = run_analyses(trace, include_last_profiler_step=last_step)
-            every.append(HTATrace(path=trace.path, rank=trace.rank, hta=tables))
-    return HTAReport(tool=Tool(name="syncscope", version=__version__), traces=tuple(every))
+        engine = engine or choose_engine(usual_processes(files))
+        return run_hta(files, engine, last_step=last_step, reading=reading, progress=bar)
 
 
 def _render(report: HTAReport, format: str) -> str:

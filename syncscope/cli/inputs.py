@@ -58,7 +58,7 @@ def analyze_traces(
     with progress(files) as bar:
         report, drawn = analyze_files(
             files,
-            engine or choose_engine(_processes(files)),
+            engine or choose_engine(usual_processes(files)),
             select=select,
             ignore=ignore,
             policy=policy,
@@ -170,7 +170,7 @@ def exit_if_unread(report: Report) -> None:
         raise typer.Exit(UNREADABLE)
 
 
-def _processes(files: Sequence[str]) -> int:
+def usual_processes(files: Sequence[str]) -> int:
     from syncscope.trace.workers import available_cores
 
     sizes = [os.stat(file).st_size for file in files if os.path.isfile(file)]

@@ -146,8 +146,8 @@ Cache = Annotated[
     bool,
     typer.Option(
         "--cache",
-        help="Keep the columns of each trace in your cache folder, and read them from there the next time (extra: "
-        "cache).",
+        help="Keep the columns of each trace, and what was found in it, in your cache folder, and read them from there "
+        "the next time (extra: cache).",
     ),
 ]
 Config = Annotated[

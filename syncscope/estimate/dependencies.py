@@ -6,6 +6,7 @@ A dependency is found from the trace's own records where it has them, else from 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -64,6 +65,12 @@ class Targets:
     """What the host waits for."""
     holds: Dependencies
     """What an activity may not begin before, besides its own stream."""
+
+    def uses(self) -> Counter[Target]:
+        """How many items wait for each target."""
+        return Counter(
+            target for wanted in (self.waits, self.holds) for targets in wanted.values() for target in targets
+        )
 
     def remembered(self, others: Iterable[Target] = ()) -> Dependencies:
         """The targets that something waits for later, and ``others``, by the item that they name."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from syncscope.estimate.columns import Columns
 from syncscope.estimate.dependencies import Target
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
@@ -53,8 +54,17 @@ class Edit:
             self.beside or other.beside, min(self.batch, other.batch), self.pieces or other.pieces,
         )  # fmt: skip
 
+    @property
+    def lasts(self) -> bool:
+        """Whether what it does depends on more than the present, so that its question is never only later than the
+        unchanged program."""
+        return bool(self.early or self.beside or self.pieces) or self.batch != np.inf
+
 
 _NO_EDIT = Edit()
+
+MOST_WAYS = 10_000
+"""Ways in which items are changed that are kept spread out over the columns."""
 
 Question = dict[int, Edit]
 """What fixing a finding changes: the edit of each item that it changes."""
@@ -106,11 +116,11 @@ def combine(questions: Iterable[Question]) -> Question:
 
 
 class Change:
-    """An item's edits of all columns, each (columns,); ``None`` where no question makes that edit."""
+    """An item's edits in all columns, each (columns,); ``None`` where no question makes that edit."""
 
-    def __init__(self, edits: Sequence[tuple[int, Edit]], questions: int, scale: Floats) -> None:
-        """``scale`` (columns,) is that of the host's work."""
-        self._edits, self._width = edits, len(scale) // questions
+    def __init__(self, edits: Sequence[tuple[int, Edit]], slots: int, scale: Floats) -> None:
+        """The ``edits`` by slot. ``scale`` (columns,) is that of the host's work."""
+        self._edits, self._width = edits, len(scale) // slots
         pre, own = self._numbers("pre", scale), self._numbers("own", scale)
         self.pre: Floats = scale if pre is None else pre * scale
         self.own: Floats = scale if own is None else own * scale
@@ -163,16 +173,17 @@ class TimingChange:
 
 
 class Changes:
-    """The edits of all questions by item; a column is a question at a scale, scales side by side."""
+    """The edits of all questions by item."""
 
-    def __init__(self, questions: Sequence[Question], scale: Floats) -> None:
-        """``scale`` (columns,) is that of the host's work."""
-        self._many = len(questions)
-        self._scale = scale
+    def __init__(self, questions: Sequence[Question]) -> None:
         # Most items are changed in one of a few ways: each way is spread out over the columns once.
-        self._ways: dict[tuple[tuple[int, Edit], ...], Change] = {}
+        self._ways: dict[tuple[int, ...], Change] = {}
         self._of: dict[int, Change] = {}
-        self._questions = questions
+        self._edits: dict[int, list[tuple[int, Edit]]] = {}
+        alike: dict[Edit, Edit] = {}
+        for number, question in enumerate(questions):
+            for item, edit in question.items():
+                self._edits.setdefault(item, []).append((number, alike.setdefault(edit, edit)))
         ways = [Ways.of(question) for question in questions]
         changed = [one.items[one.are(lambda edit: not edit.only_timing)] for one in ways]
         self.items: frozenset[int] = frozenset(item for items in changed for item in items.tolist())
@@ -180,13 +191,30 @@ class Changes:
         self.timing_changes = tuple(map(_timing_change, ways))
         self.targets = frozenset(target for one in ways for edit in one.edits for target in edit.pieces)
 
-    def of(self, item: int) -> Change:
+    def questions(self, item: int) -> list[int]:
+        """The questions that change an item."""
+        return [number for number, _ in self._edits.get(item, ())]
+
+    def forget_columns(self) -> None:
+        """Columns have changed: nothing that was spread out over them is true any more."""
+        self._ways.clear()
+        self._of.clear()
+
+    def of(self, item: int, columns: Columns, scale: Floats) -> Change:
+        """The edits of an item, whose questions have slots; ``scale`` (columns,) is that of the host's work."""
         change = self._of.get(item)
         if change is None:
-            way = tuple((number, one[item]) for number, one in enumerate(self._questions) if item in one)
+            edits = self._edits.get(item, ())
+            slots = columns.slot[[number for number, _ in edits]].tolist() if edits else []
+            way = (*slots, *(id(edit) for _, edit in edits))  # of equal edits one object is kept
+            if len(self._ways) > MOST_WAYS:
+                self.forget_columns()
             if way not in self._ways:
-                self._ways[way] = Change(way, self._many, self._scale)
-            change = self._of[item] = self._ways[way]
+                alike = [(slot, edit) for slot, (_, edit) in zip(slots, edits, strict=True)]
+                self._ways[way] = Change(alike, columns.slots, scale)
+            change = self._ways[way]
+            if not (columns.sparse and edits):  # else the next time it is another slot
+                self._of[item] = change
         return change
 
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from syncscope.estimate.clocks import LIKELY, MEMORY_POWER, STRONG, WEAK, Response, energies, slowdown
 from syncscope.estimate.edits import Ways
+from syncscope.estimate.machine import Interval
 from syncscope.estimate.program import Program
-from syncscope.estimate.replay import Interval, Replayed
+from syncscope.estimate.replay import Replayed, Slowed
 from syncscope.schema.recording import GpuWindow, RecordedGpu
 from syncscope.timeline.gpu import CAPPED, is_capped, settled_window
 from syncscope.timeline.intervals import Floats
@@ -181,7 +182,12 @@ def between(usual: Replayed, slowed: Replayed, part: Floats, *, drawn: bool = Fa
     """The replay that lies ``part`` (questions, 1) of the way from one to the other. ``slowed`` has the likely scenario
     only; the others are moved by as much as that. What took time in the last step is moved where it is ``drawn``."""
     scenarios = usual.host.shape[2]
+    host = usual.host + (slowed.host - usual.host[:, :, :1]) * part
+    device = usual.device + (slowed.device - usual.device[:, :, :1]) * part
     alike = drawn and [one.stream for one in usual.last] == [other.stream for other in slowed.last]
+    if usual.parts:
+        away = Slowed(slowed.last, slowed.parts, part.ravel()) if alike else None
+        return Replayed(host, device, usual.last, usual.parts, away)
 
     def moved(first: Floats, second: Floats) -> Floats:
         there: Floats = first + np.repeat((second - first[::scenarios]) * part.ravel(), scenarios)
@@ -191,8 +197,6 @@ def between(usual: Replayed, slowed: Replayed, part: Floats, *, drawn: bool = Fa
         Interval(one.stream, *(moved(a, b) for a, b in zip(one[1:], other[1:], strict=True)))
         for one, other in zip(usual.last, slowed.last, strict=True)
     ] if alike else list(usual.last)  # fmt: skip
-    host = usual.host + (slowed.host - usual.host[:, :, :1]) * part
-    device = usual.device + (slowed.device - usual.device[:, :, :1]) * part
     return Replayed(host, device, tuple(last))
 
 

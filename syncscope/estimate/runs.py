@@ -7,8 +7,9 @@ what follows that one. Both are sums along the stretch, so they need no walk thr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,30 +20,41 @@ from syncscope.timeline.intervals import Bools, Floats, Ints
 LONGEST = 32
 """The most items of a stretch. Places in the launch queue are counted by stretches."""
 
-AT_ONCE = 1024
-"""How many changed stretches are summed at a time. Their tables have a column for each question."""
+AT_ONCE = 1 << 16
+"""Items of changed stretches that are summed at a time, each as often as questions change its stretch."""
 
 OUTLASTS = 16.0
 """An activity that lasts this many times the mean of its stream is no part of a stretch, since it fills the queue."""
 
 
-@dataclass(frozen=True)
+class Edited(NamedTuple):
+    """A stretch as the questions that change it have it; times in ns."""
+
+    questions: Ints
+    work: Floats
+    """(questions, scales), as ``behind``."""
+    busy: Floats
+    """(questions, 1)."""
+    behind: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
-    """One stretch; times in ns."""
+    """One stretch, as it was; times in ns."""
 
     chain: int
     stream: int
     """−1 when it launches nothing."""
     launches: int
     alone: bool
-    changed: bool
-    """Whether a question changes something in it: what follows is then (columns,), else a number or (scales,)."""
-    work: Floats | float
-    """The host's work; at scale 1 where it is one number."""
-    busy: Floats | float
+    work: float
+    """The host's work at scale 1."""
+    busy: float
     """Activities and the gaps before them."""
     behind: Floats
-    """From the host's begin of the stretch to the stream's end, when a launch holds the stream up."""
+    """From the host's begin of the stretch to the stream's end, when a launch holds the stream up (scales,)."""
+    edited: Edited | None
+    """``None`` where no question changes anything in it."""
 
 
 Step = list["Run | int"]
@@ -56,16 +68,11 @@ def find_runs(
     are those of the host's work."""
     first = _begins(items, apart)
     starts = np.flatnonzero(first)
-    last = np.append(starts[1:], len(items)) - 1
-    nothing = _Parts(items, np.arange(len(items)), starts, ()).sums(scales)
-    edited = np.zeros(len(items), dtype=bool)
-    for change in changes:
-        edited[change.items] = True
-    changed = np.logical_or.reduceat(edited & ~apart, starts)
-    edited_sums = _changed(items, starts, last, np.flatnonzero(changed), changes, scales)
+    work, busy, behind = _Parts(items, np.arange(len(items)), starts).sums(scales)
+    changed = _changed(items, apart, starts, changes, scales)
     most = np.maximum.reduceat(items.stream, starts).tolist()
     count = np.add.reduceat((items.stream >= 0).astype(np.int64), starts).tolist()
-    alone, changed = np.logical_or.reduceat(items.alone, starts).tolist(), changed.tolist()
+    alone = np.logical_or.reduceat(items.alone, starts).tolist()
     chain, of_step = items.chain[starts].tolist(), items.step[starts].tolist()
     steps: list[Step] = [[] for _ in range(int(items.step.max()) + 1)]
     single = apart[starts].tolist()
@@ -75,69 +82,92 @@ def find_runs(
         if single[number]:
             steps[step].append(item)
             continue
-        work, busy, behind = edited_sums.get(number) or (
-            nothing[0][number, 0],
-            nothing[1][number, 0],
-            nothing[2][number, 0],
-        )
         run = Run(
-            chain[number], most[number], count[number], alone[number], changed[number], work, busy, behind,
+            chain[number], most[number], count[number], alone[number], float(work[number]), float(busy[number]),
+            behind[number], changed.get(number),
         )  # fmt: skip
         steps[step].append(run)
     return steps
 
 
-_Sums = tuple[Floats, Floats, Floats]
-
-
 def _changed(
-    items: Items, starts: Ints, last: Ints, runs: Ints, changes: Sequence[TimingChange], scales: Floats
-) -> dict[int, _Sums]:
-    """``Run.work``, ``busy`` and ``behind`` (columns,) of the ``runs`` that a question changes."""
-    sums: dict[int, _Sums] = {}
-    for begin in range(0, len(runs), AT_ONCE):
-        numbers = runs[begin : begin + AT_ONCE]
-        lengths = last[numbers] - starts[numbers] + 1
-        inside = np.append(0, np.cumsum(lengths)[:-1])
-        rows = np.arange(lengths.sum()) + np.repeat(starts[numbers] - inside, lengths)
-        work, busy, behind = _Parts(items, rows, inside, changes).sums(scales)
-        across = (
-            (work[:, :, None] * scales).reshape(len(numbers), -1),
-            np.repeat(busy, len(scales), axis=1),
-            behind.reshape(len(numbers), -1),
+    items: Items, apart: Bools, starts: Ints, changes: Sequence[TimingChange], scales: Floats
+) -> dict[int, Edited]:
+    """The stretches that a question changes, by number, as those questions have them."""
+    question = np.repeat(np.arange(len(changes)), [len(change.items) for change in changes])
+    if not len(question):
+        return {}
+    item, pre, own, gap = (
+        np.concatenate([getattr(change, name) for change in changes]) for name in ("items", "pre", "own", "gap")
+    )
+    inside = ~apart[item]
+    item, question, shares = item[inside], question[inside], [pre[inside], own[inside], gap[inside]]
+    run = np.searchsorted(starts, item, side="right") - 1
+    # A pair is a stretch and a question that changes it; stretch by stretch.
+    pairs, of_pair = np.unique(run * len(changes) + question, return_inverse=True)
+    runs, asking = np.divmod(pairs, len(changes))
+    lengths = np.append(starts[1:], len(items))[runs] - starts[runs]
+    begins = np.append(0, np.cumsum(lengths))
+    changed = begins[of_pair] + item - starts[runs[of_pair]]
+    if not len(pairs):
+        return {}
+    parts = []
+    for first, last in _chunks(begins):
+        offsets = begins[first:last] - begins[first]
+        rows = np.arange(begins[last] - begins[first]) + np.repeat(
+            starts[runs[first:last]] - offsets, lengths[first:last]
         )
-        sums |= dict(zip(numbers.tolist(), zip(*across, strict=True), strict=True))
-    return sums
+        mine = (changed >= begins[first]) & (changed < begins[last])
+        edits = (changed[mine] - begins[first], *(share[mine] for share in shares))
+        parts.append(_Parts(items, rows, offsets, edits).sums(scales))
+    work, busy, behind = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    numbers, at = np.unique(runs, return_index=True)
+    spans = zip(numbers.tolist(), at.tolist(), np.append(at[1:], len(runs)).tolist(), strict=True)
+    across = work[:, None] * scales
+    return {
+        number: Edited(asking[begin:end], across[begin:end], busy[begin:end, None], behind[begin:end])
+        for number, begin, end in spans
+    }
+
+
+def _chunks(begins: Ints) -> Iterator[tuple[int, int]]:
+    """Consecutive pairs of ``AT_ONCE`` items or a little more: the number of the first, and of the one behind the last.
+    The items of pair n begin at ``begins[n]``."""
+    first, many = 0, len(begins) - 1
+    while first < many:
+        last = min(int(np.searchsorted(begins, begins[first] + AT_ONCE)), many)
+        yield first, last
+        first = last
 
 
 class _Parts:
-    """Some stretches, one behind the other, as each question has them; times (items, questions)."""
+    """Some stretches, one behind the other, as they are or as a question has them; times (items,)."""
 
-    def __init__(self, items: Items, rows: Ints, starts: Ints, changes: Sequence[TimingChange]) -> None:
-        """Stretches of the ``rows`` of items, ascending, that begin at ``starts`` among them."""
+    def __init__(
+        self, items: Items, rows: Ints, starts: Ints, edits: tuple[Ints, Floats, Floats, Floats] | None = None
+    ) -> None:
+        """Stretches of the ``rows`` of items that begin at ``starts`` among them. ``edits`` are places among the rows,
+        and what is left there of the host's work before and inside the call, and of the gap."""
         self._starts, self._last = starts, np.append(starts[1:], len(rows)) - 1
-        shape = (len(rows), max(len(changes), 1))
-        named = {name: getattr(items, name)[rows][:, None] for name in ("pre", "own", "gap", "lat", "dur")}
-        shares = {"pre": np.ones(shape), "own": np.ones(shape), "gap": np.full(shape, np.inf)}
-        for column, change in enumerate(changes):
-            place = np.minimum(np.searchsorted(rows, change.items), len(rows) - 1)
-            here = rows[place] == change.items
-            for name, share in shares.items():
-                share[place[here], column] = getattr(change, name)[here]
-        self._launched = (items.stream >= 0)[rows][:, None]
-        self._work = named["pre"] * shares["pre"] + named["own"] * shares["own"]
-        self._busy = np.where(self._launched, named["dur"] + np.minimum(named["gap"], shares["gap"]), 0.0)
-        self._tail = named["lat"] + named["dur"]
+        pre, own, gap, lat, dur = (getattr(items, name)[rows] for name in ("pre", "own", "gap", "lat", "dur"))
+        if edits is not None:
+            place, *left = edits
+            pre[place] *= left[0]
+            own[place] *= left[1]
+            gap[place] = np.minimum(gap[place], left[2])
+        self._launched = (items.stream >= 0)[rows]
+        self._work = pre + own
+        self._busy = np.where(self._launched, dur + gap, 0.0)
+        self._tail = lat + dur
 
-    def sums(self, scales: Floats) -> _Sums:
-        """The host's work at scale 1 (stretches, questions), the stream's (stretches, questions), and what is behind
-        (stretches, questions, scales)."""
+    def sums(self, scales: Floats) -> tuple[Floats, Floats, Floats]:
+        """The host's work at scale 1, the stream's, both (stretches,), and what is behind (stretches, scales)."""
         # Running sums; a stretch is the difference of two of them.
-        hosts, busy = np.cumsum(self._work, axis=0), np.cumsum(self._busy, axis=0)
+        hosts, busy = np.cumsum(self._work), np.cumsum(self._busy)
         hosts_before, busy_before = (hosts - self._work)[self._starts], (busy - self._busy)[self._starts]
         tail = np.where(self._launched, self._tail - busy, -np.inf)
-        most = [np.maximum.reduceat(hosts * scale + tail, self._starts, axis=0) for scale in scales]
-        behind = np.stack(most, axis=-1) + (busy[self._last][..., None] - hosts_before[..., None] * scales)
+        most = [np.maximum.reduceat(hosts * scale + tail, self._starts) for scale in scales]
+        behind = np.stack(most, axis=-1) + (busy[self._last][:, None] - hosts_before[:, None] * scales)
         return hosts[self._last] - hosts_before, busy[self._last] - busy_before, behind
 
 

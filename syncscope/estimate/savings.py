@@ -23,17 +23,12 @@ from syncscope.estimate.power import UNKNOWN as UNKNOWN_CONDITION
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import Program
-from syncscope.estimate.replay import HOST, Interval, Replayed, Scenario, replay
+from syncscope.estimate.replay import Replayed, Scenario, replay
+from syncscope.estimate.sketches import draw_steps
 from syncscope.estimate.undisturbed import fit_undisturbed
-from syncscope.schema.findings import Finding, Sketch, SketchLane
+from syncscope.schema.findings import Finding, Sketch
 from syncscope.schema.report import Asked, Replay
 from syncscope.timeline.intervals import Floats
-
-BINS = 60
-"""Bins of the step before; the step after has bins of the same length, fewer of them."""
-
-MOST_STREAMS = 3
-"""Streams drawn, the busiest."""
 
 DRIFT = 0.01
 """Share of the step by which the same program differs from one time it is measured to the next."""
@@ -329,60 +324,3 @@ def _saving(saved: Floats, step: float, doubt: float, taken: float) -> tuple[flo
     uncertain = HOST_DOUBT * min(taken, max(likely, 0.0))
     always = spread**2 + (DRIFT * step) ** 2 + (REPEATED * likely) ** 2 + (doubt * step) ** 2 + uncertain**2
     return likely, likely - (always + (below**2).sum()) ** 0.5, likely + (always + (above**2).sum()) ** 0.5
-
-
-def draw_steps(replayed: Replayed, names: Sequence[str]) -> list[Sketch]:
-    """A small picture of the last step for each question, in order; ``names`` are those of the streams.
-
-    It shows, bin by bin, how busy the host's waits and each stream are.
-    """
-    questions, scenarios = replayed.host.shape[1:]
-    ends = replayed.ends[:, :, 0]
-    # The last step of the host and the last of the device need not be at the same time: the host may run ahead.
-    host, device = replayed.host[-2, :, 0], replayed.device[-2, :, 0]
-    length = ends[-1] - ends[-2]
-    bin_ns = max(float(length[0]) / BINS, 1.0)
-    lanes = _lanes(replayed.last, scenarios)
-    busiest = sorted((stream for stream in lanes if stream != HOST), key=lambda s: -lanes[s].busy[:, 0].sum())
-    drawn = [HOST, *sorted(busiest[:MOST_STREAMS])]
-    drawings = []
-    for number in range(questions):
-        many = max(1, min(round(float(length[number]) / bin_ns), BINS))
-        edges = np.arange(many + 1, dtype=np.float64) * bin_ns
-        shown = tuple(
-            SketchLane(
-                label="host blocked" if stream == HOST else names[stream],
-                busy=_digits(lanes.get(stream), number, edges + (host if stream == HOST else device)[number]),
-            )
-            for stream in drawn
-        )
-        drawings.append(Sketch(step_ms=round(float(length[number]) * 1e-6, 6), lanes=shown))
-    return drawings
-
-
-def _lanes(stretches: Sequence[Interval], scenarios: int) -> dict[int, Interval]:
-    """By stream all its stretches as one: times (stretches, questions), in the likely scenario."""
-    by_stream: dict[int, list[Interval]] = {}
-    for stretch in stretches:
-        by_stream.setdefault(stretch.stream, []).append(stretch)
-    return {
-        stream: Interval(
-            stream,
-            np.array([one.begin[::scenarios] for one in mine]),
-            np.array([one.end[::scenarios] for one in mine]),
-            np.array([one.busy[::scenarios] for one in mine]),
-        )
-        for stream, mine in by_stream.items()
-    }
-
-
-def _digits(lane: Interval | None, number: int, edges: Floats) -> str:
-    """How busy each bin between ``edges`` (ns) is, in ninths."""
-    if lane is None:
-        return "0" * (len(edges) - 1)
-    # Stretches of a lane follow one another: what was taken by a time grows along each of them, and not in between.
-    times = np.maximum.accumulate(np.stack([lane.begin[:, number], lane.end[:, number]], axis=1).ravel())
-    taken = np.repeat(np.cumsum(lane.busy[:, number]), 2)
-    taken[::2] -= lane.busy[:, number]
-    share = np.diff(np.interp(edges, times, taken)) / np.diff(edges)
-    return "".join(str(round(9 * min(1.0, max(0.0, one)))) for one in share.tolist())

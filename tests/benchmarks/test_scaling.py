@@ -8,7 +8,7 @@ pytest.importorskip("psutil")
 
 from benchmarks import read, scaling
 from fixtures import many_waits, repeat
-from syncscope import analyze
+from syncscope import analyze, load
 
 
 @pytest.mark.parametrize("power", [0.5, 1, 2])
@@ -23,7 +23,7 @@ def test_one_size_has_no_exponent():
 
 def test_every_stage_is_timed():
     (row,) = scaling.measured(scaling.repeated(repeat.BASE), [3000])
-    assert row.events > 1000
+    assert row.size > 1000
     assert len(row.stages) == len(scaling.STAGES)
     assert min(row.stages) > 0
     assert row.peak_mb > 10
@@ -36,9 +36,25 @@ def test_a_trace_of_many_waits_has_a_finding_for_each_line(tmp_path):
     assert {one.count for one in found} == {3}
 
 
+@pytest.mark.parametrize(("what", "size"), [("waits", 30), ("lines", 20), ("steps", 20), ("ranks", 2)])
+def test_whatever_is_varied_is_measured(what, size):
+    varied = scaling.VARIED[what]
+    (row,) = scaling.measured(varied.write, [size], varied.code)
+    assert row.size == size
+    assert row.total > 0
+
+
+def test_kernels_have_their_names_and_streams_in_turn(tmp_path):
+    many_waits.write(tmp_path / "trace.json", waits=60, lines=20, names=5, streams=3)
+    device = load(tmp_path / "trace.json").device
+    kernels = device[device["kind"] == "kernel"]
+    assert kernels["name"].nunique() == 5
+    assert kernels["stream"].nunique() == 3
+
+
 def test_the_tables_have_a_cell_for_each_column():
     rows = [scaling.Row(events, [events * 1e-6] * len(scaling.STAGES), 100.0) for events in (100, 1000)]
-    lines = scaling.table(rows).splitlines()
+    lines = scaling.table(rows, "events").splitlines()
     assert len({line.count("|") for line in lines}) == 1
     assert lines[-1].startswith("| exponent | 1.00 |")
 

@@ -87,6 +87,14 @@ def test_ranks_that_are_studied_twice_keep_their_tables(folder: Path) -> None:
     assert [[table["analysis"] for table in info["hta"]["tables"]] for info in traces] == [ANALYSES] * 2
 
 
+def test_ranks_in_parallel_have_the_tables_of_each() -> None:
+    alone, beside = (
+        process(RELEASES[-1], "hta", STRAGGLER, "--format", "json", "--jobs", jobs).stdout for jobs in ("1", "2")
+    )
+    assert beside == alone
+    assert [trace["rank"] for trace in json.loads(beside)["traces"]] == [0, 1]
+
+
 def test_a_file_that_is_no_trace_is_3_and_another_format_2(run: Run, folder: Path) -> None:
     (folder / "none.json").write_text("no", encoding="utf-8")
     unread = process(RELEASES[-1], "hta", "none.json")

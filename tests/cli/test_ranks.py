@@ -119,7 +119,7 @@ def test_without_dask_it_is_named(ranks: Path) -> None:
 def test_processes_are_started_only_for_enough_to_read(ranks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("syncscope.trace.workers.available_cores", lambda: 4)
     one = str(ranks / "rank0.json")
-    assert inputs._processes([one] * 7) == 1
-    assert inputs._processes([one] * 8) == 4
+    assert inputs.usual_processes([one] * 7) == 1
+    assert inputs.usual_processes([one] * 8) == 4
     monkeypatch.setattr(inputs, "POOL_BYTES", 1)
-    assert inputs._processes([one] * 2) == 4
+    assert inputs.usual_processes([one] * 2) == 4

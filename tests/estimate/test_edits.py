@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from syncscope.estimate.columns import Columns
 from syncscope.estimate.edits import Changes, Edit, Ways, combine
 
 EDITS = (Edit(pre=0.5), Edit(own=0.0, free=True), Edit(gone=True), Edit(dur=7.0), Edit(gap=3.0, pre=0.5))
@@ -34,7 +35,7 @@ def test_an_item_of_several_questions_has_all_their_edits(questions: list[dict[i
 
 @given(st.lists(QUESTIONS, min_size=1, max_size=3))
 def test_changes_of_timing_are_told_from_others(questions: list[dict[int, Edit]]) -> None:
-    changes = Changes(questions, np.ones(len(questions)))
+    changes = Changes(questions)
     others = {item for question in questions for item, edit in question.items() if not edit.only_timing}
     assert changes.items == others
     for question, timing in zip(questions, changes.timing_changes, strict=True):
@@ -45,8 +46,9 @@ def test_changes_of_timing_are_told_from_others(questions: list[dict[int, Edit]]
 
 
 def test_the_change_of_an_item_has_a_column_a_question() -> None:
-    changes = Changes([{}, {3: Edit(gone=True)}, {3: Edit(pre=0.5)}], np.ones(3))
-    change = changes.of(3)
+    changes, scale = Changes([{}, {3: Edit(gone=True)}, {3: Edit(pre=0.5)}]), np.ones(3)
+    columns = Columns(1, 3, 1, range(3))
+    change = changes.of(3, columns, scale)
     assert change.gone is not None
     assert (change.gone.tolist(), change.pre.tolist()) == ([False, True, False], [1.0, 1.0, 0.5])
-    assert changes.of(4).gone is None
+    assert changes.of(4, columns, scale).gone is None

@@ -7,11 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fixtures.labels import TRACES
+from syncscope import load, rules
+from syncscope.estimate import columns, estimate_savings, machine, prepare
 from syncscope.estimate.edits import Edit
 from syncscope.estimate.items import TO_DEVICE
+from syncscope.estimate.machine import Machine
 from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import QUEUE, Program, compile_program
-from syncscope.estimate.replay import Scenario, _Machine, replay
+from syncscope.estimate.replay import Scenario, replay
+from syncscope.estimate.sketches import draw_steps
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, simulate, trace
@@ -149,10 +154,51 @@ def test_stretches_are_what_their_items_are_one_by_one(loop: list[Op], many: int
     scenarios = [Scenario(), Scenario(host=0.7), Scenario(host=1.1, pageable=1.2)]
     joined = replay(compiled, questions, scenarios, profiled=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Machine, "_apart", lambda _, items: np.ones(len(items), dtype=bool))
+        patch.setattr(Machine, "_apart", lambda _, items: np.ones(len(items), dtype=bool))
         apart = replay(compiled, questions, scenarios, profiled=True)
     np.testing.assert_allclose(joined.host, apart.host)
     np.testing.assert_allclose(joined.device, apart.device)
+
+
+every_edit = st.builds(
+    Edit, shares, shares, st.booleans(), st.booleans(), st.booleans(), gap=st.sampled_from([0.0, np.inf]),
+    dur=st.sampled_from([1_000.0, np.inf]), early=st.booleans(),
+)  # fmt: skip
+
+
+@given(loops, st.integers(2, 4), st.data())
+@usually
+def test_questions_that_come_and_go_are_answered_as_those_that_stay(
+    loop: list[Op], many: int, data: st.DataObject
+) -> None:
+    compiled = program([loop] * many)
+    some = st.dictionaries(st.integers(0, len(compiled.items) - 1), every_edit, max_size=3)
+    questions = [{}, {0: Edit(own=0.5)}, *data.draw(st.lists(some, max_size=12))]
+    scenarios = [Scenario(), Scenario(host=0.7), Scenario(host=1.1, pageable=1.2)]
+    order = [number % many for number in range(2 * many)]
+    staying = replay(compiled, questions, scenarios, order, profiled=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "FEW", 0)
+        patch.setattr(machine, "OFTEN", 2.0)
+        patch.setattr(columns, "SPARE", 1)
+        coming = replay(compiled, questions, scenarios, order, profiled=True)
+    assert coming.parts and not staying.parts
+    np.testing.assert_allclose(coming.ends, staying.ends, rtol=1e-9)
+    names = [f"stream {number}" for number in range(len(compiled.streams))]
+    for one, other in zip(draw_steps(coming, names), draw_steps(staying, names), strict=True):
+        assert one.step_ms == pytest.approx(other.step_ms, abs=2e-6)
+
+
+def test_a_question_has_columns_only_while_more_than_the_time_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = program([LOOP] * 30)
+    questions = [{}, *({item: Edit(free=True)} for item in waits(compiled))]
+    monkeypatch.setattr(machine, "FEW", 0)
+    ran = Machine(compiled, questions, np.array([Scenario()]), frozenset(range(30)), True, (), frozenset())
+    for number in range(30):
+        ran.step(number, number, last=number == 29)
+        assert ran._columns.slots <= 1 + columns.SPARE
+    saved = -ran._columns.later[1:, 0]
+    assert (saved[:-1] > 0).all()
 
 
 @given(loops, st.integers(2, 4))
@@ -164,3 +210,16 @@ def test_no_change_makes_a_step_longer(loop: list[Op], many: int) -> None:
     unchanged, *others = ends_us(compiled, {}, *changed)
     for ends in others:
         assert (np.array(ends) <= np.array(unchanged) + 1e-6).all()
+
+
+def test_a_full_queue_holds_questions_that_come_and_go_as_those_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline = Timeline(load(TRACES / "small_copies" / "trace.json.gz"))
+    prepared = prepare(timeline, rules.find(timeline)[0], None)
+    staying = estimate_savings(prepared)
+    monkeypatch.setattr(machine, "FEW", 0)
+    monkeypatch.setattr(machine, "OFTEN", 2.0)
+    monkeypatch.setattr(columns, "SPARE", 1)
+    coming = estimate_savings(prepared)
+    for one, other in zip(staying.findings, coming.findings, strict=True):
+        assert other.likely_saving_ms_per_step == pytest.approx(one.likely_saving_ms_per_step, abs=2e-6)
+        assert other.after == one.after

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from syncscope.estimate.replay import HOST, Interval, Replayed
-from syncscope.estimate.savings import BINS, draw_steps
+from syncscope.estimate.machine import HOST, Interval
+from syncscope.estimate.replay import Replayed
+from syncscope.estimate.sketches import BINS, draw_steps
 
 
 def times(*questions: float) -> np.ndarray:

@@ -32,7 +32,9 @@ class Engine extends EngineBase {
 
 const engine = new Engine();
 self.onmessage({ data: engine.port });
-await engine.parse(new Uint8Array(readFileSync(trace)));
+const bytes = new Uint8Array(readFileSync(trace));
+const piece = 32 << 20; // a message holds no large trace
+for (let at = 0; at < bytes.length; at += piece) await engine.parse(bytes.subarray(at, at + piece));
 await engine.notifyEof();
 const answers = {};
 for (const [name, sql] of Object.entries(JSON.parse(readFileSync(0, 'utf8')))) {

@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from fixtures.labels import TRACES
-from syncscope.trace import TraceError, cache, load, reader
+from syncscope.trace import TraceError, cache, entries, load, reader
 from syncscope.trace.extras import MissingExtra
 from tests.builders import TraceBuilder
 from tests.same import assert_same
@@ -126,7 +126,7 @@ def test_the_entries_not_used_for_the_longest_time_are_deleted(tmp_path, folder,
         load(path, cache=True)
         os.utime(max(folder.iterdir(), key=lambda file: file.stat().st_mtime), (number, number))
     load(paths[0], cache=True)  # used again
-    monkeypatch.setattr(cache, "LIMIT", 2 * next(folder.iterdir()).stat().st_size + 100)
+    monkeypatch.setattr(entries, "LIMIT", 2 * next(folder.iterdir()).stat().st_size + 100)
     load(paths[3], cache=True)
     assert len(list(folder.iterdir())) == 2
     no_reading()

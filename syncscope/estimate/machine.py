@@ -1,0 +1,480 @@
+"""The state of one replay, and what each item does to it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from syncscope.estimate.columns import FEW, OFTEN, Columns, Part
+from syncscope.estimate.dependencies import NOW, Target
+from syncscope.estimate.edits import Change, Changes, Question, either
+from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items
+from syncscope.estimate.profiler_cost import without_profiler
+from syncscope.estimate.program import QUEUE, Program
+from syncscope.estimate.runs import Run, find_runs
+from syncscope.timeline.intervals import Bools, Floats
+
+HOLDS_ENGINE = 20_000
+"""A copy of at least this many nanoseconds keeps copies of other streams waiting."""
+
+HOST = -1
+"""In place of a stream's number: the host, while it is blocked."""
+
+BOTH_WAYS = 1.05
+"""How much longer a copy takes with one in the other direction beside it, measured on an H200. A kernel beside a copy
+is taken to lose nothing: in steps that copy as long as they compute, it cost under 0.3 % of the step."""
+
+
+ENGINES = (TO_DEVICE, TO_HOST, COLLECTIVE)
+"""What is taken by one copy, or one collective, at a time."""
+
+
+class Interval(NamedTuple):
+    """Something that took time in the last step; times in ns since the first step began, (columns,)."""
+
+    stream: int
+    """Number of the stream, or ``HOST``."""
+    begin: Floats
+    end: Floats
+    busy: Floats
+    """How much of it was really taken: there are gaps between activities."""
+
+
+class _Item(NamedTuple):
+    """What a replay reads of an item, as in ``Items``."""
+
+    pre: float
+    own: float
+    chain: int
+    mark: bool
+    follows: bool
+    wait: bool
+    back: float
+    stream: int
+    lat: float
+    gap: float
+    dur: float
+    hop: float
+    engine: int
+    alone: bool
+    blocks: bool
+    pageable: bool
+    loading: float
+    period: float
+    later: float
+
+
+class _Meeting(NamedTuple):
+    """What one collective waits for, (columns,) or the same for all."""
+
+    theirs: Floats
+    """When the last of the other ranks comes, where that does not depend on this rank; −inf where it does."""
+    late: Floats | float
+    """How much later than this rank the last one comes, ns, where that depends on this rank."""
+    length: float
+    """From then to the end, ns."""
+
+    def end(self, start: Floats) -> Floats:
+        end: Floats = np.maximum(start + self.late, self.theirs) + self.length
+        return end
+
+
+class Machine:
+    """The state of one replay: until when each chain, stream and engine is taken."""
+
+    def __init__(
+        self,
+        program: Program,
+        questions: Sequence[Question],
+        scenarios: Floats,
+        steps: frozenset[int],
+        profiled: bool,
+        on_one_rank: Sequence[bool],
+        probes: frozenset[int],
+    ) -> None:
+        """``scenarios`` (scenarios, 4): host, pageable, worker_paced, slowdown. ``steps`` are those that will run."""
+        items = program.items if profiled else without_profiler(program.items)
+        self._given, self._one_rank = scenarios, np.array(on_one_rank, dtype=bool)
+        self._on_one_rank: Bools | None = None
+        self._scenarios = len(scenarios)
+        self._changes = Changes(questions)
+        self._targets, self._remembered = program.targets, program.targets.remembered(self._changes.targets)
+        self._probes = probes
+        if self._one_rank.any():
+            self._on_one_rank = np.repeat(self._one_rank, self._scenarios)
+        apart = self._apart(items)
+        alone = np.flatnonzero(apart & np.isin(items.step, sorted(steps)))
+        columns = (getattr(items, name)[alone].tolist() for name in _Item._fields)
+        self._item = dict(zip(alone.tolist(), map(_Item._make, zip(*columns, strict=True)), strict=True))
+        self._steps = find_runs(items, apart, self._changes.timing_changes, scenarios[:, 0], steps)
+        self._shared = len(np.unique(items.stream[items.alone])) > 1
+        self._contended = [*(_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
+        self._chains, self._streams = program.chains, len(program.streams)
+        # Hosts, streams, what holds them, engines, the compute units, the last collective, and the last batch.
+        rows = self._chains + 2 * self._streams + len(ENGINES) + 3
+        self._columns = Columns(rows, len(questions), self._scenarios, _lasting(questions, len(items)))
+        self._slack = _slack(items)
+        self._copier = (0, 0, 2) if program.one_engine else (0, 1, 2)
+        self._ends: dict[Target, Floats] = {}
+        self._uses = program.targets.uses()
+        self._used: dict[Target, int] = {}
+        self._queue: list[deque[tuple[int, Floats]]] = [deque() for _ in program.streams]
+        # Those of them that may be later than the host of question 0, or of one that comes and goes.
+        self._recent: list[deque[Floats]] = [deque(maxlen=QUEUE + 2) for _ in program.streams]
+        self._of_chain = [np.flatnonzero(items.chain == chain) for chain in range(program.chains)]
+        self._follows = items.follows
+        self._launched = [0] * len(program.streams)
+        self._spread: dict[Run, tuple[Floats, Floats, Floats]] = {}
+        self._lay_out()
+        if self._on_one_rank is not None:
+            self._on_one_rank = self._columns.spread(self._one_rank)
+        self._begins: deque[Floats] = deque([np.zeros(self._columns.width)], maxlen=2)
+        self._has_batch = False
+        self.hosts: list[Floats] = []
+        self.devices: list[Floats] = []
+        self.recorded: list[Interval] = []
+        self.probed: list[tuple[int, int, Floats]] = []
+
+    def _apart(self, items: Items) -> Bools:
+        """Items that are no part of a stretch, since something about them is special."""
+        apart: Bools = items.mark | items.wait | items.blocks | items.follows | (items.chain < 0)
+        apart |= items.loading > 0
+        apart |= (items.engine == COLLECTIVE) & (self._on_one_rank is not None)
+        apart |= (items.engine >= 0) & (items.dur >= HOLDS_ENGINE)
+        apart[sorted({*self._changes.items, *self._targets.holds, *self._remembered, *self._probes})] = True
+        return apart
+
+    def _lay_out(self) -> None:
+        """Give the columns their names, and what is the same in all questions its columns."""
+        columns, rows = self._columns, self._columns.times
+        lengths = (self._chains, self._streams, self._streams, len(ENGINES), 1, 1, 1)
+        begins = np.cumsum((0, *lengths)).tolist()
+        parts = [rows[begin : begin + length] for begin, length in zip(begins, lengths, strict=False)]
+        self._host, self._stream, self._held, self._engine = parts[:4]
+        self._compute, self._met, self._batch = (part[0] for part in parts[4:])
+        self._scale, self._pageable = columns.tile(self._given[:, 0]), columns.tile(self._given[:, 1])
+        self._worker_paced, self._slowdown = columns.tile(self._given[:, 2] > 0), columns.tile(self._given[:, 3])
+        self._which = columns.tile(np.arange(self._scenarios))
+        self._never, self._slowed = np.full(columns.width, -np.inf), np.zeros(columns.width)
+
+    # ------------------------------------------------------------------------------- questions that come and go
+
+    def _enter(self, questions: Sequence[int]) -> None:
+        """Give each of some questions a slot."""
+        columns = self._columns
+        lacking = columns.lacking(questions)
+        if not lacking:
+            return
+        if columns.short_of(len(lacking)):
+            self._widen(len(lacking))
+        self._forget_old(self._host.min(axis=0))
+        past = [*self._ends.values(), *(end for recent in self._recent for end in recent)]
+        for number in lacking:
+            columns.enter(number, past)
+        if self._on_one_rank is not None:
+            self._on_one_rank = columns.spread(self._one_rank)
+
+    def _widen(self, more: int) -> None:
+        columns = self._columns
+        columns.grow(more)
+        self._ends = {target: columns.widened(end) for target, end in self._ends.items()}
+        recent = {id(end) for every in self._recent for end in every}
+        wide = [[(many, columns.widened(end), id(end) in recent) for many, end in queue] for queue in self._queue]
+        for _, end, late in (entry for queue in wide for entry in queue):
+            if not late:  # what is over for question 0 may lie ahead of one that is sooner
+                end[columns.lasting_width :] = -np.inf
+        self._queue = [deque((many, end) for many, end, _ in queue) for queue in wide]
+        self._recent = [deque((end for _, end, late in queue if late), maxlen=QUEUE + 2) for queue in wide]
+        self._begins = deque(map(columns.widened, self._begins), maxlen=2)
+        self.recorded = [Interval(one.stream, *map(columns.widened, one[1:])) for one in self.recorded]
+        self._changes.forget_columns()
+        self._lay_out()
+
+    def _forget_old(self, soonest: Floats) -> None:
+        """Make launches that are done before the host's present nothing in the columns that come and go."""
+        known = self._columns.unlasting()
+        for recent in self._recent:
+            while recent and (recent[0] <= soonest)[known].all():
+                recent.popleft()[self._columns.lasting_width :] = -np.inf
+
+    def _look_around(self, number: int) -> None:
+        """After item ``number``, take the slots of questions that are the unchanged program, only later."""
+        hosts = self._host.copy()
+        for chain in range(1, self._chains):
+            # A thread that goes on only after chain 0 is no sooner than that.
+            mine = self._of_chain[chain]
+            if not len(mine) or self._follows[mine[np.searchsorted(mine, number, side="right") % len(mine)]]:
+                hosts[chain] = np.maximum(hosts[chain], hosts[0])
+        soonest = hosts.min(axis=0)
+        self._forget_old(soonest)
+        # What was over so long ago that the host is behind it for certain is the same, whenever that was.
+        past = [*self._ends.values(), *(end for recent in self._recent for end in recent)]
+        moments = [self._stream, self._held, self._engine, self._compute[None], *(one[None] for one in past)]
+        known = [hosts, *(np.maximum(moment, soonest - self._slack) for moment in moments)]
+        known += [self._met[None]] if self._on_one_rank is not None else []
+        known += [self._batch[None]] if self._has_batch and self._worker_paced.any() else []
+        self._columns.leave(np.concatenate(known))
+
+    def parts(self) -> tuple[tuple[Part, ...], ...]:
+        """Where the questions' last steps are in ``recorded``."""
+        return self._columns.parts()
+
+    # -------------------------------------------------------------------------------------------------- a step
+
+    def step(self, number: int, step: int, *, last: bool) -> None:
+        """Run a recorded step, as step ``number`` of the replay. What takes time in the ``last`` is kept."""
+        if last:
+            self._columns.intervals = 0
+        for part in self._steps[step]:
+            if isinstance(part, Run):
+                self._run_stretch(part)
+            else:
+                self._run_item(part, number)
+
+    def _run_stretch(self, run: Run) -> None:
+        work, busy, behind = self._columns_of(run)
+        host = self._host[run.chain].copy()
+        after = host + work
+        if run.stream >= 0:
+            exclusive = self._shared and run.alone
+            ready = self._stream[run.stream]
+            ready = np.maximum(ready, self._compute) if exclusive else ready
+            end = np.maximum(ready + busy, host + behind)
+            self._record(run.stream, np.maximum(ready, host), end, busy)
+            self._stream[run.stream] = end
+            if exclusive:
+                self._compute[:] = end
+            after = self._queued(run.stream, run.launches, after, work)
+        self._host[run.chain] = after
+
+    def _columns_of(self, run: Run) -> tuple[Floats, Floats | float, Floats]:
+        """``work``, ``busy`` and ``behind`` of a stretch (columns,)."""
+        if run.edited is None:
+            work: Floats = run.work * self._scale
+            return work, run.busy, run.behind[self._which]
+        if run in self._spread:
+            return self._spread[run]
+        self._enter(run.edited.questions.tolist())
+        wide = (run.work * self._scale, np.full(self._columns.width, run.busy), run.behind[self._which])
+        slots = self._columns.slot[run.edited.questions]
+        for column, own in zip(wide, run.edited[1:], strict=True):
+            column.reshape(-1, self._scenarios)[slots] = own
+        if not self._columns.sparse:
+            self._spread[run] = wide
+        return wide
+
+    def _queued(self, stream: int, launches: int, host: Floats, work: Floats | float = 0.0) -> Floats:
+        """The host after launches that took it some ``work``, held while the stream's queue is full."""
+        queue = self._queue[stream]
+        self._launched[stream] += launches
+        queue.append((self._launched[stream], self._stream[stream].copy()))
+        if self._columns.sparse:
+            self._recent[stream].append(queue[-1][1])
+        full = self._launched[stream] - QUEUE
+        while len(queue) > 1 and queue[1][0] <= full:
+            queue.popleft()
+        done, end = queue[0]
+        if done > full:
+            return host
+        # The launch that needed the place was held. The rest of the work came after it.
+        behind = min(full - done, launches - 1) / launches
+        return np.maximum(host, end + behind * work)
+
+    def _run_item(self, number: int, step: int) -> None:
+        if self._columns.sparse:
+            self._enter(self._changes.questions(number))
+        item, change = self._item[number], self._changes.of(number, self._columns, self._scale)
+        if item.chain < 0:
+            self._activity(number, change, step, self._never)
+        else:
+            host = self._host[item.chain]
+            host = np.maximum(host, self._host[0]) if item.follows else host
+            begin = self._loaded(item, change, host) if item.loading > 0 else host + item.pre * change.pre
+            self._host[item.chain] = self._call(number, change, step, begin)
+            if number in self._probes:
+                self.probed.append((step, number, self._host[item.chain].copy()))
+        for target in self._remembered.get(number, ()):
+            self._ends[target] = self._stream[target.stream].copy()
+            self._used[target] = 0
+        if item.mark:
+            self._end_step(change)
+        if (item.wait or item.blocks or item.mark) and self._columns.is_time_to_look():
+            self._look_around(number)
+
+    def _loaded(self, item: _Item, change: Change, host: Floats) -> Floats:
+        """When the host has its next batch and has done what else lies before an item's call."""
+        batch = np.inf if change.batch is None else change.batch
+        loaded = host + np.minimum(item.loading * self._scale, batch)
+        if self._has_batch:
+            paced = np.maximum(host, self._batch + np.minimum(item.period, batch))
+            loaded = np.where(self._worker_paced | np.isfinite(batch), paced, loaded)
+        self._batch[:], self._has_batch = loaded, True
+        return loaded + max(item.pre - item.loading, 0.0) * change.pre
+
+    def _call(self, number: int, change: Change, step: int, begin: Floats) -> Floats:
+        """Make an item's call; when it returns."""
+        item = self._item[number]
+        after = begin + item.own * change.own
+        if item.wait:
+            done = self._done(self._targets.waits[number])
+            after = np.maximum(after, done + item.back)
+            after = after if change.free is None else np.where(change.free, begin, after)
+            self._record(HOST, begin, after)
+            if change.joins is not None:
+                self._stream[:] = np.where(change.joins, np.maximum(self._stream, done), self._stream)
+        elif item.stream >= 0:
+            end = self._activity(number, change, step, (begin if item.blocks else after) + item.lat)
+            if item.blocks:
+                blocked = np.maximum(after, end + item.back)
+                free = either(change.free, change.gone)
+                self._record(HOST, begin, blocked, gone=free)
+                after = blocked if free is None else np.where(free, after, blocked)
+            after = self._queued(item.stream, 1, after)
+        return after
+
+    def _activity(self, number: int, change: Change, step: int, launched: Floats) -> Floats:
+        """Put an item's activity on its stream; when it ends."""
+        item = self._item[number]
+        exclusive, before = self._shared and item.alone, self._stream[item.stream].copy()
+        gap = item.gap if change.gap is None else np.minimum(item.gap, change.gap)
+        start = np.maximum(before + gap, launched)
+        if number in self._targets.holds:
+            self._held[item.stream] = self._done(self._targets.holds[number]) + item.hop
+            start = np.maximum(start, self._held[item.stream])
+        if item.engine >= 0 and self._contended[item.engine]:
+            start = np.maximum(start, self._engine[self._copier[item.engine]])
+        start = np.maximum(start, self._compute) if exclusive else start
+        dur = item.dur * self._pageable if item.pageable else item.dur
+        dur = dur if change.dur is None else np.minimum(dur, change.dur)
+        meeting = self._meeting(item, start) if item.engine == COLLECTIVE else None
+        end = start + dur if meeting is None else meeting.end(start)
+        if meeting is not None and change.dur is not None:
+            end = np.where(change.dur < item.dur, start + dur, end)
+        taken = end if change.gone is None else np.where(change.gone, before, end)
+        if change.apart is not None:
+            early = np.zeros_like(change.apart) if change.early is None else change.early
+            own = self._apart_from(item, early, step, launched) + np.where(early, dur, dur * BOTH_WAYS)
+            end = np.where(change.apart, own, end)
+            # What follows on the stream needs what came in, but nothing of what goes out.
+            passed = early & (item.engine != TO_DEVICE)
+            after = np.maximum(before, self._held[item.stream]) + dur * self._slowdown if meeting else before
+            taken = np.where(change.apart, np.where(passed, after, np.maximum(before, own)), taken)
+        if change.spread is not None and meeting is not None:
+            end = np.where(change.spread, self._in_pieces(meeting, change, change.spread), end)
+            taken = np.where(change.spread, np.maximum(self._stream[item.stream], end), taken)
+        if meeting is not None:
+            self._met[:] = end
+        if item.engine >= 0 and item.dur >= HOLDS_ENGINE:
+            copier = self._copier[item.engine]
+            used = np.maximum(self._engine[copier], end)
+            self._engine[copier] = used if change.gone is None else np.where(change.gone, self._engine[copier], used)
+        if exclusive:
+            self._compute[:] = np.maximum(self._compute, taken)
+        self._stream[item.stream] = taken
+        self._record(item.stream, end - dur, end, gone=change.gone)
+        return end
+
+    def _apart_from(self, item: _Item, moved: Bools, step: int, launched: Floats) -> Floats:
+        """When a copy or a collective could begin on a stream of its own: where it is ``moved``, as soon as the step
+        before began or what it needs is there; beside its stream, as soon as that is held no longer."""
+        ready: Floats = np.maximum(self._stream[item.stream], launched)
+        early = self._begins[0] + item.lat if item.engine == TO_DEVICE else ready
+        beside = np.maximum(self._held[item.stream], launched)
+        ready = np.maximum(self._engine[self._copier[item.engine]], np.where(moved, early, beside))
+        return ready
+
+    def _meeting(self, item: _Item, start: Floats) -> _Meeting:
+        """What a collective that could ``start`` waits for.
+
+        The other ranks gain what this one does, so it waits for them as it did. A fix on one rank leaves them the time
+        that they need from one collective to the next.
+        """
+        late = 0.0 if np.isnan(item.later) else max(item.later, 0.0)
+        if self._on_one_rank is None or np.isnan(item.later):
+            return _Meeting(self._never, late, item.dur - late)
+        pace = (start + item.later - self._met)[: self._scenarios]
+        theirs = self._met + np.tile(pace, len(start) // self._scenarios)
+        return _Meeting(
+            np.where(self._on_one_rank, theirs, -np.inf), np.where(self._on_one_rank, 0.0, late), item.dur - late
+        )
+
+    def _in_pieces(self, meeting: _Meeting, change: Change, spread: Bools) -> Floats:
+        """When the last piece of a collective is done. The compute that one runs beside takes longer for it."""
+        piece = meeting.length / len(change.pieces)
+        done: Floats = self._engine[COLLECTIVE]
+        for target in change.pieces:
+            ready = self._ends.get(target, self._never) + self._slowed
+            begin = np.maximum(done, np.maximum(ready + meeting.late, meeting.theirs))
+            done = begin + piece
+            beside = np.where(spread, np.clip(self._stream[target.stream] - begin, 0.0, piece), 0.0)
+            self._slowed = self._slowed + self._slowdown * beside
+            self._stream[target.stream] = self._stream[target.stream] + self._slowdown * beside
+        self._engine[COLLECTIVE] = np.where(spread, done, self._engine[COLLECTIVE])
+        return done
+
+    def _end_step(self, change: Change) -> None:
+        done = np.maximum(self._stream.max(axis=0), self._engine.max(axis=0))
+        if change.joins is not None:
+            self._stream[:] = np.where(change.joins, done, self._stream)
+        self._slowed = np.zeros_like(self._slowed)
+        self.hosts.append(self._columns.by_question(self._host[0]))
+        self.devices.append(self._columns.by_question(done))
+        self._begins.append(self._host[0].copy())
+
+    def _record(
+        self, stream: int, begin: Floats, end: Floats, busy: Floats | float = np.inf, gone: Bools | None = None
+    ) -> None:
+        """Keep what takes time in the last step; nothing of it where it is ``gone``."""
+        if self._columns.intervals is not None:
+            end = end if gone is None else np.where(gone, begin, end)
+            self.recorded.append(Interval(stream, begin, end, np.minimum(busy, end - begin)))
+            self._columns.intervals += 1
+
+    def _done(self, targets: tuple[Target, ...]) -> Floats:
+        """When everything that is waited for is done."""
+        times = [self._stream[t.stream] if t.item == NOW else self._end_of(t) for t in targets]
+        done: Floats = times[0].copy() if len(times) == 1 else np.maximum.reduce(times)
+        return done
+
+    def _end_of(self, target: Target) -> Floats:
+        """When a remembered target was done; nothing is kept of one that nothing else waits for."""
+        end = self._ends.get(target, self._never)
+        if self._columns.sparse and target in self._used and target not in self._changes.targets:
+            self._used[target] += 1
+            if self._used[target] >= self._uses[target]:
+                del self._ends[target], self._used[target]
+        return end
+
+
+def _lasting(questions: Sequence[Question], items: int) -> list[int]:
+    """The questions that have columns from begin to end: all where they are few, or where the first changes something;
+    else the first, and those that change much or look back."""
+    if len(questions) <= FEW or questions[0]:
+        return list(range(len(questions)))
+    many = [
+        number
+        for number, question in enumerate(questions)
+        if len(question) >= OFTEN * items or any(edit.lasts for edit in question.values())
+    ]
+    return [0, *many]
+
+
+def _slack(items: Items) -> float:
+    """Nanoseconds before the host's present from which on no moment matters to what the host launches: longer than
+    anything that is added to a moment. Infinite where something runs that the host of the trace did not launch."""
+    if (items.chain < 0).any():
+        return np.inf
+    longest = items.gap.max() + items.hop.max() + items.back.max() + max(-items.lat.min(), 0.0)
+    return float(longest)
+
+
+def _one_by_one(items: Items, engine: int) -> bool:
+    """Whether copies of several streams share an engine: there are some, and each began when those launched before it
+    were done."""
+    mine = items.engine == engine
+    starts, ends = items.starts[mine], items.ends[mine]
+    sooner = starts[1:] < np.maximum.accumulate(ends)[:-1]
+    return len(np.unique(items.stream[mine])) > 1 and not sooner.any()
