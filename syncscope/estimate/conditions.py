@@ -8,7 +8,7 @@ import numpy as np
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.study import Study
-from syncscope.timeline.tables import Copies
+from syncscope.timeline.tables import Copies, Objects
 
 DISPATCH = 50_000.0
 """Nanoseconds of host work before a call that are the dispatch of its op at most: 7 to 40 µs on hosts of H200s. What
@@ -17,7 +17,7 @@ takes longer is work of the program's own."""
 LOGIC = re.compile(r"(?:elementwise|reduce)_kernel<(?!.*(?:where|mask)).*(?:\bbool[,>]|[Cc]ompare|logical_)")
 """Kernels of PyTorch that make truth values: comparisons, ``isnan`` and its like, ``all``, ``any``."""
 
-BEFORE_LOGIC = re.compile(r"AbsFunctor<|^Memset")
+MAGNITUDE, CLEARED = "AbsFunctor<", "Memset"
 """What ``isfinite`` and ``isinf`` run before they compare, and some reductions before they begin."""
 
 
@@ -27,33 +27,43 @@ def without_conditions(study: Study, copies: Copies) -> Question:
     A condition that nobody reads is of no use: the fix takes out the comparison with the read. Only kernels right
     before the copy of one byte count, so what else the program does with them does not come first.
     """
-    names = _kernel_names(study)
-    items, edits = study.program.items, dict[int, Edit]()
-    for copy in study.program.items_of(copies.launch[(copies.bytes == 1) & (copies.direction == "DtoH")]).tolist():
-        made: list[int] = []
-        waiting: list[int] = []
-        for item in range(copy - 1, -1, -1):
-            if items.chain[item] != items.chain[copy]:
-                continue
-            if items.step[item] != items.step[copy] or items.mark[item]:
-                break
-            if LOGIC.search(names.get(item, "")):
-                made += [*waiting, item]
-                waiting = []
-            elif made and BEFORE_LOGIC.search(names.get(item, "")):
-                waiting.append(item)
-            elif items.stream[item] >= 0 or items.pre[item] > DISPATCH:
-                break
-        for item in (made and [copy, *made[:-1]]) or []:
-            dispatch = 0.0 if items.pre[item] <= DISPATCH else 1.0
-            edits[item] = Edit(pre=dispatch, own=0.0, gone=True, free=True)
+    read = study.program.items_of(copies.launch[(copies.bytes == 1) & (copies.direction == "DtoH")])
+    edits: Question = {}
+    if not (read >= 0).any():
+        return edits
+    pre, names = study.program.items.pre, _names(study)
+    for copy in read[read >= 0].tolist():
+        made = _made_for(study, names, copy)
+        for item in [copy, *made[:-1]] if made else []:
+            edits[item] = Edit(pre=0.0 if pre[item] <= DISPATCH else 1.0, own=0.0, gone=True, free=True)
         edits |= {item: Edit(own=0.0, gone=True, free=True) for item in made[-1:]}
     return edits
 
 
-def _kernel_names(study: Study) -> dict[int, str]:
-    """The name of what each item launched on the device."""
+def _made_for(study: Study, names: Objects, copy: int) -> list[int]:
+    """The launches right before a copy that make the truth value that it brings, the last first."""
+    items = study.program.items
+    made: list[int] = []
+    between: list[int] = []
+    for item in range(copy - 1, -1, -1):
+        if items.chain[item] != items.chain[copy]:
+            continue
+        if items.step[item] != items.step[copy] or items.mark[item]:
+            break
+        if LOGIC.search(names[item]) or (made and MAGNITUDE in names[item]):
+            made += [*between, item]
+            between = []
+        elif made and names[item].startswith(CLEARED):
+            between.append(item)
+        elif items.stream[item] >= 0 or items.pre[item] > DISPATCH:
+            break
+    return made
+
+
+def _names(study: Study) -> Objects:
+    """The name of what each item launched on the device, empty for nothing (items,)."""
     activities = study.timeline.activities
     item = study.program.items_of(activities.launch)
-    known = np.flatnonzero(item >= 0)
-    return dict(zip(item[known].tolist(), activities.name[known].tolist(), strict=True))
+    names = np.full(len(study.program.items), "", dtype=object)
+    names[item[item >= 0]] = activities.name[item >= 0]
+    return names

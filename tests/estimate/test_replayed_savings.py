@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from syncscope.estimate.fit import Fit
 from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.replay import Scenario
-from syncscope.estimate.savings import DRIFT, Savings, _trim_first, replay_savings
+from syncscope.estimate.savings import DRIFT, REPEATED, Savings, _trim_first, replay_savings
 from syncscope.timeline import Timeline
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, trace
 from tests.estimate.test_replay import loops, usually
@@ -78,7 +80,8 @@ def test_bounds_hold_the_doubt_of_scenarios_and_of_windows() -> None:
     sure, unsure = (ask(compiled, Fit(0.0, scenarios)) for scenarios in (SCENARIOS[:1], SCENARIOS))
     narrow, wide = sure.all, unsure.all
     assert narrow.ms == wide.ms
-    assert narrow.high == pytest.approx((narrow.ms or 0.0) + DRIFT * sure.step_ms, abs=1e-5)
+    doubts = DRIFT * sure.step_ms, REPEATED * (narrow.ms or 0.0)
+    assert narrow.high == pytest.approx((narrow.ms or 0.0) + math.hypot(*doubts), abs=1e-5)
     assert (wide.high or 0.0) > (narrow.high or 0.0)
 
 

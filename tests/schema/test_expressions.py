@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.schema.expressions import called_name
+from syncscope.schema.expressions import called_name, ops_of_expression
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,8 @@ from syncscope.schema.expressions import called_name
 )
 def test_an_expression_says_what_it_calls(expression: str | None, name: str) -> None:
     assert called_name(expression) == name
+
+
+@pytest.mark.parametrize("expression", ["torch.isfinite(x).all()", "mask.any()", "torch.isnan(loss)", "a.eq(b)"])
+def test_what_makes_truth_values_waits_only_as_a_condition(expression: str) -> None:
+    assert ops_of_expression(expression) == ("aten::is_nonzero", "aten::item")
