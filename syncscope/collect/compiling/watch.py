@@ -122,6 +122,10 @@ class CompileWatch:
             if isinstance(registered, list) and ours in registered:
                 registered.remove(ours)
 
+    def is_at_work(self) -> bool:
+        """Whether something is being compiled on this thread."""
+        return self._local.depth > 0
+
     def _lacks(self, module: str, name: str) -> bool:
         return module in self._seen and (module, name) not in self._wrapped
 
