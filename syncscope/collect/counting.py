@@ -261,6 +261,7 @@ class RunCount:
             if self._count:
                 before_ns = process_age_ns()
                 counter = Counter(self._torch, self.stacks, self.threads, self.tracker, before_ns=before_ns)
+                counter.tally.compiling = self.compiling.is_at_work
                 counter.open()
                 self.counter = counter
             self.compiling.open(self._torch)

@@ -267,7 +267,8 @@ class Windows:
         before, self._compiled = self._compiled, self._compilations()
         if self._torch._C._autograd._profiler_enabled():
             return PROFILED
-        return COMPILATION if self._compiled > before else self._intruder
+        compiled = self._compiled > before and not several_ranks(self._torch)
+        return COMPILATION if compiled else self._intruder
 
     def _wait_for_cupti(self) -> Steps:
         """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing."""
@@ -325,8 +326,9 @@ class Windows:
             boundaries.append(time.time_ns())
 
     def _record_again(self, name: str, steps: int, *, cpu: bool, last: bool) -> None:
-        """Put the same window behind the one that is open. What this one recorded stays until then."""
-        if self._compiled_anew < COMPILED_ANEW:
+        """Put the same window behind the one that is open. What this one recorded stays until then. Ranks all record
+        the same steps, whichever of them compiles."""
+        if self._compiled_anew < COMPILED_ANEW and not several_ranks(self._torch):
             self._compiled_anew += 1
             self._stages[1:1] = [self._wait_for_cupti, partial(self._record, name, steps, cpu=cpu, last=last)]
 

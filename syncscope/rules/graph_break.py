@@ -5,6 +5,9 @@ from syncscope.rules.base.compile_rule import CompileGroup, CompileRule
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection
 
+JUMP = "generic_jump TensorVariable()"
+"""Dynamo's words for a branch on a tensor's value."""
+
 
 class GraphBreak(CompileRule):
     """A compiled graph ends at a line that torch.compile cannot trace, and Python runs on.
@@ -97,7 +100,8 @@ class GraphBreak(CompileRule):
         return Hit(finding, waits=frozenset().union(*waits))
 
     def _message(self, group: CompileGroup) -> str:
-        because = f" ({group.because})" if group.because else ""
+        because = group.because.replace(JUMP, "a branch on the value of a tensor")
+        because = f" ({because})" if because else ""
         if group.uncompiled:
             ends = f"{group.function} runs uncompiled: Dynamo cannot go on behind this line{because}"
         else:

@@ -45,14 +45,14 @@ def find_regions(ops: Ops, annotations: Marks, calls: Calls, steps: Steps) -> Re
 
 
 def _between(tables: tuple[Ops, Marks], launches: Calls, in_region: Bools) -> int | None:
-    """Launches in a region that are in no graph; ``None`` where graphs have no marks."""
+    """Launches in a region that are in no graph; ``None`` where graphs have no marks, or launches no rows."""
     marked, in_graph = False, np.zeros(len(launches), dtype=bool)
     for table in tables:
         graphs = table.take(_matching(table.name, GRAPH))
         marked |= len(graphs) > 0
         nesting = Nesting(graphs.ts, graphs.end, graphs.tid)
         in_graph |= nesting.innermost(launches.tid, launches.ts, launches.end) >= 0
-    return int((in_region & ~in_graph).sum()) if marked else None
+    return int((in_region & ~in_graph).sum()) if marked and len(launches) else None
 
 
 def _matching(names: Objects, pattern: re.Pattern[str]) -> Bools:

@@ -52,3 +52,16 @@ def test_two_watches_of_one_module_are_both_called(tmp_path: Path) -> None:
     program = program.replace("import fake_torch\n", second + "print('exec_module' in vars(fake_torch.__loader__))\n")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["False", "seen fake_torch 1", "second 1", "False", "False"]
+
+
+def test_each_of_several_modules_is_told_of_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"fake_{name}.py").write_text("READY = 1\n")
+    program = (
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport fake_one\n"
+        "from syncscope.collect.imports import ImportWatch\n"
+        "watch = ImportWatch(('fake_one', 'fake_two'), lambda module: print('seen', module.__name__))\n"
+        "watch.open()\nprint(watch in sys.meta_path)\nimport fake_two\nprint(watch in sys.meta_path)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["seen fake_one", "True", "seen fake_two", "False"]

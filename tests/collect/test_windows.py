@@ -96,10 +96,13 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
     monkeypatch.setattr(FakeWindow, "broken", False)
     made: list[Windows] = []
 
-    def build(plan: Plan, torch: Torch | None = None, census: Any = None) -> Windows:
+    def build(
+        plan: Plan, torch: Torch | None = None, census: Any = None, compilations: Callable[[], int] = lambda: 0
+    ) -> Windows:
         stacks = Stacks(Paths(tmp_path))
         finished = lambda windows: LOG.append("done")  # noqa: E731
-        made.append(Windows(plan, torch or Torch(), stacks, Threads(), finished, census=census))
+        given = {"census": census, "compilations": compilations}
+        made.append(Windows(plan, torch or Torch(), stacks, Threads(), finished, **given))
         return made[-1]
 
     yield build
@@ -229,6 +232,42 @@ def test_a_bare_window_of_nothing_but_intruded_steps_ends(make: Callable[[Plan],
         assert one.recorded.bare is None
         one.boundary(intruder="epoch end")
     assert one.recorded.bare is not None and len(one.recorded.bare.steps_ns) == 8
+
+
+def test_steps_in_which_something_is_compiled_are_not_bare_steps(make: Any) -> None:
+    compiled = [0]
+    one = make(SMALL, compilations=lambda: compiled[0])
+    for number in range(1, 12):
+        compiled[0] += number == 3  # in the second bare step
+        one.boundary()
+    bare = one.recorded.bare
+    assert bare is not None
+    assert [step.reason for step in bare.set_aside] == ["compilation"]
+    assert len(bare.steps_ns) == 2
+
+
+def test_a_window_in_which_something_is_compiled_is_recorded_again_but_not_for_ever(make: Any) -> None:
+    steps = [0]
+    one = make(Plan(warmup=0, bare=0, steps=2, attribution=1, settle=0), compilations=lambda: steps[0])
+    while not one.finished:
+        steps[0] += 1  # in each step
+        one.boundary()
+    assert LOG.count("start timed") == 1 + windows.COMPILED_ANEW
+    assert LOG.count("start attribution") == 1
+    assert one.recorded.timed is not None
+
+
+def test_a_window_in_which_nothing_is_compiled_takes_the_place_of_the_one_before(make: Any) -> None:
+    compiled = [0]
+    one = make(Plan(warmup=0, bare=0, steps=2, attribution=1, settle=0), compilations=lambda: compiled[0])
+    first = None
+    while not one.finished:
+        compiled[0] += LOG.count("start timed") == 1 and one.recorded.timed is None
+        one.boundary()
+        first = first or one.recorded.timed
+    assert LOG.count("start timed") == 2
+    assert first is not None
+    assert one.recorded.timed is not first
 
 
 def test_an_interrupted_window_begins_again_with_its_warm_up(make: Callable[[Plan], Windows]) -> None:

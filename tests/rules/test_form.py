@@ -34,7 +34,7 @@ def test_codes_and_names_are_unique():
 @EACH
 def test_code_name_and_severity_are_well_formed(rule: Rule):
     assert re.fullmatch(r"(SYN|CPY|OVL|HAZ|LCH|DST|CMP)\d{3}", rule.code)
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", rule.name)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
     assert not rule.name.startswith("no-")
     assert rule.severity in SEVERITIES
 

@@ -122,6 +122,10 @@ class CompileWatch:
             if isinstance(registered, list) and ours in registered:
                 registered.remove(ours)
 
+    def is_at_work(self) -> bool:
+        """Whether something is being compiled on this thread."""
+        return self._local.depth > 0
+
     def _lacks(self, module: str, name: str) -> bool:
         return module in self._seen and (module, name) not in self._wrapped
 
@@ -335,9 +339,11 @@ class _Local(threading.local):
 
 
 def _program_frame(frame: FrameType, code: CodeType | None) -> FrameType:
-    """The innermost frame that is not the compiler's, nor that of the function whose rest is compiled."""
+    """The innermost frame that is not the compiler's, nor that of the function whose rest is compiled; without a
+    ``code`` that is compiled, the one that calls into compiled code."""
     found: FrameType | None = frame
-    while found is not None and _is_compilers(found):
+    made = getattr(sys.modules.get(CONVERT), "output_codes", ()) if code is None else ()
+    while found is not None and (_is_compilers(found) or found.f_code in made):
         found = found.f_back
     resumed = RESUMED.match(code.co_name) if code is not None else None
     while found is not None and found.f_back is not None and resumed and _is_part(found, resumed["name"], code):

@@ -62,6 +62,9 @@ def test_an_unmodified_program_is_reported_with_its_lines(recorded: Any) -> None
     assert broken["site"]["line"] == line_of("compiles.py", "breaks the graph")
     assert (broken["per_step"], broken["phase"]) == (1.0, "train")
     assert "a step runs 2 compiled parts" in broken["message"]
+    report = json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
+    inside = [one["at"]["file"] for one in report["findings"] if one["at"] and "fake_tensor" in one["at"]["file"]]
+    assert not inside  # what Dynamo runs to compile does not wait
 
 
 @pytest.mark.slow

@@ -270,3 +270,35 @@ def test_what_a_version_lacks_is_named_and_the_program_compiles(programs: Any, m
         assert "torch._dynamo.convert_frame._compiles_no_more" in watched.watch.missing
     finally:
         watched.watch.close()
+
+
+def test_a_cuda_graph_that_is_skipped_has_inductors_reason_and_line(watched: Watched, programs: Any) -> None:
+    said: list[str] = []
+    skip = watched.watch._make_skip(said.append)
+    skip("skipping cudagraphs due to cpu device (arg0_1)")
+    skip(f'skipping cudagraphs due to mutated inputs. Found from : \n   File "{programs.__file__}", line 12, in scaled')
+    assert len(said) == 2
+    device, mutated = watched.events("skip")
+    assert (device.reason, watched.at(device)[0]) == ("cpu device (arg0_1)", "test_watch.py")
+    assert (mutated.reason, watched.at(mutated)) == ("mutated inputs", (FILE, 12, "scaled"))
+
+
+def test_a_cuda_graph_is_recorded_at_the_call_into_compiled_code(watched: Watched, programs: Any) -> None:
+    graphs: list[int] = []
+    record = watched.watch._make_record(lambda manager, inputs, function: graphs.append(function.id))
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        def run(*given: Any) -> Any:
+            record(backend, given, SimpleNamespace(id=1))
+            return graph.forward(*given)
+
+        return run
+
+    run = torch.compile(programs.whole, backend=backend)
+    for _ in range(2):
+        run(torch.ones(4))
+    first, again = watched.events("record")
+    assert graphs == [1, 1]
+    assert (first.reason, first.count, again.count) == (None, 1, 1)
+    assert "recorded again" in (again.reason or "")
+    assert (again.time_ns or 0) > 0
