@@ -39,6 +39,7 @@ SECTIONS = (
         (
             _of_docs("Your first trace", "first-trace"),
             _of_docs("Phases of a run", "phases"),
+            _of_docs("When torch.compile is the cause", "compile"),
             _of_docs("Many ranks", "many-ranks"),
             _of_docs("In a notebook", "notebooks"),
             _of_docs("The gate in CI", "ci"),
