@@ -18,6 +18,7 @@ from syncscope.timeline.collectives import count_once, find_collectives, name_co
 from syncscope.timeline.compiled_regions import find_regions
 from syncscope.timeline.compiling import Compiled, find_compiled
 from syncscope.timeline.copies import HOST_COPIES, find_copies
+from syncscope.timeline.disagreement import Disagreement
 from syncscope.timeline.info import describe, measure_steps
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import find_waiting
@@ -49,7 +50,8 @@ from syncscope.timeline.tables import (
 )
 from syncscope.timeline.waits import find_waits, in_profiler, is_wait, join_copies, pending_work, waited_streams
 from syncscope.timeline.warm_up import find_warm_ups, warming_up
-from syncscope.timeline.witnesses import Disagreement, find_disagreements, find_unmade
+from syncscope.timeline.witnesses import find_disagreements
+from syncscope.timeline.witnesses_of_launches import find_unmade
 from syncscope.trace.model import Trace
 
 

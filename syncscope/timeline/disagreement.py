@@ -1,0 +1,33 @@
+"""What rows of a trace say of others that are not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from syncscope.timeline.intervals import Ints
+
+if TYPE_CHECKING:
+    from syncscope.timeline.timeline import Timeline
+
+Lost = Literal["runtime", "device", "cpu_op", "steps"]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """What some rows of a trace say of others that are not there."""
+
+    lost: Lost
+    """The kind of rows that are not there, in the words of ``Rule.needs``; ``steps`` for steps that are not true."""
+    text: str
+    """One sentence."""
+
+
+def disagree(lost: Lost, number: int, one: str, many: str) -> tuple[Disagreement, ...]:
+    """A disagreement about a number of rows, none where it is 0."""
+    return (Disagreement(lost, one if number == 1 else many.format(f"{number:,}")),) if number else ()
+
+
+def find_correlations(timeline: Timeline) -> Ints:
+    """The correlation ids (n,) of all runtime calls, of other processes too."""
+    return timeline.trace.rows["runtime"]["correlation"]

@@ -1,0 +1,173 @@
+"""Witnesses of launches: device rows of the calls that launched them, calls of device rows, and ops and steps of what
+they elsewhere always launch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from syncscope.timeline.disagreement import Disagreement, disagree, find_correlations
+from syncscope.timeline.intervals import Bools, Ints, are_among, different
+from syncscope.timeline.row_groups import group_rows, number_groups
+from syncscope.timeline.tables import Activities, Calls
+from syncscope.timeline.warm_up import in_capture
+
+if TYPE_CHECKING:
+    from syncscope.timeline.timeline import Timeline
+
+DEVICE_COMMANDS = ("launch", "graph-launch", "copy", "copy-sync")
+"""Roles of calls that each make a device row. A memset of nothing makes none."""
+
+OFTEN = 20
+"""An op that occurs as often shows whether it launches something."""
+
+NEARLY_ALWAYS = 0.95
+"""Share of its occurrences in which an op that launches does so: now and then its tensors are empty, or on the host."""
+
+MOST_ON_HOST = 25
+"""Such ops without a launch between two launches, at most. Ten is the most that whole traces were seen to have."""
+
+LEAST_KINDS = 8
+"""Kinds of such ops, at least: a program computes something on the host too, but not a whole step of it. To print a
+tensor takes six."""
+
+LEAST_SILENT = 0.2
+"""Share of them among the ops without a launch, at least: 0.28 to 0.58 where calls were lost, 0.1 where a large tensor
+is printed."""
+
+EARLY = 50_000
+"""Nanoseconds by which the clocks of host and device may be apart."""
+
+BUSY_STEP = 10
+"""Runtime calls that every step but one has, at least, where the one has lost its own."""
+
+CUT_SHORT = 0.5
+"""Share of the length of the other steps, and theirs of its own, from which on the last step is a whole one."""
+
+OWN = "at::native::"
+"""In the names of PyTorch's own kernels."""
+
+
+def about_launches(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Device rows without the call that launched them. What was launched before the trace began has none. Neither has
+    a kernel that a call of the driver launched, where the profiler records none of those: then no row of it has one.
+    PyTorch's own kernels are launched by calls of the runtime."""
+    rows = timeline.activities
+    inside = _after_first_launch(rows)
+    if timeline.drained is not None and len(timeline.steps):  # the steps began with an idle device
+        inside |= rows.ts >= timeline.steps.ts.min()
+    unlaunched = (rows.launch < 0) & ~are_among(rows.correlation, find_correlations(timeline)) & inside
+    launched = set(rows.name[rows.launch >= 0].tolist())
+    suspects = rows.take(unlaunched)
+    surely = [
+        kind != "kernel" or name in launched or OWN in name
+        for kind, name in zip(suspects.kind, suspects.name, strict=True)
+    ]
+    return disagree(
+        "runtime", sum(surely),
+        "the device ran something whose launch is not in the trace",
+        "the device ran {} things whose launches are not in the trace",
+    )  # fmt: skip
+
+
+def _after_first_launch(rows: Activities) -> Bools:
+    """Which rows (n,) come after one of their stream whose launch is known: a stream runs its work in order."""
+    after = np.zeros(len(rows), dtype=bool)
+    for own in group_rows(number_groups(rows.device, rows.stream)):
+        after[own] = np.logical_or.accumulate(rows.launch[own] >= 0)
+    return after
+
+
+def about_devices(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Devices that ran something while the process made calls, and of which not one launch is there."""
+    rows, calls = timeline.activities, timeline.calls
+    during = (rows.ts >= calls.ts.min()) & (rows.ts <= calls.end.max())
+    joined = (rows.launch >= 0) | are_among(rows.correlation, find_correlations(timeline))
+    missing = np.setdiff1d(different(rows.device[during & (rows.device >= 0)]), different(rows.device[joined]))
+    return disagree(
+        "runtime", len(missing),
+        f"the trace holds no launch of what device {missing[0] if len(missing) else -1} ran",
+        "the trace holds no launch of what {} of its devices ran",
+    )  # fmt: skip
+
+
+def about_clocks(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Rows that begin before they were launched: the profiler took their times from another clock, or from nowhere
+    (CUPTI 12.6 to 13.0, github.com/pytorch/pytorch/issues/192021)."""
+    rows, calls = timeline.activities, timeline.calls
+    known = rows.take(rows.launch >= 0)
+    return disagree(
+        "device", int((known.ts < calls.ts[known.launch] - EARLY).sum()),
+        "the device began something before it was launched, so its times are wrong",
+        "the device began {} things before they were launched, so its times are wrong",
+    )  # fmt: skip
+
+
+def about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Many ops in a row, of several kinds, that launch nothing and do so nearly always elsewhere: the profiler lost its
+    buffer of calls there."""
+    calls, ops = timeline.calls, timeline.ops
+    commands = calls.take(np.isin(calls.role, DEVICE_COMMANDS))
+    launching = np.zeros(len(ops), dtype=bool)
+    row = different(ops.nesting.innermost(commands.tid, commands.ts, commands.end))
+    while len(row := row[row >= 0]):
+        launching[row] = True
+        row = different(ops.nesting.parent[row])
+    silent = np.flatnonzero(~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == ""))
+    texts = timeline.trace.rows["ops"].texts["name"]
+    name, names = texts.codes.astype(np.int64), texts.names
+    launched, times = (np.bincount(name[rows], minlength=len(names)) for rows in (launching, slice(None)))
+    _, many_silent = np.unique(np.searchsorted(np.sort(commands.ts), ops.ts[silent]), return_counts=True)
+    ends = np.cumsum(many_silent)
+    missing = 0
+    for end, size in zip(ends[many_silent > MOST_ON_HOST], many_silent[many_silent > MOST_ON_HOST], strict=True):
+        own = name[silent[end - size : end]]
+        here = np.bincount(own, minlength=len(names))
+        surely = (launched >= OFTEN) & (launched >= NEARLY_ALWAYS * (times - here))
+        kinds, many = int((surely & (here > 0)).sum()), int(here[surely].sum())
+        lost = many > MOST_ON_HOST and kinds >= LEAST_KINDS and many >= LEAST_SILENT * len(own)
+        missing += many if lost else 0
+    return disagree("runtime", missing, "", "{} ops in a row launch nothing that do so everywhere else")
+
+
+def about_empty_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Steps without a runtime call between steps that all have many; the last may be cut short, or what came behind the
+    loop."""
+    steps, calls = timeline.steps, timeline.calls
+    if len(steps) < 3:
+        return ()
+    made = np.searchsorted(calls.ts, steps.end) - np.searchsorted(calls.ts, steps.ts)
+    last, others = steps.dur[-1], np.median(steps.dur[:-1])
+    whole = CUT_SHORT * others <= last <= others / CUT_SHORT
+    made = made if whole else made[:-1]
+    empty = made == 0
+    regular = empty.any() and made[~empty].min(initial=BUSY_STEP) >= BUSY_STEP and empty.mean() < 0.5
+    return disagree(
+        "runtime", int(empty.sum()) if regular else 0,
+        "a step has no runtime call, and all others have many",
+        "{} steps have no runtime call, and all others have many",
+    )  # fmt: skip
+
+
+def about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """Launches and copies without a device row, but for those that may still have been queued at the end, and those
+    that a CUDA graph captured."""
+    return disagree(
+        "device", len(find_unmade(timeline.calls, timeline.activities)),
+        "a launch or copy has no device row",
+        "{} launches and copies have no device row",
+    )  # fmt: skip
+
+
+def find_unmade(calls: Calls, rows: Activities) -> Ints:
+    """The rows of the launches and copies that made no device row, as ``about_commands``."""
+    known = rows.launch[rows.launch >= 0]
+    if not len(known):
+        return np.empty(0, dtype=np.int64)
+    # What was launched before something that ran, or before the host waited for the whole device, ran too.
+    waited = calls.ts[calls.role == "device-sync"].max(initial=0)
+    commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
+    commands &= (calls.ts < max(calls.ts[known].max(), waited)) & ~in_capture(calls)
+    return np.flatnonzero(commands & ~are_among(calls.correlation, rows.correlation))
