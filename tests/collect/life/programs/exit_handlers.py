@@ -17,4 +17,5 @@ training.train()
 threading.Thread(target=late).start()
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 print(sorted(thread.daemon for thread in threading.enumerate()))
-print(signal.getsignal(signal.SIGINT), sum("syncscope" in type(finder).__module__ for finder in sys.meta_path))
+# What waits for the import of torch is gone; what waits for that of its compiler may stay, as docs/promises.md says.
+print(signal.getsignal(signal.SIGINT), sum("torch" in getattr(finder, "_names", ()) for finder in sys.meta_path))
