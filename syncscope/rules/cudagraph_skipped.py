@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from syncscope.advice import Advice
-from syncscope.rules.base.compile_rule import CompileGroup, CompileRule, over_run
+from syncscope.rules.base.compile_rule import NOT_LOOKED_FOR, CompileGroup, CompileRule, over_run
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection
+from syncscope.timeline import Timeline
 
 
 class CudagraphSkipped(CompileRule):
@@ -65,6 +66,10 @@ class CudagraphSkipped(CompileRule):
         ),
         Advice("", "Take out what Inductor names, or compile without CUDA graphs where that part is not launch-bound."),
     )
+
+    def why_unchecked(self, timeline: Timeline) -> str | None:
+        read = timeline.trace.recording is None  # rows of a trace say nothing of graphs that are not there
+        return NOT_LOOKED_FOR if read else super().why_unchecked(timeline)
 
     def reports_compiled(self, group: CompileGroup) -> bool:
         return _skips(group) > 0 or group.warm > 0

@@ -4,6 +4,9 @@ from syncscope.advice import Advice
 from syncscope.rules.base.compile_rule import CompileGroup, CompileRule
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection
+from syncscope.timeline import Timeline
+
+NO_ROW = "a break behind which nothing is compiled leaves no row in a trace that syncscope did not record"
 
 JUMP = "generic_jump TensorVariable()"
 """Dynamo's words for a branch on a tensor's value."""
@@ -38,7 +41,8 @@ class GraphBreak(CompileRule):
     graph is related to this finding. The saving is a bound: the replay launches the stretches of the step that repeat
     as one graph each, without the wait at the line, and leaves the kernels as they are. What fusing them anew would
     change nobody knows before it is done. Breaks are seen when a function is compiled, so each counts once, however
-    many steps run it.
+    many steps run it. A trace that syncscope did not record holds neither line nor reason. There the finding is a
+    compiled function that runs inside of another, which happens behind a break only.
     """
 
     code = "CMP702"
@@ -78,6 +82,12 @@ class GraphBreak(CompileRule):
         ),
     )
 
+    def why_unchecked(self, timeline: Timeline) -> str | None:
+        return None if _is_read(timeline) else super().why_unchecked(timeline)
+
+    def why_partial(self, timeline: Timeline) -> str | None:
+        return NO_ROW if _is_read(timeline) else super().why_partial(timeline)
+
     def reports_compiled(self, group: CompileGroup) -> bool:
         return True
 
@@ -94,12 +104,15 @@ class GraphBreak(CompileRule):
             group,
             self._message(group),
             self.advise(*_sorts(group)),
-            count=round(runs * steps) if runs else 0,
+            count=group.count if group.is_read else round(runs * steps) if runs else 0,
             per_step=round(runs, 6) if runs else None,
         )
         return Hit(finding, waits=frozenset().union(*waits))
 
     def _message(self, group: CompileGroup) -> str:
+        if group.is_read:
+            parts = max(one.event.graphs for one in group.events)
+            return f"{group.function} runs in {parts:,} parts, one inside of the other, since its graph breaks"
         because = group.because.replace(JUMP, "a branch on the value of a tensor")
         because = f" ({because})" if because else ""
         if group.uncompiled:
@@ -107,6 +120,11 @@ class GraphBreak(CompileRule):
         else:
             ends = f"the compiled graph of {group.function} ends here{because}"
         return f"{ends}{_in_a_step(group)}"
+
+
+def _is_read(timeline: Timeline) -> bool:
+    """Whether a trace of others has rows of compiled functions, whatever else it does not mark."""
+    return timeline.trace.recording is None and timeline.compiled is not None
 
 
 def _in_a_step(group: CompileGroup) -> str:

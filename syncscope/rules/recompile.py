@@ -102,18 +102,22 @@ class Recompile(CompileRule):
     def hit(self, group: CompileGroup, inspection: Inspection) -> Hit:
         steps = len(group.timeline.steps)
         stall_ns = sum(span.end - span.ts for span in group.spans)
+        run = {} if group.is_read else {"run_saving_ms_per_step": _saving_ms(group), **over_run(group)}
         finding = self.make(
             group,
             self._message(group),
             self.advise(*_sorts(group)),
             stall_ms_per_step=to_ms(stall_ns, steps) if group.is_recorded else None,
             stall_ms=to_ms(stall_ns) if group.spans else None,
-            run_saving_ms_per_step=_saving_ms(group),
-            **over_run(group),
+            **run,
         )
         return Hit(finding)
 
     def _message(self, group: CompileGroup) -> str:
+        if group.is_read:
+            count, length_ns = len(group.spans), sum(span.end - span.ts for span in group.spans)
+            said = f"{count:,} time{'s' if count != 1 else ''}, {milliseconds(to_ms(length_ns, max(count, 1)))} each"
+            return f"{group.function} is compiled again in the trace: {said}"
         times, steps = f"{group.warm:,} time{'s' if group.warm != 1 else ''}", group.phase.steps
         where = f"in {steps:,} steps of {group.phase.name}" if steps else f"in {group.phase.name}"
         took = milliseconds(to_ms(group.warm_ns, max(group.warm, 1)))

@@ -16,6 +16,7 @@ from syncscope.timeline.bubbles import HOST_HOLDS, NO_BUBBLES, Unseen, find_bubb
 from syncscope.timeline.calls import COMMANDS, find_activities, find_calls
 from syncscope.timeline.collectives import count_once, find_collectives, name_collectives
 from syncscope.timeline.compiled_regions import find_regions
+from syncscope.timeline.compiled_rows import read_compiled
 from syncscope.timeline.compiling import Compiled, find_compiled
 from syncscope.timeline.copies import HOST_COPIES, find_copies
 from syncscope.timeline.disagreement import Disagreement
@@ -154,7 +155,10 @@ class Tables:
 
     @cached_property
     def compiled(self) -> Compiled | None:
-        """What ``torch.compile`` did in the phases that this trace speaks for; ``None`` where nothing says."""
+        """What ``torch.compile`` did in the phases that this trace speaks for; in a trace of others, what its rows say
+        of it. ``None`` where nothing says."""
+        if self.trace.recording is None:
+            return read_compiled(self.ops, self.annotations, self.steps, self._places)
         return find_compiled(self.trace.recording, self.trace.base_ns, self.steps)
 
     @cached_property

@@ -7,6 +7,7 @@ import pytest
 
 from syncscope.rules import BY_CODE, find
 from syncscope.rules.base.compile_rule import NOT_LOOKED_FOR
+from syncscope.rules.graph_break import NO_ROW
 from syncscope.schema.compiling import CompiledRegion, RecordedCompiling, RecordedRegions
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
@@ -202,3 +203,36 @@ def test_a_line_in_a_library_is_told_by_the_users_call() -> None:
     assert found.site is not None
     assert found.at is not None
     assert (found.site.line, found.at.file) == (30, "<site-packages>/models/net.py")
+
+
+def test_a_trace_of_others_with_a_part_inside_of_a_part_has_a_break_without_a_line() -> None:
+    builder = TraceBuilder().step(0, 1000).step(1000, 1000).launch("k", call=(10, 5), runs=(20, 100))
+    for begin in (0, 1000):
+        builder.op("Torch-Compiled Region: 0/0", begin + 100, 500).op("Torch-Compiled Region: 1/0", begin + 200, 100)
+    found = one(builder, "CMP702")
+    assert (found.site, found.site_source, found.phase) == (None, "compile", None)
+    assert (found.count, found.per_step) == (2, 1)
+    assert found.message == (
+        "the compiled function 0/0 runs in 2 parts, one inside of the other, since its graph breaks"
+    )
+
+
+def test_a_second_variant_that_a_trace_of_others_compiles_is_a_recompile() -> None:
+    builder = TraceBuilder().step(0, 3000).step(3000, 1000).launch("k", call=(3010, 5), runs=(3020, 100))
+    builder.op("_compile.compile_inner (dynamo_timed)", 100, 2000).op("Torch-Compiled Region: 2/1", 2200, 100)
+    found = one(builder, "CMP701")
+    assert (found.count, found.per_step, found.stall_ms_per_step, found.run_per_step) == (1, 0.5, 1.0, None)
+    assert found.message == "the compiled function 2/1 is compiled again in the trace: 1 time, 2 ms each"
+
+
+def test_a_trace_of_others_says_nothing_of_cuda_graphs_that_are_not_there() -> None:
+    builder = TraceBuilder().step(0, 1000).step(1000, 1000).launch("k", call=(10, 5), runs=(20, 100))
+    builder.op("Torch-Compiled Region: 0/0", 100, 500).op("Pregraph bytecode", 110, 10)
+    unchecked = {code: why for code, why in blind(builder).items() if code.startswith("CMP")}
+    assert unchecked == {"CMP702": NO_ROW, "CMP703": NOT_LOOKED_FOR}
+
+
+def test_a_trace_of_a_pytorch_that_does_not_mark_compilations_is_not_checked_for_them() -> None:
+    builder = TraceBuilder().step(0, 1000).step(1000, 1000).launch("k", call=(10, 5), runs=(20, 100))
+    builder.op("Torch-Compiled Region: 0/0", 100, 500)
+    assert {code for code in blind(builder) if code.startswith("CMP")} == {"CMP701", "CMP702", "CMP703", "CMP704"}

@@ -58,6 +58,9 @@ class CompileGroup:
     @property
     def function(self) -> str:
         """What Dynamo compiled, for a message."""
+        if self.is_read:
+            known = next((name for one in self.events for name in one.event.compile_ids), None)
+            return f"the compiled function {known}" if known else "a compiled function"
         name = next((one.function.function for one in self.events if one.function is not None), None)
         return name or (self.place.site.function if self.place.site else None) or "a function"
 
@@ -70,7 +73,12 @@ class CompileGroup:
     def is_recorded(self) -> bool:
         """Whether the recorded steps are of its phase."""
         recording = self.timeline.trace.recording
-        return recording is not None and recording.phase == self.phase.name and len(self.timeline.steps) > 0
+        return (recording is None or recording.phase == self.phase.name) and len(self.timeline.steps) > 0
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is read from the rows of another's trace, which hold no reason."""
+        return self.timeline.trace.recording is None
 
     @property
     def count(self) -> int:
@@ -141,7 +149,7 @@ class CompileRule(RankRule):
             site=place.site, at=place.at, chain=place.chain, site_source=place.source,
             rank=group.timeline.trace.rank, thread=group.timeline.thread_name(span[0].tid) if span else None,
             count=count, per_step=count / steps if group.is_recorded else None,
-            first_ns=span[0].ts if span else None, phase=group.phase.name, message=message, fix=fix,
+            first_ns=span[0].ts if span else None, phase=group.phase.name or None, message=message, fix=fix,
             saving_null_why=why, fingerprint=fingerprint(self.code, *key_of(place)),
         )  # fmt: skip
         return Finding(**{**known, **fields})
