@@ -58,7 +58,7 @@ def test_scripts_are_executable_and_parse(script: str) -> None:
 
 def test_what_is_recorded_stays_small() -> None:
     recorded = [*(ROOT / "fixtures").rglob("*.json.gz"), *(ROOT / "benchmarks").rglob("*.json.gz")]
-    assert sum(file.stat().st_size for file in recorded) < 15e6
+    assert sum(file.stat().st_size for file in recorded) < 17e6
 
 
 def test_nothing_but_their_own_tests_imports_the_benchmarks() -> None:
@@ -99,6 +99,8 @@ def test_the_table_of_rules_says_what_is_not_checked_in_foreign_traces(column: i
     trace = TraceBuilder().steps(0, 100).launch("gemm", call=(5, 5), runs=(12, 50))
     if ops:
         trace.op("aten::item", 20, 55)
+        # As PyTorch marks what it compiles, where it does.
+        trace.op("_compile.compile_inner (dynamo_timed)", 1, 1).op("Torch-Compiled Region: 0/0", 3, 8)
     trace.copy("DtoH", call=(22, 4), runs=(63, 2), memory="pinned", bytes=4).stream_sync(27, 45)
     _, not_checked = find(Timeline(trace.trace()))
     said = {row[0] for row in rules_table() if row[column] == "not checked"}

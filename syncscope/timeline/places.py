@@ -272,11 +272,18 @@ def recorded_place(recording: Recording | None, stack: int, entry: str, expected
     # Frames outside of the user's first belong to what launched the program: a test runner, a command line.
     frames = without_wrappers(frames[next((i for i, f in enumerate(frames) if f.user), 0) :])
     chain = tuple(Frame(file=f.file, line=f.line, function=f.function) for f in frames)
-    site = next((f for f in reversed(frames) if f.user), None) or outermost(frames)
+    users = [f for f in frames if f.user]
+    site = next((f for f in reversed(users) if not _runs_compiled(f)), None) or outermost(users or frames)
     return Place(
         site=recorded_site(site), at=chain[-1], chain=chain, source="hook", expected=expected,
         ordinal=site.ordinal, entry=entry, running=frames[-1].expression, stack=stack,
     )  # fmt: skip
+
+
+def _runs_compiled(frame: RecordedFrame) -> bool:
+    """Whether the frame runs what Dynamo compiled of its function: that has no lines, so it stays at the function's
+    head."""
+    return frame.line == frame.first_line and (frame.expression or "").startswith(("@", "def ", "async def "))
 
 
 def recorded_site(frame: RecordedFrame) -> Site:

@@ -103,7 +103,7 @@ def test_a_cache_changes_nothing_but_is_filled(
         done = run(command, "waiting.json.gz", "-o", "out.json", *options)
         outputs.append((done.code, done.out, done.err, (folder / "out.json").read_bytes()))
     assert outputs[0] == outputs[1] == outputs[2]
-    assert len(list((folder / "syncscope").iterdir())) == 1
+    assert len(list((folder / "syncscope").iterdir())) == 2  # the columns, and what was judged by them
 
 
 def test_a_cache_without_its_extra_is_wrong_usage(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

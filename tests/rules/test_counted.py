@@ -282,6 +282,8 @@ def test_what_pytorch_waits_for_to_compile_is_a_note_and_what_it_may_wait_for_is
     assert (found.rule, found.severity) == ("SYN105", "note")
     assert "to compile or to capture" in found.message
     assert only_counted(*TRACES, name="torch.ops", may_wait=True) == []
+    heard = TraceBuilder().phase("train", steps=100).compiled().counted(0, 12, *TUNES, name="torch.cuda.synchronize")
+    assert findings(heard.run()) == []
 
 
 def test_a_line_that_waits_of_itself_is_told_apart_from_what_is_done_to_compile() -> None:

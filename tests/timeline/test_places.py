@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from syncscope.schema.findings import Frame
 from syncscope.schema.recording import RecordedFrame
@@ -36,6 +37,17 @@ def test_the_site_is_the_innermost_user_frame_and_at_the_innermost_of_all():
     assert place.at is not None
     assert (place.site.file, place.at.file) == ("train.py", "<site-packages>/lib/model.py")
     assert place.running == "x.item()"
+
+
+@pytest.mark.parametrize(
+    ("running", "line"), [("@torch.compile", 30), ("def step(x):", 30), ("read(x)", 31), (None, 31)]
+)
+def test_a_compiled_function_which_stays_at_its_head_has_the_line_that_calls_it(running: str | None, line: int):
+    compiled = RecordedFrame(file="train.py", line=31, function="step", expression=running, user=True, first_line=31)
+    caller = ("train.py", 30, "main", "step(x)")
+    place = wait_places(TraceBuilder().recording().stream_sync(10, 10).warning(40, caller, compiled, LIBRARY))[0]
+    assert place.site is not None
+    assert place.site.line == line
 
 
 def test_a_stack_of_library_code_has_its_outermost_frame_as_site():

@@ -124,15 +124,20 @@ class CountedLine:
 
 
 def find_lines(timeline: Timeline) -> list[CountedLine]:
-    """The lines that were counted in the phases that a trace speaks for, in the order that they were first seen."""
+    """The lines that were counted in the phases that a trace speaks for, in the order that they were first seen. Lines
+    that wait only to compile or to capture are not among them where the recording heard what was compiled."""
+    run = timeline.trace.recording.run if timeline.trace.recording else None
+    heard = run is not None and run.compiled is not None
     groups: dict[object, list[PlacedWait]] = {}
     for one in timeline.counted:
         place = _seen_from_outside(one.place)
         groups.setdefault((one.phase.name, _key(place)), []).append(one)
     lines = []
     for group in groups.values():
-        own = [one for one in group if not one.prepares] or group
-        lines.append(CountedLine(own[0].phase, _seen_from_outside(own[0].place), tuple(own)))
+        own = [one for one in group if not one.prepares]
+        if own or not heard:
+            own = own or group
+            lines.append(CountedLine(own[0].phase, _seen_from_outside(own[0].place), tuple(own)))
     return lines
 
 
