@@ -205,6 +205,8 @@ def _reword(message: str, key: str) -> str:
         return f'missing key "{missing[1]}"'
     if "matching regex" in message:
         return "must not be empty"
+    if re.match(r"Expected `int( \| null)?`, got `float`", message):  # 1e3, say
+        return "expected a whole number, written without a point and an exponent"
     words = {"str": "a string", "array": "a list", "object": "a table", "int": "a number", "float": "a number"}
     message = re.sub(r"`(\w+)( \| null)?`", lambda match: words.get(match[1], match[1]), message)
     message = re.sub(r"\.0$", "", message)

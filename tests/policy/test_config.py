@@ -110,6 +110,7 @@ def test_own_packages_do_not_look_at_the_rules(tmp_path: Path) -> None:
     [
         ("expct = []", 'tool.syncscope: unknown key "expct", did you mean "expect"?'),
         ("expect = 3", "tool.syncscope.expect: expected a list, got a number"),
+        ("min_steps = 1e3", "tool.syncscope.min_steps: expected a whole number, written without a point and an exp"),
         ('gate = "SYN101"', "tool.syncscope.gate: expected a list, got a string"),
         ('gate = ["SYN101", 2]', "tool.syncscope.gate[1]: expected a string, got a number"),
         ('gate = ["SYN901"]', 'tool.syncscope.gate: unknown rule "SYN901", did you mean "SYN'),

@@ -31,6 +31,7 @@ class Armed:
     """
 
     decides = True
+    hears_expected = False
 
     def __init__(self, order: Order, folder: str | None) -> None:
         self._order = order

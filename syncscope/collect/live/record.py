@@ -54,6 +54,7 @@ class record(Sequence[Wait]):
     """
 
     decides = False
+    hears_expected = False
 
     def __init__(self, paths: Paths, threads: Threads = "own", tasks: Threads = "own") -> None:
         check_threads(threads)

@@ -20,6 +20,8 @@ Threads = Literal["own", "all"]
 class Block(Protocol):
     decides: bool
     """Only the innermost of those that decide hears of a wait."""
+    hears_expected: bool
+    """It hears of waits that are expected too, and of those that PyTorch makes on its own account."""
 
     def on_wait(self, wait: LiveWait) -> None: ...
 
@@ -66,7 +68,12 @@ class Watch:
 
     def tell(self, wait: LiveWait) -> None:
         blocks, is_expected = self._heard_and_expected()
-        if is_expected or not blocks or prepares(wait):
+        if not blocks:
+            return
+        if is_expected or prepares(wait):
+            for block in blocks:
+                if block.hears_expected:
+                    block.on_wait(wait)
             return
         for block in blocks:
             if not block.decides:

@@ -12,7 +12,7 @@ import pytest
 
 import syncscope
 from fixtures import waits
-from fixtures.waits import make_kinds
+from fixtures.waits import make_harmless, make_kinds, make_unknown
 from syncscope.collect.live.guard import SyncError, guard
 from syncscope.collect.live.record import record
 from syncscope.collect.paths import Paths
@@ -75,6 +75,47 @@ def test_what_does_not_wait_passes(x: Any) -> None:
             torch.ops.aten.relu(x)
             with torch.inference_mode():
                 net(x)
+
+
+@pytest.mark.parametrize("kind", ["a library that calls CUDA itself", "torch.Event.synchronize"])
+def test_a_held_device_shows_what_waits_without_pytorchs_knowledge(kind: str) -> None:
+    run = make_unknown(torch)[kind]
+    run()
+    torch.cuda.synchronize()
+    said = r"test_guard_gpu.py:\d+: the block took .* PyTorch does not know of"
+    with pytest.raises(SyncError, match=said), guard("raise", hold_ms=50):
+        run()
+    with guard("raise"):
+        run()
+
+
+def test_a_block_that_does_not_wait_passes_a_held_device_each_time(x: Any) -> None:
+    kinds = make_harmless(torch)
+    for _ in range(10):
+        with guard("raise", hold_ms=100):
+            for run in kinds.values():
+                run()
+        torch.cuda.synchronize()
+
+
+def test_a_wait_that_is_seen_is_told_at_its_line_though_the_device_is_held(x: Any) -> None:
+    with pytest.raises(SyncError, match="waited for the device"), guard("raise", hold_ms=50):
+        x.sum().item()
+    with guard("raise", hold_ms=50), syncscope.expected("the sum goes out"):
+        x.sum().item()
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side), pytest.raises(SyncError, match="the device was held"), guard("raise", hold_ms=50):
+        make_unknown(torch)["a library that calls CUDA itself"]()
+
+
+def test_a_graph_is_captured_inside_of_a_held_block(x: Any) -> None:
+    still, graph = x.clone(), torch.cuda.CUDAGraph()
+    step(still)
+    with guard("raise", hold_ms=20):
+        with torch.cuda.graph(graph), guard("raise", hold_ms=20):
+            out = step(still)
+        graph.replay()
+    torch.testing.assert_close(out, step(still))
 
 
 def test_other_threads_raise_only_where_all_are_guarded(x: Any) -> None:
