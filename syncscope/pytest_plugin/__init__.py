@@ -82,13 +82,18 @@ class Syncscope:
         return _recorder(self._config, threads)
 
     @contextlib.contextmanager
-    def max_syncs(self, limit: int, threads: Threads = "own") -> Iterator[None]:
-        """Fail the test if the block waits more than ``limit`` times, on this thread or on all."""
+    def max_syncs(self, limit: int, threads: Threads = "own", hold_ms: float | None = None) -> Iterator[None]:
+        """Fail the test if the block waits more than ``limit`` times, on this thread or on all.
+
+        With ``hold_ms`` also if it lasts as long as the device is held, as in ``syncscope.guard``.
+        """
         if not _is_limit(limit):
             raise ValueError(f"{MARK} takes the number of waits to allow, 0 or more, not {limit!r}")
-        with self.record(threads) as waits:
+        with self.record(threads) as waits, _hold(hold_ms, threads) as slow:
             yield
         _fail_beyond(limit, waits)
+        if slow:
+            pytest.fail(slow[0], pytrace=False)
 
     def profile(self, **options: Any) -> profile:
         """Record a block with ``syncscope.profile``: ``with syncscope.profile(steps=5) as recording: …``.
@@ -243,6 +248,12 @@ def _recorder(config: pytest.Config, threads: Threads, tasks: Threads = "own") -
     from syncscope.collect.live.record import record
 
     return record(_paths(config), threads, tasks)
+
+
+def _hold(hold_ms: float | None, threads: Threads) -> contextlib.AbstractContextManager[Sequence[str]]:
+    from syncscope.collect.live.hold import held
+
+    return contextlib.nullcontext(()) if hold_ms is None else held(hold_ms, threads)
 
 
 def _paths(config: pytest.Config) -> Paths:

@@ -10,7 +10,16 @@ from typing import Any, Protocol
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.sites.sync_debug import SyncDebugMode
-from syncscope.collect.sites.wrappers import COLLECTIVES, LINALG_WITHOUT_WARNING, CallWrappers, WarningCount
+from syncscope.collect.sites.wrappers import (
+    COLLECTIVES,
+    LINALG_WITHOUT_WARNING,
+    CallWrappers,
+    WarningCount,
+    are_apart,
+    function_modes,
+    plain_types,
+    unseen,
+)
 
 FIND_UNUSED = "DistributedDataParallel"
 """Recorded name of the end of a backward in which DDP looks for unused parameters."""
@@ -109,6 +118,7 @@ class CountingWrappers(CallWrappers):
             self.warnings,
         )
         traced, compiling, gate = tracing(self._torch), self._torch.compiler.is_compiling, self._gate
+        plain, modes, torch = self._plain, self._function_modes, self._torch
 
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -116,7 +126,13 @@ class CountingWrappers(CallWrappers):
                     return original(*args, **kwargs)
                 before, start = warnings.count, now()
                 result = original(*args, **kwargs)
-                if args and getattr(args[0], "is_cuda", False) and result is not args[0] and warnings.count == before:
+                if not args or result is args[0] or warnings.count != before:
+                    works = False
+                elif modes() or type(args[0]) not in plain:
+                    works = unseen(torch, _is_on_device, args[0])
+                else:
+                    works = args[0].is_cuda
+                if works:
                     waited(label, start, caller(1))
                 else:
                     passed()
@@ -134,6 +150,8 @@ class CountingWrappers(CallWrappers):
         copied, passed, now, caller = self._counts.copied, self._counts.passed, time.time_ns, sys._getframe
         warnings, gate = self.warnings, self._gate
         traced, compiling = tracing(self._torch), self._torch.compiler.is_compiling
+        plain, modes, torch = self._plain, self._function_modes, self._torch
+        told = _copy_teller("Tensor.copy_", self._counts)
 
         def make(original: Any) -> Any:
             def wrapper(self: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
@@ -141,7 +159,9 @@ class CountingWrappers(CallWrappers):
                     return original(self, src, *args, **kwargs)
                 before, start = warnings.count, now()
                 result = original(self, src, *args, **kwargs)
-                if self.is_cuda is not src.is_cuda:
+                if modes() or type(self) not in plain or type(src) not in plain:
+                    unseen(torch, told, start, caller(1), src, self, warnings.count != before)
+                elif self.is_cuda is not src.is_cuda:
                     copied("Tensor.copy_", start, caller(1), src, self, warnings.count != before)
                 else:
                     passed()
@@ -203,6 +223,8 @@ def conversion(label: str, counts: Counts, gate: Gate, warnings: WarningCount, t
     """What makes the wrapper of ``Tensor.to``, ``cuda`` and ``cpu``."""
     copied, passed, now, caller = counts.copied, counts.passed, time.time_ns, sys._getframe
     traced, compiling = tracing(torch), torch.compiler.is_compiling
+    plain, modes = plain_types(torch), function_modes(torch)
+    told = _copy_teller(label, counts)
 
     def make(original: Any) -> Any:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -211,7 +233,9 @@ def conversion(label: str, counts: Counts, gate: Gate, warnings: WarningCount, t
                 return original(self, *args, **kwargs)
             before, start = warnings.count, now()
             result = original(self, *args, **kwargs)
-            if result is not self and self.is_cuda is not getattr(result, "is_cuda", None):
+            if modes() or type(self) not in plain:
+                unseen(torch, told, start, caller(1), self, result, warnings.count != before)
+            elif result is not self and self.is_cuda is not result.is_cuda:
                 copied(label, start, caller(1), self, result, warnings.count != before)
             else:
                 passed()
@@ -220,3 +244,19 @@ def conversion(label: str, counts: Counts, gate: Gate, warnings: WarningCount, t
         return wrapper
 
     return make
+
+
+def _copy_teller(label: str, counts: Counts) -> Callable[[int, Any, Any, Any, bool], None]:
+    """What tells ``counts`` of a call that may have copied, where the tensors have to be looked at unseen."""
+
+    def tell(start_ns: int, frame: Any, source: Any, target: Any, warned: bool) -> None:
+        if source is not target and are_apart(source, target):
+            counts.copied(label, start_ns, frame, source, target, warned)
+        else:
+            counts.passed()
+
+    return tell
+
+
+def _is_on_device(tensor: Any) -> bool:
+    return bool(getattr(tensor, "is_cuda", False))

@@ -15,7 +15,7 @@ from typing import Any
 from syncscope.collect.annotations import expectation
 from syncscope.collect.features import find
 from syncscope.collect.live.waits import LiveWait
-from syncscope.collect.live.watching import open_blocks
+from syncscope.collect.live.watching import Threads, open_blocks
 
 CALIBRATION_CYCLES = 5_000_000
 """Of one kernel: some milliseconds at the clocks that GPUs have."""
@@ -92,6 +92,26 @@ class Hold:
             if isinstance(block, Hold):
                 block._explained = True  # one wait is told once
         return describe_hold(took_ms, min(over))
+
+
+@contextlib.contextmanager
+def held(hold_ms: float, threads: Threads) -> Iterator[list[str]]:
+    """Hold the device for a block, and add to the list what ``Hold.end`` says of it. An exception of the block goes on.
+
+    Raises what ``check_hold`` and ``Hold.begin`` raise.
+    """
+    import torch
+
+    check_hold(hold_ms)
+    hold, said = Hold(hold_ms), list[str]()
+    hold.begin(torch, everywhere=threads == "all")
+    try:
+        yield said
+    except BaseException:
+        hold.end(torch, failed=True)
+        raise
+    if (slow := hold.end(torch, failed=False)) is not None:
+        said.append(slow)
 
 
 def describe_hold(took_ms: float, held_ms: float) -> str:

@@ -10,14 +10,14 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from syncscope.collect.count.wrappers import CountingWrappers
 from syncscope.collect.features import find
 from syncscope.collect.live.waits import Direction, LiveWait, copy_wait
 from syncscope.collect.sites.sync_debug import SyncDebugMode, program_frame
+from syncscope.collect.sites.wrappers import Looked, unseen
 
-Looked = TypeVar("Looked")
 Copy = tuple["Direction | None", "str | None"]
 """The direction of a copy, and why it waits: ``None`` where it does not, or that cannot be told."""
 NO_COPY: Copy = (None, None)
@@ -56,9 +56,7 @@ class LiveWrappers(CountingWrappers):
         self._compiling = torch.compiler.is_compiling
         self._parse_to = find(torch, "_C._nn._parse_to")
         self._modes_open = find(torch, "_C._len_torch_dispatch_stack") or (lambda: 0)
-        self._function_modes = find(torch, "_C._len_torch_function_stack") or (lambda: 0)
         self._strided = find(torch, "strided")
-        self._plain = (torch.Tensor, torch.nn.Parameter)
         self._plain_dispatch = getattr(torch.Tensor, "__torch_dispatch__", None)
         self._hearing = hearing(torch)
 
@@ -152,8 +150,7 @@ class LiveWrappers(CountingWrappers):
         """``look(tensor, *given)``, of which neither a subclass nor a mode of functions hears."""
         if not self._function_modes() and type(tensor) in self._plain:
             return look(tensor, *given)
-        with self._torch._C.DisableTorchFunction():
-            return look(tensor, *given)
+        return unseen(self._torch, look, tensor, *given)
 
     def _copy_waits(self, target: Any, source: Any, non_blocking: bool) -> Copy:
         """The direction of ``target.copy_(source)``, and why it waits."""

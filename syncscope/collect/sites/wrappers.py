@@ -7,16 +7,18 @@ collectives and the backward that starts them. Operators called through ``torch.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
 from syncscope.collect.sites.sync_debug import SyncDebugMode
 
+Looked = TypeVar("Looked")
 Record = Callable[[str, int, Any], None]
 """``record(name, start_ns, frame)``, called when a wrapped call returns. The call ends now."""
 
@@ -51,6 +53,8 @@ class CallWrappers:
         self._patches = Patches(torch)
         self.warnings = WarningCount()
         self._operators = OperatorFilter(torch)
+        self._plain = plain_types(torch)
+        self._function_modes = function_modes(torch)
         self.groups: dict[int, str] = {}
         """The process group of a recorded call that starts collectives, by when it began."""
         self.missing: list[str] = []
@@ -179,7 +183,7 @@ class CallWrappers:
         """Record the calls of ``Tensor.to``, ``cuda`` and ``cpu`` that copy between host and device."""
         record, now, caller, warnings = self._record, time.time_ns, sys._getframe, self.warnings
         suspend, resume = self._mode.suspend_if_unnoticed, self._mode.resume
-        plain = (self._torch.Tensor, self._torch.nn.Parameter)
+        plain, modes, torch = self._plain, self._function_modes, self._torch
         label = f"Tensor.{name}"
 
         def make(original: Any) -> Any:
@@ -192,8 +196,13 @@ class CallWrappers:
                 finally:
                     if suspended:
                         resume()
-                if result is not self and result.is_cuda != self.is_cuda and warnings.count == before:
-                    record(label, start, caller(1))
+                if result is not self and warnings.count == before:
+                    if modes() or type(self) not in plain:
+                        moved = unseen(torch, are_apart, self, result)
+                    else:
+                        moved = result.is_cuda != self.is_cuda
+                    if moved:
+                        record(label, start, caller(1))
                 return result
 
             return wrapper
@@ -203,13 +212,19 @@ class CallWrappers:
     def _record_copies(self) -> None:
         """Record the calls of ``Tensor.copy_`` between host and device."""
         record, now, caller, warnings = self._record, time.time_ns, sys._getframe, self.warnings
+        plain, modes, torch = self._plain, self._function_modes, self._torch
 
         def make(original: Any) -> Any:
             def wrapper(self: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
                 before, start = warnings.count, now()
                 result = original(self, src, *args, **kwargs)
-                if self.is_cuda != src.is_cuda and warnings.count == before:
-                    record("Tensor.copy_", start, caller(1))
+                if warnings.count == before:
+                    if modes() or type(self) not in plain or type(src) not in plain:
+                        moved = unseen(torch, are_apart, self, src)
+                    else:
+                        moved = self.is_cuda != src.is_cuda
+                    if moved:
+                        record("Tensor.copy_", start, caller(1))
                 return result
 
             return wrapper
@@ -238,6 +253,29 @@ class CallWrappers:
             return wrapper
 
         self._patches.replace(owner, "__call__", make)
+
+
+def plain_types(torch: Any) -> tuple[type, ...]:
+    """The types of tensors that run no Python of their own."""
+    return tuple(filter(None, (torch.Tensor, find(torch, "nn.Parameter"))))
+
+
+def function_modes(torch: Any) -> Callable[[], int]:
+    """What says how many modes of functions the program has open, which hear of each attribute of a tensor."""
+    found: Callable[[], int] = find(torch, "_C._len_torch_function_stack") or (lambda: 0)
+    return found
+
+
+def unseen(torch: Any, look: Callable[..., Looked], *given: Any) -> Looked:
+    """``look(*given)``, of which neither a subclass of tensors nor a mode of functions hears, where PyTorch can."""
+    alone = find(torch, "_C.DisableTorchFunction") or contextlib.nullcontext
+    with alone():
+        return look(*given)
+
+
+def are_apart(one: Any, other: Any) -> bool:
+    """Whether one tensor is on the host and the other on the device."""
+    return bool(one.is_cuda is not getattr(other, "is_cuda", None))
 
 
 def _end_of_backward(

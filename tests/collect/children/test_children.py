@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import syncscope.collect.children.announce as announce
 from syncscope.collect.tracefile import Head, read_head
 from syncscope.schema.report import Report
 from syncscope.session import PATIENCE
@@ -129,6 +130,16 @@ def test_the_program_sees_one_variable_and_its_childrens_paths_are_as_before(tmp
     found = record(tmp_path / "with", ENVIRONMENT).stdout.splitlines()
     assert "SYNCSCOPE_PROFILE" in found[0] and "SYNCSCOPE_PROFILE" not in without[0]
     assert [found[0].replace("'SYNCSCOPE_PROFILE', ", ""), *found[1:]] == without
+
+
+def test_a_process_that_kept_the_path_and_not_the_variable_starts_quietly() -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SYNCSCOPE", "COV"))}
+    script = "import sys; print([entry for entry in sys.path if 'children' in entry])"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**kept, "PYTHONPATH": str(announce.PATH_FOLDER)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def test_the_programs_own_sitecustomize_is_imported(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="the wrappers are around PyTorch's entry points")
 
 from syncscope.collect.count.wrappers import FIND_UNUSED, CountingWrappers  # noqa: E402
+from syncscope.collect.sites.sync_debug import SyncDebugMode  # noqa: E402
+from syncscope.collect.sites.wrappers import CallWrappers  # noqa: E402
 
 NAMES = ("to", "cuda", "cpu", "copy_", "coalesce", "pin_memory")
 
@@ -239,3 +241,41 @@ def test_code_compiled_without_wrappers_is_not_compiled_again_with_them() -> Non
         log.wrappers.close()
     compiled(torch.ones(3))
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+def look_at_tensors() -> list[str]:
+    """What a mode of functions and a subclass hear of a program that copies and converts."""
+    heard: list[str] = []
+
+    class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc,name-defined]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            heard.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    class Sub(torch.Tensor):  # type: ignore[misc,name-defined]
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            heard.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    with Mode():
+        y = torch.ones(3).to(torch.float64).cpu()
+        torch.zeros(3).copy_(y)
+        torch.ones(3).to_sparse().coalesce()
+    z = torch.ones(3).as_subclass(Sub)
+    z.to(torch.float64)
+    z.copy_(torch.ones(3))
+    torch.ones(3).copy_(z)
+    return heard
+
+
+def test_modes_and_subclasses_of_the_program_hear_only_its_own_calls() -> None:
+    alone = look_at_tensors()
+    log = Log()
+    for wrappers in (log.wrappers, CallWrappers(torch, lambda name, start_ns, frame: None, SyncDebugMode())):
+        wrappers.open()
+        try:
+            assert look_at_tensors() == alone
+        finally:
+            wrappers.close()
+    assert log.calls == [] and log.passes >= 6

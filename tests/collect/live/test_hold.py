@@ -12,6 +12,7 @@ import pytest
 import syncscope
 from syncscope.collect.live import hold
 from syncscope.collect.live.guard import SyncError, SyncWarning, guard
+from syncscope.pytest_plugin import Syncscope
 from tests.collect.live.conftest import Device
 
 CYCLES_PER_MS = 1000.0
@@ -169,6 +170,21 @@ def test_a_decorated_function_is_held_at_each_call(held: Held) -> None:
     held.released = False
     step(False)
     assert len(held.slept) == 6
+
+
+def test_a_test_may_hold_the_device_too(held: Held, device: Device, pytestconfig: pytest.Config) -> None:
+    fixture = Syncscope(pytestconfig)
+    with fixture.max_syncs(0, hold_ms=50):
+        assert held.slept == [("side", 50_000), ("default", 50_000)]
+    with pytest.raises(KeyError), fixture.max_syncs(0, hold_ms=50):
+        held.fail()
+    with pytest.raises(pytest.fail.Exception, match="the device was held"), fixture.max_syncs(0, hold_ms=50):
+        held.wait()
+    with fixture.max_syncs(1, hold_ms=50):
+        device.wait()
+    with pytest.raises(ValueError, match="hold_ms is a number"), fixture.max_syncs(0, hold_ms=0):
+        raise AssertionError("entered")
+    assert device.mode == 0
 
 
 def test_without_the_kernel_the_block_is_not_entered(

@@ -6,10 +6,10 @@
 import os
 import sys
 
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _here]
 if "SYNCSCOPE_PROFILE" in os.environ or "SYNCSCOPE_GUARD" in os.environ:
-    _here = os.path.dirname(os.path.abspath(__file__))
     _root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(_here))))
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _here]
     sys.path.insert(0, _root)
     try:
         import syncscope.collect.children.startup
