@@ -52,7 +52,8 @@ def test_a_fixture_has_as_many_calls_and_waits_in_the_trace_as_in_its_json(path)
     assert sum(check_against_raw(trace, path).values()) > 0  # at least the profiler's own
     assert trace.warnings == ()
     assert trace.recording is not None
-    assert len(trace.steps) == 3
+    boundaries = trace.recording.steps.boundaries_ns
+    assert len(trace.steps) == len(boundaries) - 1 in (2, 3)  # 2 where the program ended before the third was over
     inside = (trace.runtime["ts"] >= trace.steps["ts"].min()) & (trace.runtime["end"] <= trace.steps["end"].max())
     assert inside.any()  # the recording's clock is the trace's
 

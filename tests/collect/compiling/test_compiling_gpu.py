@@ -21,7 +21,7 @@ def main():
     net = Net().cuda()
     step = torch.compile(net{mode})
     opt = torch.optim.SGD(net.parameters(), lr=0.01)
-    for i in range(120):
+    for i in range(1500):  # until all windows are over
         x = torch.randn({rows}, 64, device="cuda")
         loss = step(x, i)
         loss.backward()
@@ -38,7 +38,7 @@ class Net(torch.nn.Module):
         self.layer = torch.nn.Linear(64, 64)
     def forward(self, x, i):
 """
-RECOMPILES = HEAD + '        return (self.layer(x) * ("ab"[i == 60] == "b" or 2)).sum()  # guard\n' + LOOP
+RECOMPILES = HEAD + '        return (self.layer(x) * ("ab"[i == 700] == "b" or 2)).sum()  # guard\n' + LOOP
 BREAKS = HEAD + "        y = self.layer(x)\n        if y.sum().item() > 1e9:  # break\n            y = y + 1\n"
 BREAKS += "        return y.sin().sum()\n" + LOOP
 SKIPS = HEAD + "        return self.layer(x.mul_(2)).sum()  # writes to its input\n" + LOOP
