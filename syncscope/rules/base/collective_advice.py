@@ -40,7 +40,7 @@ BEFORE = "before-trace"
 LATE_PEER = "late-peer"
 """Stands for collectives that mostly wait for another rank."""
 
-CHEAPER = {"optimiser", "tensor-parallel", "many-small"}
+CHEAPER = {"optimiser", "tensor-parallel"}
 """What begins the names of advice by which collectives become cheaper, by a part that nothing tells: what they are part
 of needs them before it goes on, so they cannot be hidden."""
 
