@@ -338,3 +338,14 @@ class TestNew:
         assert found.rows >= 14
         assert found.near >= 0.9
         assert found.possible >= 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "rows", "scored", "near", "held"), [("Newest", 10, 3, 0.8, 0.8), ("Compiled", 10, 4, 0.2, 0.6)]
+)
+def test_the_pairs_out_of_sample_are_as_the_page_says(name, rows, scored, near, held):
+    found = summarise(predicted(name))
+    assert (found.every, found.rows) == (rows, scored)
+    assert found.possible >= near
+    assert found.met >= held
