@@ -108,7 +108,7 @@ class Program:
     [
         (host_bound, 6_000_000, False, 60, 100, 15),
         (small_copies, 2_500_000, True, 400, 400, 13),
-        (rollout, 600_000, False, 2_000, 2_000, 2),
+        (rollout, 600_000, False, 2_000, 2_000, 3),
         (rollout, 600_000, True, 2_000, 2_000, 6),
     ],
     ids=["host-bound", "copies", "rollout", "rollout that tells"],

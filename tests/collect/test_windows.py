@@ -466,6 +466,7 @@ def test_a_window_that_never_opened_says_why_and_leaves_nothing_behind(
     torch.autograd = type("autograd", (), {"profiler": theirs})  # type: ignore[attr-defined]
     torch.version = type("version", (), {"cuda": "13.0"})  # type: ignore[attr-defined]
     torch.compiler = type("compiler", (), {"is_compiling": staticmethod(lambda: False)})  # type: ignore[attr-defined]
+    torch.Tensor = type("Tensor", (), {"is_cuda": False})  # type: ignore[attr-defined]
     torch._library = torch.library = type("library", (), {"_impls": ()})  # type: ignore[attr-defined]
     activities = type("ProfilerActivity", (), {"CUDA": 0, "CPU": 1})
     monkeypatch.setitem(

@@ -166,15 +166,11 @@ class ModuleCalls:
         traced, followed, thread = tracing(self._torch), self._followed, threading.get_ident
         grad_enabled, tracker, frame = self._torch.is_grad_enabled, self._tracker, sys._getframe
         now = time.perf_counter_ns
-        plain = original is vars(self._torch.nn.Module).get("_wrapped_call_impl")
         calls = self
 
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
             if calls._busy:
-                # Most calls while all classes are watched. What PyTorch's own __call__ does, without a call more.
-                if plain and module._compiled_call_impl is None:
-                    return module._call_impl(*args, **kwargs)
-                return original(module, *args, **kwargs)
+                return original(module, *args, **kwargs)  # most calls while all classes are watched
             if traced() or (thread() != followed.ident and not followed.takes_over()):
                 return original(module, *args, **kwargs)
             event: Event = "eval" if not module.training else "training" if grad_enabled() else "call"
@@ -205,8 +201,6 @@ class ModuleCalls:
             begin = now() if moments is not None else 0
             try:
                 calls._busy = tracker.inside_call = True
-                if plain and module._compiled_call_impl is None:
-                    return module._call_impl(*args, **kwargs)
                 return original(module, *args, **kwargs)
             finally:
                 calls._busy = calls._closed

@@ -6,5 +6,5 @@ log = open("log.txt", "w")
 log.write("not flushed")
 packed = gzip.GzipFile("packed.gz", "wb", mtime=0)
 packed.write(b"not finished")
-training.train(5000)
+training.train(50_000)
 raise KeyboardInterrupt
