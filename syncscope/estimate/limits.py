@@ -23,7 +23,7 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.timeline import Timeline
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import mostly_wait
 
 OF_WAITS = (
@@ -136,9 +136,9 @@ def _held(timeline: Timeline, hit: Hit) -> int:
     waits, copies = timeline.waits, timeline.copies
     copies = copies.take(sorted(hit.copies | _known(waits.copy[sorted(hit.waits)])))
     waits = waits.take(sorted(hit.waits | _known(copies.wait)))
-    alone = copies.take(copies.wait < 0)
-    launching = int(copies.launch_dur[copies.launch >= 0].sum())
-    return int((waits.end - waits.ts).sum()) + launching + int(alone.exposed.sum())
+    launched, alone = copies.take(copies.launch >= 0), copies.take(copies.wait < 0)
+    calls = Union(np.concatenate((waits.ts, launched.launch_ts)), np.concatenate((waits.end, launched.launch_end)))
+    return calls.length + int(alone.exposed.sum())
 
 
 def _left_to_hide_ms(timeline: Timeline) -> float:
