@@ -303,8 +303,8 @@ BOTH = [20, 2500, 5000, 7500]
 
 
 def test_who_gives_the_traces_of_all_ranks_is_not_told_to_record_the_others():
-    fixes = [one.fix for one in joined(exchanging(0, [20, 500, 3000, 5500]), exchanging(1, [20, 2500, 5000, 7500])).findings
-             if one.rule == "OVL302" and one.rank == 0]  # fmt: skip
+    report = joined(exchanging(0, [20, 500, 3000, 5500]), exchanging(1, BOTH))
+    fixes = [one.fix for one in report.findings if one.rule == "OVL302" and one.rank == 0]
     assert [fix.partition(":")[0] for fix in fixes] == ["See to the rank that comes late"]
 
 
