@@ -299,7 +299,7 @@ def exchanging(number: int, comes: list[float]) -> TraceBuilder:
     return builder
 
 
-BOTH = [20, 2500, 5000, 7500]
+BOTH: list[float] = [20, 2500, 5000, 7500]
 
 
 def test_who_gives_the_traces_of_all_ranks_is_not_told_to_record_the_others():
