@@ -23,13 +23,16 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.timeline import Timeline
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import mostly_wait
 
 OF_WAITS = (
     Intervention.REMOVE_WAIT, Intervention.REMOVE_READ, Intervention.COPY_ASYNCHRONOUSLY, Intervention.PREFETCH,
 )  # fmt: skip
 """Interventions by which the host launches sooner, and copies go out of the way."""
+
+OF_CALLS = (*OF_WAITS, Intervention.REMOVE_ALLOCATION)
+"""Interventions that take calls of the host away, and the copies that they make."""
 
 BEYOND, BEYOND_SHARE = ("unknown", "warm-up"), 0.1
 """Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
@@ -120,9 +123,22 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
         found = hit.finding
         return Limit(ms=found.exposed_ms_per_step if len(timeline.steps) else found.exposed_ms, late_ms=late_ms)
+    # What runs differ by is no gain: how steps of a program differ that somebody else ran is not known.
+    held_ms = _held(timeline, hit) * 1e-6 / steps if timeline.trace.recording is None else None
     if intervention in OF_WAITS:
-        return Limit(late_ms=_gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps)
-    return Limit()
+        return Limit(ms=held_ms, late_ms=_gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps)
+    return Limit(ms=held_ms) if intervention in OF_CALLS else Limit()
+
+
+def _held(timeline: Timeline, hit: Hit) -> int:
+    """Nanoseconds that the calls of a finding hold the host, with what their copies take beyond: all that comes after
+    begins sooner by no more than that. A copy that the host waits for takes no time besides the wait."""
+    waits, copies = timeline.waits, timeline.copies
+    copies = copies.take(sorted(hit.copies | _known(waits.copy[sorted(hit.waits)])))
+    waits = waits.take(sorted(hit.waits | _known(copies.wait)))
+    launched, alone = copies.take(copies.launch >= 0), copies.take(copies.wait < 0)
+    calls = Union(np.concatenate((waits.ts, launched.launch_ts)), np.concatenate((waits.end, launched.launch_end)))
+    return calls.length + int(alone.exposed.sum())
 
 
 def _left_to_hide_ms(timeline: Timeline) -> float:

@@ -122,3 +122,16 @@ def test_waits_of_warm_up_have_nothing_to_save() -> None:
     builder.call("cudaStreamEndCapture", 950, 5).call("cudaGraphInstantiateWithFlags", 960, 20)
     (finding,) = estimated(builder.launch("b", call=(990, 5), runs=(1000, 900)), "SYN105")
     assert (finding.severity, finding.saving_high_ms_per_step, finding.saving_null_why) == ("note", None, ONCE)
+
+
+def test_a_wait_in_a_trace_of_others_gains_no_more_than_its_calls_hold_the_host() -> None:
+    assert limit(reading(), "SYN102").ms == pytest.approx((3 + 810) / MS)
+
+
+def test_a_wait_of_microseconds_is_not_given_what_runs_differ_by() -> None:
+    builder = TraceBuilder()
+    for start in range(0, 500_000, 100_000):
+        builder.launch("gemm", call=(start, 5), runs=(start + 10, 99_000))
+        builder.call("cudaEventSynchronize", start + 99_500, 3)
+    (finding,) = estimated(builder, "SYN105")
+    assert finding.saving_high_ms_per_step == pytest.approx(5 * 3 / MS)

@@ -284,3 +284,30 @@ def test_how_long_the_others_wait_is_told_step_by_step() -> None:
     waits, holds = between.ranks
     assert waits.holds_each_step_ms == (0, 0)  # of three steps the first is left out
     assert holds.holds_each_step_ms == (pytest.approx(0.3), pytest.approx(0.1))
+
+
+ALL_TO_ALL = "ncclDevKernel_SendRecv_f32"
+
+
+def exchanging(number: int, comes: list[float]) -> TraceBuilder:
+    """A rank that begins all-to-alls at some times. Each ends 10 µs after the last of both ranks has begun it."""
+    builder = TraceBuilder(rank=number, world_size=2)
+    size = {"In msg nelems": 2048, "Out msg nelems": 2048, "dtype": "Float", "Process Group Name": "0"}
+    for at, last in zip(comes, BOTH, strict=True):
+        builder.op("c10d::alltoall_base_", at - 9, 8)
+        builder.launch(ALL_TO_ALL, call=(at - 8, 4), runs=(at, last + 10 - at), stream=13, args=size)
+    return builder
+
+
+BOTH: list[float] = [20, 2500, 5000, 7500]
+
+
+def test_who_gives_the_traces_of_all_ranks_is_not_told_to_record_the_others():
+    report = joined(exchanging(0, [20, 500, 3000, 5500]), exchanging(1, BOTH))
+    fixes = [one.fix for one in report.findings if one.rule == "OVL302" and one.rank == 0]
+    assert [fix.partition(":")[0] for fix in fixes] == ["See to the rank that comes late"]
+
+
+def test_who_gives_one_rank_is_told_to_record_the_others():
+    fixes = [one.fix for one in joined(exchanging(0, [20, 500, 3000, 5500])).findings if one.rule == "OVL302"]
+    assert ["give all traces at once" in fix for fix in fixes] == [True]

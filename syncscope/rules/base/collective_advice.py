@@ -40,6 +40,23 @@ BEFORE = "before-trace"
 LATE_PEER = "late-peer"
 """Stands for collectives that mostly wait for another rank."""
 
+ALONE_WITH_PEER = Advice(
+    LATE_PEER,
+    "See what the other ranks do before it, since this one waits for the last of them: record all of them in the "
+    "same steps, and give all traces at once (DST601 then names the late rank and what it did). Shares of the work "
+    "that are as large for each rank make the wait shorter.",
+    before="ids = shard_by_key(batch)            # some ranks get more than others",
+    after="ids = shard_by_load(batch)           # each rank gets as much",
+)
+"""What to do about collectives that mostly wait for another rank, as far as one trace tells."""
+
+COMPARED = Advice(
+    LATE_PEER,
+    "See to the rank that comes late: DST601 names it and what it did where it holds the others, and its own findings "
+    "say what it did before. Shares of the work that are as large for each rank make the wait shorter.",
+)
+"""What to do about collectives that mostly wait for another rank, where the traces of the others are given too."""
+
 CHEAPER = {"optimiser", "tensor-parallel"}
 """What begins the names of advice by which collectives become cheaper, by a part that nothing tells: what they are part
 of needs them before it goes on, so they cannot be hidden."""
@@ -53,14 +70,7 @@ FOR_COLLECTIVES: Section = (
         "Nothing here: the step before the recorded ones started it. What the recorded steps start has findings of "
         "its own.",
     ),
-    Advice(
-        LATE_PEER,
-        "See what the other ranks do before it, since this one waits for the last of them: record all of them in the "
-        "same steps, and give all traces at once (DST601 then names the late rank and what it did). Shares of the work "
-        "that are as large for each rank make the wait shorter.",
-        before="ids = shard_by_key(batch)            # some ranks get more than others",
-        after="ids = shard_by_load(batch)           # each rank gets as much",
-    ),
+    ALONE_WITH_PEER,
     Advice(
         "optimiser allgather|reduce_scatter|sharded|broadcast",
         "The optimiser shares out its work and collects the results: collect them in fewer, larger pieces, and "

@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 
 import msgspec
 
+from syncscope.rules.base.collective_advice import ALONE_WITH_PEER, COMPARED
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.ranks import BetweenRanks, RankBetween
@@ -38,7 +39,11 @@ def tell_of_ranks(
         clauses = {row.trace: _clause(row, between, exposed[row.trace] / 1e6) for row in between.ranks}
     clauses |= dict.fromkeys(apart, APART)
     return [
-        msgspec.structs.replace(finding, message=_message(finding.message, clauses[finding.trace]))
+        msgspec.structs.replace(
+            finding,
+            message=_message(finding.message, clauses[finding.trace]),
+            fix=_fix(finding.fix, compared=finding.trace not in apart),
+        )
         if finding.rule == code and finding.trace in clauses
         else finding
         for finding in findings
@@ -53,6 +58,12 @@ def _message(message: str, clause: str) -> str:
             more = tail[tail.index(" (") :] if " (" in tail else ""
             return f"{head}{clause}{more}"
     return message
+
+
+def _fix(fix: str, *, compared: bool) -> str:
+    """To record the other ranks, too, helps only where their traces are not given."""
+    late = (ALONE_WITH_PEER.sentence, COMPARED.sentence)
+    return late[compared] if fix in late else fix
 
 
 def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
