@@ -11,7 +11,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.tables import CAUSES
 from syncscope.timeline.waits import is_wait
-from syncscope.timeline.witnesses import find_unmade
+from syncscope.timeline.witnesses_of_launches import find_unmade
 from syncscope.trace import TraceError, load
 from syncscope.trace.names import SYNC_ROLES, role
 from tests.foreign import EXTRA, index
