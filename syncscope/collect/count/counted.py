@@ -34,7 +34,7 @@ class Counted:
         found = []
         for state in list(self.tally.phases.values()):
             most = max(self.counted_steps(state.phase) + 1, 1)
-            share, drawn = state.unseen_share(), state.drawn_weight
+            share, drawn = state.unseen_share(self._counts(state)), state.drawn_weight
             waits = (place.waits(state.phase.number, most, share, drawn) for place in state.places)
             found += [wait for wait in waits if wait is not None]
         return tuple(found)
@@ -45,7 +45,12 @@ class Counted:
         if state is None:
             return 0
         here = 0 if self._suspended or not self._opened else phase.steps - state.since
-        return state.counted_steps + max(here, 0) * state.sampling.on
+        return state.counted_steps + max(here, 0) * self._counts(state)
+
+    def _counts(self, state: PhaseTally) -> bool:
+        """Whether the steps of a phase since its last block are counted."""
+        counting = self._account.on if state is self._state else state.block_counted_ns > 0
+        return state.sampling.on and counting
 
     def one_in(self, phase: Phase) -> float:
         """One step of ``phase`` in so many was counted. Where counting stopped inside steps: the time instead."""

@@ -239,9 +239,10 @@ class Counter(Counted):
         if steps <= 0:
             return
         counted = steps if state.sampling.on and state.block_counted_ns else 0
-        state.counted_steps += counted
-        state.skipped += steps - counted
-        state.since += steps
+        if self._paused:
+            counted = min(counted, int(state.begun))
+        state.begun = False
+        state.end_steps(counted, steps - counted)
         self._bins.add(self._mark, state.phase.number, steps=steps, counted=counted)
 
     def _next_block(self, state: PhaseTally) -> None:
@@ -279,7 +280,14 @@ class Counter(Counted):
         sampling = state.sampling
         expected = sampling.left * sampling.averages.cost
         allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, state.rare)
-        self._paused = allowed < PAUSE_NS if self._paused else allowed <= 0
+        paused = allowed < PAUSE_NS if self._paused else allowed <= 0
+        if paused != self._paused:
+            # The step in which counting stops is not among those that were counted, unless none was before it: steps
+            # that are too dear to be counted whole are told by the parts that are.
+            begun = not self._paused and state.phase.steps == state.since
+            self._end_block(state)
+            state.begun = begun
+        self._paused = paused
         self._switch(sampling.on and not self._paused)
 
     def _over(self) -> None:

@@ -55,14 +55,18 @@ class PhaseTally:
         self.called: dict[Key, Place] = {}
         self.weight = 1.0
         """Steps that each step of this block stands for: itself, and its share of those left out before it."""
-        self.skipped = 0
-        """Steps since the last block that was counted."""
+        self.skipped = 0.0
+        """Steps that none stands for so far: those since the last block that was counted."""
+        self._owed = 0.0
+        """Of them, those that the steps of this block stand for, which may end before it has as many as it was to."""
         self._drawn = self._stood_for = 0.0
         """Steps that stand for more than themselves, and for how many."""
         self.begin()
         self.counted_steps = 0
         self.time_ns = 0
         self.counted_ns = 0
+        self.begun = False
+        """The first step since the last block was counted in part."""
         self.cut = False
         """Counting stopped in the middle of a step, because it came to cost too much."""
 
@@ -83,29 +87,36 @@ class PhaseTally:
 
     def begin_again(self) -> None:
         """Something else counts as a step from now on. What was counted keeps its number, and has no frequency."""
-        self.counted_steps = self.skipped = 0
-        self.weight = 1.0
+        self.counted_steps = 0
+        self.weight, self.skipped, self._owed = 1.0, 0.0, 0.0
         self._drawn = self._stood_for = 0.0
         self.begin()
         for place in self.places:
             place.begin_again()
 
-    def unseen_share(self) -> float:
+    def unseen_share(self, counting: bool) -> float:
         """The number of steps, divided by that of the steps which those that were counted stand for: all but the ones
-        left out last."""
-        steps = self.phase.steps - self.first
-        left_out = self.skipped + (0 if self.sampling.on else max(self.phase.steps - self.since, 0))
+        left out last. ``counting`` is whether those since the last block are counted."""
+        steps, here = self.phase.steps - self.first, max(self.phase.steps - self.since, 0)
+        left_out = self.skipped + (max(self._owed - here * (self.weight - 1), 0) if counting else here + self._owed)
         return steps / (steps - left_out) if 0 < left_out < steps else 1.0
 
     def choose_weight(self) -> None:
         """A block of steps begins."""
-        self.weight = 1.0
+        self.weight, self.skipped, self._owed = 1.0, self.skipped + self._owed, 0.0
         if self.sampling.on and self.skipped:
-            together = max(self.sampling.left, 1)
-            self.weight += self.skipped / together
-            self.skipped = 0
-            self._drawn += together
-            self._stood_for += together * self.weight
+            self.weight += self.skipped / max(self.sampling.left, 1)
+            self.skipped, self._owed = 0.0, self.skipped
+
+    def end_steps(self, counted: int, left_out: int) -> None:
+        """Steps are over, of which some were counted."""
+        self.counted_steps += counted
+        self.skipped += left_out
+        self.since += counted + left_out
+        if self.weight > 1:
+            self._owed = max(self._owed - counted * (self.weight - 1), 0.0)
+            self._drawn += counted
+            self._stood_for += counted * self.weight
 
     @property
     def drawn_weight(self) -> float:

@@ -49,6 +49,23 @@ def test_what_no_drawn_step_had_may_be_in_those_left_out(seed: int) -> None:
     assert abs(found[1].estimate - 4) <= 2 * found[1].variance ** 0.5
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_after_one_that_was_too_dear_to_count_are_estimated_too(seed: int) -> None:
+    with running(random.Random(seed).random) as run:
+        run.now += 500 * MS
+        train = run.enter(Phase(1))
+        for number in range(60):
+            for _ in range(10_000 if number in (0, 1, 5) else 0):  # as where a function is compiled
+                wait()
+                run.now += 20_000 + int(PRICES.warning) * run.counting
+            wait()
+            run.step(16 * MS)
+        each = run.lines()[max(run.lines())]
+    assert run.counter.counted_steps(train) < 10
+    assert each.estimate is not None
+    assert abs(each.estimate - 60) <= 2 * each.variance**0.5
+
+
 @pytest.mark.parametrize(
     ("waits", "step_ns", "steps"),
     [(6, 470_000, 8_000), (200, 2 * MS, 2_000), (2_000, 25 * MS, 200), (1, 20_000, 50_000), (20_000, 200 * MS, 30)],
