@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from syncscope.estimate.columns import Columns
+from syncscope.estimate.columns import FEW, OFTEN, Columns
 from syncscope.estimate.dependencies import Target
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
@@ -221,3 +221,16 @@ class Changes:
 def _timing_change(ways: Ways) -> TimingChange:
     kept = ways.are(lambda edit: edit.only_timing)
     return TimingChange(ways.items[kept], *(ways.column(name)[kept] for name in ("pre", "own", "gap")))
+
+
+def find_lasting(questions: Sequence[Question], items: int) -> list[int]:
+    """The questions that have columns from begin to end: all where they are few, or where the first changes something;
+    else the first, and those that change much or look back."""
+    if len(questions) <= FEW or questions[0]:
+        return list(range(len(questions)))
+    many = [
+        number
+        for number, question in enumerate(questions)
+        if len(question) >= OFTEN * items or any(edit.lasts for edit in question.values())
+    ]
+    return [0, *many]

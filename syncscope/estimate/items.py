@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from syncscope.timeline.intervals import Bools, Floats, Ints
 
 
@@ -103,3 +105,21 @@ class Items(Timing, DevicePart, HostPart):
 
 TO_DEVICE, TO_HOST, COLLECTIVE = 0, 1, 2
 """Values of ``DevicePart.engine``."""
+
+
+def find_slack(items: Items) -> float:
+    """Nanoseconds before the host's present from which on no moment matters to what the host launches: longer than
+    anything that is added to a moment. Infinite where something runs that the host of the trace did not launch."""
+    if (items.chain < 0).any():
+        return np.inf
+    longest = items.gap.max() + items.hop.max() + items.back.max() + max(-items.lat.min(), 0.0)
+    return float(longest)
+
+
+def are_one_by_one(items: Items, engine: int) -> bool:
+    """Whether copies of several streams share an engine: there are some, and each began when those launched before it
+    were done."""
+    mine = items.engine == engine
+    starts, ends = items.starts[mine], items.ends[mine]
+    sooner = starts[1:] < np.maximum.accumulate(ends)[:-1]
+    return len(np.unique(items.stream[mine])) > 1 and not sooner.any()

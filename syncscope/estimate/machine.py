@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from syncscope.estimate.columns import FEW, OFTEN, Columns, Part
+from syncscope.estimate.columns import Columns, Part
 from syncscope.estimate.dependencies import NOW, Target
-from syncscope.estimate.edits import Change, Changes, Question, either
-from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items
+from syncscope.estimate.edits import Change, Changes, Question, either, find_lasting
+from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items, are_one_by_one, find_slack
 from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import QUEUE, Program
+from syncscope.estimate.replay_rows import HOST, Interval, Meeting, ReplayItem
 from syncscope.estimate.runs import Run, find_runs
 from syncscope.timeline.intervals import Bools, Floats
 
 HOLDS_ENGINE = 20_000
 """A copy of at least this many nanoseconds keeps copies of other streams waiting."""
-
-HOST = -1
-"""In place of a stream's number: the host, while it is blocked."""
 
 BOTH_WAYS = 1.05
 """How much longer a copy takes with one in the other direction beside it, measured on an H200. A kernel beside a copy
@@ -30,56 +27,6 @@ is taken to lose nothing: in steps that copy as long as they compute, it cost un
 
 ENGINES = (TO_DEVICE, TO_HOST, COLLECTIVE)
 """What is taken by one copy, or one collective, at a time."""
-
-
-class Interval(NamedTuple):
-    """Something that took time in the last step; times in ns since the first step began, (columns,)."""
-
-    stream: int
-    """Number of the stream, or ``HOST``."""
-    begin: Floats
-    end: Floats
-    busy: Floats
-    """How much of it was really taken: there are gaps between activities."""
-
-
-class _Item(NamedTuple):
-    """What a replay reads of an item, as in ``Items``."""
-
-    pre: float
-    own: float
-    chain: int
-    mark: bool
-    follows: bool
-    wait: bool
-    back: float
-    stream: int
-    lat: float
-    gap: float
-    dur: float
-    hop: float
-    engine: int
-    alone: bool
-    blocks: bool
-    pageable: bool
-    loading: float
-    period: float
-    later: float
-
-
-class _Meeting(NamedTuple):
-    """What one collective waits for, (columns,) or the same for all."""
-
-    theirs: Floats
-    """When the last of the other ranks comes, where that does not depend on this rank; −inf where it does."""
-    late: Floats | float
-    """How much later than this rank the last one comes, ns, where that depends on this rank."""
-    length: float
-    """From then to the end, ns."""
-
-    def end(self, start: Floats) -> Floats:
-        end: Floats = np.maximum(start + self.late, self.theirs) + self.length
-        return end
 
 
 class Machine:
@@ -107,16 +54,16 @@ class Machine:
             self._on_one_rank = np.repeat(self._one_rank, self._scenarios)
         apart = self._apart(items)
         alone = np.flatnonzero(apart & np.isin(items.step, sorted(steps)))
-        columns = (getattr(items, name)[alone].tolist() for name in _Item._fields)
-        self._item = dict(zip(alone.tolist(), map(_Item._make, zip(*columns, strict=True)), strict=True))
+        columns = (getattr(items, name)[alone].tolist() for name in ReplayItem._fields)
+        self._item = dict(zip(alone.tolist(), map(ReplayItem._make, zip(*columns, strict=True)), strict=True))
         self._steps = find_runs(items, apart, self._changes.timing_changes, scenarios[:, 0], steps)
         self._shared = len(np.unique(items.stream[items.alone])) > 1
-        self._contended = [*(_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
+        self._contended = [*(are_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
         self._chains, self._streams = program.chains, len(program.streams)
         # Hosts, streams, what holds them, engines, the compute units, the last collective, and the last batch.
         rows = self._chains + 2 * self._streams + len(ENGINES) + 3
-        self._columns = Columns(rows, len(questions), self._scenarios, _lasting(questions, len(items)))
-        self._slack = _slack(items)
+        self._columns = Columns(rows, len(questions), self._scenarios, find_lasting(questions, len(items)))
+        self._slack = find_slack(items)
         self._copier = (0, 0, 2) if program.one_engine else (0, 1, 2)
         self._ends: dict[Target, Floats] = {}
         self._uses = program.targets.uses()
@@ -304,7 +251,7 @@ class Machine:
         if (item.wait or item.blocks or item.mark) and self._columns.is_time_to_look():
             self._look_around(number)
 
-    def _loaded(self, item: _Item, change: Change, host: Floats) -> Floats:
+    def _loaded(self, item: ReplayItem, change: Change, host: Floats) -> Floats:
         """When the host has its next batch and has done what else lies before an item's call."""
         batch = np.inf if change.batch is None else change.batch
         loaded = host + np.minimum(item.loading * self._scale, batch)
@@ -377,7 +324,7 @@ class Machine:
         self._record(item.stream, end - dur, end, gone=change.gone)
         return end
 
-    def _apart_from(self, item: _Item, moved: Bools, step: int, launched: Floats) -> Floats:
+    def _apart_from(self, item: ReplayItem, moved: Bools, step: int, launched: Floats) -> Floats:
         """When a copy or a collective could begin on a stream of its own: where it is ``moved``, as soon as the step
         before began or what it needs is there; beside its stream, as soon as that is held no longer."""
         ready: Floats = np.maximum(self._stream[item.stream], launched)
@@ -386,7 +333,7 @@ class Machine:
         ready = np.maximum(self._engine[self._copier[item.engine]], np.where(moved, early, beside))
         return ready
 
-    def _meeting(self, item: _Item, start: Floats) -> _Meeting:
+    def _meeting(self, item: ReplayItem, start: Floats) -> Meeting:
         """What a collective that could ``start`` waits for.
 
         The other ranks gain what this one does, so it waits for them as it did. A fix on one rank leaves them the time
@@ -394,14 +341,14 @@ class Machine:
         """
         late = 0.0 if np.isnan(item.later) else max(item.later, 0.0)
         if self._on_one_rank is None or np.isnan(item.later):
-            return _Meeting(self._never, late, item.dur - late)
+            return Meeting(self._never, late, item.dur - late)
         pace = (start + item.later - self._met)[: self._scenarios]
         theirs = self._met + np.tile(pace, len(start) // self._scenarios)
-        return _Meeting(
+        return Meeting(
             np.where(self._on_one_rank, theirs, -np.inf), np.where(self._on_one_rank, 0.0, late), item.dur - late
         )
 
-    def _in_pieces(self, meeting: _Meeting, change: Change, spread: Bools) -> Floats:
+    def _in_pieces(self, meeting: Meeting, change: Change, spread: Bools) -> Floats:
         """When the last piece of a collective is done. The compute that one runs beside takes longer for it."""
         piece = meeting.length / len(change.pieces)
         done: Floats = self._engine[COLLECTIVE]
@@ -447,34 +394,3 @@ class Machine:
             if self._used[target] >= self._uses[target]:
                 del self._ends[target], self._used[target]
         return end
-
-
-def _lasting(questions: Sequence[Question], items: int) -> list[int]:
-    """The questions that have columns from begin to end: all where they are few, or where the first changes something;
-    else the first, and those that change much or look back."""
-    if len(questions) <= FEW or questions[0]:
-        return list(range(len(questions)))
-    many = [
-        number
-        for number, question in enumerate(questions)
-        if len(question) >= OFTEN * items or any(edit.lasts for edit in question.values())
-    ]
-    return [0, *many]
-
-
-def _slack(items: Items) -> float:
-    """Nanoseconds before the host's present from which on no moment matters to what the host launches: longer than
-    anything that is added to a moment. Infinite where something runs that the host of the trace did not launch."""
-    if (items.chain < 0).any():
-        return np.inf
-    longest = items.gap.max() + items.hop.max() + items.back.max() + max(-items.lat.min(), 0.0)
-    return float(longest)
-
-
-def _one_by_one(items: Items, engine: int) -> bool:
-    """Whether copies of several streams share an engine: there are some, and each began when those launched before it
-    were done."""
-    mine = items.engine == engine
-    starts, ends = items.starts[mine], items.ends[mine]
-    sooner = starts[1:] < np.maximum.accumulate(ends)[:-1]
-    return len(np.unique(items.stream[mine])) > 1 and not sooner.any()

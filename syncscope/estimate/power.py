@@ -16,9 +16,9 @@ import numpy as np
 
 from syncscope.estimate.clocks import LIKELY, MEMORY_POWER, STRONG, WEAK, Response, energies, slowdown
 from syncscope.estimate.edits import Ways
-from syncscope.estimate.machine import Interval
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Replayed, Slowed
+from syncscope.estimate.replay_rows import Interval
 from syncscope.schema.recording import GpuWindow, RecordedGpu
 from syncscope.timeline.gpu import CAPPED, is_capped, settled_window
 from syncscope.timeline.intervals import Floats

@@ -16,8 +16,9 @@ import numpy as np
 
 from syncscope.estimate.columns import Part
 from syncscope.estimate.edits import Question
-from syncscope.estimate.machine import Interval, Machine
+from syncscope.estimate.machine import Machine
 from syncscope.estimate.program import Program
+from syncscope.estimate.replay_rows import Interval
 from syncscope.timeline.intervals import Floats
 
 SLOWDOWN = 0.75

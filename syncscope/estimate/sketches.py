@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from syncscope.estimate.columns import Part
-from syncscope.estimate.machine import HOST, Interval
 from syncscope.estimate.replay import Replayed
+from syncscope.estimate.replay_rows import HOST, Interval
 from syncscope.schema.findings import Sketch, SketchLane
 from syncscope.timeline.intervals import Floats, Ints
 

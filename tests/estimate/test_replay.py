@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fixtures.labels import TRACES
 from syncscope import load, rules
-from syncscope.estimate import columns, estimate_savings, machine, prepare
+from syncscope.estimate import columns, estimate_savings, prepare
 from syncscope.estimate.edits import Edit
 from syncscope.estimate.items import TO_DEVICE
 from syncscope.estimate.machine import Machine
@@ -178,8 +178,8 @@ def test_questions_that_come_and_go_are_answered_as_those_that_stay(
     order = [number % many for number in range(2 * many)]
     staying = replay(compiled, questions, scenarios, order, profiled=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, "FEW", 0)
-        patch.setattr(machine, "OFTEN", 2.0)
+        patch.setattr("syncscope.estimate.edits.FEW", 0)
+        patch.setattr("syncscope.estimate.edits.OFTEN", 2.0)
         patch.setattr(columns, "SPARE", 1)
         coming = replay(compiled, questions, scenarios, order, profiled=True)
     assert coming.parts and not staying.parts
@@ -192,7 +192,7 @@ def test_questions_that_come_and_go_are_answered_as_those_that_stay(
 def test_a_question_has_columns_only_while_more_than_the_time_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = program([LOOP] * 30)
     questions = [{}, *({item: Edit(free=True)} for item in waits(compiled))]
-    monkeypatch.setattr(machine, "FEW", 0)
+    monkeypatch.setattr("syncscope.estimate.edits.FEW", 0)
     ran = Machine(compiled, questions, np.array([Scenario()]), frozenset(range(30)), True, (), frozenset())
     for number in range(30):
         ran.step(number, number, last=number == 29)
@@ -216,8 +216,8 @@ def test_a_full_queue_holds_questions_that_come_and_go_as_those_that_stay(monkey
     timeline = Timeline(load(TRACES / "small_copies" / "trace.json.gz"))
     prepared = prepare(timeline, rules.find(timeline)[0], None)
     staying = estimate_savings(prepared)
-    monkeypatch.setattr(machine, "FEW", 0)
-    monkeypatch.setattr(machine, "OFTEN", 2.0)
+    monkeypatch.setattr("syncscope.estimate.edits.FEW", 0)
+    monkeypatch.setattr("syncscope.estimate.edits.OFTEN", 2.0)
     monkeypatch.setattr(columns, "SPARE", 1)
     coming = estimate_savings(prepared)
     for one, other in zip(staying.findings, coming.findings, strict=True):

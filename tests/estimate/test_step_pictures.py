@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from syncscope.estimate.machine import HOST, Interval
 from syncscope.estimate.replay import Replayed
+from syncscope.estimate.replay_rows import HOST, Interval
 from syncscope.estimate.sketches import BINS, draw_steps
 
 
