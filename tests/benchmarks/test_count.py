@@ -106,7 +106,7 @@ class Program:
 @pytest.mark.parametrize(
     ("make", "length_ns", "tells", "warm", "steps", "most"),
     [
-        (host_bound, 6_000_000, False, 60, 100, 15),
+        (host_bound, 6_000_000, False, 60, 100, 23),
         (small_copies, 2_500_000, True, 400, 400, 13),
         (rollout, 600_000, False, 2_000, 2_000, 3),
         (rollout, 600_000, True, 2_000, 2_000, 6),

@@ -185,6 +185,7 @@ class ModuleCalls:
                     and inner.f_code is like.code
                     and (outer := frame(1 + like.depth)).f_lasti == like.outer_lasti
                     and id(outer) == like.frame_id
+                    and ((around := outer.f_back) is None or around.f_code is like.around)
                 )
             except ValueError:  # there are not so many frames
                 is_next = False

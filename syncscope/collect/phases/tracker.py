@@ -32,7 +32,7 @@ class Decision:
     ``path`` is their ``f_lasti``, without the innermost. ``phase`` is ``None`` for a batch that no phase asks for.
     """
 
-    __slots__ = ("code", "depth", "frame_id", "lasti", "outer_lasti", "path", "phase", "skipped", "where")
+    __slots__ = ("around", "code", "depth", "frame_id", "lasti", "outer_lasti", "path", "phase", "skipped", "where")
 
     def __init__(self, phase: Phase | None, frame_id: int, path: tuple[int, ...], where: Where) -> None:
         self.phase = phase
@@ -45,6 +45,8 @@ class Decision:
         self.lasti = self.skipped = 0
         self.depth = self.outer_lasti = 0
         """How many frames are inside of the one with the loop, and where that one stands."""
+        self.around: CodeType | None = None
+        """What the frame around that one runs: a later frame may have the number of one that is over."""
 
 
 class PhaseTracker(PhaseChoice):
@@ -81,7 +83,8 @@ class PhaseTracker(PhaseChoice):
             frame = frame.f_back
             if frame is None or frame.f_lasti != lasti:
                 return False
-        return id(frame) == latest.frame_id
+        caller = frame.f_back
+        return id(frame) == latest.frame_id and (caller is None or caller.f_code is latest.around)
 
     # What happens in the program.
 
@@ -288,8 +291,10 @@ class PhaseTracker(PhaseChoice):
             if back is None or back.f_lasti != lasti:
                 return None
             back = back.f_back
-        if id(outermost) != decision.frame_id:
+        around = None if outermost.f_back is None else outermost.f_back.f_code
+        if id(outermost) != decision.frame_id or decision.around not in (None, around):
             return None
+        decision.around = around
         decision.code, decision.lasti, decision.skipped = code, frame.f_lasti, skipped
         decision.depth, decision.outer_lasti = skipped + len(decision.path), outermost.f_lasti
         self._latest[event] = decision
