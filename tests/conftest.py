@@ -1,4 +1,6 @@
-"""Property tests try the same examples every time under ``./check``; ``./check slow`` and plain pytest try new ones.
+"""What all tests share: the environment they run in, a browser, and how property tests draw their examples.
+
+Property tests try the same examples every time under ``./check``; ``./check slow`` and plain pytest try new ones.
 
 No example has a deadline: on a busy machine any may take long, and that is no fault.
 """
@@ -15,6 +17,11 @@ from hypothesis import HealthCheck, settings
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+# What a CI machine or a user's shell sets and what changes the output of rich, typer or pytest, here and in children.
+CHANGES_OUTPUT = "CI BUILD_NUMBER GITHUB_ACTIONS NO_COLOR FORCE_COLOR PY_COLORS TTY_COMPATIBLE COLUMNS"
+for name in CHANGES_OUTPUT.split():
+    os.environ.pop(name, None)
 
 settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", settings.get_profile("new"), derandomize=True)

@@ -23,8 +23,6 @@ class Outcome:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with a trace that waits and one that does not."""
     monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
     traces.waiting().write(tmp_path / "waiting.json.gz")
     traces.clean().write(tmp_path / "clean.json")

@@ -16,9 +16,7 @@ COMMAND = [sys.executable, "-m", "syncscope"]
 
 
 def environment(**more: str) -> dict[str, str]:
-    names = ("NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "COLUMNS")
-    kept = {name: value for name, value in os.environ.items() if name not in names}
-    return {**kept, "TERM": "xterm", **more}
+    return {**os.environ, "TERM": "xterm", **more}
 
 
 def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:

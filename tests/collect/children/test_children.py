@@ -120,7 +120,7 @@ import os, subprocess, sys
 import training
 training.train()
 print(sorted(os.environ))
-print(sys.path[:1] == sys.path[1:2], "sitecustomize" in sys.modules)
+print(sys.path[:1] == sys.path[1:2], "sitecustomize" in sys.modules, flush=True)
 subprocess.run([sys.executable, "-c", "import sys; print(sys.path, 'sitecustomize' in sys.modules)"], check=True)
 """
 

@@ -111,8 +111,9 @@ if __name__ == "__main__":
         process = multiprocessing.get_context(method).Process(target=serve, args=(30,))
         process.start()
         process.join()
-        print(method, process.exitcode)
-    print("script", subprocess.run([sys.executable, "-c", "from worker import serve; serve(12)"]).returncode)
+        print(method, process.exitcode, flush=True)
+    script = subprocess.run([sys.executable, "-c", "from worker import serve; serve(12)"])
+    print("script", script.returncode, flush=True)
     pid = os.fork()
     if not pid:
         sys.exit()  # with the parent's exit handlers
