@@ -6,10 +6,9 @@ import ctypes
 import os
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import FrameType
 
 _HERE = os.path.dirname(__file__)
 
@@ -31,36 +30,17 @@ class Timer:
     """Calls ``tick`` on the main thread, between two bytecodes of the program, ``seconds`` after the last tick ended.
 
     It never ticks between a wait and its record: a window that ends there would miss the wait. ``SystemExit`` and
-    ``KeyboardInterrupt`` in a tick reach the program.
+    ``KeyboardInterrupt`` in a tick, and any exception that another thread or a signal raises meanwhile, reach the
+    program.
     """
 
     def __init__(self, seconds: float, tick: Callable[[], None]) -> None:
         self._seconds = seconds
+        self._tick = tick
         self._stop = threading.Event()
         self._over = threading.Event()
         self._postponed = False
         self._thread: threading.Thread | None = None
-
-        def call(_: object) -> int:
-            self._postponed = _in_a_hook(sys._getframe())
-            if not self._stop.is_set() and not self._postponed:
-                try:
-                    tick()
-                except Exception:  # ours
-                    pass
-                except BaseException as stop:
-                    # An exception cannot leave a pending call made through ctypes: another thread sends it.
-                    if isinstance(stop, SystemExit):
-                        self._stop.set()
-                    threading.Thread(target=self._raise_behind, args=(type(stop),), daemon=True).start()
-                    return 0  # the next tick comes after that
-            self._over.set()
-            return 0
-
-        self._code = call.__code__
-
-        # A pending call runs on the main thread and needs no signal of the program's. This object keeps it alive.
-        self._call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
 
     def open(self) -> None:
         self._thread = threading.Thread(target=self._run, name="syncscope-timer", daemon=True)
@@ -70,28 +50,42 @@ class Timer:
         self._stop.set()
         self._over.set()
 
+    def _tick_unless_busy(self) -> None:
+        try:
+            self._postponed = _in_a_hook(sys._getframe())
+            if not self._stop.is_set() and not self._postponed:
+                self._tick()
+        except Exception:  # ours
+            pass
+        except SystemExit:
+            self._stop.set()
+            raise
+        finally:
+            self._over.set()
+
     def _run(self) -> None:
+        api, call = ctypes.pythonapi, ctypes.py_object(_PendingCall(self._tick_unless_busy))
+        api.Py_IncRef(call)  # for good: one that is queued may run after all else is gone
         while not self._stop.wait(RETRY if self._postponed else self._seconds):
             self._over.clear()
-            if ctypes.pythonapi.Py_AddPendingCall(self._call, None) == 0:  # else the queue is full: try later
+            # A pending call runs on the main thread and needs no signal of the program's.
+            if api.Py_AddPendingCall(api.PyObject_IsTrue, call) == 0:  # else the queue is full: try later
                 self._over.wait()
 
-    def _raise_behind(self, kind: type[BaseException]) -> None:
-        """Raise ``kind`` on the main thread once the pending call has returned there: Python would lose it inside."""
-        while _runs(threading.main_thread().ident, self._code):
-            time.sleep(RETRY)
-        raise_on_main_thread(kind)
-        self._over.set()
 
+class _PendingCall:
+    """Calls ``function`` when Python asks whether this is true.
 
-def _runs(ident: int | None, code: CodeType) -> bool:
-    """Whether a thread is in a call of the function with ``code``."""
-    frame = sys._current_frames().get(ident or 0)
-    while frame is not None:
-        if frame.f_code is code:
-            return True
-        frame = frame.f_back
-    return False
+    ``PyObject_IsTrue`` has the type that a pending call must have and, unlike a callback of ctypes, passes on what is
+    raised in it.
+    """
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._function = function
+
+    def __bool__(self) -> bool:
+        self._function()
+        return False
 
 
 def _in_a_hook(frame: FrameType | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 import warnings
@@ -13,7 +14,7 @@ from syncscope.collect import schedule, windows
 from syncscope.collect.count import counter
 from syncscope.collect.phases import signals, tracker
 from syncscope.collect.schedule import StopProgram
-from syncscope.collect.timer import Timer
+from syncscope.collect.timer import Timer, raise_on_main_thread
 
 
 def spin(until: list[object], count: int) -> None:
@@ -63,6 +64,35 @@ def test_ctrl_c_in_a_tick_reaches_the_program_and_an_error_of_ours_does_not(capf
     spin(ticks, 4)
     timer.close()
     assert len(ticks) >= 4 and capfd.readouterr().err == ""
+
+
+def test_no_interrupt_is_lost_in_a_tick(capfd: pytest.CaptureFixture[str]) -> None:
+    timer = Timer(0.0, lambda: time.sleep(0.0001))
+    timer.open()
+    for number in range(200):
+        ready = threading.Event()
+        sender = threading.Thread(target=interrupt, args=(number, ready))
+        sender.start()
+        with pytest.raises(KeyboardInterrupt):
+            spin_when(ready)
+        sender.join()
+    timer.close()
+    assert capfd.readouterr().err == ""
+
+
+def spin_when(ready: threading.Event) -> None:
+    ready.set()
+    spin([], 1)
+
+
+def interrupt(number: int, ready: threading.Event) -> None:
+    """Interrupt the main thread a little later each time, by turns with a signal and from this thread."""
+    ready.wait()
+    time.sleep(number * 1e-5)
+    if number % 2:
+        signal.raise_signal(signal.SIGINT)
+    else:
+        raise_on_main_thread(KeyboardInterrupt)
 
 
 @pytest.mark.parametrize("file", [counter.__file__, tracker.__file__, schedule.__file__, windows.__file__])
