@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -66,6 +67,15 @@ def test_ctrl_c_in_a_tick_reaches_the_program_and_an_error_of_ours_does_not(capf
     assert len(ticks) >= 4 and capfd.readouterr().err == ""
 
 
+@pytest.fixture
+def heeds_interrupts() -> Iterator[None]:
+    """Signals interrupt, also where the tests run in a shell's background, which has them ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_no_interrupt_is_lost_in_a_tick(capfd: pytest.CaptureFixture[str]) -> None:
     timer = Timer(0.0, lambda: time.sleep(0.0001))
     timer.open()
