@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import queue
 import sys
 import threading
 import warnings
@@ -37,9 +39,10 @@ class Timer:
     def __init__(self, seconds: float, tick: Callable[[], None]) -> None:
         self._seconds = seconds
         self._tick = tick
-        self._stop = threading.Event()
-        self._over = threading.Event()
+        self._closed = False
         self._postponed = False
+        # A tick can come in the midst of ``close``, on the same thread. Unlike an event's lock, this allows it.
+        self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def open(self) -> None:
@@ -47,30 +50,33 @@ class Timer:
         self._thread.start()
 
     def close(self) -> None:
-        self._stop.set()
-        self._over.set()
+        self._closed = True
+        self._wakes.put(None)
 
     def _tick_unless_busy(self) -> None:
         try:
             self._postponed = _in_a_hook(sys._getframe())
-            if not self._stop.is_set() and not self._postponed:
+            if not self._closed and not self._postponed:
                 self._tick()
         except Exception:  # ours
             pass
         except SystemExit:
-            self._stop.set()
+            self._closed = True
             raise
         finally:
-            self._over.set()
+            self._wakes.put(None)
 
     def _run(self) -> None:
         api, call = ctypes.pythonapi, ctypes.py_object(_PendingCall(self._tick_unless_busy))
         api.Py_IncRef(call)  # for good: one that is queued may run after all else is gone
-        while not self._stop.wait(RETRY if self._postponed else self._seconds):
-            self._over.clear()
+        while True:
+            with contextlib.suppress(queue.Empty):  # the time is up
+                self._wakes.get(timeout=RETRY if self._postponed else self._seconds)
+            if self._closed:
+                return
             # A pending call runs on the main thread and needs no signal of the program's.
             if api.Py_AddPendingCall(api.PyObject_IsTrue, call) == 0:  # else the queue is full: try later
-                self._over.wait()
+                self._wakes.get()
 
 
 class _PendingCall:

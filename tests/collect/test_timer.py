@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -65,6 +66,18 @@ def test_ctrl_c_in_a_tick_reaches_the_program_and_an_error_of_ours_does_not(capf
     spin(ticks, 4)
     timer.close()
     assert len(ticks) >= 4 and capfd.readouterr().err == ""
+
+
+def test_a_tick_in_the_midst_of_closing_does_not_hang() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(3000):
+            timer = Timer(0.0, lambda: None)
+            timer.open()
+            timer.close()
+    finally:
+        sys.setswitchinterval(before)
 
 
 @pytest.fixture
