@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _imp
 import contextlib
 import signal
 import threading
@@ -21,6 +22,7 @@ _WARN = warnings.warn
 @contextlib.contextmanager
 def own_warnings() -> Iterator[None]:
     """Keep what our imports warn of from a program that is over: it is silent, and calls no function of its own."""
+    _free_import_lock()
     with warnings.catch_warnings(), _own_warn():
         warnings.simplefilter("ignore")
         yield
@@ -43,6 +45,7 @@ def undisturbed() -> Iterator[None]:
 
     An interrupt in the middle of an import would leave half a module to the program. A second signal does not wait.
     """
+    _free_import_lock()
     filters = list(warnings.filters)
     waiting: list[tuple[int, FrameType | None]] = []
     handlers: dict[int, Any] = {}
@@ -73,6 +76,17 @@ def undisturbed() -> Iterator[None]:
         if len(waiting) == 1:
             number, frame = waiting[0]
             handlers[number](number, frame)
+
+
+def _free_import_lock() -> None:
+    """Free the lock of Python's imports where an interrupt left this thread with it: no other thread could import.
+
+    ``importlib._bootstrap._get_module_lock`` takes it in a callback, out of which an interrupt cannot come (CPython
+    3.10 to 3.13).
+    """
+    with contextlib.suppress(RuntimeError):  # it is another thread's
+        while _imp.lock_held():
+            _imp.release_lock()
 
 
 def _put_back(filters: list[Any]) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import _imp
 import _thread
+import contextlib
+import importlib
 import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from types import ModuleType
 
 import pytest
 
 from syncscope.collect.sites.sync_debug import FILTER, sync_debug_mode
-from syncscope.collect.undisturbed import undisturbed
+from syncscope.collect.undisturbed import own_warnings, undisturbed
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +39,20 @@ def test_an_interrupt_waits_until_the_work_is_done() -> None:
         work()
     assert done == ["all of it"]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("context", [undisturbed, own_warnings])
+def test_other_threads_can_import_after_an_interrupt_left_the_lock(
+    context: Callable[[], contextlib.AbstractContextManager[None]],
+) -> None:
+    imported: list[ModuleType] = []
+    thread = threading.Thread(target=lambda: imported.append(importlib.import_module("syncscope")), daemon=True)
+    _imp.acquire_lock()
+    _imp.acquire_lock()
+    with context():
+        thread.start()
+        thread.join(20)
+    assert imported and not _imp.lock_held()
 
 
 def test_a_second_interrupt_does_not_wait() -> None:
