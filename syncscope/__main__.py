@@ -9,14 +9,17 @@ def main() -> None:
     """Run the command line and exit. Ctrl-C ends it with status 130 and no traceback, while it imports, too."""
     import signal
 
+    from syncscope.interrupts import heed, interrupt
+
     try:
+        heed()
         from syncscope.cli import main
 
         main()
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     finally:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, interrupt):
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is left of the process ends at once, and silently
 
 

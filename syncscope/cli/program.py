@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperOption
 
 from syncscope.cli.command import AnyCommand
+from syncscope.interrupts import as_python_does
 
 if TYPE_CHECKING:
     from syncscope.collect.annotations import Recorder
@@ -106,7 +107,7 @@ def run(
         report_syntax_error(error)
         return 1
     pid = os.getpid()
-    with around or contextlib.nullcontext():
+    with around or contextlib.nullcontext(), as_python_does():
         begin(recorder)
         terminate = _on_terminate(recorder, conclude)
         status = execute(main, code, arguments)

@@ -5,6 +5,6 @@ from syncscope.collect import gpu
 gpu.gpu_count = lambda: 1
 
 if __name__ == "__main__":
-    from syncscope.cli import main
+    from syncscope.__main__ import main
 
     main()
