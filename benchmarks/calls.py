@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -23,14 +22,3 @@ class CallCount:
 
     def _heard(self, frame: FrameType, event: str, arg: Any) -> None:
         self.calls += event == "call"
-
-
-def calls_of(run: Callable[[], object]) -> int:
-    """How many Python functions ``run`` calls on this thread, itself included."""
-    count = CallCount()
-    count.start()
-    try:
-        run()
-    finally:
-        count.stop()
-    return count.calls
