@@ -115,9 +115,11 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
     if intervention is Intervention.REPLAY_GRAPHS and is_at_most(study, hit):
         return Limit(ms=idle_ms)
     if intervention is Intervention.OVERLAP_COLLECTIVES and hit.collectives:
-        alone = timeline.collectives.exposed[sorted(hit.collectives)]
-        known = hit.finding.exposed_ms_per_step
+        rows = sorted(hit.collectives)
+        alone, known = timeline.collectives.exposed[rows], hit.finding.exposed_ms_per_step
+        waiting_ms = float(np.minimum(timeline.waiting_for_peers[rows], alone).sum()) * 1e-6 / steps
         exposed_ms = float(alone.sum()) * 1e-6 / steps if known is None else known
+        exposed_ms = max(exposed_ms - waiting_ms, 0.0)
         return Limit(ms=exposed_ms if is_made_cheaper(hit.finding.fix) else min(exposed_ms, _left_to_hide_ms(timeline)))
     if hit.finding.rule == CopyNotOverlapped.code and timeline.trace.recording is None:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
