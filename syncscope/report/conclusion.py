@@ -142,7 +142,7 @@ def _describe_idle(report: Report, trace: int) -> str:
 
 def _describe_change(best: Finding | None, found: Sequence[Finding], report: Report) -> str:
     if best is None:
-        unseen = len({entry.rule for entry in report.not_checked if not entry.partial})
+        unseen = len({entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)})
         some = f"; {count(unseen, 'rule')} could not be checked" if unseen else ""
         return ("no change is known to save 1 % of the step" if found else "nothing was found") + some
     where, site = describe_place(best), best.site

@@ -235,10 +235,17 @@ class DeviceStarved(RankRule):
             f"({idle_ms / span_ms:.0%}){besides}: {parts}{where}",
             fix="",
         )
-        main = main_cause(found)
-        first = main.cause if main else next(iter(causes), "unknown")
+        main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
+        first = longest if main is None or sums_up else main.cause
         fix = self.advise(*shared, *_circumstances(timeline), *recorded, *first.split())
-        return msgspec.structs.replace(found, sums_up=is_summed_up(found), fix=fix)
+        message = found.message if first == longest or shared else f"{found.message}{_about(first, named)}"
+        return msgspec.structs.replace(found, sums_up=sums_up, fix=fix, message=message)
+
+
+def _about(cause: str, named: tuple[IdleCause, ...]) -> str:
+    """What a message says where the fix is not for the longest cause."""
+    others = ", as the longest has findings of its own" if named[0].covered_by else ""
+    return f"; the fix is for the {cause}{others}"
 
 
 def _circumstances(timeline: Timeline) -> list[str]:

@@ -191,3 +191,13 @@ def test_a_cause_that_the_host_could_leave_out_comes_before_one_that_it_could_no
     idle = msgspec.structs.replace(found, idle_ms_per_step=1.0, causes=(beyond, launching))
     assert main_cause(idle) == launching
     assert main_cause(msgspec.structs.replace(idle, causes=(beyond,))) == beyond
+
+
+def test_a_fix_that_is_not_for_the_longest_cause_says_so():
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 100))
+    builder.op("aten::item", 12, 510).copy("DtoH", call=(13, 2), runs=(110, 1)).stream_sync(16, 500)
+    idle = next(f for f in findings(builder.launch("b", call=(1400, 5), runs=(1410, 9))) if f.rule == "OVL303")
+    longest, own = idle.causes[0], main_cause(idle)
+    assert longest.cause == "wait" and own is not None and own.cause == "host work"
+    assert idle.message.endswith("; the fix is for the host work, as the longest has findings of its own")
+    assert idle.fix.startswith("Move the work")
