@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 
@@ -7,10 +9,11 @@ from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, main_cause
 from syncscope.rules.base.idle_places import find_idle_place
+from syncscope.rules.base.program import runs_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
-from syncscope.rules.launch_bound import LaunchBound, ends_with_graph
+from syncscope.rules.launch_bound import COMPILED_ALREADY, LaunchBound, ends_with_graph
 from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
@@ -110,6 +113,7 @@ class DeviceStarved(RankRule):
             "preparation of its inputs into the graph or fuse it (torch.compile), or prepare the next round while the "
             "graph still runs.",
         ),
+        replace(COMPILED_ALREADY, when="compiled launching"),
         Advice(
             "launching",
             "Launch fewer and larger kernels: torch.compile, CUDA graphs, larger batches.",
@@ -262,6 +266,8 @@ def _circumstances(timeline: Timeline) -> list[str]:
         found.append(GRAPH_LAUNCH)
     elif (timeline.calls.role == "graph-launch").any():
         found.append(BESIDE_GRAPH)
+    elif runs_compiled(timeline):
+        found.append("compiled")
     return found
 
 
