@@ -13,7 +13,7 @@ from syncscope.rules.base.program import runs_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
-from syncscope.rules.launch_bound import COMPILED_ALREADY, LaunchBound, ends_with_graph
+from syncscope.rules.launch_bound import COMPILED, COMPILED_ALREADY, LaunchBound, ends_with_graph
 from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
@@ -113,7 +113,7 @@ class DeviceStarved(RankRule):
             "preparation of its inputs into the graph or fuse it (torch.compile), or prepare the next round while the "
             "graph still runs.",
         ),
-        replace(COMPILED_ALREADY, when="compiled launching"),
+        replace(COMPILED_ALREADY, when=f"{COMPILED} launching"),
         Advice(
             "launching",
             "Launch fewer and larger kernels: torch.compile, CUDA graphs, larger batches.",
@@ -267,7 +267,7 @@ def _circumstances(timeline: Timeline) -> list[str]:
     elif (timeline.calls.role == "graph-launch").any():
         found.append(BESIDE_GRAPH)
     elif runs_compiled(timeline):
-        found.append("compiled")
+        found.append(COMPILED)
     return found
 
 

@@ -29,8 +29,11 @@ PROFILED = 1.5
 SHARED = "other processes used the device too: what waits behind their work hides whether it waits for launches"
 
 
+COMPILED = "compiled"
+"""Stands for launches of code that torch.compile made."""
+
 COMPILED_ALREADY = Advice(
-    "compiled",
+    COMPILED,
     "It is compiled already: have it replayed as a CUDA graph where shapes stay the same (torch.compile's "
     "mode='reduce-overhead'), let it break into fewer parts (fullgraph=True names what breaks it), or give each launch "
     "more to do: larger batches.",
@@ -121,7 +124,7 @@ class LaunchBound(RankRule):
             idle_ms_per_step=round(idle_ms, 6),
             message=f"{behind}; {queue}; {_graphs(launching, many)}{where}"
             f"{'' if timeline.step_figures.bare_ms else assumed}",
-            fix=self.advise(*(["compiled"] if runs_compiled(timeline) else []), *(["repeated"] if repeated else [])),
+            fix=self.advise(*([COMPILED] if runs_compiled(timeline) else []), *(["repeated"] if repeated else [])),
         )
 
 

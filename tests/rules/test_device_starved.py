@@ -8,6 +8,7 @@ from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
 from syncscope.rules.base.idle_causes import main_cause
 from syncscope.rules.device_starved import BACK_TO_BACK, BESIDE_GRAPH, GRAPH_LAUNCH, ONE_STREAM, DeviceStarved
+from syncscope.rules.launch_bound import COMPILED
 from syncscope.schema.findings import IdleCause
 from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
@@ -89,7 +90,7 @@ def test_without_device_activity_it_cannot_see(builder: TraceBuilder):
 def test_every_cause_has_its_fix_and_its_sentence():
     assert set(BECAUSE) == set(CAUSES)
     advised = {DeviceStarved().advise(*cause.split()) for cause in CAUSES}
-    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH, ONE_STREAM)
+    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH, COMPILED, ONE_STREAM)
     by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
     assert advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
     assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))
