@@ -169,10 +169,10 @@ def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], con
     where: dict[tuple[str, bool], dict[str, None]] = {}
     names = label_by_number(traces)
     partial: set[str] = set()
-    for entry in sorted(entries, key=lambda entry: entry.needless):
+    for entry in sorted(entries, key=lambda entry: bool(entry.needless)):
         if entry.partial:
             partial.add(entry.why)
-        key = entry.why, entry.needless
+        key = entry.why, bool(entry.needless)
         reasons.setdefault(key, {})[terminal(entry.rule)] = None
         where.setdefault(key, {})[names[entry.trace]] = None
     for (why, needless), rules in reasons.items():
