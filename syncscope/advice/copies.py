@@ -91,6 +91,15 @@ COPY_TO_DEVICE = Advice(
     """,
 )
 
+EITHER_WAY = Advice(
+    "unseen",
+    "To the device: copy from a buffer pinned once, with non_blocking=True. To the host: copy with non_blocking=True, "
+    "too, and wait on an event just before the values are read. Rows of the device (ProfilerActivity.CUDA) tell which.",
+    before="y = x.to(device)",
+    after="y = x.to(device, non_blocking=True)   # x in pinned memory, or an event behind it",
+)
+"""For copies of which neither the trace nor a line says where they go."""
+
 NO_BATCH = "no-batch"
 """Stands for copies that bring no batch, or one of a loader that pins already."""
 

@@ -22,6 +22,7 @@ from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.rules.pageable_copy import PageableCopy
+from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import mostly_wait
@@ -115,14 +116,19 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
     if intervention is Intervention.REPLAY_GRAPHS and is_at_most(study, hit):
         return Limit(ms=idle_ms)
     if intervention is Intervention.OVERLAP_COLLECTIVES and hit.collectives:
-        alone = timeline.collectives.exposed[sorted(hit.collectives)]
-        known = hit.finding.exposed_ms_per_step
+        rows = sorted(hit.collectives)
+        alone, known = timeline.collectives.exposed[rows], hit.finding.exposed_ms_per_step
+        waiting_ms = float(np.minimum(timeline.waiting_for_peers[rows], alone).sum()) * 1e-6 / steps
         exposed_ms = float(alone.sum()) * 1e-6 / steps if known is None else known
+        exposed_ms = max(exposed_ms - waiting_ms, 0.0)
         return Limit(ms=exposed_ms if is_made_cheaper(hit.finding.fix) else min(exposed_ms, _left_to_hide_ms(timeline)))
     if hit.finding.rule == CopyNotOverlapped.code and timeline.trace.recording is None:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
         found = hit.finding
         return Limit(ms=found.exposed_ms_per_step if len(timeline.steps) else found.exposed_ms, late_ms=late_ms)
+    if hit.finding.rule == PinThenCopy.code and timeline.trace.recording is None:
+        # Whoever lets another thread pin, or leaves it out, has the copy still.
+        return Limit(ms=hit.finding.stall_ms_per_step if len(timeline.steps) else hit.finding.stall_ms)
     # What runs differ by is no gain: how steps of a program differ that somebody else ran is not known.
     held_ms = _held(timeline, hit) * 1e-6 / steps if timeline.trace.recording is None else None
     if intervention in OF_WAITS:

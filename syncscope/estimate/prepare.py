@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from isal import isal_zlib
 
+from syncscope.estimate.answers import lower_severity
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.graph_questions import ask_about_graphs
 from syncscope.estimate.idle import cause_question, leave_out_warm_up
@@ -125,7 +126,8 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         return prepared
     program = compile_program(timeline, MEASURED)
     if program is None:
-        return replace(prepared, replay=Replay(null_why=_missing(timeline)))
+        found = tuple(_lowered(timeline, finding) for finding in findings)
+        return replace(prepared, findings=found, replay=Replay(null_why=_missing(timeline)))
     bare = recording.bare if recording else None
     study = Study(timeline, program)
     untried = tuple(why_untried(timeline, hit) for hit in hits)
@@ -153,6 +155,15 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         base=base,
         first_is_odd=recording is None,
     )
+
+
+def _lowered(timeline: Timeline, finding: Finding) -> Finding:
+    """A finding of which nothing can be replayed: it saves no more than it blocks the host for."""
+    calls, steps = timeline.calls, timeline.steps
+    if not len(calls):
+        return finding
+    whole_ms = float(steps.dur.sum() if len(steps) else calls.end.max() - calls.ts.min()) * 1e-6
+    return msgspec.structs.replace(finding, severity=lower_severity(finding.severity, finding.stall_ms, whole_ms))
 
 
 def _steady_ms(bare: Bare | None) -> float | None:

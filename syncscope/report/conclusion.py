@@ -16,7 +16,7 @@ from syncscope.report.impact import Gain, describe_impact, measure_gain
 from syncscope.report.numbers import count, milliseconds, percent, span
 from syncscope.report.runs import is_counted_only, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
-from syncscope.report.worth_phrases import find_step_ms
+from syncscope.report.worth_phrases import find_step_ms, outlasts_recorded
 from syncscope.rules.base.idle_causes import main_cause
 from syncscope.schema.findings import COMPILED, NOTHING, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
@@ -142,7 +142,7 @@ def _describe_idle(report: Report, trace: int) -> str:
 
 def _describe_change(best: Finding | None, found: Sequence[Finding], report: Report) -> str:
     if best is None:
-        unseen = len({entry.rule for entry in report.not_checked if not entry.partial})
+        unseen = len({entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)})
         some = f"; {count(unseen, 'rule')} could not be checked" if unseen else ""
         return ("no change is known to save 1 % of the step" if found else "nothing was found") + some
     where, site = describe_place(best), best.site
@@ -189,7 +189,7 @@ def _base(info: TraceInfo, of_run: Finding | None) -> str:
         return f" ({whole}, replayed without the profiler)" if info.replay and info.replay.before else ""
     if info.steps.bare_ms is not None:
         return ""
-    before = info.replay.before if info.replay else None
+    before = info.replay.before if info.replay and not outlasts_recorded(info) else None
     besides = " or warm-up" if _has_warm_up(info) else ""
     return f" (replayed without the profiler{besides})" if before else " (under the profiler)"
 

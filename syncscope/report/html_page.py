@@ -138,7 +138,8 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
         share = f" ({percent(wait_ms, whole)})" if whole else ""
         out.append(f"The host is blocked for {milliseconds(wait_ms)}{share} {step}.")
     if not any(finding.status == "unexpected" and finding.trace == trace for finding in report.findings):
-        unseen = len({entry.rule for entry in report.not_checked if entry.trace == trace and not entry.partial})
+        mine = (entry for entry in report.not_checked if entry.trace == trace)
+        unseen = len({entry.rule for entry in mine if not (entry.partial or entry.needless)})
         some = f" {count(unseen, 'rule')} could not be checked." if unseen else ""
         out.append("No unexpected findings." + some)
     else:
@@ -242,7 +243,7 @@ class RuleDoc(msgspec.Struct, frozen=True, kw_only=True):
 
 def document_rules(report: Report) -> tuple[RuleDoc, ...]:
     """Documentation of the rules that the report speaks of, in the order of their codes."""
-    spoken_of = {f.rule for f in report.findings} | {entry.rule for entry in report.not_checked}
+    spoken_of = {f.rule for f in report.findings} | {entry.rule for entry in report.not_checked if not entry.needless}
     return tuple(
         RuleDoc(code=rule.code, name=rule.name, severity=rule.severity, summary=rule.summary, doc=_body(rule.doc))
         for rule in sorted(RULES, key=lambda rule: rule.code)

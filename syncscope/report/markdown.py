@@ -151,7 +151,7 @@ def _budgets(verdict: Verdict | None) -> Iterator[str]:
 
 
 def _not_checked(entries: Iterable[NotChecked]) -> Iterator[str]:
-    for (why, partial), rules in group_by_reason(entries).items():
+    for (why, partial), rules in group_by_reason(entry for entry in entries if not entry.needless).items():
         label = "checked in part" if partial else "not checked"
         yield f"- {label}: {markdown(', '.join(rules))}: {markdown(why)}"
 

@@ -39,6 +39,8 @@ BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red"
 INDENT = 2
 LABEL = 7
 """Cells of the label of a line that opens the report."""
+NEEDLESS = "not checked, and nothing here is what it is about "
+
 MOST_HTA = 8
 """Traces whose HTA tables are printed; the JSON report has all."""
 FILE_WIDTH = 100
@@ -163,25 +165,28 @@ def _budgets(budgets: Iterable[Budget], traces: Sequence[TraceInfo], console: Co
 
 def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], console: Console) -> None:
     """Print the rules that could not be checked, or only in part, a line for each reason."""
-    reasons: dict[str, dict[str, None]] = {}
-    where: dict[str, dict[str, None]] = {}
+    reasons: dict[tuple[str, bool], dict[str, None]] = {}
+    where: dict[tuple[str, bool], dict[str, None]] = {}
     names = label_by_number(traces)
     partial: set[str] = set()
-    for entry in entries:
+    for entry in sorted(entries, key=lambda entry: bool(entry.needless)):
         if entry.partial:
             partial.add(entry.why)
-        reasons.setdefault(entry.why, {})[terminal(entry.rule)] = None
-        where.setdefault(entry.why, {})[names[entry.trace]] = None
-    for why, rules in reasons.items():
-        on = f" (on {join_labels(where[why])})" if len(where[why]) < len(traces) else ""
+        key = entry.why, bool(entry.needless)
+        reasons.setdefault(key, {})[terminal(entry.rule)] = None
+        where.setdefault(key, {})[names[entry.trace]] = None
+    for (why, needless), rules in reasons.items():
+        on = f" (on {join_labels(where[why, needless])})" if len(where[why, needless]) < len(traces) else ""
         label = ("checked in part ", "dim") if why in partial else ("not checked ", "bold yellow")
+        label = (NEEDLESS, "dim") if needless else label
         text = Text.assemble(label, f"{', '.join(sorted(rules))}: {terminal(why)}{on}")
         _line(console, text, hang=INDENT)
 
 
 def _not_checked_shortly(entries: Iterable[NotChecked], console: Console) -> None:
-    """Name the rules that could not be checked on some trace, without the reasons."""
-    rules = sorted({terminal(entry.rule) for entry in entries if not entry.partial})
+    """Name the rules that could not be checked on some trace though it may have what they look for, without the
+    reasons."""
+    rules = sorted({terminal(entry.rule) for entry in entries if not entry.partial and not entry.needless})
     if rules:
         text = Text.assemble(("not checked ", "bold yellow"), ", ".join(rules), (" (--verbose says why)", "dim"))
         _line(console, text, hang=INDENT)

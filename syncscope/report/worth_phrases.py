@@ -12,6 +12,9 @@ UNTOLD = "less than can be told (under 1 %)"
 """A saving that is a smaller share of the step than that by which the same program differs from one time it is measured
 to the next."""
 
+MISSES = 0.1
+"""Share of the recorded step by which a replay that is longer is of no step of it."""
+
 
 def describe_saving(finding: Finding, info: TraceInfo | None = None) -> list[str]:
     """``saves 0.3 ms (2 %)`` of a recorded step, ``saves at most 3 ms``, or that it is less than can be told; nothing
@@ -65,13 +68,23 @@ def describe_causes(finding: Finding, report: Report) -> list[str]:
 
 def find_step_ms(info: TraceInfo) -> float | None:
     """The length of the step that savings are shares of: the bare one where it is known, else the mean of those that
-    were replayed."""
+    were replayed, unless that cannot be."""
     if info.steps.bare_ms is not None:
         return info.steps.bare_ms
+    if outlasts_recorded(info):
+        return info.steps.profiled_ms
     if info.replay is not None and info.replay.step_ms is not None:
         return info.replay.step_ms
     before = info.replay.before if info.replay else None
     return before.step_ms if before else info.steps.profiled_ms
+
+
+def outlasts_recorded(info: TraceInfo) -> bool:
+    """Whether the replay of a step, which is without the profiler, misses the recorded one and takes longer."""
+    recorded_ms, replay = info.steps.profiled_ms, info.replay
+    if recorded_ms is None or replay is None or replay.step_ms is None or replay.misfit is None:
+        return False
+    return replay.misfit > MISSES and replay.step_ms > (1 + MISSES) * recorded_ms
 
 
 def _amounts(finding: Finding, info: TraceInfo | None) -> list[str]:

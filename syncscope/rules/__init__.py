@@ -129,7 +129,9 @@ def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
             not_checked.append(NotChecked(rule=rule.code, why=SERIAL, rank=timeline.trace.rank))
             continue
         if (why := rule.why_unchecked(timeline)) or (why := _why_doubted(rule, timeline)):
-            not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank))
+            # A recording's run goes on beyond its window.
+            needless = True if timeline.trace.recording is None and rule.is_needless(timeline) else msgspec.UNSET
+            not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, needless=needless))
         if why := rule.why_partial(timeline):
             not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, partial=True))
         if isinstance(rule, RankRule):

@@ -9,6 +9,7 @@ from syncscope.advice import (
     COPIES,
     COPY_TO_DEVICE,
     COPY_TO_HOST,
+    EITHER_WAY,
     LAST_TO_HOST,
     MOVED_WEIGHTS,
     SMALL_TO_DEVICE,
@@ -71,6 +72,7 @@ class BlockingCopy(WaitRule):
             argument="non_blocking=True",
         ),
         MOVED_WEIGHTS,
+        EITHER_WAY,
         SMALL_TO_DEVICE,
         COPY_TO_DEVICE,
     )
@@ -91,6 +93,8 @@ class BlockingCopy(WaitRule):
         yield from name_copied(group)
         if ends_trace(group):
             yield LAST
+        if group.timeline.device is None and not _copied(group)[0] and group.place.site is None:
+            yield "unseen"
 
     def severity_of(self, group: Group) -> Severity:
         ends = ends_trace(group) and _copied(group)[0] == "DtoH"

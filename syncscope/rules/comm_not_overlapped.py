@@ -59,11 +59,11 @@ class CommNotOverlapped(RankRule):
             loss.backward()
 
     A rank that comes late looks the same from the others: their collectives wait for it. The traces of several ranks
-    show that (see DST601), and one alone where a collective takes ten times as long as another that moves as much:
-    the shortest is the transfer, and the rest is waiting. A collective that each layer needs before it goes on cannot
-    be hidden, so it is worth at most what it is exposed for. No other is worth more than the compute that there is to
-    hide it behind. Profilers do not start at the same time, so of three steps or more a collective of
-    the first counts for no more than a later one.
+    show that (see DST601), and one alone where a collective takes ten times as long as another that moves as much, or
+    far longer than any network needs for its bytes: the rest is waiting, and no part of what it is worth. A collective
+    that each layer needs before it goes on cannot be hidden, so it is worth at most what it is exposed for. No other is
+    worth more than the compute that there is to hide it behind. Profilers do not start at the same time, so of three
+    steps or more a collective of the first counts for no more than a later one.
     """
 
     code = "OVL302"
@@ -117,8 +117,7 @@ class CommNotOverlapped(RankRule):
         subject = "the program" if group.subject in COLLECTIVES else group.subject
         if waits_for_peer(group):
             waiting = milliseconds(to_ms(int(_waiting(group).sum()), many))
-            least = milliseconds(to_ms(int(group.rows.ran.min())))
-            why, ranks = f"{waiting} of it is waiting for another rank, as the same takes {least} at the least", WHICH
+            why, ranks = f"{waiting} of it is waiting for another rank, as {_without_waiting(group)}", WHICH
         else:
             why, ranks = REASONS[group.longest("cause", BESIDE)], ALONE
         return f"{subject} starts {what} {per}{moved}, with no compute beside them for {exposed} {per}: {why}{ranks}"
@@ -130,3 +129,12 @@ class CommNotOverlapped(RankRule):
 def _waiting(group: Group) -> Ints:
     """For each collective of a group the exposed ns in which it waits for another rank."""
     return np.minimum(group.timeline.waiting_for_peers[group.rows.unit], group.rows.exposed)
+
+
+def _without_waiting(group: Group) -> str:
+    """How long the collectives of a group take that wait for no other rank."""
+    waiting = group.timeline.waiting_for_peers[group.rows.unit]
+    least = milliseconds(to_ms(int((group.rows.ran - np.minimum(waiting, group.rows.ran)).min())))
+    if (waiting == 0).any():
+        return f"the same takes {least} at the least"
+    return f"one of its size takes no longer than {least}"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 
@@ -7,10 +9,11 @@ from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, main_cause
 from syncscope.rules.base.idle_places import find_idle_place
+from syncscope.rules.base.program import runs_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
-from syncscope.rules.launch_bound import LaunchBound, ends_with_graph
+from syncscope.rules.launch_bound import COMPILED, COMPILED_ALREADY, LaunchBound, ends_with_graph
 from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
@@ -110,6 +113,7 @@ class DeviceStarved(RankRule):
             "preparation of its inputs into the graph or fuse it (torch.compile), or prepare the next round while the "
             "graph still runs.",
         ),
+        replace(COMPILED_ALREADY, when=f"{COMPILED} launching"),
         Advice(
             "launching",
             "Launch fewer and larger kernels: torch.compile, CUDA graphs, larger batches.",
@@ -235,10 +239,17 @@ class DeviceStarved(RankRule):
             f"({idle_ms / span_ms:.0%}){besides}: {parts}{where}",
             fix="",
         )
-        main = main_cause(found)
-        first = main.cause if main else next(iter(causes), "unknown")
+        main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
+        first = longest if main is None or sums_up else main.cause
         fix = self.advise(*shared, *_circumstances(timeline), *recorded, *first.split())
-        return msgspec.structs.replace(found, sums_up=is_summed_up(found), fix=fix)
+        message = found.message if first == longest or shared else f"{found.message}{_about(first, named)}"
+        return msgspec.structs.replace(found, sums_up=sums_up, fix=fix, message=message)
+
+
+def _about(cause: str, named: tuple[IdleCause, ...]) -> str:
+    """What a message says where the fix is not for the longest cause."""
+    others = ", as the longest has findings of its own" if named[0].covered_by else ""
+    return f"; the fix is for the {cause}{others}"
 
 
 def _circumstances(timeline: Timeline) -> list[str]:
@@ -255,6 +266,8 @@ def _circumstances(timeline: Timeline) -> list[str]:
         found.append(GRAPH_LAUNCH)
     elif (timeline.calls.role == "graph-launch").any():
         found.append(BESIDE_GRAPH)
+    elif runs_compiled(timeline):
+        found.append(COMPILED)
     return found
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from syncscope.advice import Advice
 from syncscope.rules.base.idle_places import find_idle_place
+from syncscope.rules.base.program import runs_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
@@ -26,6 +27,19 @@ PROFILED = 1.5
 """How much slower a profiler with PyTorch's ops makes a host that only launches."""
 
 SHARED = "other processes used the device too: what waits behind their work hides whether it waits for launches"
+
+
+COMPILED = "compiled"
+"""Stands for launches of code that torch.compile made."""
+
+COMPILED_ALREADY = Advice(
+    COMPILED,
+    "It is compiled already: have it replayed as a CUDA graph where shapes stay the same (torch.compile's "
+    "mode='reduce-overhead'), let it break into fewer parts (fullgraph=True names what breaks it), or give each launch "
+    "more to do: larger batches.",
+    before="step = torch.compile(step)",
+    after="step = torch.compile(step, mode='reduce-overhead')",
+)
 
 
 class LaunchBound(RankRule):
@@ -66,6 +80,7 @@ class LaunchBound(RankRule):
     question = Intervention.REPLAY_GRAPHS
     needs_async_launches = True
     advice = (
+        COMPILED_ALREADY,
         Advice(
             "repeated",
             "Replay them as a CUDA graph (torch.compile(mode='reduce-overhead'), torch.cuda.make_graphed_callables), "
@@ -109,7 +124,7 @@ class LaunchBound(RankRule):
             idle_ms_per_step=round(idle_ms, 6),
             message=f"{behind}; {queue}; {_graphs(launching, many)}{where}"
             f"{'' if timeline.step_figures.bare_ms else assumed}",
-            fix=self.advise("repeated") if repeated else self.advise(),
+            fix=self.advise(*([COMPILED] if runs_compiled(timeline) else []), *(["repeated"] if repeated else [])),
         )
 
 

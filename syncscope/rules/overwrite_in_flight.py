@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from syncscope.advice import Advice
 from syncscope.rules.base.race_rule import NO_SAVING, RaceRule
+from syncscope.timeline import Timeline
 from syncscope.timeline.places import Hazard
 
 
@@ -41,6 +42,11 @@ class OverwriteInFlight(RaceRule):
             "that wait is free. Or make a new pinned tensor each time (DataLoader(pin_memory=True) does).",
         ),
     )
+
+    def is_needless(self, timeline: Timeline) -> bool:
+        copies = timeline.copies
+        in_flight = (copies.direction == "HtoD") & (copies.memory != "pageable") & (copies.wait < 0)
+        return timeline.device is not None and not bool(in_flight.any())
 
     def clash(self, hazard: Hazard) -> str:
         doing = "read from" if hazard.event.earlier.direction == "HtoD" else "fill"

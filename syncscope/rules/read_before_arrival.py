@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from syncscope.advice import Advice
 from syncscope.rules.base.race_rule import NO_SAVING, RaceRule
+from syncscope.timeline import Timeline
 from syncscope.timeline.places import Hazard
 
 
@@ -41,6 +42,10 @@ class ReadBeforeArrival(RaceRule):
             "arrived.synchronize() before the first read; or copy without non_blocking.",
         ),
     )
+
+    def is_needless(self, timeline: Timeline) -> bool:
+        copies = timeline.copies
+        return timeline.device is not None and not bool(((copies.direction == "DtoH") & (copies.wait < 0)).any())
 
     def clash(self, hazard: Hazard) -> str:
         return "reads host memory with no wait after the copy that fills it, at"

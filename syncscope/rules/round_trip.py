@@ -74,6 +74,9 @@ class RoundTrip(RankRule):
             return "the trace holds no exact lines, so data that comes back cannot be told from other data of that size"
         return super().why_unchecked(timeline)
 
+    def is_needless(self, timeline: Timeline) -> bool:
+        return timeline.device is not None and not {"HtoD", "DtoH"} <= set(timeline.copies.direction.tolist())
+
     def message(self, group: Group) -> str:
         copies = group.timeline.copies.take(group.rows.copy)
         back = group.timeline.places[int(copies.place[-1])].site

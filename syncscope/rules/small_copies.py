@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from syncscope.advice import STACK, Advice
-from syncscope.rules.base.groups import Group
+from syncscope.rules.base.groups import MANY, Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
@@ -67,6 +67,9 @@ class SmallCopies(RankRule):
         if not len(timeline.steps):
             return "the trace has no steps, so copies a step cannot be counted"
         return super().why_unchecked(timeline)
+
+    def is_needless(self, timeline: Timeline) -> bool:
+        return timeline.device is not None and int(between_host_and_device(timeline.copies).sum()) < MANY
 
     def message(self, group: Group) -> str:
         many, size = len(group.inside) / group.steps, group.inside.bytes.mean()

@@ -219,6 +219,9 @@ class NotChecked(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None = None
     partial: bool = False
     """The rule did look; ``why`` says what it cannot see. Does not count against a gate."""
+    needless: bool | msgspec.UnsetType = msgspec.UNSET
+    """Nothing in the trace is what the rule is about, so most likely there is nothing to find: no code was compiled, or
+    nothing was copied. Outputs for people leave it out, unless they name all; for a gate it is as any other."""
 
 
 class Stale(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,10 +16,18 @@ TIMES_AS_LONG, LONG_NS = 10, 100_000
 longer: other work on the device makes one two or three times as long."""
 
 
+SLOWEST, START_NS = 0.05, 1_000_000
+"""Bytes that the slowest network moves in a nanosecond, and the nanoseconds that it takes to start, at most. What takes
+more than twice that waits, whether or not there are others alike."""
+
+
 def find_waiting(collectives: Collectives) -> Ints:
     """For each collective (n,) the ns in which it waits for another rank, as far as one rank shows that: what is beyond
-    the shortest of its kind and group that moves as many bytes or more. 0 where sizes are unknown."""
-    waiting = np.zeros(len(collectives), dtype=np.int64)
+    the shortest of its kind and group that moves as many bytes or more, or beyond what the slowest network takes. 0
+    where sizes are unknown."""
+    slowest = START_NS + (collectives.bytes / SLOWEST).astype(np.int64)
+    too_long = (collectives.bytes > 0) & (collectives.dur > 2 * slowest)
+    waiting = np.where(too_long, collectives.dur - slowest, 0)
     known = np.flatnonzero(collectives.bytes > 0)
     for group in group_rows(number_groups(collectives.name[known], collectives.group[known])):
         rows = known[group]
@@ -31,7 +39,7 @@ def find_waiting(collectives: Collectives) -> Ints:
         alike = np.searchsorted(-size, -size, side="right") - 1
         transfer = np.minimum.accumulate(dur)[alike]
         late = (dur >= TIMES_AS_LONG * transfer) & (dur - transfer >= LONG_NS)
-        waiting[rows] = np.where(late, dur - transfer, 0)
+        waiting[rows] = np.maximum(waiting[rows], np.where(late, dur - transfer, 0))
     return waiting
 
 

@@ -33,6 +33,12 @@ LIBRARY_OPS: Final = re.compile(
 )
 """Ops that do nothing on the host but to have a library choose and launch its kernels."""
 
+PRODUCTS: Final = re.compile(r"aten::_*(?:(?:int_|scaled_)?(?:mm|addmm|bmm|baddbmm|addmv|mv|dot|linear))$")
+"""Those of them that cuBLAS does, which makes a handle for each thread."""
+
+MAKES_HANDLE: Final = re.compile(r"(?:cuda|hip)(?:DeviceGetAttribute|FuncSetAttribute)$")
+"""What a library asks and sets between giving memory back and taking its own: PyTorch's allocator does not."""
+
 PLANNED: Final = re.compile(r"aten::(?:cudnn|miopen)_\w*conv\w*$|aten::convolution_backward$")
 """Those of them that choose a plan for each shape that they have not met before, which several kernels of one name may
 serve, and keep it."""
@@ -80,6 +86,29 @@ def find_library_starts(ops: Ops, calls: Calls, activities: Activities, loading:
         first_use = row in loads and (op[at] >= 0 or not len(ops))
         if int(calls.ts[row]) - begin >= LONG_LOAD and (starts or first_use):
             yield begin, int(calls.ts[row]), int(calls.tid[row])
+
+
+def find_handles(ops: Ops, calls: Calls) -> _Spans:
+    """Begin, end and thread of what makes a library's handle, once on each thread, however short it is: in a matrix
+    product, from where memory is given back to the last that is asked or taken. It also copies, and waits for that."""
+    frees, takes = (np.flatnonzero(calls.role == role) for role in ("device-free", "device-alloc"))
+    if not len(frees) or not len(takes) or not len(ops):
+        return
+    asks = np.flatnonzero(passing(calls.name, MAKES_HANDLE.match))
+    op = ops.nesting.innermost(calls.tid[frees], calls.ts[frees], calls.end[frees])
+    made: set[int] = set()
+    for row in np.unique(op[op >= 0]).tolist():
+        tid = int(ops.tid[row])
+        if tid in made or not PRODUCTS.match(ops.name[row]):
+            continue
+        begin, end = int(calls.ts[frees[op == row][0]]), int(ops.end[row])
+        taken, asked = (
+            rows[(calls.tid[rows] == tid) & (calls.ts[rows] >= begin) & (calls.end[rows] <= end)]
+            for rows in (takes, asks)
+        )
+        if len(taken) and len(asked) and calls.ts[asked[0]] < calls.ts[taken[0]]:
+            made.add(tid)
+            yield begin, int(max(calls.end[asked[-1]], calls.end[taken[-1]])), tid
 
 
 def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: Steps) -> _Spans:

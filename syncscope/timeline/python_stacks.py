@@ -55,6 +55,10 @@ class PythonStacks:
         found: Bools = files[self._file] & wanted[self._function]
         return found
 
+    def pass_through(self, files: re.Pattern[str]) -> bool:
+        """Whether any row is of a file whose name holds the pattern."""
+        return any(files.search(name) for name in self._files)
+
     def chain(self, row: int) -> tuple[Frame, ...]:
         """The stack that ends at a row, outermost first; built-in functions and module markers are left out."""
         rows = [i for i in self.nesting.chain(row) if self._line[i] >= 0]

@@ -12,7 +12,12 @@ from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.compiling import CompiledSpan
 from syncscope.timeline.first_launches import find_compilations, find_loading_launches
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.library_starts import find_first_choices, find_library_starts, find_slow_inquiries
+from syncscope.timeline.library_starts import (
+    find_first_choices,
+    find_handles,
+    find_library_starts,
+    find_slow_inquiries,
+)
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.python_stacks import PythonStacks
 from syncscope.timeline.row_groups import passing
@@ -178,6 +183,8 @@ def _loads(ops: Ops, calls: Calls, activities: Activities, steps: Steps) -> _Fou
     for row in np.union1d(slow, loaders).tolist():
         yield int(calls.ts[row]), int(calls.end[row]), int(calls.tid[row]), LOADING
     for begin, end, tid in find_library_starts(ops, calls, activities, slow):
+        yield begin, end, tid, LOADING
+    for begin, end, tid in find_handles(ops, calls):
         yield begin, end, tid, LOADING
     for begin, end, tid in find_first_choices(ops, calls, activities, steps):
         yield begin, end, tid, LOADING

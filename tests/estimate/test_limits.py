@@ -135,3 +135,32 @@ def test_a_wait_of_microseconds_is_not_given_what_runs_differ_by() -> None:
         builder.call("cudaEventSynchronize", start + 99_500, 3)
     (finding,) = estimated(builder, "SYN105")
     assert finding.saving_high_ms_per_step == pytest.approx(5 * 3 / MS)
+
+
+def test_what_cannot_be_replayed_is_no_error_where_it_blocks_for_little() -> None:
+    def severity(blocked: float) -> str:
+        builder = TraceBuilder().call("cudaLaunchKernel", 0, 5).op("aten::item", 10, blocked + 4)
+        builder.stream_sync(12, blocked).call("cudaLaunchKernel", 10_000, 5)
+        return estimated(builder.op("aten::mm", 9_999, 7), "SYN102")[0].severity
+
+    assert (severity(2000), severity(20)) == ("error", "warning")
+
+
+def test_pinning_in_another_thread_gains_no_more_than_pinning_takes() -> None:
+    builder = TraceBuilder().launch("gemm", call=(0, 5), runs=(10, 50)).op("aten::pin_memory", 20, 200)
+    builder.op("aten::copy_", 230, 20).copy("HtoD", call=(232, 4), runs=(240, 100), memory="pinned", bytes=1 << 20)
+    builder.launch("next", call=(300, 5), runs=(400, 500))
+    assert limit(builder, "CPY202").ms == pytest.approx(0.2)
+
+
+def test_time_in_which_a_collective_waits_for_a_late_rank_is_not_to_be_hidden() -> None:
+    builder = TraceBuilder(rank=0, world_size=2).launch("gemm", call=(1, 5), runs=(10, 15_000))
+    at, size = 15_040.0, {"In msg nelems": 2048, "Out msg nelems": 2048, "dtype": "Float"}
+    for dur in (1000, 1010, 1020, 12_000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000):
+        builder.op("c10d::alltoall_base_", at - 9, 8)
+        builder.launch(ALL_TO_ALL, call=(at - 8, 4), runs=(at, dur), stream=13, args=size)
+        at += dur + 20
+    study, (hit,) = found(builder, "OVL302")
+    exposed = 12 * 1.0 + 0.03 + 12.0
+    assert hit.finding.exposed_ms == pytest.approx(exposed)
+    assert find_limits(study, [hit])[0].ms == pytest.approx(exposed - 11.0)

@@ -42,6 +42,17 @@ def test_a_likely_saving_has_its_doubt_and_the_step_its_base() -> None:
     assert lines(changed(**RANGE))["step"] == "at best 5.1 → 3.57 ms, −30 %; train.py:42"
 
 
+def test_a_replay_that_takes_longer_than_what_it_replays_is_no_step() -> None:
+    info = sample.trace_info()
+    assert info.replay is not None
+    unprofiled = msgspec.structs.replace(info.steps, bare_ms=None, profiled_ms=4.0)
+    off = msgspec.structs.replace(info.replay, misfit=0.275, step_ms=5.1)
+    said = lines(changed(**{**RANGE, "likely_saving_ms_per_step": 0.4}), steps=unprofiled, replay=off)
+    assert said["step"].startswith("about 4 → 3.6 ms (under the profiler), −10 %")
+    near = msgspec.structs.replace(off, misfit=0.02)
+    assert lines(changed(**RANGE), steps=unprofiled, replay=near)["step"].startswith("at best 5.1 → 3.57 ms (replayed")
+
+
 def test_the_first_change_is_one_whose_saving_can_be_told() -> None:
     hidden = changed(saving_ms_per_step=0.001, saving_high_ms_per_step=0.01, saving_below_drift=True, fingerprint="1")
     assert lines(hidden)["first"] == "no change is known to save 1 % of the step; 1 rule could not be checked"

@@ -288,6 +288,13 @@ def test_rules_not_checked_on_some_traces_say_on_which() -> None:
     assert "not checked SYN101 (--verbose says why)" in shown(report)
 
 
+def test_rules_with_nothing_to_look_for_are_named_only_where_all_are() -> None:
+    entry = NotChecked(rule="CMP701", why="nobody said", needless=True)
+    report = msgspec.structs.replace(sample.report([sample.trace_info()]), not_checked=(entry,), findings=())
+    assert "CMP701" not in shown(report) and "could not be checked" not in shown(report)
+    assert "nothing here is what it is about CMP701: nobody said" in shown(report, view=VERBOSE)
+
+
 def test_a_trace_without_device_or_runtime_rows_says_what_is_missing() -> None:
     info = msgspec.structs.replace(sample.trace_info(), has=("cpu_op",), overlap=None, device=None)
     text = shown(sample.report([info], []))

@@ -218,6 +218,12 @@ def test_what_waits_for_another_rank_is_told_so_with_the_fix_for_that():
     assert found.fix.startswith("See what the other ranks do")
 
 
+def test_one_that_takes_longer_than_any_network_waits_though_nothing_is_alike():
+    (found,) = exposed(all_to_alls(9000))
+    assert "7.84 ms of it is waiting for another rank, as one of its size takes no longer than 1.16 ms" in found.message
+    assert found.fix.startswith("See what the other ranks do")
+
+
 def test_what_takes_as_long_each_time_is_not():
     (found,) = exposed(all_to_alls(800, 810, 790, 805))
     assert "waiting" not in found.message and "async_op=True" in found.fix

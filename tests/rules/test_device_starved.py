@@ -8,6 +8,7 @@ from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
 from syncscope.rules.base.idle_causes import main_cause
 from syncscope.rules.device_starved import BACK_TO_BACK, BESIDE_GRAPH, GRAPH_LAUNCH, ONE_STREAM, DeviceStarved
+from syncscope.rules.launch_bound import COMPILED
 from syncscope.schema.findings import IdleCause
 from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
@@ -89,7 +90,7 @@ def test_without_device_activity_it_cannot_see(builder: TraceBuilder):
 def test_every_cause_has_its_fix_and_its_sentence():
     assert set(BECAUSE) == set(CAUSES)
     advised = {DeviceStarved().advise(*cause.split()) for cause in CAUSES}
-    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH, ONE_STREAM)
+    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH, COMPILED, ONE_STREAM)
     by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
     assert advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
     assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))
@@ -191,3 +192,13 @@ def test_a_cause_that_the_host_could_leave_out_comes_before_one_that_it_could_no
     idle = msgspec.structs.replace(found, idle_ms_per_step=1.0, causes=(beyond, launching))
     assert main_cause(idle) == launching
     assert main_cause(msgspec.structs.replace(idle, causes=(beyond,))) == beyond
+
+
+def test_a_fix_that_is_not_for_the_longest_cause_says_so():
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 100))
+    builder.op("aten::item", 12, 510).copy("DtoH", call=(13, 2), runs=(110, 1)).stream_sync(16, 500)
+    idle = next(f for f in findings(builder.launch("b", call=(1400, 5), runs=(1410, 9))) if f.rule == "OVL303")
+    longest, own = idle.causes[0], main_cause(idle)
+    assert longest.cause == "wait" and own is not None and own.cause == "host work"
+    assert idle.message.endswith("; the fix is for the host work, as the longest has findings of its own")
+    assert idle.fix.startswith("Move the work")

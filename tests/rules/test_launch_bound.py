@@ -88,6 +88,13 @@ def test_without_bare_steps_the_profilers_share_is_assumed_and_said():
     assert bound(loop(runs=12, bare=None)) == []
 
 
+def test_what_is_compiled_is_not_told_to_be_compiled():
+    builder = loop(runs=3)
+    assert "It is compiled already" not in bound(builder)[0].fix
+    fix = bound(builder.op("Torch-Compiled Region: 0/0", 0, 10_000))[0].fix
+    assert fix.startswith("It is compiled already") and "mode='reduce-overhead'" in fix
+
+
 def test_launches_that_no_other_step_repeats_get_another_fix_than_graphs():
     assert "Replay" in bound(loop(runs=3))[0].fix
     changing = loop(runs=3)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
@@ -161,6 +162,29 @@ def test_exposed_collectives_say_how_long_they_wait_for_late_ranks_once_several_
     )
     assert exposed(merge([together])) == exposed(together)
     assert "do not have the same collectives" in exposed(joined(EARLY, rank(1, 500, 500, 500, group="7")))
+
+
+def test_what_waits_for_a_late_rank_is_not_to_be_gained_at_the_collective():
+    def given(report: Report, high: float | None, **fields: float | None) -> Report:
+        ranged = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": high, **fields}
+        return msgspec.structs.replace(
+            report,
+            findings=tuple(
+                msgspec.structs.replace(one, **ranged) if one.rule == "OVL302" and one.rank == 0 else one
+                for one in report.findings
+            ),
+        )
+
+    def most(report: Report) -> float | None:
+        found = next(one for one in report.findings if one.rule == "OVL302" and one.rank == 0)
+        return found.saving_high_ms_per_step
+
+    report = joined(EARLY, rank(1, 500, 500, 500))
+    exposed = next(f.exposed_ms_per_step for f in report.findings if f.rule == "OVL302" and f.rank == 0)
+    assert exposed is not None and exposed > 0.5
+    assert most(merge([given(report, 9.0)])) == pytest.approx(exposed - 0.5)
+    assert most(merge([given(report, 9.0, saving_ms_per_step=8.0)])) == 9.0
+    assert most(merge([given(report, None)])) is None
 
 
 def stepless(number: int, begins: float, comes: float, warms_up: float = 0) -> TraceBuilder:

@@ -35,8 +35,13 @@ def test_a_larger_one_may_take_longer() -> None:
 
 
 def test_few_of_a_kind_or_unknown_sizes_show_nothing() -> None:
-    assert waiting((12, 8192), (4510, 8192)) == [0, 0]
+    assert waiting((12, 8192), (1510, 8192)) == [0, 0]
     assert waiting((12, 0), (12, 0), (12, 0), (12, 0), (4510, 0)) == [0] * 5
+
+
+def test_what_takes_far_longer_than_any_network_waits_though_it_is_alone() -> None:
+    assert waiting((11_000, 400)) == [11_000 - 1008]
+    assert waiting((11_000, 400_000), (1900, 400)) == [0, 0]
 
 
 def test_other_work_on_the_device_is_no_waiting() -> None:

@@ -49,6 +49,24 @@ def test_memory_given_back_behind_it_or_outside_the_op_is_not() -> None:
     assert stretches(matmul(emptied, 1000 * MS, 10)) == []
 
 
+def handle(builder: TraceBuilder, at: float, between: str = "cudaFuncSetAttribute") -> TraceBuilder:
+    """A matrix product that gives memory back, and takes some, with another call between."""
+    builder.op("aten::mm", at, 400).call("cudaFree", at + 40, 2).call(between, at + 50, 1)
+    builder.call("cudaMalloc", at + 60, 20).call("cudaMemcpy", at + 90, 20).call("cudaMalloc", at + 120, 20)
+    return builder.launch("ampere_sgemm", call=(at + 300, 5), runs=(at + 310, 5))
+
+
+def test_a_handle_is_made_once_on_each_thread_however_fast() -> None:
+    builder = handle(handle(TraceBuilder(), 0).on(77), 1000)
+    assert stretches(builder) == [(LOADING, 40, 140), (LOADING, 1040, 1140)]
+    assert stretches(handle(handle(TraceBuilder(), 0), 1000)) == [(LOADING, 40, 140)]
+    assert [f.severity for f in findings(handle(TraceBuilder(), 0), "SYN109")] == ["note"]
+
+
+def test_an_allocator_that_gives_memory_back_for_a_product_makes_no_handle() -> None:
+    assert stretches(handle(TraceBuilder(), 0, between="cudaStreamIsCapturing")) == []
+
+
 def test_warm_up_that_the_program_names_is_warm_up() -> None:
     builder = TraceBuilder().annotation("[net|warmup|forward]", 0, 50).annotation("lr_warmup_step", 60, 20)
     assert stretches(builder.annotation("forward", 90, 5).call("cudaGraphLaunch", 100, 5)) == [(NAMED, 0, 50)]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from syncscope.rules.base.groups import SAVING_NULL_WHY, key_of, to_ms
+from syncscope.rules.base.program import may_be_compiled
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.compiling import CompileKind, without_numbers
@@ -119,6 +120,9 @@ class CompileRule(RankRule):
             return NOT_LOOKED_FOR
         lacking = [name for name in timeline.compiled.missing if name.startswith(self.heard_from)]
         return f"this PyTorch lacks {lacking[0]}" if lacking else None
+
+    def is_needless(self, timeline: Timeline) -> bool:
+        return not may_be_compiled(timeline)
 
     def why_partial(self, timeline: Timeline) -> str | None:
         compiled = timeline.compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,12 @@ MOST_BUBBLES = 1_000
 
 COMMON = ("<site-packages>/torch/", "<python>/")
 """Files whose functions are behind every step."""
+
+PASSES_ON = re.compile(
+    r"(?:^|[. ])(?:wrapper|wrapped|inner|_?wrapped_call|new_forward)$|transformers/modeling_layers\.py .*__call__$"
+    r"|vllm/compilation/decorators\.py .*__call__$|vllm/model_executor/custom_op\.py .*forward$"
+)
+"""Files and functions of libraries that only pass a call on to what is asked for, whatever that is."""
 
 MAIN_SHARE = 0.5
 """A place stands for the bubbles if it is behind at least this share of their time."""
@@ -94,7 +101,7 @@ def _innermost(places: list[Place], weights: Ints, shares: dict[Frame, float]) -
     for place, weight in zip(places, weights.tolist(), strict=True):
         marks[place.annotation] += weight
         for inside, frame in enumerate(place.chain):
-            if frame not in place.chain[:inside] and not frame.file.startswith(COMMON):
+            if frame not in place.chain[:inside] and not _passes_on(frame):
                 behind[frame] += weight
                 depth[frame] = max(inside, depth.get(frame, 0))
     whole = int(weights.sum())
@@ -110,6 +117,12 @@ def _innermost(places: list[Place], weights: Ints, shares: dict[Frame, float]) -
     named = of_user[-1] if of_user and not everywhere else at
     site = Site(file=named.file, line=named.line, function=named.function)
     return IdlePlace(replace(place, site=site, at=at, chain=chain), behind[at] / whole)
+
+
+def _passes_on(frame: Frame) -> bool:
+    """Whether a function is behind every step, or only calls others for its callers."""
+    library = not is_user(frame.file)
+    return frame.file.startswith(COMMON) or (library and bool(PASSES_ON.search(f"{frame.file} {frame.function}")))
 
 
 def _shares(timeline: Timeline, tid: int) -> dict[Frame, float]:

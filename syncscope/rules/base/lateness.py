@@ -32,15 +32,15 @@ def tell_of_ranks(
     exposed: Counter[int] = Counter()
     for finding in findings:
         if finding.rule == code:
-            ms = finding.exposed_ms_per_step if finding.per_step is not None else finding.exposed_ms
-            exposed[finding.trace] += round((ms or 0.0) * 1e6)
-    clauses = {}
+            exposed[finding.trace] += round(_exposed_ms(finding) * 1e6)
+    clauses, left = {}, {}
     if between is not None:
         clauses = {row.trace: _clause(row, between, exposed[row.trace] / 1e6) for row in between.ranks}
+        left = {row.trace: _left(row, between, exposed[row.trace] / 1e6) for row in between.ranks}
     clauses |= dict.fromkeys(apart, APART)
     return [
         msgspec.structs.replace(
-            finding,
+            _without_waiting(finding, left.get(finding.trace, 1.0)),
             message=_message(finding.message, clauses[finding.trace]),
             fix=_fix(finding.fix, compared=finding.trace not in apart),
         )
@@ -48,6 +48,28 @@ def tell_of_ranks(
         else finding
         for finding in findings
     ]
+
+
+def _exposed_ms(finding: Finding) -> float:
+    """Milliseconds a step, or in all where there are no steps."""
+    return (finding.exposed_ms_per_step if finding.per_step is not None else finding.exposed_ms) or 0.0
+
+
+def _without_waiting(finding: Finding, left: float) -> Finding:
+    """The finding with no more to gain than what it is exposed for without waiting: ``left`` is that share of it. The
+    late rank's own findings are about the rest. A saving that bare steps confirm stays."""
+    low, high, likely = (
+        finding.saving_low_ms_per_step, finding.saving_high_ms_per_step, finding.likely_saving_ms_per_step
+    )  # fmt: skip
+    if finding.saving_ms_per_step is not None or high is None:
+        return finding
+    most = round(_exposed_ms(finding) * left, 6)
+    return msgspec.structs.replace(
+        finding,
+        saving_low_ms_per_step=None if low is None else min(low, most),
+        saving_high_ms_per_step=min(high, most),
+        likely_saving_ms_per_step=None if likely is None else min(likely, most),
+    )
 
 
 def _message(message: str, clause: str) -> str:
@@ -66,6 +88,16 @@ def _fix(fix: str, *, compared: bool) -> str:
     return late[compared] if fix in late else fix
 
 
+def _left(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> float:
+    """The share of what its collectives are exposed for in which a rank waits for no other."""
+    return max(1 - _waits_ms(row, between) / exposed_ms, 0.0) if exposed_ms else 1.0
+
+
+def _waits_ms(row: RankBetween, between: BetweenRanks) -> float:
+    """Milliseconds a step, with what it waits once."""
+    return row.waits_ms_per_step + (row.waits_before_ms or 0.0) / max(between.steps, 1)
+
+
 def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
     """How long a rank waits for others, beside what its collectives are exposed for, in ms a step (in all, where there
     are no steps)."""
@@ -79,7 +111,7 @@ def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
         clause += f"{milliseconds(row.waits_ms_per_step)}{per} for others that come late{whom}"
     if before >= LEAST_MS:
         clause += f", and {milliseconds(before)} once for one that began {began} later"
-    waits = row.waits_ms_per_step + before / max(between.steps, 1)
+    waits = _waits_ms(row, between)
     if waits < max(LEAST_MS, MOST * exposed_ms):
         return clause
     again = row.waits_ms_per_step >= MOST * waits

@@ -10,10 +10,24 @@ import numpy as np
 from syncscope.advice import NO_BATCH, WEIGHTS
 from syncscope.rules.base.groups import Group
 from syncscope.timeline import Timeline
+from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.overlap import is_compute
+from syncscope.timeline.row_groups import passing
 
 TRAINS = re.compile(r"autograd::engine|Optimizer\.step#|aten::_(?:fused|amp)_")
 """How the names of ops and annotations of training begin."""
+
+COMPILED = re.compile(
+    r"Torch-Compiled Region|CompiledFunction|CompiledFxGraph|\(dynamo_timed\)$|Pregraph bytecode|^triton_"
+    r"|^graph_\d+_cpp"
+)
+"""In the names of what ``torch.compile`` leaves in a trace: ops, annotations and kernels."""
+
+COMPILED_FILES = re.compile(
+    r"<torchinductor>|(?:^|/)torchinductor_[^/]*/|inductor_cache/|torch_compile_cache/|torch/_inductor/"
+    r"|torch/_dynamo/convert_frame"
+)
+"""In the names of files whose functions run only where something is compiled."""
 
 MODULE_CALL, MODULE_MOVES = "torch/nn/modules/module.py", ("_apply", "convert")
 """Where a module calls another, and the functions there by which it moves its weights."""
@@ -33,6 +47,28 @@ def only_infers(timeline: Timeline) -> bool:
     if timeline.trace.recording is not None or "cpu_op" not in timeline.has:
         return False
     return not any(TRAINS.match(name) for table in (timeline.ops, timeline.annotations) for name in set(table.name))
+
+
+def runs_compiled(timeline: Timeline) -> bool:
+    """Whether half of the kernels of ``device`` are launched by code that ``torch.compile`` made."""
+    ran = timeline.activities
+    launch = ran.launch[(ran.kind == "kernel") & (ran.device == timeline.device) & (ran.launch >= 0)]
+    tid, ts, end = (column[launch] for column in (timeline.calls.tid, timeline.calls.ts, timeline.calls.end))
+    compiled = np.zeros(len(launch), dtype=bool)
+    for table in (timeline.ops, timeline.annotations):
+        rows = table.take(passing(table.name, COMPILED.search))
+        if len(rows):
+            compiled |= Nesting(rows.ts, rows.end, rows.tid).innermost(tid, ts, end) >= 0
+    return len(launch) > 0 and 2 * int(compiled.sum()) >= len(launch)
+
+
+def may_be_compiled(timeline: Timeline) -> bool:
+    """Whether something in a trace is of ``torch.compile``, or it holds no ops, which would show that."""
+    if timeline.compiled is not None or "cpu_op" not in timeline.has:
+        return True
+    tables = (timeline.ops, timeline.annotations, timeline.activities)
+    named = any(COMPILED.search(name) for table in tables for name in set(table.name.tolist()))
+    return named or timeline.stacks.pass_through(COMPILED_FILES)
 
 
 def name_copied(group: Group) -> Iterator[str]:

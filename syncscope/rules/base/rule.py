@@ -141,6 +141,10 @@ class Rule(ABC):
             return "the trace holds no device activity"
         return None
 
+    def is_needless(self, timeline: Timeline) -> bool:
+        """Whether nothing in a trace of others is what the rule is about, where it cannot be checked."""
+        return False
+
     def why_partial(self, timeline: Timeline) -> str | None:
         """What the rule misses although it can be checked, ``None`` when it misses nothing."""
         return None

@@ -4,6 +4,7 @@ function drawLimits(data, current) {
   const { report } = data;
   const info = report.traces[current];
   const unchecked = report.not_checked.filter((entry) => entry.trace === current);
+  const needless = unchecked.filter((entry) => entry.needless).map((entry) => entry.rule);
   const list = (title, entries) =>
     entries.length
       ? [
@@ -55,8 +56,11 @@ function drawLimits(data, current) {
       info.warnings.map((text) => text),
     ),
     list("Savings", savings),
-    list("Rules that could not be checked", byReason(unchecked.filter((entry) => !entry.partial))),
+    list("Rules that could not be checked", byReason(unchecked.filter((entry) => !entry.partial && !entry.needless))),
     list("Rules that were checked in part", byReason(unchecked.filter((entry) => entry.partial))),
+    needless.length
+      ? [el("p", {}, `Not checked either, and nothing in this trace is what they are about: ${needless.join(", ")}.`)]
+      : [],
     list(
       "Expectations that match nothing",
       report.stale.map((entry) => [
