@@ -135,3 +135,19 @@ def test_a_wait_of_microseconds_is_not_given_what_runs_differ_by() -> None:
         builder.call("cudaEventSynchronize", start + 99_500, 3)
     (finding,) = estimated(builder, "SYN105")
     assert finding.saving_high_ms_per_step == pytest.approx(5 * 3 / MS)
+
+
+def test_pinning_gains_no_more_than_it_holds_the_host() -> None:
+    builder = TraceBuilder().launch("gemm", call=(0, 5), runs=(10, 400))
+    builder.op("aten::pin_memory", 450, 30).op("aten::_pin_memory", 452, 26).op("aten::to", 485, 120)
+    builder.copy("HtoD", call=(490, 5), runs=(500, 90), bytes=4096).stream_sync(497, 100)
+    builder.launch("next", call=(700, 5), runs=(710, 500))
+    assert limit(builder, "CPY202").ms == pytest.approx(30 / MS)
+
+
+def test_where_many_launches_left_no_row_a_read_gains_no_more_than_the_device_is_late() -> None:
+    lost = reading().call("cudaDeviceSynchronize", 2000, 5)
+    for number in range(4):
+        lost.call("cudaLaunchKernel", 1300 + 10 * number, 5)
+    assert limit(lost, "SYN102").ms == limit(reading(), "SYN102").late_ms
+    assert limit(reading(), "SYN102").ms == pytest.approx((810 + 3) / MS)
