@@ -21,6 +21,7 @@ SETS = {
     "held out: judged before any change": Path(__file__).with_name("held_out.json"),
     "third reading: judged before the mends that it led to": Path(__file__).with_name("third_reading.json"),
     "fourth reading: judged before the mends that it led to": Path(__file__).with_name("fourth_reading.json"),
+    "fifth reading: judged before the mends that it led to": Path(__file__).with_name("fifth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 

@@ -24,8 +24,10 @@ from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.timeline import Timeline
+from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import mostly_wait
+from syncscope.timeline.witnesses_of_launches import find_unmade
 
 OF_WAITS = (
     Intervention.REMOVE_WAIT, Intervention.REMOVE_READ, Intervention.COPY_ASYNCHRONOUSLY, Intervention.PREFETCH,
@@ -34,6 +36,9 @@ OF_WAITS = (
 
 OF_CALLS = (*OF_WAITS, Intervention.REMOVE_ALLOCATION)
 """Interventions that take calls of the host away, and the copies that they make."""
+
+LOST_SHARE = 0.1
+"""Share of the launches without a row of the device from which on what is left says how late the host was, not more."""
 
 BEYOND, BEYOND_SHARE = ("unknown", "warm-up"), 0.1
 """Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
@@ -132,8 +137,15 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
     # What runs differ by is no gain: how steps of a program differ that somebody else ran is not known.
     held_ms = _held(timeline, hit) * 1e-6 / steps if timeline.trace.recording is None else None
     if intervention in OF_WAITS:
-        return Limit(ms=held_ms, late_ms=_gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps)
+        late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
+        return Limit(ms=late_ms if _lost_much(timeline) else held_ms, late_ms=late_ms)
     return Limit(ms=held_ms) if intervention in OF_CALLS else Limit()
+
+
+def _lost_much(timeline: Timeline) -> bool:
+    """Whether so many launches have no row of the device that its replay would seem to have less to do than it had."""
+    commands = int(np.isin(timeline.calls.role, list(COMMANDS)).sum())
+    return len(find_unmade(timeline.calls, timeline.activities)) > LOST_SHARE * commands
 
 
 def _held(timeline: Timeline, hit: Hit) -> int:

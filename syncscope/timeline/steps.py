@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from syncscope.timeline.bubbles import LONGEST_HOLD as LEFT_BEHIND
 from syncscope.timeline.copies import blocks_alone
-from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.tables import Activities, Collectives, Copies, Steps, Waits
 from syncscope.timeline.waits import is_wait
 
@@ -21,14 +22,34 @@ def step_of(steps: Steps, ts: Ints) -> Ints:
     return np.where(inside, slot, -1)
 
 
-def find_span(steps: Steps, activities: Activities, drained: int | None) -> tuple[int, int] | None:
+def find_span(
+    steps: Steps, activities: Activities, drained: int | None, seen_from: int | None = None
+) -> tuple[int, int] | None:
     """From the first step's begin to the last step's end, or to when the device had ``drained`` where that is known;
-    without steps, from the devices' first to their last activity; ``None`` when there is neither."""
+    without steps, from the devices' first to their last activity; ``None`` when there is neither.
+
+    ``seen_from`` is when the host's rows begin, ns, ``None`` without any. Without steps, activities of before that the
+    trace holds no launch of, and that the device had left behind by then, are those of an earlier recording: what the
+    host did between the two was not recorded."""
     table = steps if len(steps) else activities
     if not len(table):
         return None
     end = int(table.end.max())
-    return int(table.ts.min()), max(end, drained) if drained is not None and len(steps) else end
+    if len(steps):
+        return int(steps.ts.min()), end if drained is None else max(end, drained)
+    return int(activities.ts[~_is_left_over(activities, seen_from)].min()), end
+
+
+def _is_left_over(activities: Activities, seen_from: int | None) -> Bools:
+    """Which activities (n,) were left over from an earlier recording: all that comes before the host's rows, where the
+    device had nothing to do in between. None where that would be all."""
+    none = np.zeros(len(activities), dtype=bool)
+    if seen_from is None:
+        return none
+    before: Bools = activities.ts < seen_from
+    if before.all() or not before.any() or (activities.launch[before] >= 0).any():
+        return none
+    return before if seen_from - int(activities.end[before].max()) > LEFT_BEHIND else none
 
 
 def find_outlasting(steps: Steps, activities: Activities, launch_ts: Ints) -> int | None:

@@ -237,7 +237,14 @@ class Tables:
     @cached_property
     def span(self) -> tuple[int, int] | None:
         """Begin and end of the part of the trace that is analysed, in ns (``steps.find_span``)."""
-        return find_span(self.steps, self.activities, self.drained if self.outlasted is None else self.outlasted)
+        drained = self.drained if self.outlasted is None else self.outlasted
+        return find_span(self.steps, self.activities, drained, self._seen_from)
+
+    @cached_property
+    def _seen_from(self) -> int | None:
+        """When the host's rows begin, ns; ``None`` where the trace holds none."""
+        host = self.calls.ts, *(self.trace.rows[name]["ts"] for name in ("ops", "annotations", "frames"))
+        return min((int(ts.min()) for ts in host if len(ts)), default=None)
 
     @cached_property
     def drained(self) -> int | None:

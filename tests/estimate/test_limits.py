@@ -164,3 +164,19 @@ def test_time_in_which_a_collective_waits_for_a_late_rank_is_not_to_be_hidden() 
     exposed = 12 * 1.0 + 0.03 + 12.0
     assert hit.finding.exposed_ms == pytest.approx(exposed)
     assert find_limits(study, [hit])[0].ms == pytest.approx(exposed - 11.0)
+
+
+def test_pinning_gains_no_more_than_it_holds_the_host() -> None:
+    builder = TraceBuilder().launch("gemm", call=(0, 5), runs=(10, 400))
+    builder.op("aten::pin_memory", 450, 30).op("aten::_pin_memory", 452, 26).op("aten::to", 485, 120)
+    builder.copy("HtoD", call=(490, 5), runs=(500, 90), bytes=4096).stream_sync(497, 100)
+    builder.launch("next", call=(700, 5), runs=(710, 500))
+    assert limit(builder, "CPY202").ms == pytest.approx(30 / MS)
+
+
+def test_where_many_launches_left_no_row_a_read_gains_no_more_than_the_device_is_late() -> None:
+    lost = reading().call("cudaDeviceSynchronize", 2000, 5)
+    for number in range(4):
+        lost.call("cudaLaunchKernel", 1300 + 10 * number, 5)
+    assert limit(lost, "SYN102").ms == limit(reading(), "SYN102").late_ms
+    assert limit(reading(), "SYN102").ms == pytest.approx((810 + 3) / MS)

@@ -64,6 +64,21 @@ class TestPageableCopy:
         assert findings(builder, "CPY201") == []
         assert "ROCm" in blind(builder)["CPY201"]
 
+    def test_one_large_copy_among_many_small_ones_makes_no_batches_of_them(self):
+        def copies(*sizes: int) -> TraceBuilder:
+            builder = TraceBuilder()
+            for number, size in enumerate(sizes):
+                at = 100 * number
+                builder.op("aten::to", at, 30).op("aten::copy_", at + 1, 28)
+                builder.copy("HtoD", call=(at + 2, 5), runs=(at + 8, 3), memory="pageable", bytes=size)
+                builder.stream_sync(at + 10, 3)
+            return builder
+
+        (found,) = findings(copies(2 << 20, *[16] * 29), "SYN101")
+        assert "DataLoader" not in found.fix and "on the device" in found.fix
+        (found,) = findings(copies(2 << 20, *[16] * 4), "SYN101")
+        assert "DataLoader" in found.fix
+
 
 class TestPinThenCopy:
     def scene(self) -> TraceBuilder:

@@ -25,3 +25,18 @@ def test_a_function_that_only_passes_calls_on_is_no_place() -> None:
         builder.launch("k", call=(start + 900, 5), runs=(start + 910, 20))
     (found,) = findings(builder, "OVL303")
     assert found.site is not None and found.site.function == "encode"
+
+
+def test_without_functions_and_annotations_the_op_is_named_that_takes_the_host() -> None:
+    builder = TraceBuilder().launch("k", call=(0, 5), runs=(10, 20))
+    builder.op("aten::randn", 100, 4000).op("aten::normal_", 110, 3900).op("aten::to", 4150, 50)
+    builder.op("aten::square", 5000, 20).launch("square", call=(5005, 5), runs=(5015, 20))
+    (found,) = findings(builder, "OVL303")
+    assert found.message.endswith("most of the host work in aten::randn") and found.site is None
+
+
+def test_no_op_is_named_that_takes_less_than_half() -> None:
+    builder = TraceBuilder().launch("k", call=(0, 5), runs=(10, 20)).op("aten::randn", 100, 2000)
+    builder.launch("square", call=(5005, 5), runs=(5015, 20))
+    (found,) = findings(builder, "OVL303")
+    assert "aten::randn" not in found.message

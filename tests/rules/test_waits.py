@@ -268,6 +268,15 @@ class TestExplicitSync:
         assert findings(waits_twice().launch("k", call=(400, 2), runs=(404, 9)), "SYN105")[0].severity == "error"
         assert findings(waits_twice().step(0, 500), "SYN105")[0].severity == "error"
 
+    def test_several_waits_one_after_the_other_end_a_trace_as_one_does(self):
+        builder = TraceBuilder().launch("k", call=(1, 2), runs=(4, 316)).frame("train.py", 3, "main", 0, 900)
+        builder.frame("<site-packages>/torch/cuda/__init__.py", 1098, "synchronize", 5, 400)
+        builder.device_sync(10, 290).device_sync(310, 1)
+        (last,) = findings(builder, "SYN105")
+        assert (last.count, last.severity) == (2, "note") and "nothing follows it" in last.message
+        (held,) = findings(builder.launch("k", call=(305, 2), runs=(309, 300)), "SYN105")
+        assert held.severity != "note"
+
     def test_a_long_wait_for_nothing_that_is_known_stays_an_error(self):
         builder = TraceBuilder().recording(0, 900).launch("k", call=(1, 2), runs=(4, 5))
         builder.entry("torch.cuda.synchronize", 19, 401, line(9, "torch.cuda.synchronize()")).device_sync(20, 380)

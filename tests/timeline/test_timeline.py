@@ -153,3 +153,22 @@ def test_a_device_listed_under_another_number_has_the_name_that_all_have(listed,
     builder = TraceBuilder().launch("gemm", call=(5, 5), runs=(12, 50), device=3)
     builder.top["deviceProperties"] = [{"id": number, "name": name} for number, name in listed.items()]
     assert Timeline(builder.trace()).info().device == name
+
+
+def test_rows_of_an_earlier_recording_are_not_part_of_a_trace_without_steps() -> None:
+    # Two kernels that nothing in the trace launched, then 3.8 s of which the trace has no host rows.
+    left = TraceBuilder().kernel("old", 0, 100).kernel("old", 110, 100)
+    found = Timeline(
+        left.op("aten::mm", 3_800_000, 50).launch("new", call=(3_800_010, 5), runs=(3_800_020, 90)).trace()
+    )
+    assert found.span is not None and found.span[1] - found.span[0] == 90_000
+
+
+def test_what_runs_until_the_host_is_recorded_is_part_of_the_trace() -> None:
+    def span(builder: TraceBuilder) -> int:
+        found = Timeline(builder.launch("new", call=(1000, 5), runs=(1010, 90)).trace()).span
+        assert found is not None
+        return found[1] - found[0]
+
+    assert span(TraceBuilder().kernel("queued before", 0, 900)) == 1_100_000
+    assert span(TraceBuilder().kernel("before", 0, 100).op("aten::randn", 150, 800)) == 1_100_000

@@ -9,12 +9,12 @@ LAST = "last"
 
 
 def ends_trace(group: Group) -> bool:
-    """Whether somebody else's trace without steps gives the device nothing more after the one wait or copy of a
+    """Whether somebody else's trace without steps gives the device nothing more after the waits, or the one copy, of a
     group."""
     timeline, rows = group.timeline, group.rows
-    if len(rows) != 1 or len(timeline.steps) or timeline.trace.recording is not None:
+    if not len(rows) or len(timeline.steps) or timeline.trace.recording is not None:
         return False
-    wait, copy = int(rows.wait[0]), int(rows.copy[0])
-    if wait >= 0:
-        return bool(timeline.last_command < timeline.waits.end[wait])
-    return copy >= 0 and 0 <= timeline.last_command <= int(timeline.copies.launch_ts[copy])
+    if (rows.wait >= 0).all():
+        return bool(timeline.last_command < timeline.waits.end[rows.wait].min())
+    copy = int(rows.copy[0])
+    return len(rows) == 1 and copy >= 0 and 0 <= timeline.last_command <= int(timeline.copies.launch_ts[copy])

@@ -11,6 +11,7 @@ import numpy as np
 from syncscope.schema.findings import Frame, Site
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
+from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.python_stacks import is_user
 
 MOST_BUBBLES = 1_000
@@ -24,6 +25,9 @@ PASSES_ON = re.compile(
     r"|vllm/compilation/decorators\.py .*__call__$|vllm/model_executor/custom_op\.py .*forward$"
 )
 """Files and functions of libraries that only pass a call on to what is asked for, whatever that is."""
+
+HOST_WORK = "host work"
+"""The cause of idle time in which the host does something else than launch, which an op may be."""
 
 MAIN_SHARE = 0.5
 """A place stands for the bubbles if it is behind at least this share of their time."""
@@ -45,12 +49,14 @@ class IdlePlace:
     """Its ``at`` is the function that takes the most of it, where one does."""
     share: float
     """Of the bubbles' time."""
+    op: str = ""
+    """The outermost op that takes most of it, where neither a function nor an annotation is known."""
 
     def in_words(self) -> str:
         """``preprocess (lib/video.py:235)``; the line is that of the ``def``, as all that the trace's frames know."""
         frame = self.place.at or self.place.site
         if frame is None:
-            return self.place.annotation
+            return self.place.annotation or self.op
         return f"{frame.function} ({frame.file}{'' if frame.line is None else f':{frame.line}'})"
 
 
@@ -70,7 +76,28 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     places = timeline.busiest_places(ts, np.maximum(ended, ts), tid)
     if any(place.source == "hook" for place in places):
         return _most(places, due[rows])
-    return _innermost(places, due[rows], _shares(timeline, main))
+    found = _innermost(places, due[rows], _shares(timeline, main))
+    if found is None and HOST_WORK in causes and not any(place.chain for place in places):
+        return _of_op(timeline, ts, np.maximum(ended, ts), tid, int(due[rows].sum()))
+    return found
+
+
+def _of_op(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, whole: int) -> IdlePlace | None:
+    """The outermost op in which the host is for most of some intervals of its threads (ns), ``whole`` ns of which
+    count."""
+    outer = timeline.ops.take(timeline.ops.nesting.parent < 0)
+    inside: Counter[str] = Counter()
+    for thread in np.unique(tid).tolist():
+        ops = outer.take(outer.tid == thread)
+        for begin, until in zip(ts[tid == thread].tolist(), end[tid == thread].tolist(), strict=True):
+            rows = slice(int(np.searchsorted(ops.end, begin)), int(np.searchsorted(ops.ts, until)))
+            taken = np.minimum(ops.end[rows], until) - np.maximum(ops.ts[rows], begin)
+            for name, ns in zip(ops.name[rows].tolist(), taken.tolist(), strict=True):
+                inside[name] += ns
+    if not inside:
+        return None
+    name, ns = inside.most_common(1)[0]
+    return IdlePlace(NOWHERE, ns / whole, name) if ns >= MAIN_SHARE * whole else None
 
 
 def _most(places: list[Place], weights: Ints) -> IdlePlace | None:

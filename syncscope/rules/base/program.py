@@ -38,6 +38,9 @@ BATCHES = re.compile(r"batch|data_?load", re.IGNORECASE)
 MANY_WEIGHTS = 8
 """A model has at least this many parameters."""
 
+MANY, NEARLY_ALL = 20, 0.9
+"""Of so many copies at one place this share says what they are: where no line is known, others may be among them."""
+
 BATCH_BYTES, MODULE_BYTES = 64 << 10, 1 << 20
 """A larger copy may be a batch where the trace has no loader; and inside of a module."""
 
@@ -99,8 +102,8 @@ def _moves_weights(group: Group) -> bool:
 
 
 def _brings_no_batch(group: Group) -> bool:
-    """Whether the copies are small, and the trace has no loader, or they are made inside of a module; or whether what
-    the loader brings is pinned."""
+    """Whether the copies, or nearly all of many, are small, and the trace has no loader, or they are made inside of a
+    module; or whether what the loader brings is pinned."""
     if _pins_batches(group.timeline):
         return True
     if BATCHES.search(group.place.annotation or ""):
@@ -108,7 +111,8 @@ def _brings_no_batch(group: Group) -> bool:
     inside = group.place.runs_through(MODULE_CALL)
     copy = group.rows.copy
     size = group.timeline.copies.bytes[copy[copy >= 0]]
-    small = bool(len(size) and ((size >= 0) & (size <= (MODULE_BYTES if inside else BATCH_BYTES))).all())
+    few = (size >= 0) & (size <= (MODULE_BYTES if inside else BATCH_BYTES))
+    small = bool(len(size) and few.mean() >= (NEARLY_ALL if len(size) >= MANY else 1.0))
     return small and (inside or not len(group.timeline.loads))
 
 
