@@ -33,8 +33,8 @@ MOST_LENIENT = 1 << 20
 """Bytes of JSON that may hold ``NaN``, which other programs write into their configurations and summaries."""
 
 ROOT_KEYS = frozenset({"traceEvents", "schemaVersion", "deviceProperties"})
-DOCUMENT_KEYS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"')
-TRACE_KEYS = (*DOCUMENT_KEYS, b'"ph"')
+TRACE_KEYS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"ph"')
+_ROOT_KEY = re.compile(rb'"(?:traceEvents|schemaVersion|deviceProperties)"\s*:')
 _ROOT = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[msgspec.Raw] | str | float | bool | None)
 GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
@@ -142,7 +142,7 @@ def _is_no_trace(name: str, head: bytes | None, read_more: Callable[[], bytes | 
     """Whether a file has the name of our report and does not begin as a trace, or is whole and valid JSON without a
     trace's keys. ``head`` are its first ``HEAD_BYTES``, ``None`` where it cannot be read; ``read_more`` reads the first
     ``MOST_BYTES``."""
-    if name == REPORT_FILE and not any(key in _inflate(head or b"") for key in DOCUMENT_KEYS):
+    if name == REPORT_FILE and _ROOT_KEY.search(_inflate(head or b"")) is None:
         return True
     if head is None or not _begins_as_other_json(_inflate(head)):
         return False
