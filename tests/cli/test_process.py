@@ -1,6 +1,7 @@
 """The command as a process: pipes, colours, encodings, speed of ``--help``."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -117,7 +118,7 @@ def test_json_is_utf_8_whatever_the_encoding(folder: Path) -> None:
     ("arguments", "code"), [("analyze", 0), ("analyze --format json", 0), ("check", 1), ("check --format json", 1)]
 )
 def test_a_reader_that_goes_away_is_no_error(arguments: str, code: int, folder: Path) -> None:
-    line = f"{' '.join(COMMAND)} {arguments} waiting.json.gz; echo $? > code"
+    line = f"{shlex.join(COMMAND)} {arguments} waiting.json.gz; echo $? > code"
     done = subprocess.run(
         ["sh", "-c", f"({line}) | true"], capture_output=True, text=True, env=environment(), check=False
     )
@@ -142,7 +143,7 @@ def test_a_full_disk_behind_standard_output_is_one_line_and_2(arguments: str, bo
 @pytest.mark.parametrize(("arguments", "code"), [("check waiting.json.gz", 1), ("analyze --format json clean.json", 0)])
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_closed_standard_streams_are_no_error(arguments: str, code: int, closed: str, folder: Path) -> None:
-    line = f"{' '.join(COMMAND)} {arguments} {closed}"
+    line = f"{shlex.join(COMMAND)} {arguments} {closed}"
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(), check=False)
     assert (done.returncode, done.stderr) == (code, "")
 
