@@ -36,6 +36,7 @@ BaselineFile = Annotated[
         "--baseline",
         metavar="FILE",
         help="File of findings that may stay: each passes unless it occurs more often.",
+        readable=False,  # else typer asks, and answers with more than a line
         show_default=False,
     ),
 ]

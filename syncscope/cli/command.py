@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from typer.core import TyperCommand, TyperOption
 
+from syncscope.cli.console import open_what_is_closed
 from syncscope.cli.light import import_help_writer, keep_numpy_in_one_thread
 
 
@@ -25,6 +26,7 @@ class Command(AnyCommand):
     """One that runs no program of the user's."""
 
     def invoke(self, ctx: Any) -> Any:
+        open_what_is_closed()
         keep_numpy_in_one_thread()
         return super().invoke(ctx)
 

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from inspect import cleandoc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 
@@ -49,9 +49,22 @@ def write_stdout(text: str) -> None:
 
 def drop_stdout() -> None:
     """Discard what is still in the buffer, so that Python raises no error at exit."""
+    drop(sys.stdout)
+
+
+def drop(stream: TextIO) -> None:
+    """Send what is still in a stream's buffer, and what comes, nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+def open_what_is_closed() -> None:
+    """Give a process that was started without standard output or stderr (``>&-``) one that goes nowhere, so that no
+    file which is opened later takes its place."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def unwrap(doc: str) -> list[str]:

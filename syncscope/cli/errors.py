@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 
 import typer
 from rich.text import Text
 
-from syncscope.cli.console import stderr
+from syncscope.cli.console import drop, drop_stdout, stderr
 from syncscope.report.escape import terminal
 
 USAGE = 2
 UNREADABLE = 3
 INTERRUPTED = 130
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What writing fails with where there is no room. Files that we write ourselves name themselves in the error."""
+
 TRACEBACK = "SYNCSCOPE_TRACEBACK"
 """Environment variable. When it is set, an internal error prints its traceback."""
 
@@ -34,6 +39,9 @@ def exit_for(error: Exception) -> typer.Exit:
     """
     if isinstance(error.__cause__, KeyboardInterrupt):  # before Python 3.12, Ctrl-C in an import while a class is made
         return typer.Exit(INTERRUPTED)
+    if isinstance(error, OSError) and error.filename is None and error.errno in FULL:
+        drop_stdout()
+        return _exit(f"standard output: {error.strerror}", USAGE)
     if isinstance(error, CommandError):
         return _exit(str(error), error.exit_code)
     from syncscope.policy import BaselineError, ConfigError
@@ -60,5 +68,8 @@ def print_error(line: str) -> None:
 
 
 def _exit(line: str, code: int) -> typer.Exit:
-    print_error(line)
+    try:
+        print_error(line)
+    except OSError:  # the exit code says it, too
+        drop(sys.stderr)
     return typer.Exit(code)

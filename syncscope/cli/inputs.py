@@ -191,9 +191,11 @@ def is_report(path: Path) -> bool:
     """Whether a file is a saved report. Everything else goes to the trace reader, which refuses what is no trace."""
     if not os.path.isfile(path):  # unlike Path.is_file, it takes any name
         return False
+    from syncscope.trace.source import open_at_once
+
     try:
-        with path.open("rb") as stream:
-            return REPORT_KEY in stream.read(HEAD_BYTES)
+        with open(path, "rb", opener=open_at_once) as stream:
+            return REPORT_KEY in (stream.read(HEAD_BYTES) or b"")
     except OSError:
         return False
 

@@ -157,6 +157,7 @@ Config = Annotated[
         metavar="FILE",
         help="Configuration file. Default: the nearest syncscope.toml, or pyproject.toml with a tool.syncscope table, "
         "in this folder or above.",
+        readable=False,  # as of the baseline of check
         show_default=False,
     ),
 ]

@@ -173,9 +173,14 @@ def _count_waits(item: pytest.Item) -> Generator[None, None, None]:
         return
     limit = _option(item.config, MARK) if limit is None else limit
     # Of the whole thread: tests of asyncio run in tasks that plugins and unittest prepare before.
-    waits = item.stash[_waits] = _recorder(item.config, _threads(item), tasks="all")
-    with waits:
-        yield
+    waits = _recorder(item.config, _threads(item), tasks="all")
+    if _waits in item.stash:  # of an earlier run of the test
+        del item.stash[_waits]
+    try:
+        with waits:
+            yield
+    finally:
+        item.stash[_waits] = waits  # not before: subtests have reports of their own, which would tell waits twice
     if limit is not None and _profiled not in item.stash:
         _fail_beyond(limit, waits)
 

@@ -14,7 +14,8 @@ def find_missing_ranks(traces: Sequence[TraceInfo]) -> tuple[MissingRanks, ...]:
     that does not say its rank, or how many there are, belongs to none.
 
     A rank that was given lacks no phase of which it recorded no window. What is missing in one phase is not listed
-    again for another.
+    again for another. Traces of other phases, and with a rank that the run cannot have, count as given: what is missing
+    beside them is not that of one rank recorded alone.
     """
     given: dict[tuple[int, str | None], set[int]] = {}
     first: dict[tuple[int, str | None], int] = {}
@@ -30,7 +31,8 @@ def find_missing_ranks(traces: Sequence[TraceInfo]) -> tuple[MissingRanks, ...]:
     missing: dict[object, MissingRanks] = {}
     for (size, phase), ranks in given.items():
         if runs := _runs_between(ranks | excused[size, phase], size):
-            entry = MissingRanks(trace=first[size, phase], world_size=size, given=len(ranks), runs=runs)
+            named = {info.rank for info in traces if info.world_size == size and info.rank is not None}
+            entry = MissingRanks(trace=first[size, phase], world_size=size, given=len(named), runs=runs)
             missing.setdefault((size, runs), entry)
     return tuple(missing.values())
 

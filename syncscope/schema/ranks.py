@@ -71,7 +71,7 @@ class MissingRanks(msgspec.Struct, frozen=True, kw_only=True):
     """Index into ``Report.traces`` of the first trace of the run."""
     world_size: int
     given: int
-    """How many of its ranks were given."""
+    """How many ranks were given of traces that say they are of so many, in any phase."""
     runs: tuple[tuple[int, int], ...]
     """First and last of each run of missing ranks."""
 

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from syncscope.trace import remote
-from syncscope.trace.source import TraceError
+from syncscope.trace.source import TraceError, open_at_once
 
 REPORT_FILE = "report.json"
 SUFFIXES = (".json", ".json.gz")
@@ -34,6 +34,7 @@ MOST_LENIENT = 1 << 20
 
 ROOT_KEYS = frozenset({"traceEvents", "schemaVersion", "deviceProperties"})
 TRACE_KEYS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"ph"')
+_ROOT_KEY = re.compile(rb'"(?:traceEvents|schemaVersion|deviceProperties)"\s*:')
 _ROOT = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[msgspec.Raw] | str | float | bool | None)
 GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
@@ -60,7 +61,7 @@ def _find_on_disk(path: Path) -> list[str]:
         return [str(path)]
     found, closed = _walk(path)
     named = [file for file in found if _named_as_trace(file.relative_to(path).parts)]
-    files = [*closed, *(file for file in named if _is_there(file) and _may_be_trace(file))]
+    files = [*closed, *(file for file in named if os.path.lexists(file) and _may_be_trace(file))]
     if not files:
         raise TraceError(path, NO_TRACE)
     return sorted(map(str, files), key=_natural_key)
@@ -101,7 +102,11 @@ def _find_at_url(url: str) -> list[str]:
         except remote.RemoteError:
             return None
 
-    traces = [file for file, head in zip(named, heads, strict=True) if not _is_no_trace(head, partial(whole, file))]
+    traces = [
+        file
+        for file, head in zip(named, heads, strict=True)
+        if not _is_no_trace(PurePosixPath(file).name, head, partial(whole, file))
+    ]
     if not traces:
         raise TraceError(url, NO_TRACE)
     return sorted(traces, key=_natural_key)
@@ -109,7 +114,7 @@ def _find_at_url(url: str) -> list[str]:
 
 def _named_as_trace(parts: Sequence[str]) -> bool:
     hidden = any(part.startswith(".") for part in parts)
-    return bool(parts) and parts[-1].endswith(SUFFIXES) and parts[-1] != REPORT_FILE and not hidden
+    return bool(parts) and parts[-1].endswith(SUFFIXES) and not hidden
 
 
 def _natural_key(text: str) -> list[tuple[int, str]]:
@@ -117,27 +122,28 @@ def _natural_key(text: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]
 
 
-def _is_there(file: Path) -> bool:
-    """Whether a file is there, or a link to one that is not: the pointer of a file that was not downloaded."""
-    return os.path.isfile(file) or (file.is_symlink() and not os.path.exists(file))
-
-
 def _may_be_trace(file: Path) -> bool:
-    """Whether to read a file of a folder."""
+    """Whether to read a file of a folder. What cannot be looked into has to be: a pipe, or a link to a file that is not
+    there, the pointer of one that was not downloaded."""
+    if not os.path.isfile(file):
+        return True
 
     def read(size: int) -> bytes | None:
         try:
-            with file.open("rb") as stream:
+            with open(file, "rb", opener=open_at_once) as stream:
                 return stream.read(size)
         except OSError:
             return None
 
-    return not _is_no_trace(read(HEAD_BYTES), lambda: read(MOST_BYTES))
+    return not _is_no_trace(file.name, read(HEAD_BYTES), lambda: read(MOST_BYTES))
 
 
-def _is_no_trace(head: bytes | None, read_more: Callable[[], bytes | None]) -> bool:
-    """Whether a file is whole and valid JSON without a trace's keys. ``head`` are its first ``HEAD_BYTES``, ``None``
-    where it cannot be read; ``read_more`` reads the first ``MOST_BYTES``."""
+def _is_no_trace(name: str, head: bytes | None, read_more: Callable[[], bytes | None]) -> bool:
+    """Whether a file has the name of our report and does not begin as a trace, or is whole and valid JSON without a
+    trace's keys. ``head`` are its first ``HEAD_BYTES``, ``None`` where it cannot be read; ``read_more`` reads the first
+    ``MOST_BYTES``."""
+    if name == REPORT_FILE and _ROOT_KEY.search(_inflate(head or b"")) is None:
+        return True
     if head is None or not _begins_as_other_json(_inflate(head)):
         return False
     data = head if len(head) < HEAD_BYTES else read_more()

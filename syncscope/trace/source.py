@@ -158,7 +158,7 @@ def _open(path: str, max_bytes: int) -> IO[bytes] | remote.File:
             raise TraceError(path, "is not a regular file")
         if status.st_size > max_bytes:
             raise TooLarge(path, f"holds {status.st_size:,} bytes, more than the limit of {max_bytes:,}")
-        return open(path, "rb", opener=_open_at_once)
+        return open(path, "rb", opener=open_at_once)
     except FileNotFoundError:
         raise TraceError(path, "does not exist") from None
     except PermissionError:
@@ -171,7 +171,7 @@ def _open(path: str, max_bytes: int) -> IO[bytes] | remote.File:
         raise TraceError(path, "is not a possible file name") from None
 
 
-def _open_at_once(path: str, flags: int) -> int:
+def open_at_once(path: str, flags: int) -> int:
     """A descriptor that never blocks: some files of the system call themselves regular, and wait for what comes."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 

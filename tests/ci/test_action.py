@@ -129,6 +129,7 @@ def test_a_baseline_must_be_there(check: Check, tmp_path: Path) -> None:
     done = check(traces="waiting trace.json.gz", baseline="base.json")
     assert (done.returncode, (tmp_path / "base.json").exists()) == (2, False)
     assert "baseline base.json is missing: write it once and commit it" in done.stdout
+    assert outputs(tmp_path) == {"exit-code": "2"}
     subprocess.run(
         [sys.executable, "-m", "syncscope", "check", "waiting trace.json.gz", "--baseline", "base.json",
          "--write-baseline"],

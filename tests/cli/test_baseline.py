@@ -110,6 +110,14 @@ def test_a_file_that_may_not_be_written_is_2_and_stays(run: Run, folder: Path, a
     assert (folder / FILE).read_bytes() == adopted
 
 
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nothing is denied to root")
+@pytest.mark.parametrize("option", ["--baseline", "--config"])
+def test_a_file_that_may_not_be_read_is_2_and_one_line(run: Run, folder: Path, option: str) -> None:
+    (folder / "closed").touch(0o000)
+    done = run("check", "clean.json", option, "closed")
+    assert (done.code, done.err) == (2, "error: closed: Permission denied\n")
+
+
 def test_what_another_run_tightened_meanwhile_is_not_undone(
     run: Run, folder: Path, adopted: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -22,7 +23,7 @@ SITE = Site(file="a b.py", line=7, function="f", column=5)
 
 
 def test_a_place_leads_to_its_file_or_to_the_line_in_an_editor(project: Path) -> None:
-    path = (project / "a b.py").as_posix().replace(" ", "%20")
+    path = quote((project / "a b.py").as_posix())
     assert address_of(SITE, project, PLAIN) == f"file://{path}"
     assert address_of(SITE, project, EDITORS["vscode"]) == f"vscode://file{path}:7:5"
     frame = Frame(file="a b.py", line=None, function="f")

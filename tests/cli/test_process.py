@@ -1,6 +1,7 @@
 """The command as a process: pipes, colours, encodings, speed of ``--help``."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -117,12 +118,34 @@ def test_json_is_utf_8_whatever_the_encoding(folder: Path) -> None:
     ("arguments", "code"), [("analyze", 0), ("analyze --format json", 0), ("check", 1), ("check --format json", 1)]
 )
 def test_a_reader_that_goes_away_is_no_error(arguments: str, code: int, folder: Path) -> None:
-    line = f"{' '.join(COMMAND)} {arguments} waiting.json.gz; echo $? > code"
+    line = f"{shlex.join(COMMAND)} {arguments} waiting.json.gz; echo $? > code"
     done = subprocess.run(
         ["sh", "-c", f"({line}) | true"], capture_output=True, text=True, env=environment(), check=False
     )
     assert done.stderr == ""
     assert (folder / "code").read_text() == f"{code}\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+@pytest.mark.parametrize("arguments", ["analyze waiting.json.gz", "check --format json clean.json", "rules SYN102"])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_full_disk_behind_standard_output_is_one_line_and_2(arguments: str, both: bool, folder: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments.split()], stdout=full, stderr=full if both else subprocess.PIPE, text=True,
+            env=environment(), check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert both or done.stderr == "error: standard output: No space left on device\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX")
+@pytest.mark.parametrize(("arguments", "code"), [("check waiting.json.gz", 1), ("analyze --format json clean.json", 0)])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_standard_streams_are_no_error(arguments: str, code: int, closed: str, folder: Path) -> None:
+    line = f"{shlex.join(COMMAND)} {arguments} {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(), check=False)
+    assert (done.returncode, done.stderr) == (code, "")
 
 
 def test_an_internal_error_is_one_line_and_neither_clean_nor_a_finding(folder: Path) -> None:

@@ -69,6 +69,21 @@ def test_a_pipe_is_not_waited_for(run: Run, folder: Path) -> None:
 
 
 @posix
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_calls_itself_regular_and_waits_for_what_comes_is_not_waited_for(
+    run: Run, folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``/proc/kmsg`` does."""
+    os.mkfifo(folder / "t.json")
+    monkeypatch.setattr("os.path.isfile", os.path.lexists)
+    monkeypatch.setattr("syncscope.trace.source.stat.S_ISREG", lambda mode: True)
+    writer = os.open(folder / "t.json", os.O_RDWR)
+    done = run(command, *COMMANDS[command])
+    os.close(writer)
+    assert (done.code, done.err) == (3, "error: t.json: is empty\n")
+
+
+@posix
 @pytest.mark.skipif(os.name != "nt" and os.geteuid() == 0, reason="nothing is denied to root")
 def test_a_file_without_permission_is_refused(run: Run, folder: Path) -> None:
     denied(folder / "t.json")

@@ -72,6 +72,15 @@ def test_the_summary_and_the_report_name_the_lines_that_wait_most(
     assert line["fix"].startswith("Keep it on the device")
 
 
+def test_waits_of_subtests_count_once(run_pytest: Run, tmp_path: Path) -> None:
+    body = "        for i in range(3):\n            with self.subTest(i=i): loss.item()\n"
+    case = f"import unittest\n{HEAD}\nclass TestIt(unittest.TestCase):\n    def test_parts(self):\n{body}"
+    done = run_pytest(case, "--max-syncs-session", "3", "--syncscope-report", "waits.json")
+    assert done.code == 0, done.out
+    assert "3 waits in 1 of 1 test\n" in done.out
+    assert report_of(tmp_path)["tests"] == {"test_it.py::TestIt::test_parts": 3}
+
+
 def test_the_summary_names_a_few_lines_and_says_how_many_there_are(run_pytest: Run) -> None:
     body = "\n".join("    loss.item()" for _ in range(12))
     done = run_pytest(f"{HEAD}\ndef test_many():\n{body}\n", "--max-syncs-session", "99")

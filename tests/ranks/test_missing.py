@@ -41,7 +41,15 @@ def test_a_rank_that_recorded_no_evaluation_is_not_missing_there() -> None:
 
 def test_the_file_of_a_phase_that_a_rank_recorded_is_missing() -> None:
     given = [trace(0, "train", "train", "evaluate", size=2), trace(0, "evaluate", "train", "evaluate", size=2)]
-    assert missing(*given, trace(1, "train", "train", "evaluate", size=2)) == [(1, 1, ((1, 1),))]
+    assert missing(*given, trace(1, "train", "train", "evaluate", size=2)) == [(1, 2, ((1, 1),))]
+
+
+def test_a_rank_that_the_run_cannot_have_is_given_beside_the_missing_one() -> None:
+    assert missing(trace(0, "train", "train", size=2), trace(7, "train", "train", size=2)) == [(0, 2, ((1, 1),))]
+
+
+def test_two_files_of_one_rank_are_one_rank_alone() -> None:
+    assert missing(trace(0, "train", "train", size=2), trace(0, "train", "train", size=2)) == [(0, 1, ((1, 1),))]
 
 
 def test_a_rank_without_any_file_is_missing_once() -> None:

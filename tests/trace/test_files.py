@@ -64,6 +64,22 @@ def test_our_own_report_hidden_files_and_other_suffixes_are_left_out(run: Path) 
     assert find_traces([run]) == [str(run / "rank0.json")]
 
 
+def test_a_trace_with_the_name_of_our_report_is_read(run: Path) -> None:
+    (run / "rank0.json").rename(run / "report.json")
+    assert find_traces([run]) == [str(run / "report.json")]
+    (run / "rank0.json").write_bytes((run / "report.json").read_bytes())
+    (run / "report.json").write_bytes(b'{"schema_version": 1, "expression": "traceEvents", "cut": ')
+    assert find_traces([run]) == [str(run / "rank0.json")]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_with_the_suffix_is_not_left_out_in_silence(run: Path) -> None:
+    os.mkfifo(run / "rank1.json")
+    assert find_traces([run]) == [str(run / "rank0.json"), str(run / "rank1.json")]
+    with pytest.raises(TraceError, match="is not a regular file"):
+        load(run / "rank1.json")
+
+
 def test_behind_a_url_as_on_disk(run: Path) -> None:
     fsspec: Any = pytest.importorskip("fsspec")
     files = fsspec.filesystem("memory")

@@ -31,7 +31,7 @@ def memory() -> Iterator[Any]:
 
 
 def test_a_folder_behind_a_url_is_its_traces_and_nothing_else(memory: Any) -> None:
-    memory.pipe("/run/report.json", b'{"traceEvents": "not ours to read"}')
+    memory.pipe("/run/report.json", b'{"schema_version": 1, "expression": "traceEvents", "cut": ')
     memory.pipe("/run/labels.json", b'{"labels": []}')
     memory.pipe("/run/.cache/trace.json", b'{"traceEvents": []}')
     memory.pipe("/run/notes.txt", b"traceEvents")
