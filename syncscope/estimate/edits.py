@@ -181,10 +181,11 @@ class Changes:
         self._of: dict[int, Change] = {}
         self._edits: dict[int, list[tuple[int, Edit]]] = {}
         alike: dict[Edit, Edit] = {}
-        for number, question in enumerate(questions):
-            for item, edit in question.items():
-                self._edits.setdefault(item, []).append((number, alike.setdefault(edit, edit)))
         ways = [Ways.of(question) for question in questions]
+        for number, one in enumerate(ways):
+            made = [(number, alike.setdefault(edit, edit)) for edit in one.edits]
+            for item, way in zip(one.items.tolist(), one.way.tolist(), strict=True):
+                self._edits.setdefault(item, []).append(made[way])
         changed = [one.items[one.are(lambda edit: not edit.only_timing)] for one in ways]
         self.items: frozenset[int] = frozenset(item for items in changed for item in items.tolist())
         """Items of which some question changes more than the host's work and the gap."""

@@ -136,21 +136,26 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
     of_steps = np.unique(step_of(steps, calls.ts[launch[slow & planned]]))
     if len(steps) > 1 and (of_steps >= 0).sum() >= REGULAR * len(steps):
         planned[:] = False
-    planned &= _meets_shape(name, op, activities.dur[known])
+    planned &= _meets_shape(name, op, activities.dur[known], slow & planned)
     for at in np.flatnonzero(slow & (planned | (first & ~often))).tolist():
         yield int(begin[at]), int(calls.ts[launch[at]]), int(calls.tid[launch[at]])
 
 
-def _meets_shape(name: Ints, op: Ints, dur: Ints) -> Bools:
+def _meets_shape(name: Ints, op: Ints, dur: Ints, asked: Bools) -> Bools:
     """Which launches (n,), in order of time, are the first of an op with a shape of its own: no earlier op ran the same
-    kernels, ``name``, for as long. The trace need not hold shapes."""
-    seen: dict[tuple[int, ...], list[float]] = {}
+    kernels, ``name``, for as long. The trace need not hold shapes. True only among the ``asked`` (n,): most launches
+    are not slow, and only ops that begin with the same kernel as an asked one are looked at."""
     meets = np.zeros(len(op), dtype=bool)
-    for rows in sorted(group_rows(op), key=lambda rows: int(rows[0])):
+    if not asked.any():
+        return meets
+    ops, heads = np.unique(op, return_index=True)
+    kept = np.flatnonzero(np.isin(op, ops[np.isin(name[heads], name[heads[asked[heads]]])]))
+    seen: dict[tuple[int, ...], list[float]] = {}
+    for rows in sorted((kept[rows] for rows in group_rows(op[kept])), key=lambda rows: int(rows[0])):
         ns, before = float(dur[rows].sum()), seen.setdefault(tuple(name[rows].tolist()), [])
         meets[rows[0]] = not any(abs(ns - other) <= ALIKE * max(ns, other) for other in before)
         before.append(ns)
-    return meets
+    return meets & asked
 
 
 def _since(calls: Calls, launch: Ints) -> Ints:
