@@ -58,7 +58,9 @@ class Pair:
     compiled: bool = False
     """Its fix changes what ``torch.compile`` makes of it."""
     newest: bool = False
-    """Written after the last constant of the model was set, with the recordings of all others in view."""
+    """Written after the constants of 2026-11-22 were set, with the recordings of all others in view."""
+    unseen: bool = False
+    """Never timed or recorded when the constants of 2026-11-23 were set, so that nothing was changed because of it."""
     patched: bool = False
     """A program of a public repository with a patch, timed whole in fresh processes."""
     asked: str = ""
@@ -100,7 +102,7 @@ def pairs() -> list[Pair]:
                     fix.get("ranks", 1), fix.get("held_out", False), fix.get("fresh", False),
                     compiled=fix.get("compiled", False), asked=fix.get("asked", ""), settle_ms=fix.get("settle_ms", 0),
                     limited=fix.get("limited", False),
-                     newest=fix.get("newest", False),
+                    newest=fix.get("newest", False), unseen=fix.get("unseen", False),
                 )
                 for size, sizes in constants["SIZES"].items()
             ]  # fmt: skip

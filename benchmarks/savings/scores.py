@@ -31,13 +31,15 @@ SETS: dict[str, Callable[[Pair], bool]] = {
     "Held out": lambda pair: pair.held_out,
     "Two ranks": lambda pair: pair.ranks > 1,
     "New": lambda pair: pair.fresh and not pair.newest and not pair.compiled,
-    "Newest": lambda pair: pair.newest,
+    "Newest": lambda pair: pair.newest and not pair.unseen,
+    "Unseen": lambda pair: pair.unseen,
     "Compiled": lambda pair: pair.compiled,
 }
 """What is scored together: pairs whose recordings were in view while the replay was made, pairs that were recorded and
 predicted before anything was changed because of them, those of two ranks, in view too, those written after the model
-of the power limit and of loaders was set, in view since they were scored, and those written after the last constant of
-the model was set. Those whose fix changes what ``torch.compile`` makes of the program are scored by themselves."""
+of the power limit and of loaders was set, in view since they were scored, those written after the constants of
+2026-11-22 were set, and those of which nothing was recorded when those of 2026-11-23 were. Those whose fix changes what
+``torch.compile`` makes of the program are scored by themselves."""
 
 GRAPH = "CUDA graph"
 """The question of pairs that the report may answer without a finding."""
@@ -212,15 +214,15 @@ class Row:
         return saving is not None and measured.saving > LARGE * measured.step and saving > 2 * measured.saving
 
 
-def predict(pair: Pair, *files: Path) -> Predicted:
+def predict(pair: Pair, *files: Path, bare_ms: float | None = None) -> Predicted:
     """What the replay of the version before the fix, one trace a rank, says that the fix is worth to the first rank:
-    the findings that it answers, fixed together."""
+    the findings that it answers, fixed together. ``bare_ms`` is the step that it is told, as a user can."""
     timelines = [Timeline(load(file)) for file in files]
     every = [rules.find(one)[0] for one in timelines]
     hits = [[hit for hit in found if pair.answers(hit.finding)] for found in every]
     question = pair.asked or (GRAPHS if pair.question == GRAPH and not any(hits) else "")
     hits = every if question else hits
-    prepared = [prepare(one, found) for one, found in zip(timelines, hits, strict=True)]
+    prepared = [prepare(one, found, bare_ms) for one, found in zip(timelines, hits, strict=True)]
     told = estimate_savings(prepared[0], [peer for one in prepared if (peer := one.peer)])
     saving, low, high = told.together.ms, told.together.low, told.together.high
     if question:
@@ -256,16 +258,23 @@ def traces(pair: Pair, mode: str, recordings: Path = RECORDINGS) -> list[Path]:
     return [folder / stem / f"rank{rank}.json.gz" for rank in range(pair.ranks)]
 
 
-def rows(recordings: Path = RECORDINGS, wanted: Callable[[Pair], bool] = lambda pair: True) -> list[Row]:
-    """A row for each recording that is there, by pair and mode, of the ``wanted`` pairs."""
+def rows(
+    recordings: Path = RECORDINGS, wanted: Callable[[Pair], bool] = lambda pair: True, *, told: bool = False
+) -> list[Row]:
+    """A row for each recording that is there, by pair and mode, of the ``wanted`` pairs.
+
+    Where the replay is ``told`` how long the step was that was timed, what is left of a distance is the replay's own: a
+    host that ran at another speed while it was recorded has no part in it.
+    """
     found = []
     for pair in filter(wanted, [*pairs(), *(one.pair for one in PATCHED)]):
         for mode, stem in MODES.items():
             files = traces(pair, mode, recordings)
             if all(file.exists() for file in files):
                 timings = json.loads((recordings / pair.name / f"{stem}.timings.json").read_text())
-                measured, predicted = Measured.of(timings["before_ms"], timings["after_ms"]), predict(pair, *files)
-                if predicted.bare:  # compared as shares of the step: the host is now faster and now slower
+                measured = Measured.of(timings["before_ms"], timings["after_ms"])
+                predicted = predict(pair, *files, bare_ms=measured.step if told else None)
+                if predicted.bare and not told:  # compared as shares of the step: the host is now faster and now slower
                     measured = measured.scaled(predicted.bare / measured.step)
                 found.append(Row(pair, mode, measured, predicted))
     return found

@@ -1,6 +1,7 @@
 """Predicted against measured savings: ``python -m benchmarks.savings.table``, from the recordings, without a GPU.
 
-Prints a table and the scores of each set of pairs, and draws ``savings.svg`` beside the recordings.
+Prints a table and the scores of each set of pairs, and draws ``savings.svg`` beside the recordings. The last score of
+each set is that of the replay alone, told how long the step took where it was timed.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def main() -> int:
         for name, holds in PARTS.items():
             if some := [row for row in mine if holds(row)]:
                 print(part(name, summarise(some)))
-        print()
+        print(part("all, told the step", summarise(rows(options.recordings, wanted, told=True))) + "\n")
     (options.recordings / "savings.svg").write_text(draw(every), encoding="utf-8")
     return 0
 

@@ -38,11 +38,12 @@ BLOCK_MS = 60
 """Time of a block, within ``FEWEST`` to ``MOST`` steps."""
 FEWEST, MOST = 8, 60
 LONG_MS, LONG_BLOCKS = 300, 8
-"""Time and number of the blocks of a pair that needs time to settle."""
+"""Time and number of the blocks of a pair that needs time to settle. At the power limit blocks differ by some per cent,
+so there are up to three times as many."""
 FRESH_NARROW, FRESH_BLOCKS = 0.01, 90
 """``NARROW`` and ``MOST_BLOCKS`` of fresh pairs."""
-FRESH_S = 7.0
-"""Seconds after which a fresh pair's blocks end, once there are as many as are needed."""
+FRESH_S, LIMITED_S = 7.0, 14.0
+"""Seconds after which a fresh pair's blocks end, once there are as many as are needed; of one at the power limit."""
 
 
 def block_ms(step: Any, count: int, warm: int = WARM) -> float:
@@ -89,13 +90,13 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
     warm = max(WARM, round(pair.settle_ms / length))
     fewest = LONG_BLOCKS if pair.settle_ms else BLOCKS
     narrow, most = (FRESH_NARROW, FRESH_BLOCKS) if pair.fresh else (NARROW, MOST_BLOCKS)
-    most = 2 * LONG_BLOCKS if pair.settle_ms else most
+    most = (3 if pair.limited else 2) * LONG_BLOCKS if pair.settle_ms else most
     blocks: dict[str, list[float]] = {name: [] for name in versions}
     order = random.Random(0)
     gc.collect()
     gc.freeze()
     gc.disable()
-    until = time.monotonic() + FRESH_S if pair.fresh else math.inf
+    until = time.monotonic() + (LIMITED_S if pair.limited else FRESH_S) if pair.fresh else math.inf
     for done in range(most):
         late = time.monotonic() > until
         if done >= fewest and agreed(late or settled(blocks["before"], blocks["after"], narrow, most)):

@@ -11,6 +11,7 @@ import msgspec
 from syncscope.estimate.fit import Fit
 from syncscope.estimate.idle import AT_MOST, BEYOND_ITSELF, WHY_AT_MOST, WHY_NONE
 from syncscope.rules import BY_CODE
+from syncscope.rules.base.groups import SAVING_NULL_WHY
 from syncscope.rules.base.idle_causes import main_cause
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Severity, Sketch
@@ -67,10 +68,11 @@ class Saving:
 
 
 def deny_saving(finding: Finding, why: str | None = None) -> Finding:
-    """A finding of which there is nothing to replay. ``why`` is said where nothing of the trace was replayed."""
+    """A finding of which there is nothing to replay. ``why`` is said where nothing of the trace was replayed, and the
+    finding's own reason before its rule's."""
     question, known = BY_CODE[finding.rule].question, why
     if isinstance(question, NoQuestion):
-        why = question.why
+        why = finding.saving_null_why if finding.saving_null_why not in (None, SAVING_NULL_WHY) else question.why
     elif finding.sums_up:
         why = SUMS_UP
     elif why is None and (main := main_cause(finding)) is not None:

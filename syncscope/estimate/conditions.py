@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.study import Study
-from syncscope.timeline.tables import Copies, Objects
+from syncscope.timeline.tables import Copies
 
 DISPATCH = 50_000.0
 """Nanoseconds of host work before a call that are the dispatch of its op at most: 7 to 40 µs on hosts of H200s. What
@@ -31,18 +29,18 @@ def without_conditions(study: Study, copies: Copies) -> Question:
     edits: Question = {}
     if not (read >= 0).any():
         return edits
-    pre, names = study.program.items.pre, _names(study)
+    pre = study.program.items.pre
     for copy in read[read >= 0].tolist():
-        made = _made_for(study, names, copy)
+        made = _made_for(study, copy)
         for item in [copy, *made[:-1]] if made else []:
             edits[item] = Edit(pre=0.0 if pre[item] <= DISPATCH else 1.0, own=0.0, gone=True, free=True)
         edits |= {item: Edit(own=0.0, gone=True, free=True) for item in made[-1:]}
     return edits
 
 
-def _made_for(study: Study, names: Objects, copy: int) -> list[int]:
+def _made_for(study: Study, copy: int) -> list[int]:
     """The launches right before a copy that make the truth value that it brings, the last first."""
-    items = study.program.items
+    items, names = study.program.items, study.names
     made: list[int] = []
     between: list[int] = []
     for item in range(copy - 1, -1, -1):
@@ -58,12 +56,3 @@ def _made_for(study: Study, names: Objects, copy: int) -> list[int]:
         elif items.stream[item] >= 0 or items.pre[item] > DISPATCH:
             break
     return made
-
-
-def _names(study: Study) -> Objects:
-    """The name of what each item launched on the device, empty for nothing (items,)."""
-    activities = study.timeline.activities
-    item = study.program.items_of(activities.launch)
-    names = np.full(len(study.program.items), "", dtype=object)
-    names[item[item >= 0]] = activities.name[item >= 0]
-    return names

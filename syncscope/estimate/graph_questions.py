@@ -9,6 +9,7 @@ from syncscope.estimate.questions import launch_graphs
 from syncscope.estimate.study import Study
 from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.question import Intervention
+from syncscope.timeline import Timeline
 
 GRAPHS = "CUDA graphs"
 """What the report calls the question."""
@@ -23,11 +24,16 @@ PAUSE = 1e6
 def ask_about_graphs(study: Study, hits: Sequence[Hit]) -> tuple[tuple[str, Question], ...]:
     """The question with what it is called, where the steps repeat nearly all of their launches and wait for nothing
     between them, and no finding asks it."""
-    launching = study.timeline.launching
     found = any(BY_CODE[hit.finding.rule].question is Intervention.REPLAY_GRAPHS for hit in hits)
-    waits = study.timeline.launch_blocking or bool((study.timeline.waits.step >= 0).any())
-    if found or waits or launching is None or (launching.replayable or 0) < LEAST_SHARE * launching.launches:
+    if found or not may_ask(study.timeline):
         return ()
     question = launch_graphs(study)
     paused = any(study.program.items.pre[item] > PAUSE for item in question)
     return ((GRAPHS, question),) if question and not paused else ()
+
+
+def may_ask(timeline: Timeline) -> bool:
+    """Whether the steps repeat nearly all of their launches and wait for nothing between them."""
+    launching = timeline.launching
+    waits = timeline.launch_blocking or bool((timeline.waits.step >= 0).any())
+    return not waits and launching is not None and (launching.replayable or 0) >= LEAST_SHARE * launching.launches

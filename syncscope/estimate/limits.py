@@ -30,7 +30,8 @@ from syncscope.timeline.late_peers import mostly_wait
 from syncscope.timeline.witnesses_of_launches import find_unmade
 
 OF_WAITS = (
-    Intervention.REMOVE_WAIT, Intervention.REMOVE_READ, Intervention.COPY_ASYNCHRONOUSLY, Intervention.PREFETCH,
+    Intervention.REMOVE_WAIT, Intervention.REMOVE_READ, Intervention.KEEP_SHAPE, Intervention.COPY_ASYNCHRONOUSLY,
+    Intervention.PREFETCH,
 )  # fmt: skip
 """Interventions by which the host launches sooner, and copies go out of the way."""
 

@@ -18,7 +18,7 @@ from isal import isal_zlib
 
 from syncscope.estimate.answers import lower_severity
 from syncscope.estimate.edits import Edit, Question
-from syncscope.estimate.graph_questions import ask_about_graphs
+from syncscope.estimate.graph_questions import ask_about_graphs, may_ask
 from syncscope.estimate.idle import cause_question, leave_out_warm_up
 from syncscope.estimate.limits import Limit, find_limits, find_whole_limit, why_untried
 from syncscope.estimate.loader_questions import ask_about_loader
@@ -69,7 +69,7 @@ class Prepared:
     bare_ms: float | None = None
     """Length of a step with no profiler, as the user gives it or the recording shows it in steady state."""
     replay: Replay | None = None
-    """``None`` where there are no findings, so nothing is replayed."""
+    """``None`` where there are no findings and nothing else is asked, so nothing is replayed."""
     phase: str | None = None
     """The phase that was recorded."""
     condition: Condition = UNKNOWN
@@ -122,17 +122,19 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
     recording = timeline.trace.recording
     phase = recording.phase if recording else None
     prepared = Prepared(findings, timeline.trace.rank, find_shared_collectives(timeline), phase=phase)
-    if not hits:
+    if not hits and not may_ask(timeline):
         return prepared
     program = compile_program(timeline, MEASURED)
     if program is None:
         found = tuple(_lowered(timeline, finding) for finding in findings)
-        return replace(prepared, findings=found, replay=Replay(null_why=_missing(timeline)))
+        return replace(prepared, findings=found, replay=Replay(null_why=_missing(timeline)) if hits else None)
     bare = recording.bare if recording else None
     study = Study(timeline, program)
     untried = tuple(why_untried(timeline, hit) for hit in hits)
     questions = tuple({} if why else question(study, hit) for hit, why in zip(hits, untried, strict=True))
     asked = (*ask_about_loader(study), *ask_about_graphs(study, hits))
+    if not hits and not asked:
+        return prepared
     causes = tuple(cause_question(study, cause.cause) for finding in findings for cause in finding.causes)
     timed = bare_ms is not None or (bare is not None and bare_step_ns(bare) is not None)
     base = {} if timed else leave_out_warm_up(study)

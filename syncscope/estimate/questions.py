@@ -12,6 +12,7 @@ from syncscope.estimate.conditions import without_conditions
 from syncscope.estimate.edits import Edit, Question, Ways, combine
 from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
+from syncscope.estimate.masks import without_indices
 from syncscope.estimate.study import Study
 from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.collective_advice import is_made_cheaper
@@ -63,6 +64,11 @@ def remove_read(study: Study, hit: Hit) -> Question:
     edits = {item: Edit(free=True) for item in study.waits(hit)}
     edits |= {item: Edit(own=0.0, gone=True, free=True) for item in items[copies.bytes <= SMALL_READ].tolist()}
     return edits | without_conditions(study, copies)
+
+
+def keep_shape(study: Study, hit: Hit) -> Question:
+    """The size of a result is known: nothing waits for it, and a mask that keeps its shape is not made indices."""
+    return combine([remove_wait(study, hit), without_indices(study, study.waits(hit))])
 
 
 def copy_asynchronously(study: Study, hit: Hit) -> Question:
@@ -261,6 +267,7 @@ Intervene = Callable[[Study, Hit], Question]
 QUESTIONS: dict[Intervention, Intervene] = {
     Intervention.REMOVE_WAIT: remove_wait,
     Intervention.REMOVE_READ: remove_read,
+    Intervention.KEEP_SHAPE: keep_shape,
     Intervention.REMOVE_HOST_WORK: remove_host_work,
     Intervention.REMOVE_ALLOCATION: remove_allocation,
     Intervention.COPY_ASYNCHRONOUSLY: copy_asynchronously,

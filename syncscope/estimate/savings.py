@@ -57,7 +57,7 @@ class Estimate:
     together: Saving
     """The saving of all findings fixed together."""
     replay: Replay | None
-    """``None`` where there are no findings, so nothing was replayed."""
+    """``None`` where there are no findings and nothing else is asked, so nothing was replayed."""
 
 
 def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from syncscope.rules import Hit
 from syncscope.timeline import Timeline
 from syncscope.timeline.copies import HOST_COPIES
 from syncscope.timeline.intervals import Ints
-from syncscope.timeline.tables import Copies
+from syncscope.timeline.tables import Copies, Objects
 
 MEASURED_RATES = {"H200": 55.0}
 """GB/s between pinned memory and a device, either way, by a part of its name."""
@@ -85,6 +86,15 @@ class Study:
     def base(self) -> int:
         """When the program begins, ns since the trace's base."""
         return int(recorded_steps(self.timeline).ts.min())
+
+    @cached_property
+    def names(self) -> Objects:
+        """The name of what each item launched on the device, empty for nothing (items,)."""
+        activities = self.timeline.activities
+        item = self.program.items_of(activities.launch)
+        names = np.full(len(self.program.items), "", dtype=object)
+        names[item[item >= 0]] = activities.name[item >= 0]
+        return names
 
     def waits(self, hit: Hit) -> list[int]:
         """The items of the waits that a finding speaks of."""

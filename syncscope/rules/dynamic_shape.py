@@ -39,7 +39,7 @@ class DynamicShape(WaitRule):
     needs = ("runtime", "cpu_op")
     gated = True
     counted = True
-    question = Intervention.REMOVE_WAIT
+    question = Intervention.KEEP_SHAPE
     brings_copy = True
     advice = (
         *PYTORCH_CODE,

@@ -23,6 +23,13 @@ SORTS = (
 """What a guard is about, by PyTorch's words for it."""
 
 
+UNCOMPILED = (
+    "the recorded steps run it uncompiled, so nothing in them shows how long its compiled kernels take: record once "
+    "with what changes kept the same, and compare the two (syncscope diff)"
+)
+"""Why no saving is known of a function that reached the limit."""
+
+
 class Recompile(CompileRule):
     """A function is compiled again in a warm step, since a guard of what was compiled fails.
 
@@ -103,12 +110,14 @@ class Recompile(CompileRule):
         steps = len(group.timeline.steps)
         stall_ns = sum(span.end - span.ts for span in group.spans)
         run = {} if group.is_read else {"run_saving_ms_per_step": _saving_ms(group), **over_run(group)}
+        why = {"saving_null_why": UNCOMPILED} if group.uncompiled and not group.spans else {}
         finding = self.make(
             group,
             self._message(group),
             self.advise(*_sorts(group)),
             stall_ms_per_step=to_ms(stall_ns, steps) if group.is_recorded else None,
             stall_ms=to_ms(stall_ns) if group.spans else None,
+            **why,
             **run,
         )
         return Hit(finding)

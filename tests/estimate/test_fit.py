@@ -33,7 +33,7 @@ def bare(compiled: Program, scenario: Scenario, steps: int = 10) -> tuple[int, .
     return tuple(round(after - before) for before, after in zip([0.0, *ends], ends, strict=False))
 
 
-@pytest.mark.parametrize("scale", [0.65, 0.8, 1.0])
+@pytest.mark.parametrize("scale", [0.65, 0.8, 1.0, 1.2])
 def test_the_scale_of_the_host_is_found_where_the_host_bounds_the_step(scale: float) -> None:
     compiled = program(HOST_BOUND)
     found = fit(compiled, bare(compiled, Scenario(scale)))

@@ -8,6 +8,7 @@ import pytest
 from syncscope import rules
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.graph_questions import ask_about_graphs
+from syncscope.estimate.prepare import prepare
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
 from syncscope.estimate.questions import GRAPH_GAP, PAGEABLE_RATE, QUESTIONS, STACKED, STACKING_RATE, question
@@ -257,6 +258,16 @@ def test_graphs_are_asked_about_where_launches_do_not_bound_the_step() -> None:
     assert name == "CUDA graphs"
     assert saved_us(one, changes) == pytest.approx(19 * (2 - GRAPH_GAP / 1000), rel=0.1)
     assert ask_about_graphs(study(each_step(waiting)), []) == ()
+
+
+def test_graphs_are_asked_about_where_nothing_is_found_too() -> None:
+    def waiting(builder: TraceBuilder, at: float) -> None:
+        small_kernels(builder, at)
+        reading(builder, at + 700)
+
+    repeating, other = (prepare(study(each_step(draw)).timeline, ()) for draw in (small_kernels, waiting))
+    assert [name for name, _ in repeating.asked] == ["CUDA graphs"] and repeating.replay is not None
+    assert other.asked == () and other.replay is None
 
 
 def test_a_pause_of_the_host_between_launches_is_nothing_that_graphs_take_away() -> None:

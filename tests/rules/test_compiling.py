@@ -5,9 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from syncscope.estimate.answers import deny_saving
 from syncscope.rules import BY_CODE, find
 from syncscope.rules.base.compile_rule import NOT_LOOKED_FOR
 from syncscope.rules.graph_break import NO_ROW
+from syncscope.rules.recompile import UNCOMPILED
 from syncscope.schema.compiling import CompiledRegion, RecordedCompiling, RecordedRegions
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Timeline
@@ -102,6 +104,12 @@ class TestRecompile:
         found = one(builder, "CMP701")
         assert found.message.endswith("; then it runs uncompiled")
         assert "recompile_limit" in found.fix
+        assert deny_saving(found).saving_null_why == UNCOMPILED
+
+    def test_one_that_is_compiled_in_the_recorded_steps_is_told_apart(self) -> None:
+        builder = trained().compiled("recompile", 1, CALL, SCALED, reason="n == 3", warm=1, warm_ns=MS)
+        why = deny_saving(one(builder, "CMP701")).saving_null_why
+        assert why is not None and why.startswith("a step in which the host compiles")
 
     @pytest.mark.parametrize(
         ("reason", "fix"),

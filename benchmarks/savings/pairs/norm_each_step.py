@@ -12,6 +12,7 @@ FIX = {
     "kind": "wait",
     "fresh": True,
     "newest": True,
+    "unseen": True,
     "findings": [
         ("SYN", "float(norm)"),
     ],

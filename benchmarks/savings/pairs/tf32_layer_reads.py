@@ -13,6 +13,7 @@ FIX = {
     "kind": "wait",
     "fresh": True,
     "newest": True,
+    "unseen": True,
     "settle_ms": 250,
     "limited": True,
     "findings": [

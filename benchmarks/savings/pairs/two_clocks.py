@@ -14,6 +14,7 @@ FIX = {
     "kind": "wait",
     "fresh": True,
     "newest": True,
+    "unseen": True,
     "findings": [
         ("SYN105", "torch.cuda.synchronize()"),
     ],

@@ -1,0 +1,90 @@
+"""What goes with the count of a mask that keeps its shape: its indices, and what the backward does with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from syncscope.estimate.edits import Question
+from syncscope.estimate.study import Study
+from tests.builders import TraceBuilder
+from tests.estimate.test_questions import asked, each_step, saved_us, study
+
+COUNT = "void at_cuda_detail::cub::detail::reduce::DeviceReduceSingleTileKernel<int>(bool*, int*)"
+BEGIN = "void at_cuda_detail::cub::detail::scan::DeviceCompactInitKernel<int>(int*)"
+SELECT = "void at_cuda_detail::cub::detail::select::DeviceSelectSweepKernel<long>(long*)"
+PICK = "void at::native::index_elementwise_kernel<128, 4>(long)"
+SORT = "void at_cuda_detail::cub::detail::radix_sort::DeviceRadixSortSingleTileKernel<long>(long*)"
+ADD_UP = "void (anonymous namespace)::indexing_backward_kernel_stride_1<float>(long const*)"
+OTHER = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
+
+
+def masked(*kernels: str, backward: tuple[str, ...] = (), count: str = COUNT) -> Study:
+    """Launches of 10 µs each whose kernels run at once for 2 µs: a count that is read, then some kernels; and the same
+    for a backward."""
+
+    def draw(builder: TraceBuilder, at: float) -> None:
+        for names in (kernels, backward) if backward else (kernels,):
+            builder.launch(OTHER, call=(at + 10, 9), runs=(at + 21, 2))
+            builder.launch(count, call=(at + 20, 9), runs=(at + 30, 2))
+            builder.op("aten::nonzero", at + 30, 20)
+            builder.copy("DtoH", call=(at + 31, 5), runs=(at + 37, 2), memory="pinned", bytes=4)
+            builder.stream_sync(at + 37, 6)
+            for number, name in enumerate(names):
+                builder.launch(name, call=(at + 50 + 10 * number, 9), runs=(at + 61 + 10 * number, 2))
+            at += 300
+
+    return study(each_step(draw))
+
+
+def gone(one: Study, changes: Question) -> list[str]:
+    """The kernels of the first step that do not run."""
+    step = one.program.items.step
+    return [
+        one.names[item] for item, edit in sorted(changes.items()) if edit.gone and step[item] == 0 and one.names[item]
+    ]
+
+
+def kernels_gone(one: Study, every: int = 1) -> list[str]:
+    """Those of the fix of every wait, or of every second one; without copies."""
+    waits = frozenset(range(0, len(one.timeline.waits.ts), every))
+    return [name for name in gone(one, asked(one, "SYN103", waits=waits)) if "Memcpy" not in name]
+
+
+def test_what_counts_a_mask_and_makes_its_indices_goes_with_the_wait() -> None:
+    assert kernels_gone(masked(BEGIN, SELECT, PICK, OTHER)) == [COUNT, BEGIN, SELECT]
+
+
+def test_the_step_gets_shorter_by_the_launches() -> None:
+    one = masked(BEGIN, SELECT, PICK, OTHER)
+    with_indices = asked(one, "SYN105", waits=frozenset(range(4)))
+    without = asked(one, "SYN103", waits=frozenset(range(4)))
+    count, read, wait, indices = 9, 2 + 5, 1, (7 + 9) + (1 + 9)
+    assert saved_us(one, without) - saved_us(one, with_indices) == pytest.approx(count + read + wait + indices, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "count"),
+    [((BEGIN, SELECT, OTHER, OTHER), COUNT), ((OTHER, PICK), COUNT), ((BEGIN, SELECT, PICK), OTHER)],
+    ids=["indices that nothing is picked by", "no indices", "a read of something else"],
+)
+def test_other_reads_lose_the_wait_only(kernels: tuple[str, ...], count: str) -> None:
+    assert kernels_gone(masked(*kernels, count=count)) == []
+
+
+def test_the_backward_does_not_count_and_sort_again() -> None:
+    one = masked(BEGIN, SELECT, PICK, backward=(BEGIN, SELECT, OTHER, SORT, ADD_UP))
+    assert kernels_gone(one, 2) == [COUNT, BEGIN, SELECT, COUNT, BEGIN, SELECT, OTHER, SORT]
+
+
+def test_a_backward_belongs_to_no_mask_where_not_each_has_one() -> None:
+    def twice(builder: TraceBuilder, at: float) -> None:
+        for number, names in enumerate(((BEGIN, SELECT, PICK), (BEGIN, SELECT, PICK), (BEGIN, SELECT, SORT, ADD_UP))):
+            begin = at + 200 * number
+            builder.launch(COUNT, call=(begin + 20, 9), runs=(begin + 30, 2))
+            builder.copy("DtoH", call=(begin + 31, 5), runs=(begin + 37, 2), memory="pinned", bytes=4)
+            builder.stream_sync(begin + 37, 6)
+            for place, name in enumerate(names):
+                builder.launch(name, call=(begin + 50 + 10 * place, 9), runs=(begin + 61 + 10 * place, 2))
+
+    names = kernels_gone(study(each_step(twice)))
+    assert SORT not in names and names.count(SELECT) == 2
