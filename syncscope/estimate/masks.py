@@ -2,7 +2,7 @@
 
 ``x[mask]`` counts the mask, reads the count, and writes the indices of what it picks. The backward pass counts the mask
 again, sorts the indices and adds gradients up by them. ``torch.where`` does none of it: it runs one kernel where the
-other picks, and one in the backward.
+other picks, and one in the backward. Without a backward, a mask may be a filter, after which less is to be done.
 """
 
 from __future__ import annotations
@@ -45,28 +45,27 @@ class _Picking(NamedTuple):
 
 
 def without_indices(study: Study, waits: Sequence[int]) -> Question:
-    """The edits by which no indices are made of the masks whose counts some ``waits`` read, neither there nor in the
-    backward."""
+    """The edits by which no indices are made of the masks that have a backward and whose counts some ``waits`` read,
+    neither there nor in the backward."""
     edits: Question = {}
     for forward, backward in _pair(list(_find_pickings(study))):
-        for one in (forward, backward):
-            if one is not None and forward.wait in waits:
+        if forward.wait in waits:
+            for one in (forward, backward):
                 whole = [*one.before, one.wait, *one.after]
                 edits |= {item: Edit(pre=0.0, own=0.0, free=True, gone=True) for item in whole}
                 edits[whole[0]] = Edit(own=0.0, free=True, gone=True)
     return edits
 
 
-def _pair(every: list[_Picking]) -> Iterator[tuple[_Picking, _Picking | None]]:
-    """Each forward with its backward, the first with the last. ``None`` in steps that do not have one for each: which
+def _pair(every: list[_Picking]) -> Iterator[tuple[_Picking, _Picking]]:
+    """Each forward with its backward, the first with the last. None in steps that do not have one for each: which
     masks have none is not known there."""
     for step in dict.fromkeys(one.step for one in every):
         mine = [one for one in every if one.step == step]
         forwards = [one for one in mine if not one.backward]
-        backwards: list[_Picking | None] = [one for one in reversed(mine) if one.backward]
-        if len(backwards) != len(forwards):
-            backwards = [None] * len(forwards)
-        yield from zip(forwards, backwards, strict=True)
+        backwards = [one for one in reversed(mine) if one.backward]
+        if len(backwards) == len(forwards):
+            yield from zip(forwards, backwards, strict=True)
 
 
 def _find_pickings(study: Study) -> Iterator[_Picking]:
