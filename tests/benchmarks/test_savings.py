@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,6 +19,7 @@ from benchmarks.savings.scatter import draw
 from benchmarks.savings.scores import MODES, RECORDINGS, SETS, Measured, Predicted, Row, predict, rows, score, summarise
 from benchmarks.savings.slim import keep
 from syncscope import analyze
+from tests.interrupts import heed_interrupts
 
 PAIRS = pairs()
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "traces"
@@ -212,9 +214,11 @@ def test_a_process_that_goes_on_after_its_recording_is_interrupted(tmp_path, mon
     trace = tmp_path / "trace.json.gz"
     goes_on = f"import pathlib, time; input(); pathlib.Path({str(trace)!r}).touch(); time.sleep(60)"
     command = [sys.executable, "-c", goes_on]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=heed_interrupts
+    ) as process:
         record.Job(row(None).pair, "windows", tmp_path, tmp_path, [process]).run()
-    assert process.poll() is not None and trace.exists()
+    assert process.returncode in (-signal.SIGINT, 1) and trace.exists()
 
 
 def test_picture_shows_each_answered_row_and_escapes_names():
