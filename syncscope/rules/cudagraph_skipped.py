@@ -4,6 +4,7 @@ from syncscope.advice import Advice
 from syncscope.rules.base.compile_rule import NOT_LOOKED_FOR, CompileGroup, CompileRule, over_run
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection
+from syncscope.schema.compiling import CompileKind
 from syncscope.timeline import Timeline
 
 
@@ -31,8 +32,9 @@ class CudagraphSkipped(CompileRule):
         torch.compile(step)               # no CUDA graphs asked for
 
     The line is the one that Inductor names, else the call that runs the graph. A graph is recorded once for each shape
-    and each order of graphs: a finding are those that are recorded in warm steps. The saving is that of LCH501: each
-    stretch of launches that all steps repeat as one graph.
+    and each order of graphs: a finding are those that are recorded in warm steps. Where shapes are dynamic, each size
+    that comes for the first time is only warmed up, and runs without a graph: sizes that never come again never have
+    one. The saving is that of LCH501: each stretch of launches that all steps repeat as one graph.
     """
 
     code = "CMP703"
@@ -41,7 +43,7 @@ class CudagraphSkipped(CompileRule):
     needs = ("compiled",)
     gated = False
     question = Intervention.REPLAY_GRAPHS
-    kinds = ("skip", "record")
+    kinds = ("skip", "record", "warm")
     heard_from = "torch._inductor"
     advice = (
         Advice(
@@ -56,8 +58,10 @@ class CudagraphSkipped(CompileRule):
         ),
         Advice(
             "dynamic",
-            "Pad to a few shapes, each of which is recorded once, or call torch.compiler.cudagraph_mark_step_begin() "
-            "at the begin of each step where the same graph runs several times.",
+            "Pad to a few sizes, each of which is recorded once, or fill a static buffer under a mask. "
+            "torch._dynamo.mark_dynamic spares compilations, but no recordings: with "
+            "torch._inductor.config.triton.cudagraph_skip_dynamic_graphs = True what has dynamic shapes runs without "
+            "CUDA graphs, and nothing is recorded.",
         ),
         Advice(
             "recorded",
@@ -72,17 +76,11 @@ class CudagraphSkipped(CompileRule):
         return NOT_LOOKED_FOR if read else super().why_unchecked(timeline)
 
     def reports_compiled(self, group: CompileGroup) -> bool:
-        return _skips(group) > 0 or group.warm > 0
+        return _skips(group) > 0 or _warm(group, "record") > 0 or _new_sizes(group) > 0
 
     def hit(self, group: CompileGroup, inspection: Inspection) -> Hit:
         skips = _skips(group)
-        if skips:
-            message = f"Inductor runs this without CUDA graphs: {group.because}"
-        else:
-            times = f"{group.warm:,} time{'s' if group.warm != 1 else ''}"
-            message = (
-                f"a CUDA graph is recorded {times} in warm steps ({group.because or 'for a shape not seen before'})"
-            )
+        message = f"Inductor runs this without CUDA graphs: {group.because}" if skips else _recording(group)
         fields = over_run(group) if group.warm and not skips else {}
         return Hit(self.make(group, message, self.advise(*_sorts(group)), **fields))
 
@@ -91,14 +89,38 @@ def _skips(group: CompileGroup) -> int:
     return sum(one.event.count for one in group.events if one.event.kind == "skip")
 
 
+def _recording(group: CompileGroup) -> str:
+    """What Inductor records in warm steps, and the sizes for which it only gets ready to."""
+    recorded, warmed = _warm(group, "record"), _new_sizes(group)
+    because = f" ({group.because or 'for a shape not seen before'})"
+    if not warmed:
+        return f"a CUDA graph is recorded {_times(recorded)} in warm steps{because}"
+    first = f"inputs have a size not seen before {_times(warmed)} in warm steps, and run without a CUDA graph then"
+    return f"{first}{f'; one is recorded {_times(recorded)}' if recorded else ''}{because}"
+
+
+def _warm(group: CompileGroup, kind: CompileKind) -> int:
+    return sum(one.event.warm for one in group.events if one.event.kind == kind)
+
+
+def _new_sizes(group: CompileGroup) -> int:
+    """How often a graph that is compiled runs for a size for the first time, in warm steps. What has no reason is a
+    graph that runs for the first time at all."""
+    return sum(one.event.warm for one in group.events if one.event.kind == "warm" and one.event.reason)
+
+
+def _times(count: int) -> str:
+    return f"{count:,} time{'s' if count != 1 else ''}"
+
+
 def _sorts(group: CompileGroup) -> list[str]:
     """Why there is no graph, for the advice."""
     reason = group.because.lower()
     words = {
         "mutated": ("mutated", "mutation"),
         "cpu": ("cpu device", "cpu ", "multiple devices"),
-        "dynamic": ("dynamic", "symint", "distinct sizes", "incompatible op"),
         "recorded": ("re-record", "recorded again"),
+        "dynamic": ("dynamic", "symint", "distinct sizes", "incompatible op"),
     }
     found = [sort for sort, known in words.items() if any(word in reason for word in known)][:1]
     return found or ([] if _skips(group) else ["recorded"])

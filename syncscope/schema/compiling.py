@@ -14,10 +14,11 @@ import msgspec
 
 from syncscope.schema.numbers import Number
 
-CompileKind = Literal["compile", "recompile", "break", "skip", "record"]
+CompileKind = Literal["compile", "recompile", "break", "skip", "record", "warm"]
 """``compile``: a function is compiled for the first time. ``recompile``: once more, since a guard of what was compiled
 failed. ``break``: a graph ends there, or the whole function runs uncompiled. ``skip``: Inductor runs a graph without
-CUDA graphs, though it was asked for them. ``record``: Inductor records a CUDA graph."""
+CUDA graphs, though it was asked for them. ``record``: Inductor records a CUDA graph. ``warm``: Inductor runs a graph
+without a CUDA graph this once, since it has not run for inputs of these sizes before."""
 
 WARM_STEPS: Final = 3
 """Steps of a phase, or times that the program enters it where it has no steps, in which compiling is expected."""
@@ -58,7 +59,7 @@ class CompileEvent(msgspec.Struct, frozen=True, kw_only=True):
     often as Dynamo allows."""
     time_ns: Number | None = None
     """Host time of all of them, with the backward that is compiled later; ``None`` of breaks and skips, which are part
-    of a compilation."""
+    of a compilation, and of ``warm``, which takes as long as the graph itself."""
     warm_ns: Number | None = None
     """Of ``time_ns``, that of the ``warm`` ones."""
     steps: tuple[Number, ...] = ()

@@ -17,6 +17,7 @@ from tests.builders import TraceBuilder, recorded_frame
 from tests.rules.scenes import blind, findings, line, waiting
 
 CALL = line(30, "model(x, n)")
+ANOTHER_SIZE = "a new CUDA graph is recorded for each of the distinct sizes of its inputs"
 SCALED = ("model.py", 5, "Net.forward", "x * n")
 DEF = ("model.py", 3, "Net.forward", "def forward(self, x, n):")
 MS = 1_000_000
@@ -192,6 +193,29 @@ class TestCudagraphSkipped:
         found = one(trained().compiled("record", 1, CALL, count=9, warm=7, warm_ns=70 * MS), "CMP703")
         assert found.message == "a CUDA graph is recorded 7 times in warm steps (for a shape not seen before)"
         assert (found.occurrences, found.run_stall_ms_per_step) == (7, 0.7)
+
+    def test_sizes_that_never_come_again_have_no_graph(self) -> None:
+        assert not findings(trained().compiled("warm", 1, CALL, count=1, warm=1), "CMP703")  # it runs first then
+        found = one(trained().compiled("warm", 1, CALL, reason=ANOTHER_SIZE, count=97, warm=95), "CMP703")
+        assert found.message == (
+            "inputs have a size not seen before 95 times in warm steps, and run without a CUDA graph then "
+            f"({ANOTHER_SIZE})"
+        )
+        assert (found.occurrences, found.run_per_step) == (95, 0.95)
+        assert found.fix.startswith("Pad to a few sizes")
+
+    def test_sizes_that_come_again_are_recorded_then(self) -> None:
+        builder = trained().compiled("warm", 1, CALL, reason=ANOTHER_SIZE, count=9, warm=8)
+        builder.compiled("record", 1, CALL, reason=ANOTHER_SIZE, count=9, warm=8, warm_ns=80 * MS)
+        found = one(builder, "CMP703")
+        assert "8 times in warm steps, and run without a CUDA graph then; one is recorded 8 times" in found.message
+        assert found.run_stall_ms_per_step == 0.8
+
+    def test_recording_again_for_the_same_size_is_told_apart(self) -> None:
+        reason = "recorded again: it was recorded for other inputs, or behind other graphs"
+        found = one(trained().compiled("record", 1, CALL, reason=reason, count=9, warm=8, warm_ns=MS), "CMP703")
+        assert found.message == f"a CUDA graph is recorded 8 times in warm steps ({reason})"
+        assert found.fix.startswith("Keep shapes and addresses")
 
 
 def test_compiling_in_the_recorded_steps_is_said_once_and_costs_nothing() -> None:

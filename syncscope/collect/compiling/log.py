@@ -25,6 +25,8 @@ from syncscope.schema.counting import PhaseKind
 
 NEVER_WARM: Final[PhaseKind] = "start"
 
+UNTIMED: Final[tuple[CompileKind, ...]] = ("break", "skip", "warm")
+
 
 class Phase(Protocol):
     """What is asked of a phase."""
@@ -72,7 +74,7 @@ class Row:
         self.warm_ns += length_ns if self.latest_warm else 0
 
     def event(self) -> CompileEvent:
-        timed = self.kind not in ("break", "skip")
+        timed = self.kind not in UNTIMED
         return CompileEvent(
             phase=self.phase,
             kind=self.kind,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from syncscope.collect.compiling.frames import CONVERT, program_frame
 from syncscope.collect.compiling.log import CompileLog, Phase, Place, Row
 from syncscope.collect.compiling.reasons import (
     RESUMED,
@@ -27,12 +28,10 @@ from syncscope.collect.compiling.reasons import (
 )
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.patching import Patches
-from syncscope.collect.paths import OURS
 from syncscope.collect.sites.stacks import Line, Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.schema.compiling import CompileKind
 
-CONVERT = "torch._dynamo.convert_frame"
 COMPILE = "_compile"
 """Compiles one frame. Its first argument is the frame's code."""
 UTILS = "torch._dynamo.utils"
@@ -42,17 +41,18 @@ BACKWARD = "LAZY_BACKWARD"
 
 TREES = "torch._inductor.cudagraph_trees"
 RECORD = "record_function"
+WARM = "run_eager"
+"""Runs a graph without a CUDA graph: before it is recorded, and behind another one that is not recorded."""
 SKIP = "log_cudagraph_skip_and_bump_counter"
 SKIPPING = (
     TREES, "torch._inductor.output_code", "torch._inductor.compile_fx", "torch._dynamo.backends.cudagraphs",
 )  # fmt: skip
 """Modules that say why they skip CUDA graphs, by a function of that name (PyTorch 2.4 and later)."""
 
-COMPILERS = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch._compile", "contextlib", "functools")
-"""Modules whose innermost frames do not tell where the program compiles."""
-
 MOST_IDS = 1024
 RECORDED_AGAIN = "recorded again: it was recorded for other inputs, or behind other graphs"
+ANOTHER_SIZE = "a new CUDA graph is recorded for each of the distinct sizes of its inputs"
+"""As Inductor warns, of shapes that are dynamic: nothing is compiled anew for another size."""
 
 
 @dataclass
@@ -99,11 +99,13 @@ class CompileWatch:
         """The qualified names of functions that were compiled, by file and name."""
         self._functions: set[tuple[int, int]] = set()
         """CUDA graphs that were recorded: their manager and function."""
+        self._sizes: dict[tuple[int, int], tuple[int, int]] = {}
+        """The function of the first sizes of each graph that Inductor compiled, by its manager and the graph."""
 
     @property
     def missing(self) -> tuple[str, ...]:
         """What this version of PyTorch lacks, so that it is not seen."""
-        needed = ((CONVERT, COMPILE), (TREES, SKIP), (TREES, RECORD))
+        needed = ((CONVERT, COMPILE), (TREES, SKIP), (TREES, RECORD), (TREES, WARM))
         return tuple(f"{module}.{name}" for module, name in needed if self._lacks(module, name))
 
     def open(self, torch: Any) -> None:
@@ -143,7 +145,9 @@ class CompileWatch:
             else:
                 self._wrap(name, module, SKIP, self._make_skip)
             if name == TREES:
-                self._wrap(name, getattr(module, "CUDAGraphTreeManager", None), RECORD, self._make_record)
+                manager = getattr(module, "CUDAGraphTreeManager", None)
+                self._wrap(name, manager, RECORD, self._make_record)
+                self._wrap(name, manager, WARM, self._make_warm)
         except Exception as error:  # the program's import must not fail
             self._failed(error)
 
@@ -185,7 +189,7 @@ class CompileWatch:
             if not RESUMED.match(code.co_name):
                 name = getattr(code, "co_qualname", code.co_name)
                 self._qualified[code.co_filename, code.co_name] = name
-            outer = _program_frame(frame, code)
+            outer = program_frame(frame, code)
             self._local.outer = self._stacks.take(outer)
             return _Before(
                 code, self._phase_at(outer), self._local.outer, compile_id, len(_breaks(utils)), _graphs(utils),
@@ -293,7 +297,7 @@ class CompileWatch:
 
     def _skipped(self, message: str, frame: FrameType) -> None:
         try:
-            reason, outer = read_skip(message), _program_frame(frame, None)
+            reason, outer = read_skip(message), program_frame(frame, None)
             stack = self._local.outer if self._local.depth else self._stacks.take(outer)
             if reason.line is not None:
                 stack = self._stacks.extend(stack, [reason.line])
@@ -317,14 +321,43 @@ class CompileWatch:
 
     def _recorded(self, manager: Any, function_id: Any, frame: FrameType, start_ns: int) -> None:
         try:
-            outer, key = _program_frame(frame, None), (id(manager), int(getattr(function_id, "id", -1)))
-            reason = Reason(RECORDED_AGAIN if key in self._functions else None)
+            outer, key = program_frame(frame, None), _key(manager, function_id)
+            again = RECORDED_AGAIN if key in self._functions else None
+            reason = Reason(again or self._another_size(manager, function_id))
             if len(self._functions) < MOST_IDS:
                 self._functions.add(key)
             row = self.log.add("record", self._phase_at(outer), Place(self._stacks.take(outer)), reason)
             self.log.timed(row, self._threads.current(), start_ns, time.time_ns())
         except Exception as error:
             self._failed(error)
+
+    def _make_warm(self, original: Any) -> Any:
+        watch = self
+
+        def run_eager(manager: Any, new_inputs: Any, function_id: Any, *args: Any, **kwargs: Any) -> Any:
+            if not watch._off:
+                watch._warms_up(manager, function_id, sys._getframe(1))
+            return original(manager, new_inputs, function_id, *args, **kwargs)
+
+        return run_eager
+
+    def _warms_up(self, manager: Any, function_id: Any, frame: FrameType) -> None:
+        try:
+            if function_id in getattr(manager, "warmed_up_functions", ()):
+                return  # it runs behind another one that is warmed up
+            outer, reason = program_frame(frame, None), Reason(self._another_size(manager, function_id))
+            self.log.add("warm", self._phase_at(outer), Place(self._stacks.take(outer)), reason)
+        except Exception as error:
+            self._failed(error)
+
+    def _another_size(self, manager: Any, function_id: Any) -> str | None:
+        """Why Inductor has another function for a graph that it compiled once: its inputs have another size."""
+        function = getattr(manager, "ids_to_funcs", {}).get(function_id)
+        if function is None or len(self._sizes) >= MOST_IDS:
+            return None
+        key = _key(manager, function_id)
+        first = self._sizes.setdefault((id(manager), id(getattr(function, "model", function))), key)
+        return None if first == key else ANOTHER_SIZE
 
     def _failed(self, error: Exception) -> None:
         self.failure = self.failure or f"What torch.compile did is not all known ({type(error).__name__}: {error})."
@@ -338,28 +371,8 @@ class _Local(threading.local):
     backward_ns = 0
 
 
-def _program_frame(frame: FrameType, code: CodeType | None) -> FrameType:
-    """The innermost frame that is not the compiler's, nor that of the function whose rest is compiled; without a
-    ``code`` that is compiled, the one that calls into compiled code."""
-    found: FrameType | None = frame
-    made = getattr(sys.modules.get(CONVERT), "output_codes", ()) if code is None else ()
-    while found is not None and (_is_compilers(found) or found.f_code in made):
-        found = found.f_back
-    resumed = RESUMED.match(code.co_name) if code is not None else None
-    while found is not None and found.f_back is not None and resumed and _is_part(found, resumed["name"], code):
-        found = found.f_back
-    return found or frame
-
-
-def _is_compilers(frame: FrameType) -> bool:
-    name = frame.f_globals.get("__name__", "")
-    file = frame.f_code.co_filename
-    return str(name).startswith(COMPILERS) or file.startswith(OURS) or "torchinductor_" in file
-
-
-def _is_part(frame: FrameType, name: str, code: CodeType | None) -> bool:
-    running = frame.f_code
-    return code is not None and running.co_filename == code.co_filename and function_name(running.co_name) == name
+def _key(manager: Any, function_id: Any) -> tuple[int, int]:
+    return id(manager), int(getattr(function_id, "id", -1))
 
 
 def _breaks(utils: Any) -> Sequence[Any]:

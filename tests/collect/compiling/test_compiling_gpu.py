@@ -38,10 +38,23 @@ class Net(torch.nn.Module):
         self.layer = torch.nn.Linear(64, 64)
     def forward(self, x, i):
 """
-RECOMPILES = HEAD + '        return (self.layer(x) * ("ab"[i == 700] == "b" or 2)).sum()  # guard\n' + LOOP
+RECOMPILES = HEAD + "        return (self.layer(x) * (2 if i < 700 else 3)).sum()  # guard\n" + LOOP
 BREAKS = HEAD + "        y = self.layer(x)\n        if y.sum().item() > 1e9:  # break\n            y = y + 1\n"
 BREAKS += "        return y.sin().sum()\n" + LOOP
-SKIPS = HEAD + "        return self.layer(x.mul_(2)).sum()  # writes to its input\n" + LOOP
+SKIPS = """
+import torch
+import syncscope
+weight = torch.randn(64, 64, device="cuda")
+@torch.compile{mode}
+def update(average, x):
+    average.lerp_(torch.tanh(x @ weight), 0.01)  # writes to its input
+    return average.mean(0)
+average = torch.zeros({rows}, 64, device="cuda")
+for _ in range(1500):
+    update(average, torch.randn({rows}, 64, device="cuda"))
+    syncscope.step()
+"""
+"""Nothing is trained: behind a forward without a CUDA graph, the backward's is recorded for each address."""
 CLEAN = HEAD + "        return self.layer(x).relu().sum()\n" + LOOP
 
 
@@ -55,6 +68,10 @@ def profile(folder: Path, program: str, **given: str) -> tuple[list[dict[str, An
     assert done.returncode == 0, done.stderr
     report = json.loads((folder / "out" / "report.json").read_text())
     found = [finding for finding in report["findings"] if finding["rule"].startswith("CMP")]
+    print(done.stderr)  # pytest shows it where a test fails, and so the rest
+    print(json.dumps(found, indent=1))
+    print(json.dumps(report["traces"][0], indent=1)[:20_000])
+    print((folder / "program.py").read_text())
     return found, report["traces"][0], done.stdout
 
 
@@ -67,7 +84,7 @@ def test_a_recompile_in_a_warm_step_has_its_line_and_cost(tmp_path: Path) -> Non
     again = [one for one in found if one["rule"] == "CMP701"]
     assert len(again) == 1
     assert again[0]["site"]["line"] in (line_of(RECOMPILES, "# guard"), line_of(RECOMPILES, "def forward"))
-    assert again[0]["occurrences"] >= 1
+    assert again[0]["occurrences"] == 1
     assert again[0]["run_stall_ms_per_step"] > 0
 
 
@@ -81,8 +98,9 @@ def test_a_wait_that_breaks_the_graph_is_related_to_the_break(tmp_path: Path) ->
 
 
 def test_cuda_graphs_that_are_skipped_have_inductors_reason(tmp_path: Path) -> None:
-    found, _, _ = profile(tmp_path, SKIPS, mode=', mode="reduce-overhead"')
+    found, _, _ = profile(tmp_path, SKIPS, mode='(mode="reduce-overhead")')
     (skipped,) = (one for one in found if one["rule"] == "CMP703")
+    assert skipped["site"]["line"] == line_of(SKIPS, "# writes to its input")
     assert "mutated" in skipped["message"]
 
 
