@@ -107,21 +107,25 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
     of_steps = np.unique(step_of(steps, calls.ts[launch[slow & planned]]))
     if len(steps) > 1 and (of_steps >= 0).sum() >= REGULAR * len(steps):
         planned[:] = False
-    planned &= _meets_shape(name, op, activities.dur[known])
-    for at in np.flatnonzero(slow & (planned | (first & ~often))).tolist():
+    planned = _meets_shape(slow & planned, name, op, activities.dur[known])
+    for at in np.flatnonzero(planned | (slow & first & ~often)).tolist():
         yield int(begin[at]), int(calls.ts[launch[at]]), int(calls.tid[launch[at]])
 
 
-def _meets_shape(name: Ints, op: Ints, dur: Ints) -> Bools:
-    """Which launches (n,), in order of time, are the first of an op with a shape of its own: no earlier op ran the same
-    kernels, ``name``, for as long. The trace need not hold shapes."""
+def _meets_shape(asked: Bools, name: Ints, op: Ints, dur: Ints) -> Bools:
+    """Which of the launches ``asked`` for, among all (n,) in order of time, are the first of an op with a shape of its
+    own: no earlier op ran the same kernels, ``name``, for as long. The trace need not hold shapes."""
     seen: dict[tuple[int, ...], list[float]] = {}
     meets = np.zeros(len(op), dtype=bool)
-    for rows in sorted(group_rows(op), key=lambda rows: int(rows[0])):
+    _, first, number = np.unique(op, return_index=True, return_inverse=True)
+    begins = np.unique(name[first[asked[first]]])  # what begins with another kernel is not alike
+    among = np.flatnonzero(np.isin(name[first], begins)[number])
+    groups = [among[rows] for rows in group_rows(op[among])]
+    for rows in sorted(groups, key=lambda rows: int(rows[0])):
         ns, before = float(dur[rows].sum()), seen.setdefault(tuple(name[rows].tolist()), [])
         meets[rows[0]] = not any(abs(ns - other) <= ALIKE * max(ns, other) for other in before)
         before.append(ns)
-    return meets
+    return meets & asked
 
 
 def _since(calls: Calls, launch: Ints) -> Ints:
