@@ -202,10 +202,10 @@ class Machine:
     def _columns_of(self, run: Run) -> tuple[Floats, Floats | float, Floats]:
         """``work``, ``busy`` and ``behind`` of a stretch (columns,)."""
         if run.edited is None:
-            wide = run.work * self._scale, run.busy, run.behind[self._which]
+            narrow = run.work * self._scale, run.busy, run.behind[self._which]
             if not self._columns.sparse:
-                self._spread[run] = wide
-            return wide
+                self._spread[run] = narrow
+            return narrow
         self._enter(run.edited.questions.tolist())
         wide = (run.work * self._scale, np.full(self._columns.width, run.busy), run.behind[self._which])
         slots = self._columns.slot[run.edited.questions]

@@ -53,7 +53,7 @@ def find_compilations(ops: Ops, calls: Calls, activities: Activities) -> Iterato
         return
     known = known[np.argsort(activities.launch[known], kind="stable")]
     launch, name = activities.launch[known], number_groups(activities.name[known])
-    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)))
+    commands = np.flatnonzero(calls.do(COMMANDS))
     last = last_before(calls.ts[launch], calls.tid[launch], commands, calls.ts, calls.tid)
     since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
     op = ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
@@ -88,7 +88,7 @@ def _follows_what_ran(calls: Calls, activities: Activities) -> Bools:
     lost."""
     ran = np.zeros(len(calls), dtype=bool)
     ran[activities.launch[activities.launch >= 0]] = True
-    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)))
+    commands = np.flatnonzero(calls.do(COMMANDS))
     slot = np.searchsorted(commands, np.arange(len(calls))) - 1
     follows: Bools = (slot >= 0) & np.append(ran[commands], False)[slot]
     return follows

@@ -130,7 +130,7 @@ def _meets_shape(asked: Bools, name: Ints, op: Ints, dur: Ints) -> Bools:
 
 def _since(calls: Calls, launch: Ints) -> Ints:
     """For each launch (n,) when its thread last returned from a command or a wait, the least number for the first."""
-    rows = np.flatnonzero(np.isin(calls.role, [*COMMANDS, *SYNC_ROLES]))
+    rows = np.flatnonzero(calls.do([*COMMANDS, *SYNC_ROLES]))
     last = last_before(calls.ts[launch], calls.tid[launch], rows, calls.ts, calls.tid)
     tids, thread = np.unique(calls.tid[launch], return_inverse=True)
     begin = np.array([calls.ts[calls.tid == tid].min() for tid in tids.tolist()], dtype=np.int64)[thread]

@@ -7,6 +7,7 @@ as a whole, so tables are not either: making the methods for it would be half of
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.row_groups import number_texts
 from syncscope.trace.rows import Rows
 
 if TYPE_CHECKING:
@@ -127,6 +129,18 @@ class Calls(TimedTable):
     correlation: Ints
     copy_kind: Ints
     """A key of ``names.HIP_COPY_KINDS`` for HIP's copies, −1 unknown or none."""
+
+    def do(self, roles: Collection[str]) -> Bools:
+        """Which calls (n,) have one of these roles."""
+        number, known = self._roles
+        among = np.array([one in roles for one in known], dtype=bool)
+        found: Bools = among[number]
+        return found
+
+    @cached_property
+    def _roles(self) -> tuple[Ints, list[str]]:
+        """Each call's role as a number (n,), and the roles by number: a number is found faster than a text."""
+        return number_texts(self.role)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -134,7 +134,7 @@ def _captures(calls: Calls) -> _Found:
             pieces[-1][1] = last
         else:
             pieces.append([first, last])
-    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)) & ~captured)
+    commands = np.flatnonzero(calls.do(COMMANDS) & ~captured)
     for first, last in pieces:
         own = calls.tid == calls.tid[first]
         mine = commands[own[commands]]
@@ -164,7 +164,7 @@ def _compiling_frames(stacks: PythonStacks) -> _Found:
 
 def _searches(calls: Calls, ops: Ops) -> _Found:
     """Ops of a library that time its kernels, or give memory back when they have done so."""
-    tells = calls.take(np.isin(calls.role, ["event-sync", "device-free"]))
+    tells = calls.take(calls.do(["event-sync", "device-free"]))
     op = np.unique(ops.nesting.innermost(tells.tid, tells.ts, tells.end))
     for row in op[op >= 0].tolist():
         if LIBRARIES.search(ops.name[row]):
