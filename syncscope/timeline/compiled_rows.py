@@ -20,7 +20,6 @@ from syncscope.timeline.compiled_regions import REGION
 from syncscope.timeline.compiling import Compiled, CompiledEvent, CompiledSpan
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.places import NOWHERE, Place, Places
-from syncscope.timeline.row_groups import passing
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Marks, Ops, Steps
 
@@ -46,7 +45,7 @@ def read_compiled(ops: Ops, annotations: Marks, steps: Steps, places: Places) ->
         return None
     events = [*_breaks(_of_steps(regions, steps), places), *_compilations(compilations, regions, steps, places)]
     events = [_numbered(event, number) for number, event in enumerate(events)]
-    marked = any(passing(table.name, NEWER.match).any() for table in (ops, annotations))
+    marked = any(table.named(NEWER.match).any() for table in (ops, annotations))
     spans = tuple(span for event in events for span in event.spans)
     return Compiled(tuple(events), spans, 0, () if marked else (UNMARKED,))
 
@@ -100,7 +99,7 @@ def _place(places: Places, marks: Marks, row: int) -> Place:
 
 def _matching(tables: tuple[Ops, Marks], pattern: re.Pattern[str]) -> Marks:
     """The rows that match of the first table that has any; versions of PyTorch differ in which it is."""
-    found = [table.take(passing(table.name, pattern.match)) for table in tables]
+    found = [table.take(table.named(pattern.match)) for table in tables]
     return next((marks for marks in found if len(marks)), found[-1])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.row_groups import number_groups, number_in_group, passing
+from syncscope.timeline.row_groups import number_groups, number_in_group
 from syncscope.timeline.tables import Activities, Calls, Ops
 
 LONG_LOAD: Final = 1_000_000
@@ -48,7 +48,7 @@ def find_compilations(ops: Ops, calls: Calls, activities: Activities) -> Iterato
     a fuser of TorchScript, NVRTC or a Triton kernel compiles there. Where a later launch of the kernel took as long,
     it is the op's own work."""
     known = np.flatnonzero(activities.launch >= 0)
-    known = known[passing(calls.name, MODULES.match)[activities.launch[known]]]
+    known = known[calls.named(MODULES.match)[activities.launch[known]]]
     if not len(known) or not len(ops):
         return
     known = known[np.argsort(activities.launch[known], kind="stable")]

@@ -7,7 +7,7 @@ as a whole, so tables are not either: making the methods for it would be half of
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -86,6 +86,25 @@ class TimedTable(Table):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class NamedTable(TimedTable):
+    """Rows with a thread and a name, of which there are few."""
+
+    tid: Ints
+    name: Objects
+
+    def named(self, test: Callable[[str], object]) -> Bools:
+        """Which rows (n,) have a name that passes a test. Each name is tested once."""
+        number, names = self._names
+        found: Bools = np.array([bool(test(name)) for name in names], dtype=bool)[number]
+        return found
+
+    @cached_property
+    def _names(self) -> tuple[Ints, list[str]]:
+        """Each row's name as a number (n,), and the names by number."""
+        return number_texts(self.name)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Steps(TimedTable):
     """The recorded steps, in order."""
 
@@ -119,11 +138,9 @@ class Activities(TimedTable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calls(TimedTable):
+class Calls(NamedTable):
     """The runtime calls of the traced process, in order of ``ts``."""
 
-    tid: Ints
-    name: Objects
     role: Objects
     """What the call does (``names.Role``), ``""`` for one that the table of names does not hold."""
     correlation: Ints
@@ -144,11 +161,8 @@ class Calls(TimedTable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Marks(TimedTable):
+class Marks(NamedTable):
     """Named stretches of time on host threads, such as annotations, in order of ``ts``."""
-
-    tid: Ints
-    name: Objects
 
     @cached_property
     def nesting(self) -> Nesting:
