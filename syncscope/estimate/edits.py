@@ -179,13 +179,17 @@ class Changes:
         # Most items are changed in one of a few ways: each way is spread out over the columns once.
         self._ways: dict[tuple[int, ...], Change] = {}
         self._of: dict[int, Change] = {}
-        self._edits: dict[int, list[tuple[int, Edit]]] = {}
+        self._edits: dict[int, tuple[tuple[int, Edit], ...]] = {}
         alike: dict[Edit, Edit] = {}
         ways = [Ways.of(question) for question in questions]
-        for number, one in enumerate(ways):
-            made = [(number, alike.setdefault(edit, edit)) for edit in one.edits]
-            for item, way in zip(one.items.tolist(), one.way.tolist(), strict=True):
-                self._edits.setdefault(item, []).append(made[way])
+        numbers = [[(number, alike.setdefault(edit, edit)) for edit in one.edits] for number, one in enumerate(ways)]
+        # By item, then by question; nobody asks for most items.
+        self._numbered = [pair for pairs in numbers for pair in pairs]
+        behind = np.cumsum([0, *map(len, numbers)])
+        way = np.concatenate([one.way + begin for one, begin in zip(ways, behind.tolist(), strict=False)])
+        items = np.concatenate([one.items for one in ways])
+        order = np.argsort(items, kind="stable")
+        self._sorted, self._way = items[order], way[order]
         changed = [one.items[one.are(lambda edit: not edit.only_timing)] for one in ways]
         self.items: frozenset[int] = frozenset(item for items in changed for item in items.tolist())
         """Items of which some question changes more than the host's work and the gap."""
@@ -194,7 +198,15 @@ class Changes:
 
     def questions(self, item: int) -> list[int]:
         """The questions that change an item."""
-        return [number for number, _ in self._edits.get(item, ())]
+        return [number for number, _ in self._edits_of(item)]
+
+    def _edits_of(self, item: int) -> tuple[tuple[int, Edit], ...]:
+        """The questions that change an item, each with its edit."""
+        edits = self._edits.get(item)
+        if edits is None:
+            begin, end = np.searchsorted(self._sorted, (item, item + 1)).tolist()
+            edits = self._edits[item] = tuple(self._numbered[way] for way in self._way[begin:end].tolist())
+        return edits
 
     def forget_columns(self) -> None:
         """Columns have changed: nothing that was spread out over them is true any more."""
@@ -205,7 +217,7 @@ class Changes:
         """The edits of an item, whose questions have slots; ``scale`` (columns,) is that of the host's work."""
         change = self._of.get(item)
         if change is None:
-            edits = self._edits.get(item, ())
+            edits = self._edits_of(item)
             slots = columns.slot[[number for number, _ in edits]].tolist() if edits else []
             way = (*slots, *(id(edit) for _, edit in edits))  # of equal edits one object is kept
             if len(self._ways) > MOST_WAYS:

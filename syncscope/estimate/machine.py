@@ -74,7 +74,7 @@ class Machine:
         self._of_chain = [np.flatnonzero(items.chain == chain) for chain in range(program.chains)]
         self._follows = items.follows
         self._launched = [0] * len(program.streams)
-        self._spread: dict[Run, tuple[Floats, Floats, Floats]] = {}
+        self._spread: dict[Run, tuple[Floats, Floats | float, Floats]] = {}
         self._lay_out()
         if self._on_one_rank is not None:
             self._on_one_rank = self._columns.spread(self._one_rank)
@@ -182,28 +182,30 @@ class Machine:
                 self._run_item(part, number)
 
     def _run_stretch(self, run: Run) -> None:
-        work, busy, behind = self._columns_of(run)
-        host = self._host[run.chain].copy()
+        work, busy, behind = self._spread.get(run) or self._columns_of(run)
+        host = self._host[run.chain]
         after = host + work
         if run.stream >= 0:
             exclusive = self._shared and run.alone
-            ready = self._stream[run.stream]
-            ready = np.maximum(ready, self._compute) if exclusive else ready
-            end = np.maximum(ready + busy, host + behind)
-            self._record(run.stream, np.maximum(ready, host), end, busy)
-            self._stream[run.stream] = end
+            stream = self._stream[run.stream]
+            ready = np.maximum(stream, self._compute) if exclusive else stream
+            end = ready + busy
+            np.maximum(end, host + behind, out=end)
+            if self._columns.intervals is not None:
+                self._record(run.stream, np.maximum(ready, host), end, busy)
+            stream[:] = end
             if exclusive:
                 self._compute[:] = end
             after = self._queued(run.stream, run.launches, after, work)
-        self._host[run.chain] = after
+        host[:] = after
 
     def _columns_of(self, run: Run) -> tuple[Floats, Floats | float, Floats]:
         """``work``, ``busy`` and ``behind`` of a stretch (columns,)."""
         if run.edited is None:
-            work: Floats = run.work * self._scale
-            return work, run.busy, run.behind[self._which]
-        if run in self._spread:
-            return self._spread[run]
+            narrow = run.work * self._scale, run.busy, run.behind[self._which]
+            if not self._columns.sparse:
+                self._spread[run] = narrow
+            return narrow
         self._enter(run.edited.questions.tolist())
         wide = (run.work * self._scale, np.full(self._columns.width, run.busy), run.behind[self._which])
         slots = self._columns.slot[run.edited.questions]

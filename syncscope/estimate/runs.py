@@ -38,9 +38,10 @@ class Edited(NamedTuple):
     behind: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Run:
-    """One stretch, as it was; times in ns."""
+    """One stretch, as it was; times in ns. Nothing changes it: it is not frozen since that makes it slower to make,
+    and there are many."""
 
     chain: int
     stream: int

@@ -76,7 +76,7 @@ def _blocked_launches(timeline: Timeline) -> Ints:
     """The rows of ``calls`` that are launches, or copies and fills that wait for nothing else, which met a full
     queue."""
     calls = timeline.calls
-    launches = np.flatnonzero(np.isin(calls.role, LAUNCHES))
+    launches = np.flatnonzero(calls.do(LAUNCHES))
     least = max(LONG_NS, LONG_TIMES * float(np.median(calls.dur[launches]))) if len(launches) else LONG_NS
     commands = np.union1d(launches, _other_commands(timeline))
     blocked: Ints = commands[(timeline.queued[commands] >= FULL) & (calls.dur[commands] >= least)]

@@ -24,7 +24,7 @@ of what it gives the device, and gives half of that memory back."""
 
 def is_uncached(waits: Waits, calls: Calls) -> bool:
     """Whether every tensor is allocated and freed by the driver (``PYTORCH_NO_CUDA_MEMORY_CACHING``)."""
-    commands = int(np.isin(calls.role, list(COMMANDS)).sum())
+    commands = int(calls.do(COMMANDS).sum())
     asked, freed = (int((calls.role[waits.call] == role).sum()) for role in ("device-alloc", "device-free"))
     return asked >= max(UNCACHED_CALLS, UNCACHED_SHARE * commands) and 2 * freed >= asked
 
@@ -72,7 +72,7 @@ def find_owners(emptied: Bools) -> Ints:
 
 def number_runs(waits: Waits, calls: Calls) -> Ints:
     """Number the waits (n,): those of a thread that gave the device nothing in between share a number."""
-    commands = np.isin(calls.role, list(COMMANDS))
+    commands = calls.do(COMMANDS)
     before = np.zeros(len(waits), dtype=np.int64)
     for thread in np.unique(waits.tid):
         own = waits.tid == thread

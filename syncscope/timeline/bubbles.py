@@ -138,7 +138,7 @@ def when_busy(
     """When the host does what explains idle time, by cause; ``marks`` are the annotations and the recorded calls."""
     memory = waits.take(~is_wait(waits.kind))
     staged = copies.take((copies.memory == "pageable") & (copies.launch >= 0))
-    launching = calls.tid[np.isin(calls.role, LAUNCHES)]
+    launching = calls.tid[calls.do(LAUNCHES)]
     loads = loads.take(np.isin(loads.tid, launching))
     warm_ups = warm_ups.take(np.isin(warm_ups.tid, launching))
     collectives = find_marks(COLLECTIVE, *marks)
@@ -168,7 +168,7 @@ def _launch_returns(activities: Activities, calls: Calls, never: int) -> Ints:
 def _is_launched_in_a_row(launch: Ints, calls: Calls) -> Bools:
     """Which of these launches (n,), rows of ``calls`` or −1, came right after another command: little time passed, and
     no wait or allocation of its thread lies between."""
-    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)))
+    commands = np.flatnonzero(calls.do(COMMANDS))
     in_a_row = np.zeros(len(launch), dtype=bool)
     if not len(commands):
         return in_a_row
@@ -176,7 +176,7 @@ def _is_launched_in_a_row(launch: Ints, calls: Calls) -> Bools:
     slot = np.searchsorted(commands, launch[known], side="left") - 1
     known, before = known[slot >= 0], commands[np.maximum(slot, 0)][slot >= 0]
     ts, tid = calls.ts[launch[known]], calls.tid[launch[known]]
-    pauses = np.flatnonzero(np.isin(calls.role, list(SYNC_ROLES | MEMORY_ROLES)))
+    pauses = np.flatnonzero(calls.do(SYNC_ROLES | MEMORY_ROLES))
     last = last_before(ts, tid, pauses, calls.ts, calls.tid)
     undisturbed = (last < 0) | (calls.end[last] <= calls.ts[before])
     in_a_row[known] = (ts - calls.end[before] <= _pace(calls, commands)) & undisturbed

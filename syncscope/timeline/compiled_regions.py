@@ -29,7 +29,7 @@ def find_regions(ops: Ops, annotations: Marks, calls: Calls, steps: Steps) -> Re
     inside = step_of(steps, marks.ts) >= 0
     if not inside.any():
         return None
-    launches = calls.take(np.isin(calls.role, list(COMMANDS)))
+    launches = calls.take(calls.do(COMMANDS))
     launches = launches.take(step_of(steps, launches.ts) >= 0)
     innermost = Nesting(marks.ts, marks.end, marks.tid).innermost(launches.tid, launches.ts, launches.end)
     names = [match["id"] if (match := REGION.match(name)) else None for name in marks.name.tolist()]

@@ -18,11 +18,10 @@ from syncscope.schema.compiling import CompileEvent, CompileKind
 from syncscope.schema.counting import RecordedPhase
 from syncscope.timeline.compiled_regions import REGION
 from syncscope.timeline.compiling import Compiled, CompiledEvent, CompiledSpan
-from syncscope.timeline.intervals import Bools
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.places import NOWHERE, Place, Places
 from syncscope.timeline.steps import step_of
-from syncscope.timeline.tables import Marks, Objects, Ops, Steps
+from syncscope.timeline.tables import Marks, Ops, Steps
 
 COMPILATION = re.compile(r"(?:_compile\.compile_inner|entire_frame_compile) \(dynamo_timed\)$")
 """Dynamo's name for one compilation of a function, with all that it calls."""
@@ -46,7 +45,7 @@ def read_compiled(ops: Ops, annotations: Marks, steps: Steps, places: Places) ->
         return None
     events = [*_breaks(_of_steps(regions, steps), places), *_compilations(compilations, regions, steps, places)]
     events = [_numbered(event, number) for number, event in enumerate(events)]
-    marked = any(_are(table.name, NEWER).any() for table in (ops, annotations))
+    marked = any(table.named(NEWER.match).any() for table in (ops, annotations))
     spans = tuple(span for event in events for span in event.spans)
     return Compiled(tuple(events), spans, 0, () if marked else (UNMARKED,))
 
@@ -100,14 +99,8 @@ def _place(places: Places, marks: Marks, row: int) -> Place:
 
 def _matching(tables: tuple[Ops, Marks], pattern: re.Pattern[str]) -> Marks:
     """The rows that match of the first table that has any; versions of PyTorch differ in which it is."""
-    found = [table.take(_are(table.name, pattern)) for table in tables]
+    found = [table.take(table.named(pattern.match)) for table in tables]
     return next((marks for marks in found if len(marks)), found[-1])
-
-
-def _are(names: Objects, pattern: re.Pattern[str]) -> Bools:
-    """Which names (n,) match. Each is tested once."""
-    matches = {name: pattern.match(name) is not None for name in set(names.tolist())}
-    return np.array([matches[name] for name in names.tolist()], dtype=bool)
 
 
 def _of_steps(marks: Marks, steps: Steps) -> Marks:

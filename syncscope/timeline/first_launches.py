@@ -10,7 +10,7 @@ import numpy as np
 
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.row_groups import number_groups, number_in_group, passing
+from syncscope.timeline.row_groups import number_groups, number_in_group
 from syncscope.timeline.tables import Activities, Calls, Ops
 
 LONG_LOAD: Final = 1_000_000
@@ -48,12 +48,12 @@ def find_compilations(ops: Ops, calls: Calls, activities: Activities) -> Iterato
     a fuser of TorchScript, NVRTC or a Triton kernel compiles there. Where a later launch of the kernel took as long,
     it is the op's own work."""
     known = np.flatnonzero(activities.launch >= 0)
-    known = known[passing(calls.name, MODULES.match)[activities.launch[known]]]
+    known = known[calls.named(MODULES.match)[activities.launch[known]]]
     if not len(known) or not len(ops):
         return
     known = known[np.argsort(activities.launch[known], kind="stable")]
     launch, name = activities.launch[known], number_groups(activities.name[known])
-    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)))
+    commands = np.flatnonzero(calls.do(COMMANDS))
     last = last_before(calls.ts[launch], calls.tid[launch], commands, calls.ts, calls.tid)
     since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
     op = ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
@@ -88,7 +88,7 @@ def _follows_what_ran(calls: Calls, activities: Activities) -> Bools:
     lost."""
     ran = np.zeros(len(calls), dtype=bool)
     ran[activities.launch[activities.launch >= 0]] = True
-    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)))
+    commands = np.flatnonzero(calls.do(COMMANDS))
     slot = np.searchsorted(commands, np.arange(len(calls))) - 1
     follows: Bools = (slot >= 0) & np.append(ran[commands], False)[slot]
     return follows

@@ -67,7 +67,7 @@ def find_launching(
     kept threads from launching, ``span`` is where to look.
     """
     stepped = bool((step >= 0).any())
-    launches = np.isin(calls.role, LAUNCHES) & ((step >= 0) | (not stepped)) & np.isin(calls.row, warm)
+    launches = calls.do(LAUNCHES) & ((step >= 0) | (not stepped)) & np.isin(calls.row, warm)
     if not launches.any():
         return None
     kernels = activities.take((activities.kind == "kernel") & np.append(launches, False)[activities.launch])
@@ -96,7 +96,7 @@ def _find_graphs(calls: Calls, activities: Activities, step: Ints) -> tuple[Ints
     names[launch] = number_groups(activities.name[known])
     crosses = np.zeros(len(calls), dtype=bool)
     crosses[launch] = np.isin(activities.direction[known], HOST_SIDES)
-    breaks = np.isin(calls.role, ["graph-launch", *SYNC_ROLES, *MEMORY_ROLES]) | crosses
+    breaks = calls.do(["graph-launch", *SYNC_ROLES, *MEMORY_ROLES]) | crosses
     inside = np.flatnonzero((calls.role == "launch") & (step >= 0))
     stretches = []
     of_step: dict[int, Counter[tuple[int, ...]]] = {number: Counter() for number in steps}

@@ -121,11 +121,11 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
     known = known[np.argsort(activities.launch[known], kind="stable")]
     launch, name = activities.launch[known], number_groups(activities.name[known])
     op = ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
-    chooses = (op >= 0) & passing(np.append(ops.name, "")[op], LIBRARY_OPS.match)
+    chooses = (op >= 0) & np.append(ops.named(LIBRARY_OPS.match), False)[op]
     last = last_before(calls.ts[launch], calls.tid[launch], np.arange(len(calls)), calls.ts, calls.tid)
     since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
     begin = np.maximum(since, np.append(ops.ts, 0)[op])
-    planned = chooses & passing(np.append(ops.name, "")[op], PLANNED.match)
+    planned = chooses & np.append(ops.named(PLANNED.match), False)[op]
     before, op_ts = _since(calls, launch), np.append(ops.ts, 0)[op]
     before = np.where(before < calls.ts[launch], before, op_ts)  # nothing comes before the first of a thread
     begin = np.where(planned, np.maximum(before, op_ts), begin)
@@ -160,7 +160,7 @@ def _meets_shape(name: Ints, op: Ints, dur: Ints, asked: Bools) -> Bools:
 
 def _since(calls: Calls, launch: Ints) -> Ints:
     """For each launch (n,) when its thread last returned from a command or a wait, the least number for the first."""
-    rows = np.flatnonzero(np.isin(calls.role, [*COMMANDS, *SYNC_ROLES]))
+    rows = np.flatnonzero(calls.do([*COMMANDS, *SYNC_ROLES]))
     last = last_before(calls.ts[launch], calls.tid[launch], rows, calls.ts, calls.tid)
     tids, thread = np.unique(calls.tid[launch], return_inverse=True)
     begin = np.array([calls.ts[calls.tid == tid].min() for tid in tids.tolist()], dtype=np.int64)[thread]

@@ -46,7 +46,7 @@ def fed_copies(pins: Pins, calls: Calls, copies: Copies) -> Ints:
     fed = np.full(len(pins), -1, dtype=np.int64)
     to_device = (copies.direction == "HtoD") & (copies.memory != "pageable") & (copies.launch >= 0)
     copy_of = {int(copies.launch[row]): int(row) for row in np.flatnonzero(to_device)[::-1]}
-    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS))) if len(pins) else np.empty(0, dtype=np.int64)
+    commands = np.flatnonzero(calls.do(COMMANDS)) if len(pins) else np.empty(0, dtype=np.int64)
     for thread in np.unique(pins.tid):
         own = commands[calls.tid[commands] == thread]
         rows = np.flatnonzero(pins.tid == thread)

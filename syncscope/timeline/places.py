@@ -103,6 +103,7 @@ class Places:
         self._all: tuple[Place, ...] = (NOWHERE,)
         self._of_event: dict[tuple[int, str, str | None], int] = {}
         self._of_stack: dict[int, int] = {}
+        self._of_row: dict[int, int] = {}
         self.warnings_without_wait: tuple[Warned, ...] = ()
         """PyTorch's warnings that no wait was found for, once ``of_warnings`` was asked."""
 
@@ -210,7 +211,9 @@ class Places:
         return np.array([self._event(event) for event in events.tolist()], dtype=np.int64)
 
     def _of_frames(self, rows: Ints) -> Ints:
-        return np.array([self._frame(row) for row in rows.tolist()], dtype=np.int64)
+        known = self._of_row
+        known.update((row, self._frame(row)) for row in dict.fromkeys(rows.tolist()) if row not in known)
+        return np.fromiter(map(known.__getitem__, rows.tolist()), np.int64, len(rows))
 
     def _event(self, number: int) -> int:
         if self.recording is None or number < 0:

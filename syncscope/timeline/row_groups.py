@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.tables import Objects
+
+if TYPE_CHECKING:
+    from syncscope.timeline.tables import Objects  # whose tables number their texts
 
 DENSE = 4
 """Values that lie among so many numbers for each row, at most, are counted and not sorted."""

@@ -7,6 +7,7 @@ as a whole, so tables are not either: making the methods for it would be half of
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.row_groups import number_texts
 from syncscope.trace.rows import Rows
 
 if TYPE_CHECKING:
@@ -84,6 +86,25 @@ class TimedTable(Table):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class NamedTable(TimedTable):
+    """Rows with a thread and a name, of which there are few."""
+
+    tid: Ints
+    name: Objects
+
+    def named(self, test: Callable[[str], object]) -> Bools:
+        """Which rows (n,) have a name that passes a test. Each name is tested once."""
+        number, names = self._names
+        found: Bools = np.array([bool(test(name)) for name in names], dtype=bool)[number]
+        return found
+
+    @cached_property
+    def _names(self) -> tuple[Ints, list[str]]:
+        """Each row's name as a number (n,), and the names by number."""
+        return number_texts(self.name)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Steps(TimedTable):
     """The recorded steps, in order."""
 
@@ -117,24 +138,31 @@ class Activities(TimedTable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calls(TimedTable):
+class Calls(NamedTable):
     """The runtime calls of the traced process, in order of ``ts``."""
 
-    tid: Ints
-    name: Objects
     role: Objects
     """What the call does (``names.Role``), ``""`` for one that the table of names does not hold."""
     correlation: Ints
     copy_kind: Ints
     """A key of ``names.HIP_COPY_KINDS`` for HIP's copies, −1 unknown or none."""
 
+    def do(self, roles: Collection[str]) -> Bools:
+        """Which calls (n,) have one of these roles."""
+        number, known = self._roles
+        among = np.array([one in roles for one in known], dtype=bool)
+        found: Bools = among[number]
+        return found
+
+    @cached_property
+    def _roles(self) -> tuple[Ints, list[str]]:
+        """Each call's role as a number (n,), and the roles by number: a number is found faster than a text."""
+        return number_texts(self.role)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Marks(TimedTable):
+class Marks(NamedTable):
     """Named stretches of time on host threads, such as annotations, in order of ``ts``."""
-
-    tid: Ints
-    name: Objects
 
     @cached_property
     def nesting(self) -> Nesting:

@@ -73,7 +73,7 @@ class Tables:
     @cached_property
     def last_command(self) -> int:
         """When the last call that gives the device something to do begins, ns; −1 without one."""
-        return int(self.calls.ts[np.isin(self.calls.role, list(COMMANDS))].max(initial=-1))
+        return int(self.calls.ts[self.calls.do(COMMANDS)].max(initial=-1))
 
     @cached_property
     def activities(self) -> Activities:
@@ -212,12 +212,10 @@ class Tables:
         _ = self._waits_and_copies
         return self._places.warnings_without_wait
 
-    def busiest_places(self, ts: Ints, end: Ints, tid: Ints) -> list[Place]:
-        """For each interval (n,) of a thread, the place that has most of it: of the innermost frame that takes half of
-        it or more, else of what is around it."""
-        places = first_place(self._places.of_busiest_frames(ts, end, tid), self._places.around(ts, end, tid))
-        every = self.places
-        return [every[place] for place in places.tolist()]
+    def busiest_places(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
+        """For each interval (n,) of a thread, which of ``places`` has most of it: that of the innermost frame that
+        takes half of it or more, else of what is around it."""
+        return first_place(self._places.of_busiest_frames(ts, end, tid), self._places.around(ts, end, tid))
 
     @property
     def recorded_calls(self) -> RecordedCalls:

@@ -43,7 +43,7 @@ def is_wait(kind: Objects) -> Bools:
 
 def find_waits(calls: Calls, ops: Ops) -> Waits:
     """The blocking calls with their ops, the profiler's own too; step, copy, pending work and place are unknown yet."""
-    rows = np.flatnonzero(np.isin(calls.role, list(KINDS)))
+    rows = np.flatnonzero(calls.do(KINDS))
     # A driver's wait inside a runtime's is the same wait.
     rows = rows[Nesting(calls.ts[rows], calls.end[rows], calls.tid[rows]).parent < 0]
     waiting = calls.take(rows)

@@ -20,7 +20,6 @@ from syncscope.timeline.library_starts import (
 )
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.python_stacks import PythonStacks
-from syncscope.timeline.row_groups import passing
 from syncscope.timeline.tables import Activities, Calls, Marks, Objects, Ops, Steps, WarmUps, objects
 
 CAPTURE: Final = "graph capture"
@@ -121,7 +120,7 @@ _Found = Iterator[tuple[int, int, int, str]]
 
 def in_capture(calls: Calls) -> Bools:
     """Which calls (n,) were made while some thread captured a CUDA graph, which runs nothing."""
-    begins, ends = passing(calls.name, BEGINS_CAPTURE.search), passing(calls.name, ENDS_CAPTURE.search)
+    begins, ends = calls.named(BEGINS_CAPTURE.search), calls.named(ENDS_CAPTURE.search)
     captured: Bools = np.cumsum(begins) > np.cumsum(ends)
     return captured
 
@@ -139,7 +138,7 @@ def _captures(calls: Calls) -> _Found:
             pieces[-1][1] = last
         else:
             pieces.append([first, last])
-    commands = np.flatnonzero(np.isin(calls.role, list(COMMANDS)) & ~captured)
+    commands = np.flatnonzero(calls.do(COMMANDS) & ~captured)
     for first, last in pieces:
         own = calls.tid == calls.tid[first]
         mine = commands[own[commands]]
@@ -155,7 +154,7 @@ def _near(calls: Calls, last: int, first: int) -> bool:
 
 def _compilations(ops: Ops, marks: Marks) -> _Found:
     for table in (ops, marks):
-        for row in np.flatnonzero(passing(table.name, COMPILES.search)).tolist():
+        for row in np.flatnonzero(table.named(COMPILES.search)).tolist():
             kind = CAPTURE if "CUDAGraph" in table.name[row] else COMPILATION
             yield int(table.ts[row]), int(table.end[row]), int(table.tid[row]), kind
 
@@ -169,7 +168,7 @@ def _compiling_frames(stacks: PythonStacks) -> _Found:
 
 def _searches(calls: Calls, ops: Ops) -> _Found:
     """Ops of a library that time its kernels, or give memory back when they have done so."""
-    tells = calls.take(np.isin(calls.role, ["event-sync", "device-free"]))
+    tells = calls.take(calls.do(["event-sync", "device-free"]))
     op = np.unique(ops.nesting.innermost(tells.tid, tells.ts, tells.end))
     for row in op[op >= 0].tolist():
         if LIBRARIES.search(ops.name[row]):
@@ -179,7 +178,7 @@ def _searches(calls: Calls, ops: Ops) -> _Found:
 def _loads(ops: Ops, calls: Calls, activities: Activities, steps: Steps) -> _Found:
     """Calls that load kernels, first launches that do, and the first use of a library."""
     slow = find_loading_launches(activities, calls)
-    loaders = np.union1d(find_slow_inquiries(calls), np.flatnonzero(passing(calls.name, LOADERS.match)))
+    loaders = np.union1d(find_slow_inquiries(calls), np.flatnonzero(calls.named(LOADERS.match)))
     for row in np.union1d(slow, loaders).tolist():
         yield int(calls.ts[row]), int(calls.end[row]), int(calls.tid[row]), LOADING
     for begin, end, tid in find_library_starts(ops, calls, activities, slow):
@@ -203,7 +202,7 @@ def _first_uses(ops: Ops, calls: Calls, activities: Activities) -> _Found:
 
 def _set_ups(calls: Calls, ops: Ops) -> _Found:
     """Collectives in which the communicator takes its memory: the first of each group."""
-    taking = calls.take(passing(calls.name, SETS_UP.match))
+    taking = calls.take(calls.named(SETS_UP.match))
     op = np.unique(ops.nesting.innermost(taking.tid, taking.ts, taking.end))
     for row in op[op >= 0].tolist():
         if COMMUNICATORS.match(ops.name[row]):

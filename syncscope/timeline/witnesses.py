@@ -14,7 +14,6 @@ import numpy as np
 from syncscope.timeline.disagreement import Disagreement, disagree
 from syncscope.timeline.intervals import are_among
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.row_groups import passing
 from syncscope.timeline.witnesses_of_launches import (
     about_clocks,
     about_commands,
@@ -83,7 +82,7 @@ def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 
 def _about_names(timeline: Timeline) -> tuple[Disagreement, ...]:
-    unreadable = int(passing(timeline.calls.name, lambda name: UNREADABLE in name).sum())
+    unreadable = int(timeline.calls.named(lambda name: UNREADABLE in name).sum())
     return disagree(
         "runtime", unreadable,
         "the name of a runtime call is not readable",

@@ -109,7 +109,7 @@ def about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Many ops in a row, of several kinds, that launch nothing and do so nearly always elsewhere: the profiler lost its
     buffer of calls there."""
     calls, ops = timeline.calls, timeline.ops
-    commands = calls.take(np.isin(calls.role, DEVICE_COMMANDS))
+    commands = calls.take(calls.do(DEVICE_COMMANDS))
     launching = np.zeros(len(ops), dtype=bool)
     row = different(ops.nesting.innermost(commands.tid, commands.ts, commands.end))
     while len(row := row[row >= 0]):
@@ -168,6 +168,6 @@ def find_unmade(calls: Calls, rows: Activities) -> Ints:
         return np.empty(0, dtype=np.int64)
     # What was launched before something that ran, or before the host waited for the whole device, ran too.
     waited = calls.ts[calls.role == "device-sync"].max(initial=0)
-    commands = np.isin(calls.role, DEVICE_COMMANDS) & (calls.correlation >= 0)
+    commands = calls.do(DEVICE_COMMANDS) & (calls.correlation >= 0)
     commands &= (calls.ts < max(calls.ts[known].max(), waited)) & ~in_capture(calls)
     return np.flatnonzero(commands & ~are_among(calls.correlation, rows.correlation))

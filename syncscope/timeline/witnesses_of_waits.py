@@ -56,7 +56,7 @@ def about_recorded_calls(timeline: Timeline) -> tuple[Disagreement, ...]:
     waiting = np.isin(calls.name, WAITING_CALLS) & _counted(timeline, calls.ts)
     waiting &= (calls.name != "Event.synchronize") | events_recorded  # of an event never recorded it does nothing
     sought = calls.take(waiting)
-    waits = timeline.calls.take(np.isin(timeline.calls.role, list(KINDS)))
+    waits = timeline.calls.take(timeline.calls.do(KINDS))
     missing = 0
     for tid in np.unique(sought.tid):
         own = waits.take(waits.tid == tid)
@@ -75,7 +75,7 @@ def about_recorded_copies(timeline: Timeline) -> tuple[Disagreement, ...]:
     recorded, copies = timeline.recorded_calls, timeline.copies
     recorded = recorded.take((recorded.name == COPY_TO_HOST) & _counted(timeline, recorded.ts))
     begun = copies.take((copies.direction == "DtoH") & np.append(timeline.calls.role == "copy", False)[copies.launch])
-    waits = timeline.calls.take(np.isin(timeline.calls.role, list(KINDS)))
+    waits = timeline.calls.take(timeline.calls.do(KINDS))
     copying = match_calls(recorded, begun.launch_ts, begun.launch_end, begun.tid)
     waiting = match_calls(recorded, waits.ts, waits.end, waits.tid)
     missing = np.setdiff1d(copying[copying >= 0], waiting)
@@ -103,7 +103,7 @@ def about_reads(timeline: Timeline) -> tuple[Disagreement, ...]:
     copies = calls.take(calls.role == "copy")
     op = ops.nesting.innermost(copies.tid, copies.ts, copies.end)
     reading = np.unique(op[np.isin(np.append(ops.name, "")[op], READING_OPS)])
-    waits = calls.take(np.isin(calls.role, list(KINDS)))
+    waits = calls.take(calls.do(KINDS))
     waiting = ops.nesting.innermost(waits.tid, waits.ts, waits.end)
     return disagree(
         "runtime", int((~np.isin(reading, waiting)).sum()),
@@ -116,7 +116,7 @@ def _about_pageable_copies(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Copies to pageable memory of the host, which the host waits for, in a trace that holds no wait at all: not even
     the profiler's own."""
     rows = timeline.activities
-    waits = bool(np.isin(timeline.calls.role, list(SYNC_ROLES)).any())
+    waits = bool(timeline.calls.do(SYNC_ROLES).any())
     reads = 0 if waits else int(((rows.direction == "DtoH") & (rows.memory == "pageable")).sum())
     return disagree(
         "runtime", reads,

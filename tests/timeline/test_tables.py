@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from syncscope.timeline.calls import find_calls
 from syncscope.timeline.row_groups import group_rows, number_groups, number_in_group
 from syncscope.timeline.tables import Marks, Ops, objects
 from tests.builders import TraceBuilder
@@ -22,6 +23,27 @@ def test_a_part_of_a_table_says_where_its_rows_came_from():
     assert table.take(table.name != "b").name.tolist() == ["a", "c"]
     assert table.take([2, 0]).numbered().row.tolist() == [0, 1]
     assert len(table.take([])) == 0
+
+
+def test_rows_are_found_by_names_of_which_each_is_tested_once():
+    table, asked = marks("a", "b", "a", ""), []
+
+    def is_a(name: str) -> bool:
+        asked.append(name)
+        return name == "a"
+
+    assert table.named(is_a).tolist() == [True, False, True, False]
+    assert asked == ["a", "b", ""]
+    assert marks().named(is_a).tolist() == []
+    assert table.take([1, 2]).named(is_a).tolist() == [False, True]
+
+
+def test_calls_are_found_by_their_roles():
+    builder = TraceBuilder().call("cudaLaunchKernel", 0, 5).call("cudaStreamSynchronize", 10, 5).call("unheard", 20, 5)
+    calls = find_calls(builder.kernel("k", 50, 5).trace())
+    assert calls.do(["launch", "copy"]).tolist() == [True, False, False]
+    assert calls.do({"stream-sync", "launch"}).tolist() == [True, True, False]
+    assert not calls.do(()).any()
 
 
 def test_a_table_becomes_a_frame_and_is_made_of_rows():

@@ -104,7 +104,7 @@ def _call_rows(timeline: Timeline, spots: Spots) -> Rows:
     """The runtime calls. The device rows follow them in the picture, so a link to a device row is its row plus the
     number of calls."""
     calls, waits, copies = timeline.calls, timeline.waits, timeline.copies
-    kind = np.where(np.isin(calls.role, list(COMMANDS)), KIND["launch"], KIND["call"])
+    kind = np.where(calls.do(COMMANDS), KIND["launch"], KIND["call"])
     spot, size = np.full(len(calls), -1, np.int64), np.full(len(calls), -1, np.int64)
     memory = np.full(len(calls), "", object)
     launched = np.flatnonzero(copies.launch >= 0)

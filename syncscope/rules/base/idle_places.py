@@ -73,10 +73,16 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     main = int(threads[many.argmax()]) if len(threads) else -1
     ended = np.where(launch >= 0, np.append(calls.ts, 0)[launch], bubbles.end[rows])
     ts, tid = bubbles.ts[rows], np.where(launch >= 0, np.append(calls.tid, -1)[launch], main)
-    places = timeline.busiest_places(ts, np.maximum(ended, ts), tid)
+    number = timeline.busiest_places(ts, np.maximum(ended, ts), tid)
+    numbers, first, which = np.unique(number, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # as they come, the longest bubbles first
+    weights = np.zeros(len(numbers), dtype=due.dtype)
+    np.add.at(weights, which, due[rows])
+    every = timeline.places
+    places, weights = [every[place] for place in numbers[order].tolist()], weights[order]
     if any(place.source == "hook" for place in places):
-        return _most(places, due[rows])
-    found = _innermost(places, due[rows], _shares(timeline, main))
+        return _most(places, weights)
+    found = _innermost(places, weights, _shares(timeline, main))
     if found is None and HOST_WORK in causes and not any(place.chain for place in places):
         return _of_op(timeline, ts, np.maximum(ended, ts), tid, int(due[rows].sum()))
     return found
