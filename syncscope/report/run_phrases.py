@@ -213,6 +213,8 @@ def _rate(rate: float, *, exact: bool = True) -> str:
     if rate <= 0:
         return "never seen"
     every = 1 / rate
+    if every < 1.05:
+        return "nearly every step"
     return f"every {_few_digits(every, 2)} steps" if every < 1.95 else f"every {every:.0f} steps"
 
 

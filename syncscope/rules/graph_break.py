@@ -133,10 +133,11 @@ def _in_a_step(group: CompileGroup) -> str:
     if regions is None or not regions.steps:
         return ""
     graphs = sum(one.count for one in regions.regions) / regions.steps
-    said = f"; a step runs {graphs:,.3g} compiled parts"
+    said = f"; a step runs {graphs:,.3g} compiled part{'s' if graphs != 1 else ''}"
     if regions.launches_between is None:
         return said
-    return f"{said}, with {regions.launches_between / regions.steps:,.3g} launches between their graphs"
+    between = regions.launches_between / regions.steps
+    return f"{said}, with {between:,.3g} launch{'es' if between != 1 else ''} between their graphs"
 
 
 def _sorts(group: CompileGroup) -> list[str]:

@@ -29,6 +29,15 @@ def test_it_opens_without_an_error_a_request_or_a_sideways_scroll(show: Show, wi
     assert made.page.locator("#savings .main-svg").first.bounding_box()["width"] <= width
 
 
+def test_a_long_path_in_a_message_does_not_widen_a_phones_page(show: Show) -> None:
+    path = "/".join(["<site-packages>", "server", *["a_package_with_a_name"] * 5, "model.py:221"])
+    one = finding("LCH501", "launch-bound", 221, None, message=f"most of it in forward ({path})")
+    page = show(render(report(found=(one,)), [lanes()]), width=390).page
+    page.locator("details.finding").first.evaluate("card => { card.open = true }")
+    page.wait_for_timeout(100)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_what_each_change_saves_is_also_said_and_absent_where_nothing_does(show: Show) -> None:
     page = show(sample()).page
     said = page.locator("#savings").get_attribute("aria-label")

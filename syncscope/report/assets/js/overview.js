@@ -22,8 +22,11 @@ function drawVerdict(page) {
   );
 }
 
+/** What begins a text about one trace of several. A file's name stays as it is. */
+const lead = (name) => (name ? `${name.replace(/^rank /, "Rank ")}: ` : "");
+
 function drawHeadline(view, info, name) {
-  fill("details", name ? `${words(name)}: ` : null, unbroken(view.details.join(" ")));
+  fill("details", lead(name), unbroken(view.details.join(" ")));
   fill(
     "where",
     [info.path.split(/[\\/]/).slice(-2).join("/"), info.device, info.torch && `torch ${info.torch}`]
@@ -80,7 +83,7 @@ function drawSplit(view, info, figure, frozenWidth = null) {
 function drawSavings(saving, name, frozenWidth = null) {
   byId("savings-section").hidden = saving === null;
   if (saving === null) return;
-  fill("savings-lead", `${name ? `${words(name)}: ` : ""}${saving.lead}`);
+  fill("savings-lead", `${lead(name)}${saving.lead}`);
   byId("savings").setAttribute("aria-label", saving.words);
   drawFigure(byId("savings"), saving.figure, frozenWidth);
 }
