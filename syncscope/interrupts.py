@@ -1,4 +1,4 @@
-"""Ctrl-C that never leaves Python's imports locked for other threads."""
+"""Ctrl-C and SIGTERM that never leave Python's imports locked for other threads."""
 
 from __future__ import annotations
 
@@ -24,6 +24,18 @@ def interrupt(number: int, frame: FrameType | None) -> None:
         _thread.start_new_thread(_raise_again, (number,))
     else:
         signal.default_int_handler(number, frame)
+
+
+class Terminated(BaseException):
+    """SIGTERM came: what is being written is taken back on the way out."""
+
+
+def terminate(number: int, frame: FrameType | None) -> None:
+    """Handle SIGTERM by ``Terminated``, but not in ``importlib`` itself, as ``interrupt`` does."""
+    if frame is not None and frame.f_code.co_filename == _IMPORT:
+        _thread.start_new_thread(_raise_again, (number,))
+    else:
+        raise Terminated
 
 
 def _raise_again(number: int) -> None:

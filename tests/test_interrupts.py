@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from syncscope.interrupts import as_python_does, heed, interrupt
+from syncscope.interrupts import Terminated, as_python_does, heed, interrupt, terminate
 
 
 @pytest.fixture(autouse=True)
@@ -64,3 +64,12 @@ def test_what_somebody_set_stays(theirs: Any) -> None:
         signal.signal(signal.SIGINT, theirs)
     heed()
     assert signal.getsignal(signal.SIGINT) is theirs
+
+
+def test_sigterm_is_an_exception_that_lets_what_is_being_written_be_taken_back() -> None:
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        with pytest.raises(Terminated):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)

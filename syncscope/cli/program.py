@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperOption
 
+from syncscope import interrupts
 from syncscope.cli.command import AnyCommand
-from syncscope.interrupts import as_python_does
 
 if TYPE_CHECKING:
     from syncscope.collect.annotations import Recorder
@@ -107,7 +107,7 @@ def run(
         report_syntax_error(error)
         return 1
     pid = os.getpid()
-    with around or contextlib.nullcontext(), as_python_does():
+    with around or contextlib.nullcontext(), interrupts.as_python_does():
         begin(recorder)
         terminate = _on_terminate(recorder, conclude)
         status = execute(main, code, arguments)
@@ -116,13 +116,18 @@ def run(
     try:
         end(recorder)
         if terminate is not None and signal.getsignal(signal.SIGTERM) is terminate:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, interrupts.terminate)
         with contextlib.suppress(AttributeError, ValueError, OSError):  # Python tries again, and reports
             sys.stdout.flush()
         with own_warnings():
             concluded = conclude(False)
     except KeyboardInterrupt:  # the program is over, and the user does not wait for its reports
         return -signal.SIGINT
+    except interrupts.Terminated:
+        return -signal.SIGTERM
+    finally:
+        if signal.getsignal(signal.SIGTERM) is interrupts.terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
     return status or concluded
 
 

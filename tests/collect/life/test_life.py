@@ -182,6 +182,29 @@ def files_of(folder: Path) -> list[str]:
     return sorted(os.listdir(folder)) if folder.is_dir() else []
 
 
+ENDS_OUR_WRITING = """
+import os, signal, training
+training.train()
+replace = os.replace
+
+def interrupted(source, target):
+    if str(target).endswith("report.html"):
+        signal.raise_signal(signal.SIGTERM)
+    replace(source, target)
+
+os.replace = interrupted
+"""
+
+
+def test_sigterm_while_the_reports_are_written_leaves_no_half_of_one(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "ours")
+    (folder / "program.py").write_text(ENDS_OUR_WRITING)
+    found = finish(start(folder, [*PLACE.command(), "program.py"], PLACE), folder)
+    assert found.status == -signal.SIGTERM, found.stderr
+    assert [file for file in files_of(folder / "out") if file.startswith(".")] == []
+    assert is_whole(folder / "out" / "trace.json.gz")
+
+
 @pytest.mark.parametrize("name", IN_A_BLOCK)
 @pytest.mark.parametrize("how", ["guard"])
 def test_a_watched_block_lives_as_it_does_alone(tmp_path: Path, name: str, how: str) -> None:
