@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, get_args
 
+import typer
 from typer.core import TyperCommand, TyperOption
 
 from syncscope.cli.console import open_what_is_closed
@@ -44,7 +45,8 @@ def adapt(params: list[Any]) -> list[Any]:
 
 
 class _Texts:
-    """In place of a parameter's conversion: it converts what is no text, and what is not given."""
+    """In place of a parameter's conversion: it converts what is no text, and what is not given, and says what may be
+    given where a word is none of those."""
 
     def __init__(self, usual: Callable[[], Any]) -> None:
         self._usual = usual
@@ -58,6 +60,8 @@ class _Texts:
             return () if param.multiple or param.nargs == -1 else None
         if isinstance(value, str) and (kind is str or value in get_args(kind)):
             return value
+        if isinstance(value, str) and get_args(kind) and all(isinstance(word, str) for word in get_args(kind)):
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(get_args(kind))}.", ctx=ctx, param=param)
         if kind == list[str] and isinstance(value, list | tuple) and all(isinstance(text, str) for text in value):
             return list(value)
         return self._usual().coerce(value, param=param, ctx=ctx)

@@ -63,8 +63,9 @@ def exit_for(error: Exception) -> typer.Exit:
 
 
 def print_error(line: str) -> None:
-    """Print one line of error on stderr."""
-    stderr().print(Text.assemble(("error: ", "bold red"), terminal(line)), soft_wrap=True)
+    """Print one line of error on stderr; a terminal has it wrapped between words."""
+    console = stderr()
+    console.print(Text.assemble(("error: ", "bold red"), terminal(line)), soft_wrap=not console.file.isatty())
 
 
 def _exit(line: str, code: int) -> typer.Exit:

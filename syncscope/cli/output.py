@@ -165,7 +165,9 @@ def _parsed(value: str, formats: Collection[str] = RENDERERS.keys()) -> Target:
     if kind not in formats:
         known = ", ".join(ending for ending, kind in ENDINGS.items() if kind in formats)
         names = ", ".join(formats)
-        raise CommandError(f"{value}: unknown format: end the name in {known}, or put {names}= in front of it", USAGE)
+        raise CommandError(
+            f"{value}: unknown format: end the name in {known}, or write FORMAT=PATH with one of {names}", USAGE
+        )
     return Target(kind, Path(path))
 
 

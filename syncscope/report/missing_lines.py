@@ -20,9 +20,11 @@ def explain_missing_lines(findings: Sequence[Finding], report: Report) -> str | 
     stacks = all("stacks" in report.traces[one.trace].has for one in unknown)
     amd = any(_on_amd(one, report) for one in (*unknown, *of_def))
     ways = ([] if amd else ["`syncscope profile`"]) + ([] if stacks else ["torch.profiler's with_stack=True"])
-    said = f"no line is known of {len(unknown)} of {count(len(leads), 'finding')}" if unknown else ""
+    every = count(len(leads), "finding")
+    said = f"no line is known of {len(unknown)} of {every}" if unknown else ""
     if of_def:
-        said += f"{'; ' if said else ''}of {count(len(of_def), 'finding')} only the line of the def is known"
+        some = f" of {len(of_def)} of {every}" if len(of_def) < len(leads) else ""
+        said += f"{'; ' if said else ''}only the line of the def is known{some}"
     return f"{said}; to see lines, record with {' or '.join(ways)}" if ways else said
 
 

@@ -60,7 +60,7 @@ def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Conso
         finding = card.lead
         impact = describe_impact(finding, report.traces[finding.trace])
         lead = "" if impact.level == "low" else f"{impact.words} · "
-        facts = [*describe_source(finding), *describe_often(finding, report.traces), *_where(card, report)]
+        facts = [*describe_source(finding), *describe_often(finding, report.traces), *_where_briefly(card, report)]
         where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))
         codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
         text = Text.assemble(
@@ -147,6 +147,13 @@ def _where(card: Card, report: Report) -> list[str]:
     shown = label_by_number(report.traces)[card.lead.trace]
     several = f"{card.traces} of {len(report.traces)} traces, {shown} shown"
     return [f"on {several if card.traces > 1 else shown}"]
+
+
+def _where_briefly(card: Card, report: Report) -> list[str]:
+    """Which of several traces have it, where not all do: no figure is shown that is one trace's."""
+    if card.traces == len(report.traces):
+        return []
+    return [f"on {card.traces} of {len(report.traces)} traces"] if card.traces > 1 else _where(card, report)
 
 
 def _differs(at: Frame, site: Frame | None) -> bool:

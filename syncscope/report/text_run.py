@@ -49,16 +49,18 @@ def show_runs(report: Report, console: Console) -> None:
     for number, process in enumerate(processes):
         runs.setdefault(process.run.id, []).append(number)
     for numbers in list(runs.values())[:MOST_RUNS]:
-        _one_run([processes[number] for number in numbers], [labels[number] for number in numbers], console)
+        mine = [processes[number] for number in numbers]
+        _one_run(mine, [labels[number] for number in numbers], console, several=len(runs) > 1)
     if len(runs) > MOST_RUNS:
         line(console, Text(f"… and {len(runs) - MOST_RUNS} more runs", style="dim"))
 
 
-def _one_run(processes: Sequence[Process], labels: Sequence[str], console: Console) -> None:
+def _one_run(processes: Sequence[Process], labels: Sequence[str], console: Console, *, several: bool) -> None:
+    """Print a run, named by its traces where it is one of ``several`` or has several processes."""
     first = processes[0].run
     different = [describe_difference(process.run, first) for process in processes]
     alike = [label for label, said in zip(labels, different, strict=True) if not said]
-    whose = f", {terminal(join_labels(alike))}" if len(processes) > 1 else ""
+    whose = f", {terminal(join_labels(alike))}" if several or len(processes) > 1 else ""
     title = Text.assemble((f"the run{whose}: ", "bold"), terminal(describe_run(first)))
     line(console, title, hang=INDENT)
     _phases(first, console)

@@ -106,12 +106,12 @@ def select(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule
 
 
 def _suggest(entry: str) -> str:
-    """What was likely meant by an unknown code, else all codes."""
+    """What was likely meant by an unknown code, else where they are listed."""
     known = {rule.name: rule.code for rule in RULES} | {rule.code: rule.code for rule in RULES}
     if entry and any(code.startswith(entry.upper()) for code in BY_CODE):
         return f", did you mean {entry.upper()}?"
     close = get_close_matches(entry.lower(), known, n=1) or get_close_matches(entry.upper(), known, n=1)
-    return f", did you mean {known[close[0]]}?" if close else f"; rules are {', '.join(sorted(BY_CODE))}"
+    return f", did you mean {known[close[0]]}?" if close else "; `syncscope rules` lists them"
 
 
 def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:

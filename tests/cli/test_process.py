@@ -1,6 +1,7 @@
 """The command as a process: pipes, colours, encodings, speed of ``--help``."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -94,6 +95,15 @@ def test_colours_on_a_terminal_unless_switched_off() -> None:
     assert "\x1b[" in in_terminal("analyze", "waiting.json.gz")
     assert "\x1b[3" not in in_terminal("analyze", "waiting.json.gz", NO_COLOR="1")
     assert "\x1b[" in run("analyze", "waiting.json.gz", FORCE_COLOR="1").stdout
+
+
+def test_an_error_is_wrapped_between_words_on_a_terminal_and_is_one_line_elsewhere() -> None:
+    wrong = ("analyze", "waiting.json.gz", "-o", "report.pdf")
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", in_terminal(*wrong)).split("\r\n")
+    assert len(lines) > 2 and all(len(line.rstrip()) <= 80 for line in lines)
+    once = run(*wrong, COLUMNS="80").stderr
+    assert once.count("\n") == 1
+    assert " ".join(line.strip() for line in lines).split() == once.split()
 
 
 def test_a_terminal_sees_a_bar_for_several_files_and_json_stays_json(folder: Path) -> None:

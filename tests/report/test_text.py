@@ -157,7 +157,7 @@ def test_what_has_neither_line_nor_op_is_about_the_whole_device() -> None:
 def test_a_line_from_a_stack_is_said_to_be_that_of_the_def() -> None:
     text = shown(one(site_source="stack"), width=120)
     assert "  train.py:42  loss.item()  in train_step (the def)\n" in text
-    assert "of 1 finding only the line of the def is known; to see lines, record with `syncscope profile`" in text
+    assert "\nonly the line of the def is known; to see lines, record with `syncscope profile`" in text
 
 
 def test_findings_of_one_trace_at_one_place_stay_apart() -> None:
@@ -257,6 +257,21 @@ def test_the_same_line_on_several_ranks_stands_once_under_the_heaviest() -> None
     assert "blocked 0.84 ms" in text
     assert "on 2 of 2 traces, rank 1 shown" in text
     assert "3 findings · " in text
+
+
+def test_a_line_without_figures_names_traces_only_where_not_all_have_it() -> None:
+    least = msgspec.structs.replace(sample.findings()[0], saving_ms_per_step=0.001, saving_high_ms_per_step=0.001)
+    three = [sample.report([sample.trace_info(f"rank{rank}.json.gz", rank)], []) for rank in range(3)]
+
+    def on(ranks: int) -> str:
+        mine = [msgspec.structs.replace(least, trace=0, rank=rank) for rank in range(ranks)]
+        found = [msgspec.structs.replace(one, findings=(mine[rank],)) for rank, one in enumerate(three[:ranks])]
+        lines = shown(merge([*found, *three[ranks:]]), 120).splitlines()
+        return next(line for line in lines if line.startswith(f"  {least.rule}"))
+
+    assert on(1).endswith("on rank 0")
+    assert on(2).endswith("on 2 of 3 traces")
+    assert "trace" not in on(3) and "rank" not in on(3)
 
 
 def test_several_traces_have_a_row_each() -> None:

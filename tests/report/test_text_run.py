@@ -107,8 +107,8 @@ def test_many_odd_ranks_are_a_few_lines() -> None:
 def test_two_runs_are_told_one_by_one() -> None:
     lines = shown(report([info("a.json"), info("b.json", run=run(id="b2", steps=7))], ()))
     assert [line for line in lines if line.startswith("the run")] == [
-        "the run: 412 steps in 61.2 s; every wait counted (cost 0.4 %)",
-        "the run: 7 steps in 61.2 s; every wait counted (cost 0.4 %)",
+        "the run, #1: 412 steps in 61.2 s; every wait counted (cost 0.4 %)",
+        "the run, #2: 7 steps in 61.2 s; every wait counted (cost 0.4 %)",
     ]
 
 

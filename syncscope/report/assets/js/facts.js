@@ -61,20 +61,22 @@ function callChain(finding) {
 /** What amounts of the recorded steps are per: those of the run have steps of their own. */
 const recordedStep = (finding) => (finding.occurrences === null ? "a step" : "a recorded step");
 
-/** What a finding costs: the host blocked, else the device's exposed time, with the words for it. */
+/** What a finding costs: the host blocked or compiling, else the device's exposed time, with the words for it. */
 function cost(finding) {
-  if (finding.run_stall_ms_per_step !== null) return [finding.run_stall_ms_per_step, "blocked a step"];
+  const held = finding.site_source === "compile" ? "compiling" : "blocked";
+  if (finding.run_stall_ms_per_step !== null) return [finding.run_stall_ms_per_step, `${held} a step`];
   const step = recordedStep(finding);
-  if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `blocked ${step}`];
+  if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `${held} ${step}`];
   if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `exposed ${step}`];
   if (finding.idle_ms_per_step !== null) return [finding.idle_ms_per_step, `idle ${step}`];
   return [finding.stall_ms, finding.stall_ms === null ? "blocked" : "blocked in all"];
 }
 
-/** The median step of a finding's phase over the run, in ms. */
+/** The median step of a finding's phase over the run, in ms. What is compiled is in no median step: it is added. */
 function stepOfPhase(finding, info) {
   const phase = info.run && info.run.phases.find((one) => one.name === finding.phase);
-  return phase && phase.step_ms ? phase.step_ms.median : null;
+  if (!phase || !phase.step_ms) return null;
+  return phase.step_ms.median + (finding.site_source === "compile" ? (finding.run_stall_ms_per_step ?? 0) : 0);
 }
 
 /** An amount of the recorded steps with its share of them, or null. */
@@ -92,6 +94,10 @@ function inSteps(finding) {
   const steps = first === null ? "" : first === last ? `, in step ${first}` : `, in steps ${first} to ${last}`;
   return `${exact}${finding.occurrences.toLocaleString("en")}${steps}`;
 }
+
+/** Whether the time that the host is blocked in the recorded steps is one more figure: compiling blocks nobody. */
+const blockedToo = (finding) =>
+  finding.site_source !== "compile" && cost(finding)[0] !== finding.stall_ms_per_step;
 
 function mainFacts(finding, data) {
   const isNothing = finding.saving_high_ms_per_step !== null && finding.saving_high_ms_per_step < NOTHING_MS;
@@ -112,7 +118,7 @@ function mainFacts(finding, data) {
     [finding.occurrences === null ? "Occurrences" : "Recorded", often],
     ["Copied", finding.bytes === null ? null : bytes(finding.bytes)],
     ["Exposed", ofStep(finding.exposed_ms_per_step, finding, info)],
-    ["Blocked", cost(finding)[0] === finding.stall_ms_per_step ? null : ofStep(finding.stall_ms_per_step, finding, info)],
+    ["Blocked", blockedToo(finding) ? ofStep(finding.stall_ms_per_step, finding, info) : null],
     ["Saves", range],
     [range ? "Only a range" : "Saving unknown", isNothing ? null : finding.saving_null_why],
     ["Idle time", data.page.causes[data.report.findings.indexOf(finding)]],
