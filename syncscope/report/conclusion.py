@@ -28,6 +28,8 @@ MOST_SIGNS = 50
 """Of an expression in a line."""
 LEAST_SHARE = 0.01
 """Of the step: causes of idle time that take less are not named."""
+MOSTLY = 0.5
+"""Of the step: where warm-up takes more, other steps have to be recorded before anything else."""
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +59,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     if len(report.traces) > 1:
         step = f"{label_by_number(report.traces)[trace]}: {step}"
     return Conclusion(
-        idle=_describe_idle(report, trace), change=_describe_change(best, found, report), step=step, finding=best
+        idle=_describe_idle(report, trace), change=_describe_change(best, found, report, trace), step=step, finding=best
     )
 
 
@@ -140,11 +142,16 @@ def _describe_idle(report: Report, trace: int) -> str:
     return f"{label_by_number(report.traces)[trace]}: {said}{spread}"
 
 
-def _describe_change(best: Finding | None, found: Sequence[Finding], report: Report) -> str:
+def _describe_change(best: Finding | None, found: Sequence[Finding], report: Report, trace: int) -> str:
     if best is None:
+        info = report.traces[trace]
+        if _warm_up_share(info) >= MOSTLY:
+            warm_up = percent(_warm_up_share(info), 1.0)
+            return f"record later steps: {warm_up} of this time is warm-up, which they do not repeat"
         unseen = len({entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)})
         some = f"; {count(unseen, 'rule')} could not be checked" if unseen else ""
-        return ("no change is known to save 1 % of the step" if found else "nothing was found") + some
+        none = "nothing unexpected was found" if report.findings else "nothing was found"
+        return ("no change is known to save 1 % of the step" if found else none) + some
     where, site = describe_place(best), best.site
     if site is not None and site.expression:
         where += f"  {_cut(site.expression)}"
@@ -196,8 +203,13 @@ def _base(info: TraceInfo, of_run: Finding | None) -> str:
 
 def _has_warm_up(info: TraceInfo) -> bool:
     """Whether warm-up takes a part of the trace that can be told."""
+    return _warm_up_share(info) >= LEAST_SHARE
+
+
+def _warm_up_share(info: TraceInfo) -> float:
+    """Of the recorded step, or of the whole trace."""
     whole = _whole(info)
-    return bool(info.overlap and whole and info.overlap.idle_by_cause.get("warm-up", 0.0) >= LEAST_SHARE * whole)
+    return info.overlap.idle_by_cause.get("warm-up", 0.0) / whole if info.overlap and whole else 0.0
 
 
 def _doubt(gain: Gain) -> str:

@@ -141,7 +141,8 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
         mine = (entry for entry in report.not_checked if entry.trace == trace)
         unseen = len({entry.rule for entry in mine if not (entry.partial or entry.needless)})
         some = f" {count(unseen, 'rule')} could not be checked." if unseen else ""
-        out.append("No unexpected findings." + some)
+        if len(report.traces) > 1:  # else the lines above say so
+            out.append("No unexpected findings." + some)
     else:
         per = "of the step without the profiler" if info.steps.count else "in all"
         out += [f"Every change below together {saving} {per}." for saving in describe_all(report)]
@@ -193,7 +194,7 @@ def _step(steps: Steps) -> Figure:
     """The length of the recorded step, which is that of all figures beside it, and what it is without the profiler."""
     if not steps.count:
         return Figure(label="Recorded step", ms=steps.profiled_ms, note="no steps in the trace")
-    note = f"under the profiler, mean of {steps.count}"
+    note = "under the profiler" + (f", mean of {steps.count}" if steps.count > 1 else "")
     if steps.bare_ms is not None:
         note += f"; {milliseconds(steps.bare_ms)} without it"
     return Figure(label="Recorded step", ms=steps.profiled_ms, note=note)

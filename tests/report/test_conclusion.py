@@ -60,6 +60,24 @@ def test_the_first_change_is_one_whose_saving_can_be_told() -> None:
     assert lines(hidden, READ)["step"].endswith("train.py:42")
 
 
+def test_where_most_is_warm_up_other_steps_come_first() -> None:
+    info = sample.trace_info()
+    assert info.overlap is not None
+
+    def first(warm_up_ms: float, *found: Finding) -> str:
+        overlap = msgspec.structs.replace(info.overlap, idle_ms=4.5, idle_by_cause={"warm-up": warm_up_ms})
+        return lines(*found, overlap=overlap)["first"]
+
+    assert first(4.5) == "record later steps: 75 % of this time is warm-up, which they do not repeat"
+    assert first(1.0).startswith("nothing was found")
+    assert first(4.5, READ).startswith("train.py:42  loss.item()")
+
+
+def test_findings_that_may_stay_are_not_nothing() -> None:
+    said = lines(changed(status="baseline"))["first"]
+    assert said == "nothing unexpected was found; 1 rule could not be checked"
+
+
 def test_a_race_comes_first_and_is_no_matter_of_time() -> None:
     said = lines(changed(rule="HAZ401", **RANGE), READ)
     assert said["step"] == "5.1 ms; results may be wrong until it is changed"

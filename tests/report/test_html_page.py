@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from syncscope.report import html_page
+from syncscope.report.conclusion import conclude
 from syncscope.report.picture.spots import Spot
 from syncscope.rules import RULES
 from syncscope.schema.report import EachStep, Overlap, Report
@@ -84,10 +85,26 @@ def test_the_host_s_wait_comes_from_the_lanes_else_from_the_steps() -> None:
     assert blocked == [2.08, None, 2.0]
 
 
-def test_a_trace_with_nothing_to_report_says_what_was_not_looked_at() -> None:
-    text = " ".join(html_page.make_views(report(found=()), ())[0].details)
+def test_one_of_several_traces_with_nothing_to_report_says_what_was_not_looked_at() -> None:
+    infos = [trace_info(f"out/rank{rank}.json", rank) for rank in range(2)]
+    text = " ".join(html_page.make_views(report(infos, found=()), ())[0].details)
     assert "No unexpected findings." in text
     assert "1 rule could not be checked" in text
+
+
+def test_what_the_lines_above_say_of_the_only_trace_is_not_said_again() -> None:
+    made = report(found=())
+    assert dict(conclude(made).lines)["first"] == "nothing was found; 1 rule could not be checked"
+    assert "could not be checked" not in " ".join(html_page.make_views(made, ())[0].details)
+
+
+def test_one_step_is_no_mean() -> None:
+    notes = [
+        html_page.make_figures(msgspec.structs.replace(trace_info(), steps=steps), None)[0].note
+        for number in (1, 3)
+        for steps in [msgspec.structs.replace(trace_info().steps, count=number, bare_ms=None)]
+    ]
+    assert notes == ["under the profiler", "under the profiler, mean of 3"]
 
 
 def test_lanes_belong_to_the_trace_of_their_path() -> None:

@@ -14,6 +14,7 @@ from syncscope.report.figures.colours import Colour
 from syncscope.report.impact import Gain, describe_impact, measure_gain
 from syncscope.report.numbers import milliseconds, percent, span
 from syncscope.report.worth_phrases import find_step_ms, is_doubted
+from syncscope.rules.base.idle_causes import main_cause
 from syncscope.schema.findings import NOTHING, Finding
 from syncscope.schema.report import Report
 
@@ -93,13 +94,15 @@ def _row(name: str, gain: Gain, fingerprint: str | None) -> Row:
 
 
 def _name(finding: Finding) -> str:
-    """``train.py:21  loss.item()``: first the line, which is what a reader looks for; ``device-starved: host work``,
-    the longest cause that is not another finding's."""
-    if finding.site is None and finding.causes:
-        own = [cause.cause for cause in finding.causes if not cause.covered_by]
-        return f"{finding.name}: {own[0] if own else finding.causes[0].cause}"
+    """``train.py:21  loss.item()``: first the line, which is what a reader looks for; ``train.py:21  host work`` and
+    ``device-starved: host work`` for the cause of idle time that its fix is for."""
+    cause = (main_cause(finding) or finding.causes[0]).cause if finding.causes else None
+    if finding.site is None and cause:
+        return f"{finding.name}: {cause}"
     place = describe_place(finding)
     where = place.rpartition("/")[2] or place
+    if cause:
+        return f"{where}  {cause}"
     expression = finding.site.expression if finding.site else None
     return f"{where}  {' '.join(expression.split())}" if expression else where
 

@@ -68,7 +68,7 @@ function drawSplit(view, info, figure, frozenWidth = null) {
   fill(
     "split-lead",
     info.steps.count
-      ? `The device over ${ms(total)} of a recorded step${info.phase ? ` of ${info.phase}` : ""}, under the profiler, mean of ${count(info.steps.count, "step")}.${apart(total, info)}`
+      ? `The device over ${ms(total)} of a recorded step${info.phase ? ` of ${info.phase}` : ""}, under the profiler${info.steps.count > 1 ? `, mean of ${info.steps.count} steps` : ""}.${apart(total, info)}`
       : `Device time over the whole trace, ${ms(total)}; it has no steps.`,
   );
   byId("split").setAttribute(
