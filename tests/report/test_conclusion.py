@@ -9,7 +9,7 @@ import pytest
 
 from syncscope.report.conclusion import conclude, shorten_fix
 from syncscope.schema.findings import Finding, IdleCause
-from syncscope.schema.report import Report
+from syncscope.schema.report import Overlap, Report
 from syncscope.schema.verdict import Verdict
 from tests.report import sample, sample_run
 
@@ -61,11 +61,11 @@ def test_the_first_change_is_one_whose_saving_can_be_told() -> None:
 
 
 def test_where_most_is_warm_up_other_steps_come_first() -> None:
-    info = sample.trace_info()
-    assert info.overlap is not None
+    known = sample.trace_info().overlap
+    assert known is not None
 
-    def first(warm_up_ms: float, *found: Finding) -> str:
-        overlap = msgspec.structs.replace(info.overlap, idle_ms=4.5, idle_by_cause={"warm-up": warm_up_ms})
+    def first(warm_up_ms: float, *found: Finding, known: Overlap = known) -> str:
+        overlap = msgspec.structs.replace(known, idle_ms=4.5, idle_by_cause={"warm-up": warm_up_ms})
         return lines(*found, overlap=overlap)["first"]
 
     assert first(4.5) == "record later steps: 75 % of this time is warm-up, which they do not repeat"
