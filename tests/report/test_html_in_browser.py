@@ -46,6 +46,19 @@ def test_what_each_change_saves_is_also_said_and_absent_where_nothing_does(show:
     assert show(render(report(found=()), [lanes()])).page.locator("#savings-section").is_hidden()
 
 
+@pytest.mark.parametrize(("width", "is_whole"), [(390, False), (1440, True)])
+def test_the_name_of_a_change_ends_before_what_it_saves(show: Show, width: int, is_whole: bool) -> None:
+    long = "values[<a & b>].to(device) + other_values.to(device).item()"
+    site = msgspec.structs.replace(findings()[0].site, expression=long)
+    page = show(render(report(found=[msgspec.structs.replace(findings()[0], site=site)]), [lanes()]), width=width).page
+    notes = page.locator("#savings .annotation-text")
+    name, said = notes.nth(2), notes.nth(3)
+    ends, begins = name.bounding_box(), said.bounding_box()
+    assert ends["x"] + ends["width"] < begins["x"]
+    text = name.text_content().replace("\xa0", " ")
+    assert (text == f"train.py:42  {long}") if is_whole else (text[:13] == "train.py:42  " and text[-1] == "…")
+
+
 def test_every_finding_of_the_report_is_a_card_in_its_order(show: Show) -> None:
     page = show(sample()).page
     names = [text.lower().replace(" ", "-") for text in page.locator(".finding .rule").all_inner_texts()]

@@ -114,11 +114,14 @@ def test_amounts_of_recorded_steps_are_called_that_beside_the_run(show: Show) ->
 def test_what_is_compiled_is_a_share_of_the_step_that_it_lengthens(show: Show) -> None:
     compiled = sample.finding("CMP701", "recompile", 5, "def forward(self, words):", op="")
     changes = {"site_source": "compile", "run_stall_ms_per_step": 98.1, "run_saving_ms_per_step": 98.1}
-    one = rate(msgspec.structs.replace(compiled, stall_ms_per_step=0.0), 0.2, 82, **changes)
+    unknown = dict.fromkeys(("saving_ms_per_step", "saving_low_ms_per_step", "saving_high_ms_per_step"))
+    in_windows = msgspec.structs.replace(compiled, stall_ms_per_step=0.0, saving_null_why="no steady step", **unknown)
+    one = rate(in_windows, 0.2, 82, **changes)
     page = show(page_of(report(findings=[one]))).page
     cost = page.locator(".finding .cost").inner_text().split("\n")
     assert cost[:3] == ["98.1 ms", "compiling a step, 50\u00a0%", "saves 50 %"]
-    assert "Blocked" not in page.locator(".finding .aside").inner_text()
+    facts = page.locator(".finding .aside").inner_text()
+    assert "Blocked" not in facts and "Saving unknown" not in facts
 
 
 def test_a_phase_can_be_chosen(show: Show) -> None:

@@ -20,8 +20,8 @@ from syncscope.schema.report import Report
 
 MOST_ROWS = 8
 """Changes that have a bar; the findings below have all."""
-LONGEST_NAME = 34
-"""Signs of a name on the page, so that it stands beside its amount on a phone."""
+LONGEST_NAME = 90
+"""Signs of a name on the page, which cuts it where its row is narrower."""
 ROW_HEIGHT, AXIS = 46, 34
 """Pixels."""
 LEVELS = ("high", "medium")

@@ -106,6 +106,7 @@ function mainFacts(finding, data) {
     finding.saving_low_ms_per_step !== null && finding.saving_high_ms_per_step !== null
       ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} of the step without the profiler`
       : null;
+  const known = finding.run_saving_ms_per_step !== null; // over the run, which the card begins with
   const info = data.report.traces[finding.trace];
   const perStep = finding.per_step === null ? "" : `, ${digits(finding.per_step)} a step`;
   const steps = info.steps.count ? ` in ${count(info.steps.count, "step")}` : "";
@@ -120,7 +121,7 @@ function mainFacts(finding, data) {
     ["Exposed", ofStep(finding.exposed_ms_per_step, finding, info)],
     ["Blocked", blockedToo(finding) ? ofStep(finding.stall_ms_per_step, finding, info) : null],
     ["Saves", range],
-    [range ? "Only a range" : "Saving unknown", isNothing ? null : finding.saving_null_why],
+    [range ? "Only a range" : "Saving unknown", isNothing || (known && !range) ? null : finding.saving_null_why],
     ["Idle time", data.page.causes[data.report.findings.indexOf(finding)]],
     [
       "Waits at",

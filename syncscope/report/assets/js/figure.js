@@ -9,6 +9,27 @@ function coloured(value, key = "") {
   return named ? colour(named[1]) : value;
 }
 
+/** Notes at the left edge, cut so that they end before the one at the right edge of the same row. */
+function fitNotes(notes, width) {
+  const pen = document.createElement("canvas").getContext("2d");
+  const wide = (text, { size }) => {
+    pen.font = `${text.startsWith("<b>") ? "bold " : ""}${size}px ${colour("sans")}`;
+    const shown = text.replace(/<\/?b>/g, "").replace(/&(lt|gt|amp);/g, (_, name) => ({ lt: "<", gt: ">", amp: "&" })[name]);
+    return pen.measureText(shown).width;
+  };
+  const cut = (note) => {
+    const other = note.xanchor === "left" && notes.find((one) => one.y === note.y && one.xanchor === "right");
+    if (!other) return note;
+    const room = width - wide(other.text, other.font) - 16;
+    const signs = note.text.match(/&\w+;|[^]/gu) || []; // an entity is one sign
+    let last = signs.length;
+    const short = () => (last < signs.length ? `${signs.slice(0, last).join("")}…` : note.text);
+    while (last > 1 && wide(short(), note.font) > room) last -= 1;
+    return { ...note, text: short() };
+  };
+  return notes.map(cut);
+}
+
 /** Draws a figure as wide as its place, or as the paper; hides the place where there is none. */
 function drawFigure(plot, figure, paperWidth = null, options = {}) {
   plot.hidden = figure === null;
@@ -21,6 +42,7 @@ function drawFigure(plot, figure, paperWidth = null, options = {}) {
     data,
     {
       ...layout,
+      annotations: fitNotes(layout.annotations || [], width),
       width,
       font: { ...layout.font, family: colour("sans") },
       xaxis: { ...xaxis, nticks: width < 560 ? 5 : nticks },
