@@ -33,15 +33,22 @@ class Command(AnyCommand):
 
 
 def adapt(params: list[Any]) -> list[Any]:
-    """The parameters: those without a value without the ``<bool>`` that typer shows, and those that take text without
-    pydantic, which typer converts with from 0.29 on and whose import takes as long as that of numpy."""
+    """The parameters: those without a value without the ``<bool>`` that typer shows, arguments without their type in
+    Python, and those that take text without pydantic, which typer converts with from 0.29 on and whose import takes as
+    long as that of numpy."""
     for param in params:
         if isinstance(param, TyperOption) and param.is_flag and param.metavar is None:
             param.metavar = ""
+        if param.param_type_name == "argument":
+            param.display_type_rich = _no_type
         convert = getattr(param, "get_runtime_param", None)
         if convert is not None and not isinstance(convert, _Texts):
             param.get_runtime_param = _Texts(convert)
     return params
+
+
+def _no_type(ctx: Any) -> None:
+    """What ``--help`` shows beside an argument's name, which says what it is."""
 
 
 class _Texts:

@@ -34,15 +34,17 @@ def profile(
     module: Module = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Folder to write to  [default: syncscope-SCRIPT]"),
+        typer.Option("--output", "-o", metavar="DIR", help="Folder to write to; default: syncscope-SCRIPT."),
     ] = None,
-    warmup: Annotated[int, typer.Option(min=0, help="Steps to skip first.")] = 5,
-    bare: Annotated[int, typer.Option(min=0, help="Steps to time without a profiler.")] = 10,
-    steps: Annotated[int, typer.Option(min=1, help="Steps to record.")] = 5,
-    attribution: Annotated[int, typer.Option(min=0, help="Later steps to record with PyTorch's ops.")] = 3,
+    warmup: Annotated[int, typer.Option(metavar="N", min=0, help="Steps to skip first.")] = 5,
+    bare: Annotated[int, typer.Option(metavar="N", min=0, help="Steps to time without a profiler.")] = 10,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps to record.")] = 5,
+    attribution: Annotated[int, typer.Option(metavar="N", min=0, help="Later steps to record with PyTorch's ops.")] = 3,
     mode: Annotated[
         str,
-        typer.Option(help="windows: a light recording, and ops in a separate window. full: one window with all."),
+        typer.Option(
+            metavar="MODE", help="windows: a light recording, and ops in a separate window. full: one window with all."
+        ),
     ] = "windows",
     hazards: Annotated[bool, typer.Option("--hazards", help="Look for races too, in a separate, slow window.")] = False,
     seconds: Annotated[
@@ -81,7 +83,7 @@ def profile(
     [bold]Examples[/bold]
 
       syncscope profile train.py --epochs 1
-      syncscope profile --steps 3 --stop -o out -m my_package.train --config small.yaml
+      syncscope profile --steps 3 --stop -o out -m my_package.train --fast
       torchrun --nproc-per-node 2 -m syncscope profile train.py
 
     [bold]Exit status[/bold]: the script's own; 2 wrong usage; 3 the script succeeded but nothing was recorded, or

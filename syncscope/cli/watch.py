@@ -29,8 +29,8 @@ def watch(
             "--output",
             "-o",
             metavar="FILE",
-            help="JSON report to write. What was counted goes beside a report.json, else to a folder FILE-counts.  "
-            "[default: syncscope-SCRIPT-watch/report.json]",
+            help="JSON report to write. What was counted goes beside a report.json, else to a folder FILE-counts. "
+            "Default: syncscope-SCRIPT-watch/report.json.",
         ),
     ] = None,
     every: Annotated[
@@ -72,7 +72,7 @@ def watch(
 
       syncscope watch train.py --epochs 90
       syncscope watch --every 10m --export tensorboard=runs/waits train.py
-      syncscope watch --baseline syncscope-baseline.json --fail -m my_package.train
+      syncscope watch --baseline syncscope-baseline.json --fail train.py
 
     [bold]Exit status[/bold]: the script's own; 1 with --fail when a line waits that is not in the baseline; 2 wrong
     usage; 3 there is no GPU and the script did not run.

@@ -209,3 +209,15 @@ def test_an_interrupt_that_an_import_wraps_is_an_interrupt(folder: Path) -> None
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+@pytest.mark.parametrize("command", ["profile", "watch", "analyze", "check", "diff", "report", "hta", "rules"])
+def test_help_names_values_and_no_types_of_python(command: str) -> None:
+    lines = run(command, "--help", COLUMNS="80").stdout.splitlines()
+    assert len(lines) > 10
+    assert not [line for line in lines if re.search(r"<(list|str|int|float|bool)\b", line)]
+
+
+@pytest.mark.parametrize("command", ["profile", "watch"])
+def test_help_says_where_a_recording_goes(command: str) -> None:
+    assert "syncscope-SCRIPT" in run(command, "--help", COLUMNS="100").stdout

@@ -49,8 +49,10 @@ def test_what_each_change_saves_is_also_said_and_absent_where_nothing_does(show:
 @pytest.mark.parametrize(("width", "is_whole"), [(390, False), (1440, True)])
 def test_the_name_of_a_change_ends_before_what_it_saves(show: Show, width: int, is_whole: bool) -> None:
     long = "values[<a & b>].to(device) + other_values.to(device).item()"
-    site = msgspec.structs.replace(findings()[0].site, expression=long)
-    page = show(render(report(found=[msgspec.structs.replace(findings()[0], site=site)]), [lanes()]), width=width).page
+    read = findings()[0]
+    assert read.site is not None
+    read = msgspec.structs.replace(read, site=msgspec.structs.replace(read.site, expression=long))
+    page = show(render(report(found=[read]), [lanes()]), width=width).page
     notes = page.locator("#savings .annotation-text")
     name, said = notes.nth(2), notes.nth(3)
     ends, begins = name.bounding_box(), said.bounding_box()
