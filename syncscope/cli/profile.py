@@ -36,27 +36,33 @@ def profile(
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Folder to write to; default: syncscope-SCRIPT."),
     ] = None,
-    warmup: Annotated[int, typer.Option(metavar="N", min=0, help="Steps to skip first.")] = 5,
-    bare: Annotated[int, typer.Option(metavar="N", min=0, help="Steps to time without a profiler.")] = 10,
-    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps to record.")] = 5,
-    attribution: Annotated[int, typer.Option(metavar="N", min=0, help="Later steps to record with PyTorch's ops.")] = 3,
+    warmup: Annotated[int, typer.Option("--warmup", metavar="N", min=0, help="Steps to skip first.")] = 5,
+    bare: Annotated[int, typer.Option("--bare", metavar="N", min=0, help="Steps to time without a profiler.")] = 10,
+    steps: Annotated[int, typer.Option("--steps", metavar="N", min=1, help="Steps to record.")] = 5,
+    attribution: Annotated[
+        int, typer.Option("--attribution", metavar="N", min=0, help="Later steps to record with PyTorch's ops.")
+    ] = 3,
     mode: Annotated[
         str,
         typer.Option(
-            metavar="MODE", help="windows: a light recording, and ops in a separate window. full: one window with all."
+            "--mode",
+            metavar="MODE",
+            help="windows: a light recording, and ops in a separate window. full: one window with all.",
         ),
     ] = "windows",
     hazards: Annotated[bool, typer.Option("--hazards", help="Look for races too, in a separate, slow window.")] = False,
     seconds: Annotated[
         float | None,
-        typer.Option(min=0.01, metavar="S", help="Record windows of S seconds instead of steps."),
+        typer.Option("--seconds", min=0.01, metavar="S", help="Record windows of S seconds instead of steps."),
     ] = None,
     profile_at: Annotated[
         int, typer.Option("--profile-at", metavar="STEP", min=0, help="Begin the windows of a phase at this step.")
     ] = 0,
     phase: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Record windows of this phase only: a kind (train, …), name or function."),
+        typer.Option(
+            "--phase", metavar="NAME", help="Record windows of this phase only: a kind (train, …), name or function."
+        ),
     ] = None,
     stop: Annotated[
         bool, typer.Option("--stop", help="End the program once training, or else its main phase, is recorded.")

@@ -35,20 +35,27 @@ def watch(
     ] = None,
     every: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Write the report in between too: 30s, 10m, 2h.", show_default=False),
+        typer.Option(
+            "--every", metavar="TIME", help="Write the report in between too: 30s, 10m, 2h.", show_default=False
+        ),
     ] = None,
     signal: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Write it when this signal comes too, such as USR1.", show_default=False),
+        typer.Option(
+            "--signal", metavar="NAME", help="Write it when this signal comes too, such as USR1.", show_default=False
+        ),
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Warn at once when a line waits that is not in it.", show_default=False),
+        typer.Option(
+            "--baseline", metavar="FILE", help="Warn at once when a line waits that is not in it.", show_default=False
+        ),
     ] = None,
     fail: Annotated[bool, typer.Option("--fail", help="End the program at such a line, with status 1.")] = False,
     export: Annotated[
         list[str] | None,
         typer.Option(
+            "--export",
             metavar="KIND[=TARGET]",
             help="Send figures while the program runs: tensorboard=DIR, wandb, wandb=PROJECT, prometheus=PORT, "
             "jsonl=FILE. Repeatable.",
