@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+import msgspec
+
 from syncscope.collect.compiling.frames import CONVERT, program_frame
+from syncscope.collect.compiling.kernels import KernelWatch
 from syncscope.collect.compiling.log import CompileLog, Phase, Place, Row
 from syncscope.collect.compiling.reasons import (
     RESUMED,
@@ -30,7 +33,7 @@ from syncscope.collect.imports import ImportWatch
 from syncscope.collect.patching import Patches
 from syncscope.collect.sites.stacks import Line, Stacks
 from syncscope.collect.sites.threads import Threads
-from syncscope.schema.compiling import CompileKind
+from syncscope.schema.compiling import CompileKind, RecordedCompiling
 
 COMPILE = "_compile"
 """Compiles one frame. Its first argument is the frame's code."""
@@ -88,6 +91,7 @@ class CompileWatch:
         self._seen: set[str] = set()
         """The modules that the program has imported."""
         self._wrapped: set[tuple[str, str]] = set()
+        self.kernels = KernelWatch(stacks, self._named)
         self._closed = True
         self._pid = os.getpid()
         self._local = _Local()
@@ -112,17 +116,23 @@ class CompileWatch:
         self._torch, self._closed = torch, False
         self._patches = Patches(torch)
         self._imports.open()
+        self.kernels.open(torch)
 
     def close(self) -> None:
         """Put everything back. Does nothing unless open."""
         self._closed = True
         self._imports.close()
         self._patches.restore()
+        self.kernels.close()
         callbacks = getattr(sys.modules.get(CALLBACKS), "callback_handler", None)
         for name, ours in (("start_callbacks", self._backward_begins), ("end_callbacks", self._backward_ends)):
             registered: Any = getattr(callbacks, name, None)
             if isinstance(registered, list) and ours in registered:
                 registered.remove(ours)
+
+    def recorded(self) -> RecordedCompiling:
+        """What was compiled so far, and the lines of its kernels."""
+        return msgspec.structs.replace(self.log.recorded(self.missing), kernels=self.kernels.recorded())
 
     def is_at_work(self) -> bool:
         """Whether something is being compiled on this thread."""
