@@ -159,7 +159,7 @@ class Tables:
         """What ``torch.compile`` did in the phases that this trace speaks for; in a trace of others, what its rows say
         of it. ``None`` where nothing says."""
         if self.trace.recording is None:
-            return read_compiled(self.ops, self.annotations, self.steps, self._places)
+            return read_compiled(self.ops, self.annotations, self.calls, self.steps, self._places)
         return find_compiled(self.trace.recording, self.trace.base_ns, self.steps)
 
     @cached_property
