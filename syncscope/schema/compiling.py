@@ -60,8 +60,9 @@ class CompileEvent(msgspec.Struct, frozen=True, kw_only=True):
     """How often it ended with a function that runs uncompiled: it cannot go on after the break, or it was compiled as
     often as Dynamo allows."""
     time_ns: Number | None = None
-    """Host time of all of them, with the backward that is compiled later; ``None`` of breaks and skips, which are part
-    of a compilation, and of ``warm``, which takes as long as the graph itself."""
+    """Host time of all of them, with the backward that is compiled later and the first run, which tunes kernels;
+    ``None`` of breaks and skips, which are part of a compilation, and of ``warm``, which takes as long as the graph
+    itself."""
     warm_ns: Number | None = None
     """Of ``time_ns``, that of the ``warm`` ones."""
     steps: tuple[Number, ...] = ()
