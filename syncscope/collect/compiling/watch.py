@@ -209,8 +209,8 @@ class CompileWatch:
             outer = program_frame(frame, code)
             self._local.outer = self._stacks.take(outer)
             return _Before(
-                code, self._phase_at(outer), self._local.outer, compile_id, len(noted_breaks(utils)), count_graphs(utils),
-                time.time_ns(),
+                code, self._phase_at(outer), self._local.outer, compile_id, len(noted_breaks(utils)),
+                count_graphs(utils), time.time_ns(),
             )  # fmt: skip
         except Exception as error:
             self._failed(error)
