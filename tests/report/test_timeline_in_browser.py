@@ -402,7 +402,6 @@ def test_a_compiled_kernel_says_its_lines_and_is_found_by_them(show: Show) -> No
     page.locator("#kernel").press("Enter")
     assert "train.py:9 x.sin() * <b>; train.py:11 x.cos()" in " ".join(page.locator("#selected").inner_text().split())
     page.locator("#totals summary").click()
-    assert page.locator("#totals-table .kernel-line").all_inner_texts() == [
-        "train.py:9 x.sin() * <b>",
-        "train.py:11 x.cos()",
-    ]
+    lines = page.locator("#totals-table .kernel-line")
+    lines.first.wait_for()  # the table is drawn when the browser says that it was opened
+    assert lines.all_inner_texts() == ["train.py:9 x.sin() * <b>", "train.py:11 x.cos()"]
