@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from syncscope.schema.compiling import CompileEvent, CompileKind, CompileSpan, RecordedCompiling
+from syncscope.schema.compiling import CompileEvent, CompileKind, CompileSpan, RecordedCompiling, RecordedKernel
 from syncscope.schema.counting import CountedWait, PhaseKind, RecordedPhase, RecordedRun
 from syncscope.schema.recording import (
     FORMAT,
@@ -80,6 +80,7 @@ class TraceBuilder:
         self._counted: list[CountedWait] = []
         self._run: dict[str, Any] | None = None
         self._compiled: list[CompileEvent] | None = None
+        self._kernels: dict[str, list[int]] = {}
         self._compiling: list[CompileSpan] = []
 
     # ------------------------------------------------------------------------------------------------- host
@@ -312,6 +313,12 @@ class TraceBuilder:
             self._compiled.append(msgspec.convert({**known, **place, **fields}, CompileEvent))
         return self
 
+    def kernel_line(self, name: str, *stack: FrameSpec) -> TraceBuilder:
+        """The recording knows that the kernel ``name`` comes from a stack, among others."""
+        self._compiled = self._compiled or []
+        self._kernels.setdefault(name, []).append(self._stack(stack))
+        return self
+
     def compiling(self, start: float, end: float) -> TraceBuilder:
         """The last ``compiled`` took from ``start`` to ``end`` in the recorded steps."""
         assert self._compiled
@@ -364,9 +371,13 @@ class TraceBuilder:
     def _recorded_run(self) -> RecordedRun | None:
         if self._run is None:
             return None
-        compiled = None if self._compiled is None else RecordedCompiling(events=tuple(self._compiled))
+        compiled = None if self._compiled is None else self._recorded_compiling(self._compiled)
         tables = {"phases": tuple(self._phases), "waits": tuple(self._counted), "compiled": compiled}
         return RecordedRun(**{**tables, **self._run})
+
+    def _recorded_compiling(self, events: list[CompileEvent]) -> RecordedCompiling:
+        kernels = (RecordedKernel(name=name, stacks=tuple(stacks)) for name, stacks in self._kernels.items())
+        return RecordedCompiling(events=tuple(events), kernels=tuple(kernels))
 
     def json(self) -> bytes:
         return msgspec.json.encode(self.document())

@@ -182,7 +182,7 @@ class RunCount:
             overhead_share=self.overhead_share,
             dropped=counter.dropped if counter is not None else 0,
             processes_on_device=self.sharing.others,
-            compiled=self.compiling.log.recorded(self.compiling.missing) if self.began else None,
+            compiled=self.compiling.recorded() if self.began else None,
         )
 
     def recording(self, *, complete: bool = False) -> Recording:
@@ -300,8 +300,7 @@ class RunCount:
 
     def _end_compiling(self) -> None:
         self.compiling.close()
-        if self.compiling.failure:
-            self.notes.append(self.compiling.failure)
+        self.notes += [why for why in (self.compiling.failure, self.compiling.kernels.failure) if why]
 
     def _detach_counter(self) -> None:
         if self.counter is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from syncscope.rules.base.collective_advice import is_made_cheaper
 from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.timeline.copies import HOST_COPIES
-from syncscope.timeline.intervals import Floats
+from syncscope.timeline.intervals import Floats, Ints
+from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.tables import Copies
 
 FORMATTER_LAUNCHES = 7
@@ -195,24 +196,47 @@ def replay_graphs(study: Study, hit: Hit) -> Question:
 
 def launch_graphs(study: Study) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph; none where no stretch is."""
-    launching, items = study.timeline.launching, study.program.items
-    work, chain = items.pre + items.own, items.chain
+    launching, chain = study.timeline.launching, study.program.items.chain
     inside = [np.empty(0, dtype=np.int64)]
     for graph in launching.graphs or () if launching else ():
         launches = study.items(graph)
         if launches:
             after = np.arange(launches[0] + 1, launches[-1] + 1)
             inside.append(after[chain[after] == chain[launches[0]]])
-    changed = np.concatenate(inside)
+    return _follow_in_graph(study, np.concatenate(inside))
+
+
+def _follow_in_graph(study: Study, changed: Ints) -> Question:
+    """Items that are launched by the same call as those before them."""
+    items = study.program.items
+    work = items.pre + items.own
     shares, way = np.unique(np.round(GRAPH_NODE / np.maximum(work[changed], GRAPH_NODE), 3), return_inverse=True)
     return Ways(changed, way, [Edit(pre=share, own=share, gap=GRAPH_GAP) for share in shares.tolist()]).question()
 
 
 def join_graphs(study: Study, hit: Hit) -> Question:
-    """The stretches that all steps repeat as one graph each, without the waits at the line that breaks the graph."""
+    """The stretches that all steps repeat as one graph each, without the waits at the line that breaks the graph, and
+    without the Python on both sides of them."""
     if _is_of_other_steps(study, hit):
         return {}
-    return combine([launch_graphs(study), {item: Edit(free=True) for item in study.waits(hit)}])
+    waits = study.waits(hit)
+    joined = _follow_in_graph(study, _between_launches(study, waits))
+    return combine([launch_graphs(study), joined, {item: Edit(free=True) for item in waits}])
+
+
+def _between_launches(study: Study, waits: Sequence[int]) -> Ints:
+    """The items behind the last launch of a kernel before each wait, up to the first one after it: what a graph that
+    does not end there takes the place of. Nothing, where a side has no launch in the same step."""
+    items, calls = study.program.items, study.timeline.calls
+    launches = np.array(study.items(np.flatnonzero(calls.do(LAUNCHES))), dtype=np.int64)
+    between: set[int] = set()
+    for wait in waits:
+        alike = launches[(items.chain[launches] == items.chain[wait]) & (items.step[launches] == items.step[wait])]
+        before, after = alike[alike < wait], alike[alike > wait]
+        if len(before) and len(after):
+            rows = np.arange(before[-1] + 1, after[0] + 1)
+            between.update(rows[items.chain[rows] == items.chain[wait]].tolist())
+    return np.array(sorted(between), dtype=np.int64)
 
 
 def _is_of_other_steps(study: Study, hit: Hit) -> bool:

@@ -1,7 +1,7 @@
 """The tracks that a trace viewer shows of a report: slices, in nanoseconds of the trace.
 
-The steps come first, then a track for each finding in the report's order, then why the device is idle, and for each
-stream the copies and collectives with no compute beside them.
+The steps come first, then a track for each finding in the report's order, then why the device is idle, for each
+stream the copies and collectives with no compute beside them, and the lines that its compiled kernels come from.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from syncscope.report.picture.rows import find_awaited
 from syncscope.report.worth_phrases import describe_saving
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
-from syncscope.timeline import Timeline
+from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.kernel_lines import inner_frame
 from syncscope.timeline.overlap import compute_unions
 from syncscope.timeline.tables import CAUSES
 
@@ -56,6 +57,7 @@ def make_tracks(timeline: Timeline, findings: Sequence[Finding], hits: Sequence[
         tracks += [Track(_label(finding), slices) for slices in _side_by_side(rows)]
     tracks.append(Track("idle: why", _idle(timeline)))
     tracks += _exposed(timeline)
+    tracks += _kernel_lines(timeline)
     return [track for track in tracks if track.slices]
 
 
@@ -159,3 +161,28 @@ def _exposed(timeline: Timeline) -> Iterator[Track]:
             ts, end = Union(mine.ts, mine.end).without(compute[number])
             slices = [Slice(*piece, f"exposed {what}", {}) for piece in zip(ts.tolist(), end.tolist(), strict=True)]
             yield Track(f"exposed {what} · device {number} stream {stream}", slices)
+
+
+def _kernel_lines(timeline: Timeline) -> Iterator[Track]:
+    """A slice for each kernel of which the recording knows a line, as long as the kernel runs."""
+    known = {name: list(map(_format_line, places)) for name, places in timeline.kernel_lines.items()}
+    rows = timeline.activities
+    rows = rows.take(np.array([name in known for name in rows.name.tolist()], dtype=bool))
+    rows = rows.take(np.argsort(rows.ts, kind="stable"))
+    for device, stream in sorted(set(zip(rows.device.tolist(), rows.stream.tolist(), strict=True))):
+        mine = rows.take((rows.device == device) & (rows.stream == stream))
+        slices = []
+        for ts, end, name in zip(mine.ts.tolist(), mine.end.tolist(), mine.name.tolist(), strict=True):
+            lines = {f"line {number}": line for number, line in enumerate(known[name], 1)}
+            slices.append(Slice(ts, end, known[name][0], {"kernel": name, **lines}))
+        for row in _side_by_side(slices):
+            yield Track(f"lines · device {device} stream {stream}", row)
+
+
+def _format_line(place: Place) -> str:
+    """``train.py:9  t.tanh() * 3``, and the line of a library that it leads to."""
+    if place.site is None:
+        return "line unknown"
+    text = "  ".join([format_location(place.site), *([place.site.expression] if place.site.expression else [])])
+    inside = inner_frame(place)
+    return f"{text}  ({format_location(inside)})" if inside is not None else text

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import re
+
 from syncscope.advice import Advice
 from syncscope.rules.base.compile_rule import CompileGroup, CompileRule
+from syncscope.rules.base.groups import to_ms
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection
+from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
+from syncscope.timeline.steps import step_of
 
 NO_ROW = "a break behind which nothing is compiled leaves no row in a trace that syncscope did not record"
+
+FORWARD = re.compile(r"CompiledFunction$")
+"""AOTAutograd's name for a graph that it compiled."""
 
 JUMP = "generic_jump TensorVariable()"
 """Dynamo's words for a branch on a tensor's value."""
@@ -83,7 +91,7 @@ class GraphBreak(CompileRule):
     )
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
-        return None if _is_read(timeline) else super().why_unchecked(timeline)
+        return None if _is_read(timeline) else _count_graphs(timeline) or super().why_unchecked(timeline)
 
     def why_partial(self, timeline: Timeline) -> str | None:
         return NO_ROW if _is_read(timeline) else super().why_partial(timeline)
@@ -112,7 +120,8 @@ class GraphBreak(CompileRule):
     def _message(self, group: CompileGroup) -> str:
         if group.is_read:
             parts = max(one.event.graphs for one in group.events)
-            return f"{group.function} runs in {parts:,} parts, one inside of the other, since its graph breaks"
+            ends = f"{group.function} runs in {parts:,} parts, one inside of the other, since its graph breaks"
+            return f"{ends}{_outside_of_graphs(group)}"
         because = group.because.replace(JUMP, "a branch on the value of a tensor")
         because = f" ({because})" if because else ""
         if group.uncompiled:
@@ -127,6 +136,33 @@ def _is_read(timeline: Timeline) -> bool:
     return timeline.trace.recording is None and timeline.compiled is not None
 
 
+def _count_graphs(timeline: Timeline) -> str | None:
+    """Why graphs alone do not tell, in a trace of others from before their functions had marks (torch 2.2)."""
+    graphs = timeline.ops.take(timeline.ops.named(FORWARD.match))
+    if timeline.trace.recording is not None or not len(graphs):
+        return None
+    steps = timeline.steps
+    if len(steps):
+        number = int((step_of(steps, graphs.ts) >= 0).sum()) / len(steps)
+        said = f"a step runs {number:,.3g} compiled graph{'s' if number != 1 else ''}"
+    else:
+        said = f"the trace has {len(graphs):,} runs of compiled graphs"
+    return f"{said}, and nothing says which of them are parts of one function: record with syncscope profile"
+
+
+def _outside_of_graphs(group: CompileGroup) -> str:
+    """What one run does outside of its graphs, where its rows tell."""
+    between = group.events[0].between
+    if between is None:
+        return ""
+    launches = f" and makes {_launches(between.launches)}" if between.launches else ""
+    return f"; outside of its graphs the host takes {milliseconds(to_ms(between.host_ns))} a run{launches}"
+
+
+def _launches(number: float) -> str:
+    return f"{number:,.3g} launch{'es' if number != 1 else ''}"
+
+
 def _in_a_step(group: CompileGroup) -> str:
     """How many graphs a step is."""
     regions = group.timeline.regions if group.is_recorded else None
@@ -137,7 +173,7 @@ def _in_a_step(group: CompileGroup) -> str:
     if regions.launches_between is None:
         return said
     between = regions.launches_between / regions.steps
-    return f"{said}, with {between:,.3g} launch{'es' if between != 1 else ''} between their graphs"
+    return f"{said}, with {_launches(between)} between their graphs"
 
 
 def _sorts(group: CompileGroup) -> list[str]:

@@ -27,6 +27,8 @@ MOST_EVENTS: Final = 256
 MOST_IDS: Final = 8
 MOST_STEPS: Final = 32
 MOST_SPANS: Final = 256
+MOST_KERNELS: Final = 512
+MOST_LINES: Final = 8
 
 
 class CompileEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,13 +60,24 @@ class CompileEvent(msgspec.Struct, frozen=True, kw_only=True):
     """How often it ended with a function that runs uncompiled: it cannot go on after the break, or it was compiled as
     often as Dynamo allows."""
     time_ns: Number | None = None
-    """Host time of all of them, with the backward that is compiled later; ``None`` of breaks and skips, which are part
-    of a compilation, and of ``warm``, which takes as long as the graph itself."""
+    """Host time of all of them, with the backward that is compiled later and the first run, which tunes kernels;
+    ``None`` of breaks and skips, which are part of a compilation, and of ``warm``, which takes as long as the graph
+    itself."""
     warm_ns: Number | None = None
     """Of ``time_ns``, that of the ``warm`` ones."""
     steps: tuple[Number, ...] = ()
     """The steps of the phase, from 0, in which it happened: the first ``MOST_STEPS``."""
     last_step: Number = 0
+
+
+class RecordedKernel(msgspec.Struct, frozen=True, kw_only=True):
+    """The lines that a kernel comes from: all that Inductor fused into it, or the ``def`` of one written in Triton. Two
+    kernels of one name, in two graphs, are one."""
+
+    name: str
+    """As in the trace."""
+    stacks: tuple[Number, ...]
+    """Out to the innermost line outside of PyTorch: the first ``MOST_LINES``."""
 
 
 class RecordedCompiling(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +89,8 @@ class RecordedCompiling(msgspec.Struct, frozen=True, kw_only=True):
     """Those that were not kept, once there were ``MOST_EVENTS`` kinds, places and reasons."""
     missing: tuple[str, ...] = ()
     """What this version of PyTorch lacks, so that it is not seen."""
+    kernels: tuple[RecordedKernel, ...] = ()
+    """Those of which lines are known, the first ``MOST_KERNELS``."""
 
 
 class CompileSpan(msgspec.Struct, frozen=True, kw_only=True):

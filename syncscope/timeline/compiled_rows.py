@@ -16,12 +16,15 @@ import numpy as np
 
 from syncscope.schema.compiling import CompileEvent, CompileKind
 from syncscope.schema.counting import RecordedPhase
-from syncscope.timeline.compiled_regions import REGION
-from syncscope.timeline.compiling import Compiled, CompiledEvent, CompiledSpan
+from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.compiled_regions import GRAPH, REGION
+from syncscope.timeline.compiling import BetweenGraphs, Compiled, CompiledEvent, CompiledSpan
+from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.loads import find_marks
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.places import NOWHERE, Place, Places
 from syncscope.timeline.steps import step_of
-from syncscope.timeline.tables import Marks, Ops, Steps
+from syncscope.timeline.tables import Calls, Marks, Ops, Steps
 
 COMPILATION = re.compile(r"(?:_compile\.compile_inner|entire_frame_compile) \(dynamo_timed\)$")
 """Dynamo's name for one compilation of a function, with all that it calls."""
@@ -31,42 +34,66 @@ VARIANT = re.compile(r"\d+/(?P<variant>\d+)")
 NEWER = re.compile(r"Pregraph bytecode$|.*\(dynamo_timed\)$")
 """Rows of versions that mark compilations: what runs before a graph (torch ≥ 2.7), and the compiler's own work."""
 
+MOST_RUNS = 100
+"""Of a function, that are looked at for what is between its graphs."""
+
 UNMARKED = "torch._dynamo's marks of what it compiles"
 
 UNNAMED = RecordedPhase(name="", kind="other")
 """A trace does not say what the program does."""
 
 
-def read_compiled(ops: Ops, annotations: Marks, steps: Steps, places: Places) -> Compiled | None:
+def read_compiled(ops: Ops, annotations: Marks, calls: Calls, steps: Steps, places: Places) -> Compiled | None:
     """What the rows say, of the steps where there are any; ``None`` where no row is of a compiled function."""
     regions = _matching((ops, annotations), REGION)
     compilations = _matching((ops, annotations), COMPILATION)
     if not len(regions) and not len(compilations):
         return None
-    events = [*_breaks(_of_steps(regions, steps), places), *_compilations(compilations, regions, steps, places)]
+    graphs = find_marks(GRAPH.pattern, ops, annotations)
+    events = [
+        *_breaks(_of_steps(regions, steps), graphs, calls, places),
+        *_compilations(compilations, regions, steps, places),
+    ]
     events = [_numbered(event, number) for number, event in enumerate(events)]
     marked = any(table.named(NEWER.match).any() for table in (ops, annotations))
     spans = tuple(span for event in events for span in event.spans)
     return Compiled(tuple(events), spans, 0, () if marked else (UNMARKED,))
 
 
-def _breaks(regions: Marks, places: Places) -> Iterator[CompiledEvent]:
-    """An event for each function, by its line or its number, that runs in parts inside of each other. ``graphs`` is how
-    many parts a run has at most."""
+def _breaks(regions: Marks, graphs: Marks, calls: Calls, places: Places) -> Iterator[CompiledEvent]:
+    """An event for each function, by its line or its number, that runs in parts inside of each other. Its ``graphs`` is
+    how many parts a run has at most."""
     nesting = Nesting(regions.ts, regions.end, regions.tid)
     inside = np.flatnonzero(nesting.parent >= 0)
     root = np.arange(len(regions))
     while (nested := nesting.parent[root] >= 0).any():
         root[nested] = nesting.parent[root[nested]]
     outer, parts = np.unique(root[inside], return_counts=True)
-    found: dict[tuple[Place, str | None], list[int]] = {}
+    found: dict[tuple[Place, str | None], dict[int, int]] = {}
     for row, inner in zip(outer.tolist(), parts.tolist(), strict=True):
-        found.setdefault((_place(places, regions, row), _id(regions.name[row])), []).append(inner + 1)
+        found.setdefault((_place(places, regions, row), _id(regions.name[row])), {})[row] = inner + 1
     for (place, known), parts_of in found.items():
         event = CompileEvent(
-            phase=0, kind="break", count=len(parts_of), compile_ids=_named(known), graphs=max(parts_of)
+            phase=0, kind="break", count=len(parts_of), compile_ids=_named(known), graphs=max(parts_of.values())
         )
-        yield CompiledEvent(event, UNNAMED, place, None)
+        runs = regions.take(np.array(list(parts_of), dtype=np.int64))
+        yield CompiledEvent(event, UNNAMED, place, None, between=_between(runs, graphs, calls))
+
+
+def _between(runs: Marks, graphs: Marks, calls: Calls) -> BetweenGraphs | None:
+    """``None`` where a run has no row of a graph."""
+    launches = calls.take(calls.do(COMMANDS))
+    host_ns, launched = [], []
+    columns = (column[:MOST_RUNS].tolist() for column in (runs.ts, runs.end, runs.tid))
+    for ts, end, tid in zip(*columns, strict=True):
+        mine = graphs.take((graphs.tid == tid) & (graphs.ts >= ts) & (graphs.ts < end))
+        if not len(mine):
+            return None
+        inside = Union(mine.ts, mine.end)
+        host_ns.append(end - ts - inside.clipped(ts, end).length)
+        begins: Ints = launches.ts[(launches.tid == tid) & (launches.ts >= ts) & (launches.ts < end)]
+        launched.append(int((inside.within(begins, begins + 1) == 0).sum()))
+    return BetweenGraphs(int(np.median(host_ns)), int(np.median(launched)))
 
 
 def _compilations(compilations: Marks, regions: Marks, steps: Steps, places: Places) -> Iterator[CompiledEvent]:

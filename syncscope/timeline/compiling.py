@@ -30,6 +30,15 @@ class CompiledSpan:
 
 
 @dataclass(frozen=True)
+class BetweenGraphs:
+    """What the host does in one run of a function outside of its graphs: guards, and the Python at its breaks. Medians
+    over its runs."""
+
+    host_ns: int
+    launches: int
+
+
+@dataclass(frozen=True)
 class CompiledEvent:
     """A row of the recording, with what it refers to."""
 
@@ -40,6 +49,8 @@ class CompiledEvent:
     """The ``def`` of the function that was compiled."""
     spans: tuple[CompiledSpan, ...] = ()
     """Those in the steps of the trace."""
+    between: BetweenGraphs | None = None
+    """Of a break, where a trace of others has rows for the graphs too. A recording times nothing there."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from syncscope.timeline.copies import HOST_COPIES, find_copies
 from syncscope.timeline.disagreement import Disagreement
 from syncscope.timeline.info import describe, measure_steps
 from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.kernel_lines import Lines, find_kernel_lines
 from syncscope.timeline.late_peers import find_waiting
 from syncscope.timeline.launching import Launching, count_queued, every_launch_waits, find_launching
 from syncscope.timeline.loads import find_loads
@@ -158,8 +159,13 @@ class Tables:
         """What ``torch.compile`` did in the phases that this trace speaks for; in a trace of others, what its rows say
         of it. ``None`` where nothing says."""
         if self.trace.recording is None:
-            return read_compiled(self.ops, self.annotations, self.steps, self._places)
+            return read_compiled(self.ops, self.annotations, self.calls, self.steps, self._places)
         return find_compiled(self.trace.recording, self.trace.base_ns, self.steps)
+
+    @cached_property
+    def kernel_lines(self) -> Lines:
+        """The lines that compiled kernels come from, by the name of the kernel."""
+        return find_kernel_lines(self.trace.recording)
 
     @cached_property
     def warm_ups(self) -> WarmUps:

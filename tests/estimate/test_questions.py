@@ -244,6 +244,32 @@ def test_launches_that_every_step_repeats_are_one_graph() -> None:
     assert saved_us(one, changes) == pytest.approx(1000 - 120, abs=120)
 
 
+def test_a_break_that_waits_costs_the_python_around_it_too() -> None:
+    def broken(builder: TraceBuilder, at: float) -> None:
+        builder.launch("first", call=(at + 5, 5), runs=(at + 20, 200))
+        builder.copy("DtoH", call=(at + 15, 5), runs=(at + 222, 3), memory="pinned", bytes=4)
+        builder.stream_sync(at + 25, 205)
+        builder.launch("second", call=(at + 630, 5), runs=(at + 640, 300))
+
+    one = study(each_step(broken))
+    wait = frozenset(range(len(one.timeline.waits)))
+    changes = asked(one, "CMP702", waits=wait)
+    assert all(changes[item].free for item in one.waits(Hit(finding("CMP702", "made-up", 1, "x"), waits=wait)))
+    assert saved_us(one, changes) == pytest.approx(1000 - 200 - 3 - 300, abs=80)
+    last = asked(one, "CMP702", waits=frozenset({len(wait) - 1}))
+    assert 0 < saved_us(one, last) < saved_us(one, changes)
+
+
+def test_a_wait_behind_the_last_launch_of_a_step_breaks_no_graph_in_two() -> None:
+    def ended(builder: TraceBuilder, at: float) -> None:
+        builder.launch("first", call=(at + 5, 5), runs=(at + 20, 200))
+        builder.stream_sync(at + 25, 205)
+
+    one = study(each_step(ended))
+    changes = asked(one, "CMP702", waits=frozenset(range(STEPS)))
+    assert set(changes.values()) == {Edit(free=True)}
+
+
 def test_graphs_are_asked_about_where_launches_do_not_bound_the_step() -> None:
     def large_kernels(builder: TraceBuilder, at: float) -> None:
         for number in range(20):

@@ -111,3 +111,15 @@ def test_findings_that_differ_in_nothing_but_their_number_keep_their_own_slices(
     tracks = make_tracks(timeline, [parts[1].finding, parts[0].finding], parts)
     mine = [[one.ts for one in track.slices] for track in tracks if track.label.startswith("SYN102")]
     assert mine == [[27_000], [127_000, 227_000]]
+
+
+def test_a_compiled_kernel_has_a_slice_that_names_its_lines() -> None:
+    trace = TraceBuilder().recording(0, 100).phase("train", steps=1).run()
+    trace.kernel("triton_poi_fused_0", 10, 20).kernel("cutlass", 40, 5)
+    trace.kernel_line("triton_poi_fused_0", ("train.py", 9, "step", "model(x)"), ("<site-packages>/a.py", 3, "f", "x"))
+    trace.kernel_line("triton_poi_fused_0", ("train.py", 11, "step", "x.sin()"))
+    track = named(made(Timeline(trace.trace())), "lines")
+    assert track.label == "lines · device 0 stream 7"
+    (one,) = track.slices
+    assert (one.ts, one.end, one.name) == (10_000, 30_000, "train.py:9  model(x)  (<site-packages>/a.py:3)")
+    assert one.args == {"kernel": "triton_poi_fused_0", "line 1": one.name, "line 2": "train.py:11  x.sin()"}

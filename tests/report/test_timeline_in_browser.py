@@ -388,3 +388,20 @@ def test_show_never_begins_before_the_trace(show: Show) -> None:
     page.locator("#timeline-frame").focus()
     page.keyboard.press("n")
     assert x_range(page)[0] >= 0
+
+
+def test_a_compiled_kernel_says_its_lines_and_is_found_by_them(show: Show) -> None:
+    trace = TraceBuilder().recording(0, 100).phase("train", steps=1).run()
+    trace.kernel("triton_poi_fused_0", 10, 20).kernel("constructor", 40, 5)
+    trace.kernel_line("triton_poi_fused_0", ("train.py", 9, "step", "x.sin() * <b>"))
+    trace.kernel_line("triton_poi_fused_0", ("train.py", 11, "step", "x.cos()"))
+    timeline = Timeline(trace.trace("runs/trace.json.gz"))
+    page = show(render(report(), [draw_lanes(timeline, [])])).page
+    page.locator("#kernel").fill("train.py:11")
+    assert page.locator("#kernel-count").inner_text().startswith("1 event")
+    page.locator("#kernel").press("Enter")
+    assert "train.py:9 x.sin() * <b>; train.py:11 x.cos()" in " ".join(page.locator("#selected").inner_text().split())
+    page.locator("#totals summary").click()
+    lines = page.locator("#totals-table .kernel-line")
+    lines.first.wait_for()  # the table is drawn when the browser says that it was opened
+    assert lines.all_inner_texts() == ["train.py:9 x.sin() * <b>", "train.py:11 x.cos()"]

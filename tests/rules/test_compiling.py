@@ -249,6 +249,27 @@ def test_a_trace_of_others_with_a_part_inside_of_a_part_has_a_break_without_a_li
     )
 
 
+def test_a_break_in_a_trace_of_others_has_what_the_host_does_outside_of_the_graphs() -> None:
+    builder = TraceBuilder().step(0, 1000).step(1000, 1000)
+    for begin in (0, 1000):
+        builder.op("Torch-Compiled Region: 0/0", begin + 100, 500).op("CompiledFunction", begin + 150, 100)
+        builder.op("Torch-Compiled Region: 1/0", begin + 350, 200).op("CompiledFunction", begin + 400, 100)
+        for at in (160, 300, 410):
+            builder.launch("k", call=(begin + at, 5), runs=(begin + at + 10, 5))
+    said = one(builder, "CMP702").message
+    assert said.endswith("since its graph breaks; outside of its graphs the host takes 0.3 ms a run and makes 1 launch")
+
+
+def test_graphs_alone_do_not_tell_a_break_in_a_trace_of_others() -> None:
+    builder = TraceBuilder().step(0, 1000).step(1000, 1000).launch("k", call=(10, 5), runs=(20, 100))
+    for begin in (0, 500, 1000, 1500):
+        builder.op("CompiledFunction", begin + 100, 100)
+    assert blind(builder)["CMP702"] == (
+        "a step runs 2 compiled graphs, and nothing says which of them are parts of one function: "
+        "record with syncscope profile"
+    )
+
+
 def test_a_second_variant_that_a_trace_of_others_compiles_is_a_recompile() -> None:
     builder = TraceBuilder().step(0, 3000).step(3000, 1000).launch("k", call=(3010, 5), runs=(3020, 100))
     builder.op("_compile.compile_inner (dynamo_timed)", 100, 2000).op("Torch-Compiled Region: 2/1", 2200, 100)

@@ -15,8 +15,12 @@ from dataclasses import dataclass
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+import msgspec
+
 from syncscope.collect.compiling.frames import CONVERT, program_frame
+from syncscope.collect.compiling.kernels import KernelWatch
 from syncscope.collect.compiling.log import CompileLog, Phase, Place, Row
+from syncscope.collect.compiling.noted import count_graphs, is_unsupported, noted_breaks
 from syncscope.collect.compiling.reasons import (
     RESUMED,
     Reason,
@@ -26,11 +30,12 @@ from syncscope.collect.compiling.reasons import (
     read_guard,
     read_skip,
 )
+from syncscope.collect.compiling.tuning import TuningWatch
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.patching import Patches
 from syncscope.collect.sites.stacks import Line, Stacks
 from syncscope.collect.sites.threads import Threads
-from syncscope.schema.compiling import CompileKind
+from syncscope.schema.compiling import CompileKind, RecordedCompiling
 
 COMPILE = "_compile"
 """Compiles one frame. Its first argument is the frame's code."""
@@ -88,9 +93,13 @@ class CompileWatch:
         self._seen: set[str] = set()
         """The modules that the program has imported."""
         self._wrapped: set[tuple[str, str]] = set()
+        self.kernels = KernelWatch(stacks, self._named)
         self._closed = True
         self._pid = os.getpid()
         self._local = _Local()
+        self._tuning = TuningWatch(self._local, self._tuned)
+        self._latest: Row | None = None
+        """What was compiled last, and is tuned when it first runs."""
         self._guards_seen: dict[CodeType, int] = {}
         """How many failures of guards of a code were read."""
         self._rows: dict[str, Row] = {}
@@ -112,17 +121,25 @@ class CompileWatch:
         self._torch, self._closed = torch, False
         self._patches = Patches(torch)
         self._imports.open()
+        self.kernels.open(torch)
+        self._tuning.open(torch)
 
     def close(self) -> None:
         """Put everything back. Does nothing unless open."""
         self._closed = True
         self._imports.close()
         self._patches.restore()
+        self.kernels.close()
+        self._tuning.close()
         callbacks = getattr(sys.modules.get(CALLBACKS), "callback_handler", None)
         for name, ours in (("start_callbacks", self._backward_begins), ("end_callbacks", self._backward_ends)):
             registered: Any = getattr(callbacks, name, None)
             if isinstance(registered, list) and ours in registered:
                 registered.remove(ours)
+
+    def recorded(self) -> RecordedCompiling:
+        """What was compiled so far, and the lines of its kernels."""
+        return msgspec.structs.replace(self.log.recorded(self.missing), kernels=self.kernels.recorded())
 
     def is_at_work(self) -> bool:
         """Whether something is being compiled on this thread."""
@@ -192,8 +209,8 @@ class CompileWatch:
             outer = program_frame(frame, code)
             self._local.outer = self._stacks.take(outer)
             return _Before(
-                code, self._phase_at(outer), self._local.outer, compile_id, len(_breaks(utils)), _graphs(utils),
-                time.time_ns(),
+                code, self._phase_at(outer), self._local.outer, compile_id, len(noted_breaks(utils)),
+                count_graphs(utils), time.time_ns(),
             )  # fmt: skip
         except Exception as error:
             self._failed(error)
@@ -202,13 +219,14 @@ class CompileWatch:
     def _end(self, before: _Before, error: BaseException | None) -> None:
         try:
             end_ns, utils = time.time_ns(), sys.modules[UTILS]
-            guards, reasons = self._new_guards(before.code, utils), _breaks(utils)
-            graphs = max(_graphs(utils) - before.graphs, 0)
+            guards, reasons = self._new_guards(before.code, utils), noted_breaks(utils)
+            graphs = max(count_graphs(utils) - before.graphs, 0)
             breaks = list(reasons[before.breaks :] if len(reasons) >= before.breaks else reasons)
-            if not (guards or breaks or graphs or _is_unsupported(error)):
+            if not (guards or breaks or graphs or is_unsupported(error)):
                 return  # a frame that has nothing to compile
             compiled = self._stacks.extend(None, [self._definition(before.code)])
             row = self._compiled(before, guards, compiled, graphs, error is not None)
+            self._latest = row
             self.log.timed(row, self._threads.current(), before.start_ns, end_ns)
             if row is not None and before.compile_id and len(self._rows) < MOST_IDS:
                 self._rows[before.compile_id] = row
@@ -218,7 +236,7 @@ class CompileWatch:
                 if (key := (tuple(lines), reason.reason)) not in seen:  # Dynamo may begin anew, and say it again
                     seen.add(key)
                     self._broke(before, compiled, lines, str(reason.reason), uncompiled=False)
-            if _is_unsupported(error) and not guards:
+            if is_unsupported(error) and not guards:
                 self._broke(before, compiled, lines_of(getattr(error, "real_stack", None) or ()), str(error), True)
         except Exception as ours:
             self._failed(ours)
@@ -282,6 +300,10 @@ class CompileWatch:
         if start_ns and about and not self._off:
             row = self._rows.get(str(getattr(about[0], "compile_id", "")))
             self.log.timed(row, self._threads.current(), start_ns, time.time_ns())
+
+    def _tuned(self, start_ns: int, end_ns: int) -> None:
+        if not self._off:
+            self.log.timed(self._latest, self._threads.current(), start_ns, end_ns)
 
     # CUDA graphs.
 
@@ -373,18 +395,3 @@ class _Local(threading.local):
 
 def _key(manager: Any, function_id: Any) -> tuple[int, int]:
     return id(manager), int(getattr(function_id, "id", -1))
-
-
-def _breaks(utils: Any) -> Sequence[Any]:
-    found: Sequence[Any] = getattr(utils, "graph_break_reasons", ())
-    return found
-
-
-def _graphs(utils: Any) -> int:
-    """How many graphs Dynamo has made. Asking for a counter that is not there must not make it."""
-    return int(getattr(utils, "counters", {}).get("stats", {}).get("unique_graphs", 0))
-
-
-def _is_unsupported(error: BaseException | None) -> bool:
-    """Whether Dynamo lets a whole function run uncompiled."""
-    return any(kind.__name__ in ("Unsupported", "UserError") for kind in type(error).__mro__)

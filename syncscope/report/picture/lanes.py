@@ -20,7 +20,7 @@ import numpy as np
 from syncscope.report.picture.detail import Bars, merge_rows
 from syncscope.report.picture.pack import Column, packed
 from syncscope.report.picture.rows import HOST, IDLE, KIND, KINDS, STREAM, Rows, picture_rows
-from syncscope.report.picture.spots import Spot, Spots
+from syncscope.report.picture.spots import KernelLines, Spot, Spots, find_lines
 from syncscope.rules import Hit
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.row_groups import number_groups, number_texts
@@ -101,6 +101,8 @@ class Lanes(msgspec.Struct, frozen=True, kw_only=True):
     memory: tuple[str, ...] = MEMORY
     names: tuple[str, ...]
     spots: tuple[Spot, ...] = ()
+    kernel_lines: tuple[KernelLines, ...] = ()
+    """The lines that compiled kernels come from, where the recording knows them."""
     lanes: tuple[Lane, ...]
     series: tuple[Series, ...]
     """By lane and kind."""
@@ -142,6 +144,7 @@ def draw_lanes(timeline: Timeline, hits: Sequence[Hit], max_items: int = MOST_IT
         steps=_steps(rows, timeline, start),
         names=tuple(map(str, names)),
         spots=spots.all,
+        kernel_lines=find_lines(timeline, map(str, names)),
         lanes=_lanes(order, timeline, find_backward(rows)),
         series=find_series(lane, bars.kind),
         bars=pack_columns(table),

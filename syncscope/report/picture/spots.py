@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
 
+from syncscope.report.finding_phrases import format_location
 from syncscope.rules import Hit
-from syncscope.timeline import Timeline
+from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
+from syncscope.timeline.kernel_lines import inner_frame
 
 
 class Spot(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +21,43 @@ class Spot(msgspec.Struct, frozen=True, kw_only=True):
     line: int | None
     findings: tuple[int, ...] = ()
     """Their numbers (``Finding.number``): those of the wait itself, or of the copy itself, come first."""
+
+
+class KernelLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the lines that a kernel comes from."""
+
+    file: str
+    line: int | None
+    function: str
+    expression: str | None
+    inside: str | None
+    """The line of a library, ``model.py:12``, that this one leads to."""
+
+
+class KernelLines(msgspec.Struct, frozen=True, kw_only=True):
+    name: int
+    """Of the kernel: index in ``Lanes.names``."""
+    lines: tuple[KernelLine, ...]
+
+
+def find_lines(timeline: Timeline, names: Iterable[str]) -> tuple[KernelLines, ...]:
+    """Those of the kernels among ``names``."""
+    known = timeline.kernel_lines
+    return tuple(
+        KernelLines(name=number, lines=tuple(line for place in known[name] for line in _kernel_line(place)))
+        for number, name in enumerate(names)
+        if name in known
+    )
+
+
+def _kernel_line(place: Place) -> Iterator[KernelLine]:
+    site, library = place.site, inner_frame(place)
+    if site is None:
+        return
+    yield KernelLine(
+        file=site.file, line=site.line, function=site.function, expression=site.expression,
+        inside=format_location(library) if library is not None else None,
+    )  # fmt: skip
 
 
 class Spots:

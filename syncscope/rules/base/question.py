@@ -24,7 +24,7 @@ class Intervention(Enum):
     LAUNCH_ASYNCHRONOUSLY = "every launch returns at once"
     FILL_IDLE = "none of the host's work that the device waits for, of the longest cause that no other finding is about"
     REPLAY_GRAPHS = "each stretch of launches that all steps repeat is launched as one CUDA graph"
-    JOIN_GRAPHS = "as REPLAY_GRAPHS, without the waits at the line that breaks the graph; kernels stay as they are"
+    JOIN_GRAPHS = "as REPLAY_GRAPHS, with neither the waits at the line that breaks the graph nor Python around them"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from syncscope.timeline import Timeline
+from syncscope.trace import load
+
 torch: Any = pytest.importorskip("torch", reason="the programs use PyTorch")
 pytestmark = [
     pytest.mark.gpu,
@@ -55,6 +58,25 @@ for _ in range(1500):
     syncscope.step()
 """
 """Nothing is trained: behind a forward without a CUDA graph, the backward's is recorded for each address."""
+
+KERNELS = """
+import torch, triton, triton.language as tl
+@triton.jit
+def add_one(x, n, BLOCK: tl.constexpr):  # written in Triton
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+@torch.compile
+def loss_of(x):
+    return (x @ x.T).relu().sum()  # fused
+x = torch.randn(512, 512, device="cuda", requires_grad=True)
+opt = torch.optim.SGD([x], lr=0.01)
+other = torch.zeros(512, device="cuda")
+for _ in range(600):
+    loss_of(x).backward()
+    opt.step()
+    opt.zero_grad()
+    add_one[(1,)](other, 512, BLOCK=512)
+"""
 CLEAN = HEAD + "        return self.layer(x).relu().sum()\n" + LOOP
 
 
@@ -108,6 +130,29 @@ def test_cuda_graphs_that_are_recorded_once_are_no_finding(tmp_path: Path) -> No
     found, trace, _ = profile(tmp_path, CLEAN, mode=', mode="reduce-overhead"')
     assert [one["rule"] for one in found] == []
     assert "compiled" in trace["has"]
+
+
+def lines_of_kernels(folder: Path) -> dict[str, set[int | None]]:
+    """Of the Triton kernels of the trace."""
+    (path,) = (path for path in (folder / "out").glob("*.json.gz"))
+    timeline = Timeline(load(path))
+    names = {name for name in timeline.activities.name.tolist() if name == "add_one" or name.startswith("triton_")}
+    known = timeline.kernel_lines
+    return {name: {place.site.line for place in known.get(name, ()) if place.site} for name in names}
+
+
+def test_kernels_have_their_lines_also_from_inductors_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    profile(tmp_path, KERNELS)
+    fused, written = {line_of(KERNELS, "# fused")}, {line_of(KERNELS, "# written in Triton")}
+    compiled = lines_of_kernels(tmp_path)
+    assert compiled.pop("add_one") == written
+    assert compiled
+    assert set(map(frozenset, compiled.values())) == {frozenset(fused)}
+    profile(tmp_path, KERNELS)
+    cached = lines_of_kernels(tmp_path)
+    assert cached.pop("add_one") == written
+    assert fused in cached.values()
 
 
 @pytest.mark.parametrize("mode", ["", ', mode="reduce-overhead"'])

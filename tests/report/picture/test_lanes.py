@@ -338,3 +338,17 @@ def test_a_thread_of_a_recording_that_launches_and_is_not_pythons_is_autograds()
     assert foreign == {1: "MainThread", 2: "thread 2", 3: "thread 3"}
     recorded = {lane.tid: lane.label for lane in picture(builder.recording(0, 20)).lanes if lane.place == "host"}
     assert recorded == {1: "MainThread", 2: "autograd", 3: "thread 3"}
+
+
+def test_the_names_of_compiled_kernels_have_their_lines() -> None:
+    trace = TraceBuilder().recording(0, 100).phase("train", steps=1).run()
+    trace.kernel("triton_poi_fused_0", 10, 20).kernel("cutlass", 40, 5)
+    trace.kernel_line("triton_poi_fused_0", ("train.py", 9, "step", "model(x)"))
+    trace.kernel_line("triton_not_run", ("train.py", 9, "step", "model(x)"))
+    made = picture(trace)
+    (known,) = made.kernel_lines
+    assert made.names[known.name] == "triton_poi_fused_0"
+    (line,) = known.lines
+    assert (line.file, line.line, line.function, line.expression, line.inside) == (
+        "train.py", 9, "step", "model(x)", None,
+    )  # fmt: skip

@@ -77,6 +77,10 @@ const words = (name) => {
 };
 const place = (frame) => (frame.line === null ? frame.file : `${frame.file}:${frame.line}`);
 
+/** One line that a kernel comes from. */
+const kernelLine = (line) =>
+  [place(line), line.expression || `in ${line.function}`, line.inside && `(${line.inside})`].filter(Boolean).join("  ");
+
 /** Impact has a shape as well as a colour: a cross for wrong results, then as many bars as it is great. */
 function icon(level) {
   const bars = { high: 3, medium: 2, low: 1, unknown: 0 };

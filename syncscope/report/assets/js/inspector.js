@@ -48,6 +48,7 @@ class Inspector {
         : null,
       item.memory ? ["Host memory", item.memory] : null,
       this.line(item) ? ["Line", this.line(item)] : null,
+      item.lines.length ? [item.lines.length === 1 ? "Line" : "Lines", item.lines.join("; ")] : null,
       found ? ["Finding", words(found.name)] : null,
     ].filter(Boolean);
   }

@@ -1,4 +1,4 @@
-// The search for a kernel, an op or a call by a part of its name.
+// The search for a kernel, an op or a call by a part of its name, or of a line that it comes from.
 
 class Kernels {
   constructor(timeline) {
@@ -11,7 +11,7 @@ class Kernels {
     });
   }
 
-  /** Finds the bars with a name that holds every word; counts the events behind them and their time. */
+  /** Finds the bars with a name and lines that hold every word; counts the events behind them and their time. */
   search() {
     const { picture } = this.timeline;
     const needles = byId("kernel").value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -21,7 +21,8 @@ class Kernels {
     if (!picture) return;
     this.timeline.schedule();
     if (!needles.length) return;
-    const named = picture.lanes.names.map((name) => needles.every((needle) => name.toLowerCase().includes(needle)));
+    const texts = picture.lanes.names.map((name, n) => [name, ...picture.linesOf(n)].join(" ").toLowerCase());
+    const named = texts.map((text) => needles.every((needle) => text.includes(needle)));
     this.series = picture.series.filter(({ kind }) => kind !== "idle" && kind !== "exposed");
     let [events, time] = [0, 0];
     this.series.forEach(({ first, last }) => {

@@ -85,6 +85,12 @@ class Picture {
     return this.series[low];
   }
 
+  /** The lines that the kernel of a name comes from, as texts; most names have none. */
+  linesOf(name) {
+    this.kernelLines ||= new Map(this.lanes.kernel_lines.map((one) => [one.name, one.lines.map(kernelLine)]));
+    return this.kernelLines.get(name) || [];
+  }
+
   /** What is known of one bar. */
   item(n) {
     const series = this.seriesOf(n);
@@ -96,6 +102,7 @@ class Picture {
       ts: this.ts[n],
       dur: this.dur[n],
       name: this.lanes.names[this.name[n]],
+      lines: this.linesOf(this.name[n]),
       bytes: this.bytes[n] < 0 ? null : this.bytes[n],
       memory: this.lanes.memory[this.memory[n]],
       spot: this.spot[n] < 0 ? null : this.spot[n],

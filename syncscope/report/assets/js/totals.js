@@ -13,7 +13,7 @@ function sumUp(picture, from, to) {
         const inside = Math.min(picture.end[n], to) - Math.max(picture.ts[n], from);
         if (inside <= 0) continue;
         const key = `${kind} ${picture.name[n]}`;
-        const sum = sums.get(key) || { name: picture.lanes.names[picture.name[n]], kind, events: 0, time: 0, merged: false };
+        const sum = sums.get(key) || { name: picture.name[n], kind, events: 0, time: 0, merged: false };
         sum.events += picture.merged[n];
         sum.time += inside * (picture.dur[n] ? 1 - picture.gaps[n] / picture.dur[n] : 1);
         sum.merged ||= picture.merged[n] > 1;
@@ -45,10 +45,19 @@ function describeMeasured({ measured: { from, to }, picture, zero }) {
   return [`Measured ${ns(to - from)}, from ${ns(from - zero)} to ${ns(to - zero)}.`, ...devices].join(" ");
 }
 
+const MOST_LINES = 3;
+
 class Totals {
   constructor(timeline) {
     this.timeline = timeline;
     byId("totals").addEventListener("toggle", () => this.draw());
+  }
+
+  /** The lines that a kernel comes from. */
+  lines(picture, name) {
+    const lines = picture.linesOf(name);
+    const more = lines.length > MOST_LINES ? [`and ${lines.length - MOST_LINES} more`] : [];
+    return [...lines.slice(0, MOST_LINES), ...more].map((line) => el("div", { class: "kernel-line" }, shorten(line, 160)));
   }
 
   draw() {
@@ -73,7 +82,7 @@ class Totals {
           el(
             "tr",
             {},
-            el("td", { class: "kernel-name" }, el("code", {}, shorten(sum.name, 160))),
+            el("td", { class: "kernel-name" }, el("code", {}, shorten(picture.lanes.names[sum.name], 160)), this.lines(picture, sum.name)),
             el("td", {}, KIND_LABEL[sum.kind]),
             el("td", { class: "number" }, sum.events.toLocaleString("en")),
             el("td", { class: "number" }, ns(sum.time)),
