@@ -32,10 +32,11 @@ from syncscope.compare.fingerprints import (
     most_frequent,
     same_place,
 )
+from syncscope.policy.budgets import limited_rules
 from syncscope.policy.extent import Extent, describe_shortfall, measure_extent
-from syncscope.policy.gate import unchecked_rules, unexpected_findings
+from syncscope.policy.gate import comparable_findings, unchecked_rules
 from syncscope.policy.policy import Policy
-from syncscope.schema.findings import UNEXPLAINED, Finding, ordered
+from syncscope.schema.findings import COMPILED, UNEXPLAINED, Finding, ordered
 from syncscope.schema.report import Report
 
 FORMAT = 2
@@ -134,18 +135,23 @@ def check_baseline(report: Report, policy: Policy, baseline: Baseline | None) ->
     Equal expressions of a function are counted together. When they occur more often than before, nobody can say which
     of them is new, so all of them are unexpected. Raises ``BaselineError`` where the counts a step are unknown.
     """
-    unexpected = unexpected_findings(report, policy)
+    unexpected = comparable_findings(report, policy)
     for finding in unexpected:
-        if frequency_of(finding) is None:
+        if frequency_of(finding) is None and finding.site_source != COMPILED:  # a line breaks a graph, or does not
             path = report.traces[finding.trace].path
             raise BaselineError(f"{path}: a baseline needs counts a step, and this trace has no steps")
     exceeding = {} if baseline is None else _exceeding(unexpected, baseline)
     covered = [finding for finding in unexpected if expression_key_of(finding) not in exceeding]
     saved = {} if baseline is None else baseline.findings
     unchecked = {entry.rule for entry in unchecked_rules(report, policy)}
+    unlimited = {entry.rule for entry in report.not_checked} - set(policy.gated)
     extent = measure_extent(report, policy)
     differs = () if baseline is None else describe_shortfall(extent, baseline.recorded)
-    rules = () if differs else [rule for rule in policy.gated if rule not in unchecked]
+    rules = (
+        ()
+        if differs
+        else [rule for rule in (*policy.gated, *limited_rules(policy.budgets)) if rule not in unchecked | unlimited]
+    )
     checked = {key for key, entry in saved.items() if entry.rule in rules}
     now = count_by_fingerprint(unexpected)
     unsure = {key for key in checked if key not in now and _may_be_there(key, saved[key], unexpected)}

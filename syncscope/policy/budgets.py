@@ -31,6 +31,8 @@ OF_COMPILING = {
     "max_graph_breaks": ("line ends a compiled graph", "lines end a compiled graph"),
 }
 """Limits of the run, with what they count: one, and several."""
+MOST_LINES = 3
+"""Lines that a limit names which is passed."""
 NOT_COMPILED = "the trace does not say what torch.compile did (syncscope profile records it)"
 
 
@@ -42,6 +44,14 @@ def check_budgets(report: Report, policy: Policy, unexpected: Sequence[Finding])
         *_compiled(report, policy),
         *_timed(report, policy),
     )
+
+
+def limited_rules(budgets: Budgets) -> tuple[str, ...]:
+    """Codes of the rules of whose findings a limit is set."""
+    from syncscope.rules import BY_CODE  # loads numpy and the rules
+
+    limits = [name for name in OF_COMPILING if getattr(budgets, name) is not None]
+    return tuple(code for code, rule in BY_CODE.items() if rule.limited_by in limits)
 
 
 def is_wait(finding: Finding) -> bool:
@@ -95,17 +105,28 @@ def _compiled(report: Report, policy: Policy) -> Iterator[Budget]:
 
 
 def _check_compiled(name: str, words: tuple[str, str], allowed: int, findings: Sequence[Finding]) -> Budget:
-    from syncscope.rules import BY_CODE  # loads pandas
+    from syncscope.rules import BY_CODE  # loads numpy and the rules
 
     mine = [one for one in findings if one.rule in BY_CODE and BY_CODE[one.rule].limited_by == name]
     found = sum(1 if one.occurrences is None else one.occurrences for one in mine)
+    lines = list(dict.fromkeys(_format_line(one) for one in mine)) if found > allowed else []
+    more = [f"and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else []
+    at = f": {', '.join([*lines[:MOST_LINES], *more])}" if lines else ""
     return Budget(
         name=name,
         allowed=allowed,
         found=found,
         outcome="exceeded" if found > allowed else "kept",
-        message=f"{found:,} {words[found != 1]}, {allowed:,} allowed",
+        message=f"{found:,} {words[found != 1]}, {allowed:,} allowed{at}",
     )
+
+
+def _format_line(finding: Finding) -> str:
+    """``train.py:21 in Net.forward``."""
+    site = finding.site
+    if site is None:
+        return "line unknown"
+    return f"{site.file}{'' if site.line is None else f':{site.line}'} in {site.function}"
 
 
 def _timed(report: Report, policy: Policy) -> Iterator[Budget]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from syncscope.policy.budgets import COUNTED, check_budgets, is_wait
+from syncscope.policy.budgets import COUNTED, check_budgets, is_wait, limited_rules
 from syncscope.policy.extent import describe_missing
 from syncscope.policy.partial import COUNTS, rules_with_unseen_parts
 from syncscope.policy.phases import has_judged_phase, is_judged, judged_phases
@@ -47,6 +47,18 @@ def _gated_rules(report: Report, policy: Policy) -> tuple[str, ...]:
 
     counted = any("counts" in info.has for info in report.traces)
     return tuple(code for code in policy.gated if counted or BY_CODE[code].needs != COUNTS)
+
+
+def comparable_findings(report: Report, policy: Policy) -> tuple[Finding, ...]:
+    """What a baseline holds: findings that fail by themselves, and those that a limit of the run counts."""
+    failing, judged = set(unexpected_findings(report, policy)), judged_phases(report, policy)
+    limited = limited_rules(policy.budgets)
+    return tuple(
+        finding
+        for finding in report.findings
+        if finding in failing
+        or (finding.rule in limited and finding.status == "unexpected" and is_judged(finding, judged))
+    )
 
 
 def unexpected_findings(report: Report, policy: Policy) -> tuple[Finding, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Final, Literal
 
 Part = Literal["preparing", "running", "neutral"]
 
@@ -15,6 +15,11 @@ _PREPARING = (
 
 _RUNNING = ("_inductor/cudagraph_trees.py", "_inductor/runtime/", "_inductor/utils.py")
 """Of it, what also runs with the program. Only explicit waits there are preparation."""
+
+
+TUNING_FILE: Final = "<site-packages>/torch/_inductor/runtime/triton_heuristics.py"
+TUNING: Final = ("autotune_to_one_config", "benchmark_all_configs", "coordinate_descent_tuning")
+"""Methods there in which a compiled kernel tries its configurations when it first runs."""
 
 
 def part_of(package: str, file: str) -> Part:
@@ -43,3 +48,8 @@ def prepares(files: Iterable[str], explicit: bool) -> bool:
         if part == "preparing" or (part == "running" and explicit):
             return True
     return False
+
+
+def tunes(frames: Iterable[tuple[str, str]]) -> bool:
+    """Whether a wait is Inductor's, to tune a kernel. ``frames`` are the normalised file and the function of each."""
+    return any(file == TUNING_FILE and function.rpartition(".")[2] in TUNING for file, function in frames)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
 from syncscope.schema.expressions import ops_of_expression
 from syncscope.schema.findings import TRAINING
-from syncscope.schema.preparation import prepares
+from syncscope.schema.preparation import prepares, tunes
 from syncscope.schema.recording import Recording
 from syncscope.schema.run import Counted, Phase, Run, StepTime, Stretch
 from syncscope.timeline.places import Place, recorded_frames, recorded_place
@@ -39,8 +39,10 @@ def place_waits(recording: Recording | None) -> tuple[PlacedWait, ...]:
     for wait in recording.run.waits:
         if wait.phase in mine:
             place = recorded_place(recording, wait.stack, wait.name, wait.expected)
-            files = (frame.file for frame in reversed(recorded_frames(recording, wait.stack)))
+            frames = recorded_frames(recording, wait.stack)
+            files = (frame.file for frame in reversed(frames))
             preparing = prepares(files, explicit=wait.kind == "call" and not wait.may_wait)
+            preparing = preparing or tunes((frame.file, frame.function) for frame in frames)
             if preparing and wait.may_wait:
                 continue
             known = ops.get(wait.stack) or ops_of_expression(place.running) or ()

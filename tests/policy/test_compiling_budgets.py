@@ -8,6 +8,7 @@ import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.policy import Expectation, Policy, apply
+from syncscope.policy.baseline import check_baseline
 from syncscope.policy.gate import check_gate
 from syncscope.policy.settings import Budgets
 from syncscope.schema.report import Report
@@ -40,7 +41,18 @@ def budgets(of: Report, **limits: Any) -> dict[str, Budget]:
 def test_each_recompile_of_a_warm_step_counts(allowed: int, outcome: str) -> None:
     budget = budgets(report(trained()), max_recompiles=allowed)["max_recompiles"]
     assert (budget.outcome, budget.found) == (outcome, 3)
-    assert budget.message == f"3 recompiles in warm steps, {allowed} allowed"
+    lines = ": train.py:5 in forward" if outcome == "exceeded" else ""
+    assert budget.message == f"3 recompiles in warm steps, {allowed} allowed{lines}"
+
+
+def test_a_limit_that_is_passed_names_its_lines_the_first_three_of_them() -> None:
+    builder = trained()
+    for line in range(20, 24):
+        builder.compiled("break", 0, ("train.py", line, "forward", f"print({line})"), reason="print", count=4)
+    said = budgets(report(builder), max_graph_breaks=0)["max_graph_breaks"].message
+    assert said.startswith("5 lines end a compiled graph, 0 allowed: train.py:")
+    assert said.count("train.py:") == 3
+    assert said.endswith(", and 2 more")
 
 
 @pytest.mark.parametrize(("allowed", "outcome"), [(0, "exceeded"), (1, "kept")])
@@ -64,6 +76,32 @@ def test_what_is_expected_does_not_count() -> None:
     assert [budget.outcome for budget in check_gate(held, policy).budgets] == ["kept"]
     in_a_block = budgets(report(trained(expected="two shapes")), max_recompiles=0)
     assert in_a_block["max_recompiles"].outcome == "kept"
+
+
+def test_a_baseline_holds_what_a_limit_counts_although_its_rule_is_not_gated() -> None:
+    policy = Policy(gate=(), budgets=Budgets(max_recompiles=0, max_graph_breaks=0))
+    written = check_baseline(report(trained()), policy, None)
+    assert {entry.rule for entry in written.tightened.findings.values()} == {"CMP701", "CMP702"}
+    held = check_baseline(report(trained()), policy, written.tightened)
+    assert check_gate(held.report, policy).exit_code == 0
+    more = report(trained(warm=9).compiled("break", 0, ("train.py", 20, "forward", "print(y)"), count=4))
+    found = {
+        one.name: one for one in check_gate(check_baseline(more, policy, written.tightened).report, policy).budgets
+    }
+    assert (found["max_recompiles"].found, found["max_graph_breaks"].found) == (9, 1)
+    assert found["max_graph_breaks"].message.endswith("train.py:20 in forward")
+
+
+def test_a_baseline_forgets_a_break_that_is_gone() -> None:
+    policy = Policy(gate=(), budgets=Budgets(max_graph_breaks=0))
+    written = check_baseline(report(trained()), policy, None).tightened
+    whole = TraceBuilder().recording(0, 100, 200, phase="train").launch("k", call=(1, 1), runs=(3, 3))
+    after = check_baseline(report(whole.phase("train", steps=10).run().compiled()), policy, written)
+    assert (after.fixed, after.tightened.findings) == (1, {})
+
+
+def test_without_a_limit_a_baseline_holds_gated_findings_alone() -> None:
+    assert check_baseline(report(trained()), Policy(gate=()), None).tightened.findings == {}
 
 
 def test_a_recording_that_does_not_say_is_not_checked() -> None:

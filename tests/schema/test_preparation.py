@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.schema.preparation import prepares
+from syncscope.schema.preparation import prepares, tunes
 
 SYNCHRONIZE = "<site-packages>/torch/cuda/__init__.py"
 TUNER = "<site-packages>/torch/_inductor/runtime/triton_heuristics.py"
@@ -29,3 +29,19 @@ MANAGER = "<python>/contextlib.py"
 )
 def test_the_frames_up_to_the_programs_tell_it(files: list[str], explicit: bool, expected: bool) -> None:
     assert prepares(files, explicit) is expected
+
+
+TUNER = "<site-packages>/torch/_inductor/runtime/triton_heuristics.py"
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "expected"),
+    [
+        (TUNER, "CachingAutotuner.autotune_to_one_config", True),
+        (TUNER, "CachingAutotuner.run", False),
+        ("train.py", "autotune_to_one_config", False),
+    ],
+)
+def test_a_kernel_is_tuned_when_it_first_runs_and_then_it_only_runs(file: str, function: str, expected: bool) -> None:
+    copies = (TUNER, "CachingAutotuner.copy_args_to_cpu_if_needed.<locals>.maybe_copy")
+    assert tunes([("train.py", "step"), ("<torchinductor>/ab/cabc.py", "call"), (file, function), copies]) is expected

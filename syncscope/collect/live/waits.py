@@ -13,7 +13,7 @@ from syncscope import advice
 from syncscope.collect.paths import OURS
 from syncscope.collect.sites.stacks import Expressions, positions
 from syncscope.schema.expressions import TO_HOST, called_name
-from syncscope.schema.preparation import Part, part_of
+from syncscope.schema.preparation import TUNING, Part, part_of
 
 Direction = Literal["device-to-host", "host-to-device", "unknown"]
 
@@ -97,7 +97,7 @@ HELPERS = ("contextlib.py", "functools.py")
 
 
 def prepares(wait: LiveWait) -> bool:
-    """Whether PyTorch waits on its own account, to compile or to capture: once, and never to run the program.
+    """Whether PyTorch waits on its own account, to compile, to tune or to capture: once, and never to run the program.
 
     The frames from the wait out to the first that is neither PyTorch's nor Triton's tell it.
     """
@@ -106,7 +106,8 @@ def prepares(wait: LiveWait) -> bool:
         origin = _origin(frame.f_code.co_filename)
         if origin == "program":
             return False
-        if origin == "preparing" or (origin == "running" and wait.before):
+        tuning = frame.f_code.co_name in TUNING
+        if origin == "preparing" or (origin == "running" and (wait.before or tuning)):
             return True
         frame = frame.f_back
     return False

@@ -134,11 +134,13 @@ def test_cuda_graphs_that_are_recorded_once_are_no_finding(tmp_path: Path) -> No
 
 def lines_of_kernels(folder: Path) -> dict[str, set[int | None]]:
     """Of the Triton kernels of the trace."""
-    (path,) = (path for path in (folder / "out").glob("*.json.gz"))
-    timeline = Timeline(load(path))
-    names = {name for name in timeline.activities.name.tolist() if name == "add_one" or name.startswith("triton_")}
-    known = timeline.kernel_lines
-    return {name: {place.site.line for place in known.get(name, ()) if place.site} for name in names}
+    found: dict[str, set[int | None]] = {}
+    for path in (folder / "out").glob("**/*.json.gz"):  # of each phase
+        timeline = Timeline(load(path))
+        for name in timeline.activities.name.tolist():
+            if name == "add_one" or name.startswith("triton_"):
+                found[name] = {place.site.line for place in timeline.kernel_lines.get(name, ()) if place.site}
+    return found
 
 
 def test_kernels_have_their_lines_also_from_inductors_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

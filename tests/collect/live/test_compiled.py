@@ -211,14 +211,14 @@ def test_fake_tensors_and_traces_see_no_wrapper(torch: Any) -> None:
     assert len(set(traces)) == 1
 
 
-def stack_of(*files: str) -> FrameType:
-    """A frame in the last of ``files``, called from one in each before it, and from here."""
-    source = "import sys\ndef call(rest): return rest[0](rest[1:]) if rest else sys._getframe()"
+def stack_of(*files: str, function: str = "call") -> FrameType:
+    """A frame of ``function`` in the last of ``files``, called from one in each before it, and from here."""
+    source = f"import sys\ndef {function}(rest): return rest[0](rest[1:]) if rest else sys._getframe()"
     calls = []
     for file in files:
         names: dict[str, Any] = {}
         exec(compile(source, file, "exec"), names)
-        calls.append(names["call"])
+        calls.append(names[function])
     found: FrameType = calls[0](calls[1:])
     return found
 
@@ -235,6 +235,10 @@ def test_only_what_pytorch_does_for_itself_is_preparation(monkeypatch: pytest.Mo
         assert prepares(LiveWait(stack_of("/me/train.py", "/site/torch/cuda/graphs.py", synchronize), before=True))
         assert prepares(LiveWait(stack_of("/me/train.py", trees, synchronize), before=True))
         assert not prepares(LiveWait(stack_of("/me/train.py", trees)))  # in each step
+        kernels = "/site/torch/_inductor/runtime/triton_heuristics.py"
+        assert prepares(LiveWait(stack_of("/me/train.py", kernels, function="autotune_to_one_config")))
+        assert not prepares(LiveWait(stack_of("/me/train.py", kernels, function="run")))
+        assert not prepares(LiveWait(stack_of("/me/train.py", function="autotune_to_one_config")))
         assert not prepares(LiveWait(stack_of("/me/train.py", trees, generated)))
         assert not prepares(LiveWait(stack_of("/me/train.py", synchronize), before=True))
         assert not prepares(LiveWait(stack_of("/site/torch/_dynamo/eval_frame.py", "/me/torch/_inductor/mine.py")))
