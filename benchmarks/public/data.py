@@ -192,6 +192,101 @@ def make_cifar_tensors(folder: Path) -> None:
     torch.save(data, folder / "data.pt")
 
 
+def make_cifar_pictures(folder: Path) -> None:
+    """The files that airbench keeps CIFAR-10 in. It trains 25 times, so there are few pictures."""
+    import torch
+
+    folder.mkdir()
+    torch.manual_seed(15)
+    for split, size in (("train", 16_000), ("test", 4000)):
+        images = torch.randint(0, 256, (size, 32, 32, 3), dtype=torch.uint8)
+        labels = torch.randint(0, 10, (size,))
+        torch.save(
+            {"images": images, "labels": labels, "classes": [f"c{n}" for n in range(10)]}, folder / f"{split}.pt"
+        )
+
+
+def make_diffusion(folder: Path) -> None:
+    """Pictures of one channel in a folder for each label, and the configuration of a short run."""
+    from PIL import Image
+
+    rng = np.random.default_rng(16)
+    for label in range(10):
+        (folder / "images" / str(label)).mkdir(parents=True)
+        for number in range(64):
+            digit = rng.integers(0, 60, (28, 28)) + label * 15
+            Image.fromarray(digit.astype(np.uint8)).save(folder / "images" / str(label) / f"{number}.png")
+    config = {
+        "dataset_params": {"im_path": str(folder.resolve() / "images")},
+        "diffusion_params": {"num_timesteps": 300, "beta_start": 0.0001, "beta_end": 0.02},
+        "model_params": {
+            "im_channels": 1, "im_size": 28, "down_channels": [32, 64, 128, 256], "mid_channels": [256, 256, 128],
+            "down_sample": [True, True, False], "time_emb_dim": 128, "num_down_layers": 2, "num_mid_layers": 2,
+            "num_up_layers": 2, "num_heads": 4,
+        },
+        "train_params": {
+            "task_name": "default", "batch_size": 16, "num_epochs": 6, "num_samples": 100, "num_grid_rows": 10,
+            "lr": 0.0001, "ckpt_name": "ddpm_ckpt.pth",
+        },
+    }  # fmt: skip
+    (folder / "config.yaml").write_text(json.dumps(config))
+
+
+def make_proteins(folder: Path) -> None:
+    """300 graphs in the files of the TU Dortmund collection."""
+    rng = np.random.default_rng(17)
+    folder.mkdir()
+    sizes = rng.integers(10, 40, 300)
+    first = np.cumsum(sizes) - sizes
+    edges = [(begin + pair[0], begin + pair[1]) for begin, size in zip(first, sizes, strict=True)
+             for pair in rng.integers(0, size, (3 * size, 2)) if pair[0] != pair[1]]  # fmt: skip
+    edges = sorted({*edges, *((end, begin) for begin, end in edges)})
+    (folder / "PROTEINS_A.txt").write_text("".join(f"{begin + 1}, {end + 1}\n" for begin, end in edges))
+    for name, values in (
+        ("graph_indicator", np.repeat(np.arange(1, len(sizes) + 1), sizes)),
+        ("graph_labels", rng.integers(1, 3, len(sizes))),
+        ("node_labels", rng.integers(0, 3, sizes.sum())),
+    ):
+        (folder / f"PROTEINS_{name}.txt").write_text("".join(f"{value}\n" for value in values))
+
+
+def make_sentence_pairs(folder: Path) -> None:
+    """STSbenchmark's own columns."""
+    rng = np.random.default_rng(18)
+    folder.mkdir()
+    lines = ["split\tgenre\tdataset\tyear\tsid\tscore\tsentence1\tsentence2\n"]
+    for split, size in (("train", 1600), ("dev", 300), ("test", 300)):
+        for number in range(size):
+            one, two = (" ".join(f"w{word}" for word in rng.integers(0, 500, 12)) for _ in range(2))
+            lines.append(f"{split}\tg\td\t2017\t{number}\t{rng.random() * 5:.2f}\t{one}\t{two}\n")
+    with gzip.open(folder / "stsbenchmark.tsv.gz", "wt") as out:
+        out.writelines(lines)
+
+
+def make_sentence_model(folder: Path) -> None:
+    """A tiny BERT with random weights and a tokenizer of its own."""
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder.mkdir()
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{number}" for number in range(500))]
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in vocabulary))
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(vocabulary), hidden_size=128, num_hidden_layers=3, num_attention_heads=4, intermediate_size=256
+    )
+    BertModel(config).save_pretrained(folder)
+
+
+def make_style_model(folder: Path) -> None:
+    """The layers of VGG19 that pictures are compared by, with random weights."""
+    import torch
+    import torchvision
+
+    folder.mkdir()
+    weights = torchvision.models.vgg19().features.state_dict()
+    torch.save({f"features.{name}": value for name, value in weights.items()}, folder / "vgg19.pth")
+
+
 def make_language_model(folder: Path) -> None:
     """A tiny Llama with random weights and a tokenizer of its own."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
@@ -287,6 +382,12 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "enwik8": make_enwik8,
     "cora": make_cora,
     "cifar_tensors": make_cifar_tensors,
+    "cifar10_tensors": make_cifar_pictures,
+    "diffusion": make_diffusion,
+    "proteins": make_proteins,
+    "sentence_pairs": make_sentence_pairs,
+    "tiny_bert": make_sentence_model,
+    "vgg19": make_style_model,
     "tiny_llama": make_language_model,
     "instructions": make_instructions,
     "font": make_font,

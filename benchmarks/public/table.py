@@ -37,9 +37,13 @@ class Program:
 
 COMMITS = {
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
+    "cornellius-gp/gpytorch": "7c4ec80f0f05cf530348a8a8972d67a11dd26ed2",
     "eriklindernoren/PyTorch-GAN": "36d3c77e5ff20ebe0aeefd322326a134a279b93e",
+    "explainingai-code/DDPM-Pytorch": "b524321c101af13f28a5d1f4fbcca1a847c19924",
+    "facebookresearch/barlowtwins": "8e8d284ca0bc02f88b92328e53f9b901e86b4a3c",
     "facebookresearch/detr": "29901c51d7fe8712168b8d0d64351170bc0f83e0",
     "facebookresearch/dino": "7c446df5b9f45747937fb0d72314eb9f7b66930a",
+    "facebookresearch/dlrm": "090956ee2319ddd349a42232958aefccfe3f7b0a",
     "facebookresearch/simsiam": "a7bc1772896d0dad0806c51f0bb6f3b16d290468",
     "huggingface/accelerate": "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
     "huggingface/peft": "5d602fdbff04c33c1c4de55cda9d4ae1d7cb7e40",
@@ -48,14 +52,24 @@ COMMITS = {
     "karpathy/makemore": "988aa59e4d8fefa526d06f3b453ad116258398d4",
     "karpathy/minGPT": "37baab71b9abea1b76ab957409a1cc2fbfba8a26",
     "karpathy/nanoGPT": "3adf61e154c3fe3fca428ad6bc3818b27a3b8291",
+    "karpathy/ng-video-lecture": "52201428ed7b46804849dea0b3ccf0de9df1a5c3",
+    "KellerJordan/cifar10-airbench": "f1c599c4af24aca803e3e65a6a7e52a502e09d0e",
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
     "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
     "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
     "milesial/Pytorch-UNet": "21d7850f2af30a9695bbeea75f3136aa538cfc4a",
+    "ProGamerGov/neural-style-pt": "72514050755394270abf526252cb9ff95c20dcf2",
+    "pyg-team/pytorch_geometric": "5c6461b2305ad068a6d61165b3c55852a11aaa41",
+    "pyro-ppl/pyro": "ff6ae1c9572591791aae8842bcd702fcf0b46fd6",
     "pytorch-labs/gpt-fast": "32971d3129541c5bfb4f715abc33d1c5f408d204",
     "pytorch/examples": "77f55b912142e11fcfdf5b530231fb9c52f181e8",
+    "pytorch/ignite": "de08e799cfb55a6cf4aa778575d6bad725385453",
+    "rosinality/glow-pytorch": "97081ff115a694cf04aeedbd58447f33d242c879",
+    "rosinality/vq-vae-2-pytorch": "ef5f67c46f93624163776caec9e0d95063910eca",
     "rtqichen/torchdiffeq": "657943acefa826ef04c025ebeb1ff5e9d60dc268",
+    "tkipf/pygcn": "1600b5b748b3976413d1e307540ccc62605b4d6d",
     "tysam-code/hlb-CIFAR10": "993965202fc4dc05b699a39db33c00f1c7f647fd",
+    "UKPLab/sentence-transformers": "504de8bbc4f9b274493fe3682937c448ae6f1b02",
     "ultralytics/yolov5": "5081342f04fb287fc2e5f2b5a4e06752b7937b1c",
     "vwxyzjn/cleanrl": "fe8d8a03c41a7ef5b523e2e354bd01c363e786bb",
     "XinJingHao/DRL-Pytorch": "83486646f12d44e4e94a834e495b81a8f2710055",
@@ -72,6 +86,13 @@ LLAMA2 = (
     "train.py --compile=False --eval_iters=10 --eval_interval=40 --max_iters=80 --batch_size=8 --warmup_iters=10"
     " --always_save_checkpoint=True"
 )
+DLRM = (
+    "dlrm_s_pytorch.py --use-gpu --data-generation=random --arch-sparse-feature-size=16"
+    " --arch-embedding-size=1000-1000-1000 --arch-mlp-bot=13-64-16 --arch-mlp-top=64-32-1 --mini-batch-size=128"
+    " --nepochs=1 --print-time"
+)
+DIFFUSION = "-m tools.train_ddpm --config {data}/diffusion/config.yaml"
+BARLOW = "main.py {data}/imagefolder --epochs 4 --batch-size 64 --workers 4 --print-freq 10 --projector 512-512-512"
 MNIST = {"data": "mnist"}
 SHAKESPEARE = {"data/shakespeare_char": "shakespeare_char"}
 HUB = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
@@ -107,6 +128,8 @@ PROGRAMS = (
     Program("language-model-tutorial", "training, then sampling", "yunjey/pytorch-tutorial", "main.py",
             folder="tutorials/02-intermediate/language_model",
             data={"tutorials/02-intermediate/language_model/data/train.txt": "wikitext/valid.txt"}),
+    Program("bigram", "training, estimates its loss at iteration 0 and every 300, then generation",
+            "karpathy/ng-video-lecture", "bigram.py", data={"input.txt": "wikitext/valid.txt"}),
     # Sequences and equations
     Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
             "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
@@ -114,6 +137,21 @@ PROGRAMS = (
             "copymem_test.py --epochs 2 --blank_len 500", folder="TCN/copy_memory"),
     Program("ode-demo", "training through a solver, evaluates every 20 steps", "rtqichen/torchdiffeq",
             "examples/ode_demo.py --niters 200 --data_size 200", environment={"PYTHONPATH": "."}),
+    Program("cevae", "a fit method: an optimizer for each parameter, then one estimate", "pyro-ppl/pyro",
+            "synthetic.py --cuda --num-epochs 40 --num-data 2000", folder="examples/contrib/cevae"),
+    Program("nuts", "Hamiltonian Monte Carlo: gradients, no optimizer", "pyro-ppl/pyro",
+            "lkj.py --cuda --num-chains 1 --num-samples 40 --warmup-steps 30", folder="examples"),
+    Program("gp-notebook", "a notebook kernel: 50 steps of a Gaussian process, one prediction",
+            "cornellius-gp/gpytorch", "{bin}/jupyter-execute --timeout 120 Simple_GP_Regression_CUDA.ipynb",
+            folder="examples/02_Scalable_Exact_GPs"),
+    Program("dlrm", "recommendation: training, test every 1000 steps", "facebookresearch/dlrm",
+            DLRM + " --data-size=384000 --print-freq=200 --test-freq=1000"),
+    Program("dlrm-profiled", "the same, which runs a profiler of its own", "facebookresearch/dlrm",
+            DLRM + " --data-size=12800 --print-freq=20 --test-freq=50 --enable-profiling"),
+    Program("sentence-transformers", "sentence pairs: training and evaluation by a library's trainer, test",
+            "UKPLab/sentence-transformers", "training_stsbenchmark.py {data}/tiny_bert",
+            folder="examples/training/sts", environment=HUB,
+            data={"examples/training/sts/datasets/stsbenchmark.tsv.gz": "sentence_pairs/stsbenchmark.tsv.gz"}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --epochs 2",
@@ -149,6 +187,22 @@ PROGRAMS = (
     Program("dino", "self-supervised training, two networks", "facebookresearch/dino",
             "main_dino.py --arch vit_tiny --data_path {data}/imagefolder/train --output_dir . --epochs 1"
             " --batch_size_per_gpu 16 --local_crops_number 4 --num_workers 4 --warmup_epochs 0"),
+    Program("airbench", "25 trainings in turn with two optimizers, one compiled; evaluation of several views",
+            "KellerJordan/cifar10-airbench", "research/airbench94_muon_simple.py", environment={"PYTHONPATH": "."},
+            data={"cifar10": "cifar10_tensors"}),
+    Program("ddpm", "diffusion: training", "explainingai-code/DDPM-Pytorch", DIFFUSION),
+    Program("ddpm-sample", "diffusion: 300 pictures from noise, a step at a time", "explainingai-code/DDPM-Pytorch",
+            "-m tools.sample_ddpm --config {data}/diffusion/config.yaml", before=DIFFUSION),
+    Program("glow", "a flow: one pass without gradients, then training", "rosinality/glow-pytorch",
+            "train.py {data}/imagefolder/train --iter 100 --n_flow 16"),
+    Program("pixelsnail", "an autoregressive model: training", "rosinality/vq-vae-2-pytorch", "pixelsnail_mnist.py",
+            data={"MNIST": "mnist1k/MNIST"}),
+    Program("ignite-mnist", "Ignite: training, evaluation of both sets", "pytorch/ignite", "mnist.py --epochs 3",
+            folder="examples/mnist", data={"examples/mnist/MNIST": "mnist/MNIST"}),
+    Program("neural-style", "one call of L-BFGS that evaluates its closure 400 times", "ProGamerGov/neural-style-pt",
+            "neural_style.py -style_image {data}/imagefolder/val/c0/0.jpg -content_image"
+            " {data}/imagefolder/val/c1/0.jpg -model_file {data}/vgg19/vgg19.pth -disable_check -image_size 256"
+            " -num_iterations 400 -print_iter 50 -save_iter 100 -gpu 0 -seed 1"),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -188,6 +242,10 @@ PROGRAMS = (
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),
+    Program("pygcn", "training on one graph, validates in each step, test", "tkipf/pygcn", "train.py --epochs 600",
+            folder="pygcn", environment={"PYTHONPATH": "."}, data={"data/cora": "cora"}),
+    Program("proteins", "graphs with pooling: training, evaluation of both sets", "pyg-team/pytorch_geometric",
+            "proteins_topk_pool.py", folder="examples", data={"data/PROTEINS/PROTEINS/raw": "proteins"}),
     # Trainers
     Program("lightning-imagenet", "Lightning: sanity check, training, validation", "Lightning-AI/pytorch-lightning",
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 32"
@@ -216,6 +274,8 @@ PROGRAMS = (
     Program("simsiam-spawn", "spawned workers, DDP: self-supervised training", "facebookresearch/simsiam",
             "main_simsiam.py {data}/imagefolder -a resnet18 -b 32 -j 4 --epochs 1 --multiprocessing-distributed"
             " --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1"),
+    Program("barlowtwins", "spawned workers, DDP: self-supervised training, an optimizer of its own",
+            "facebookresearch/barlowtwins", BARLOW),
     Program("ten-steps-alone", "torchrun with one process, 10 steps", "pytorch/examples",
             "multigpu_torchrun.py 1 1 --batch_size 205", folder="distributed/ddp-tutorial-series",
             launcher=ONE, inside=True),
@@ -237,6 +297,8 @@ PROGRAMS = (
     Program("imagenet-spawn-two", "spawned workers, DDP: a few steps, validation, checkpoint", "pytorch/examples",
             "main.py {data}/imagefolder -a resnet18 -b 64 -j 2 --epochs 1 --multiprocessing-distributed --world-size 1"
             " --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1", folder="imagenet", gpus=2, seconds=60),
+    Program("barlowtwins-two", "spawned workers, DDP: self-supervised training", "facebookresearch/barlowtwins", BARLOW,
+            gpus=2),
     Program("lightning-ddp-small", "Lightning's ddp, which starts the second process itself: 40 steps an epoch",
             "Lightning-AI/pytorch-lightning",
             "autoencoder.py --trainer.max_epochs 2 --trainer.limit_train_batches 40 --trainer.limit_val_batches 10"
