@@ -13,11 +13,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.savings.catalogue import Pair, pairs
 from benchmarks.savings.patched import PATCHED
 from syncscope import rules
 from syncscope.estimate import estimate_savings, prepare
+from syncscope.estimate.edits import Ways
 from syncscope.estimate.graph_questions import GRAPHS
+from syncscope.estimate.power import Work
+from syncscope.estimate.prepare import Prepared
 from syncscope.schema.report import Asked
 from syncscope.timeline import Timeline
 from syncscope.trace import load
@@ -135,7 +140,7 @@ class Predicted:
     bare: float | None = None
     """The recording's own step with no profiler, which the replay starts from."""
     capped: bool = False
-    """The recording shows the GPU at its power limit."""
+    """The GPU is at its power limit, as the recording shows or its kernels say."""
 
 
 @dataclass(frozen=True)
@@ -242,8 +247,15 @@ def predict(pair: Pair, *files: Path, bare_ms: float | None = None) -> Predicted
         idle=overlap.idle_ms if overlap else None,
         busy=overlap.device_busy_ms if overlap else None,
         bare=info.steps.bare_ms,
-        capped=prepared[0].condition.at_limit,
+        capped=_at_limit(prepared[0], info.steps.bare_ms),
     )
+
+
+def _at_limit(prepared: Prepared, bare_ms: float | None) -> bool:
+    if prepared.program is None or not bare_ms:
+        return prepared.condition.at_limit
+    work = Work.of(prepared.program, [Ways.of({})])
+    return prepared.condition.of(float(work.drawn(np.array([[bare_ms * 1e6]]))[0, 0])).at_limit
 
 
 def _figures(asked: Asked) -> tuple[float | None, float | None, float | None]:

@@ -9,6 +9,7 @@ power of the clock, and so does its time (``clocks``). The clock settles where p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +21,7 @@ from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Replayed, Slowed
 from syncscope.estimate.replay_rows import Interval
 from syncscope.schema.recording import GpuWindow, RecordedGpu
-from syncscope.timeline.gpu import CAPPED, is_capped, settled_window
+from syncscope.timeline.gpu import CAPPED, FEWEST, is_capped, settled_window
 from syncscope.timeline.intervals import Floats
 
 IDLE_SHARE = 0.15
@@ -33,6 +34,18 @@ HELD = 0.99
 BUSY = 0.55
 """Energy of a step from which a GPU of unknown power may be at its limit, as a share of what matrix products without a
 pause would take at its highest clock: an H200 has 588 of 934 W, so 0.63, less a tenth."""
+
+CHIP = re.compile(r"H200|H100 80GB HBM3|GH200")
+"""Names of devices of the chip that was measured, in its form for servers."""
+
+FULL_W = 840.0
+"""Watts above idle that such a chip draws at its highest clock while it multiplies matrices on tensor cores. Set on
+2026-11-23 from the 13 pairs at the limit that were recorded on 2026-11-22: told how long the step was that was timed,
+650 to 920 W do about as well. Loops of one product without a pause draw more, 934 W. By it, the 15 pairs of the set
+*Unseen* are all near; they had been seen by then, but nothing was fitted to them."""
+
+POWER_DOUBT = 0.15
+"""Share by which what a step draws may be more or less than its kernels say: it differs by shapes and by data."""
 
 SLOWED = 0.9
 """The clock, as a share of the recorded, at which the steps are replayed to learn how their length follows it."""
@@ -53,6 +66,16 @@ ROUNDS = 24
 """Halvings in the search for the clock."""
 
 
+BOTH = "nothing tells whether the GPU is at its power limit: ranges hold the saving if it is, and if it is not"
+"""What is said where nothing is known of the power and it makes a difference."""
+
+BY_KERNELS = (
+    "too few readings were taken to tell the GPU's power; going by its kernels it is at its {:,.0f} W limit or near "
+    "it: idle time that is filled comes back only in part"
+)
+"""What is said where the power follows from the kernels and the limit makes a difference."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """What held the GPU's clock while the steps ran without a profiler."""
@@ -65,40 +88,72 @@ class Condition:
     """The clock without a profiler as a share of that of the recorded steps."""
     known: bool = True
     """Whether power and clock were recorded. If not, a busy GPU may be at its limit or not."""
+    allowed: float | None = None
+    """Where the limit is known and the power is not: the power above idle that the limit leaves, as a share of what a
+    matrix product draws at the recorded clock. ``budget`` then follows from the kernels."""
+    limit_w: float | None = None
+    """The limit in that case."""
+
+    @property
+    def says(self) -> str | None:
+        """What a reader must know of how the limit was taken into account; ``None`` where it was measured."""
+        if self.limit_w is not None:
+            return BY_KERNELS.format(self.limit_w)
+        return None if self.known else BOTH
 
     @property
     def at_limit(self) -> bool:
         return self.known and self.budget <= 1.0
 
+    def of(self, drawn: float) -> Condition:
+        """The condition of steps that draw ``drawn``, as a share of what a matrix product draws."""
+        if self.allowed is None:
+            return self
+        return replace(self, budget=max(self.allowed / max(drawn, 1e-9), 1.0), known=True)
+
+    def doubted(self, factor: float) -> Condition:
+        """The condition if the steps draw less by ``factor``, where they were not measured."""
+        return self if self.allowed is None else replace(self, budget=max(self.budget * factor, 1.0))
+
 
 UNKNOWN = Condition(known=False)
 
-BOTH = "nothing tells whether the GPU is at its power limit: ranges hold the saving if it is, and if it is not"
-"""What is said where the condition is ``UNKNOWN`` and makes a difference."""
 
-
-def condition_of(gpu: RecordedGpu | None) -> Condition:
-    """The condition that a recording shows; ``UNKNOWN`` where it does not say enough."""
+def condition_of(gpu: RecordedGpu | None, device: str | None = None) -> Condition:
+    """The condition that a recording of ``device`` shows; ``UNKNOWN`` where it does not say enough."""
     window = settled_window(gpu)
-    if gpu is None or window is None:
+    if gpu is None:
         return UNKNOWN
+    if window is None:
+        return _by_kernels(gpu, device, 1.0)
     timed, capped = _between(gpu.bare, gpu.timed), is_capped(gpu, window)
     if capped:
         highest, clock = gpu.max_sm_clock_mhz, window.sm_clock_mhz
         rise = highest / clock if highest and clock else 1.0
         return Condition(ceiling=min(max(rise, 1.0), MOST_RISE), timed=timed)
     others = max((share for reason, share in window.throttled.items() if reason in SLOWING), default=0.0)
-    if capped is None or others >= CAPPED or not window.power_w or not gpu.power_limit_w:
+    if others >= CAPPED or not gpu.power_limit_w:
         return replace(UNKNOWN, timed=timed)
+    if capped is None or not window.power_w:
+        return _by_kernels(gpu, device, timed)
     idle = IDLE_SHARE * gpu.power_limit_w
     drawn = max(window.power_w - idle, 0.01 * gpu.power_limit_w)
     return Condition(budget=max((HELD * gpu.power_limit_w - idle) / drawn, 1.001), timed=timed)
 
 
+def _by_kernels(gpu: RecordedGpu, device: str | None, timed: float) -> Condition:
+    """The condition where the limit is known and the power is not. The kernels of other chips tell too little of it."""
+    if not gpu.power_limit_w or not CHIP.search(device or ""):
+        return replace(UNKNOWN, timed=timed)
+    limit = float(gpu.power_limit_w)
+    return Condition(timed=timed, known=False, allowed=(HELD - IDLE_SHARE) * limit / FULL_W, limit_w=limit)
+
+
 def _between(bare: GpuWindow | None, timed: GpuWindow | None) -> float:
-    """The clock of one window as a share of the other's; 1 where one is not known, or they differ too much."""
+    """The clock of one window as a share of the other's; 1 where one is not known or had not settled, or where they
+    differ too much."""
     clocks = [window.sm_clock_mhz if window and window.samples else None for window in (bare, timed)]
-    if not clocks[0] or not clocks[1]:
+    if bare is None or bare.samples < FEWEST or not clocks[0] or not clocks[1]:
         return 1.0
     ratio = clocks[0] / clocks[1]
     return ratio if abs(ratio - 1) <= MOST_APART else 1.0
@@ -133,11 +188,18 @@ class Work:
         left = np.maximum(left, 0.0)
         return cls(left[:, :1], left[:, 1:])
 
+    def drawn(self, lengths: Floats) -> Floats:
+        """Power above idle of each question's steps of these ``lengths`` in ns (questions, scenarios), as a share of a
+        matrix product's."""
+        power: Floats = (self.compute + self.other) / np.maximum(lengths, 1.0)
+        return power
+
 
 def may_be_capped(condition: Condition, work: Work, lengths: Floats) -> bool:
     """Whether the limit may take back a part of what a question saves. ``lengths`` are those of each question's steps
     (questions, scenarios), ns."""
-    drawn = (work.compute + work.other) / np.maximum(lengths, 1.0)
+    drawn = work.drawn(lengths)
+    condition = condition.doubted(1 - POWER_DOUBT)
     if not condition.known:
         return bool(drawn[0, 0] >= BUSY)
     return condition.at_limit or bool((drawn > condition.budget * drawn[0]).any())

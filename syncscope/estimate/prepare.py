@@ -152,7 +152,7 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         bare_ms=_steady_ms(bare) if bare_ms is None else bare_ms,
         stamped=find_stamped(timeline, program, bare) if bare_ms is None else None,
         replay=Replay(assumptions=(*assumptions, *study.assumptions)),
-        condition=condition_of(recording.gpu if recording else None),
+        condition=condition_of(recording.gpu, recording.device) if recording else UNKNOWN,
         asked=asked,
         base=base,
         first_is_odd=recording is None,

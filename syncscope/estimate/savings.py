@@ -17,7 +17,7 @@ from syncscope.estimate.clocks import LIKELY
 from syncscope.estimate.edits import Question, Ways, combine
 from syncscope.estimate.fit import MISFIT, Fit, steady_steps
 from syncscope.estimate.peers import Peer, with_peers
-from syncscope.estimate.power import BOTH, SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
+from syncscope.estimate.power import POWER_DOUBT, SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
 from syncscope.estimate.power import RANGE as RESPONSES
 from syncscope.estimate.power import UNKNOWN as UNKNOWN_CONDITION
 from syncscope.estimate.prepare import Prepared
@@ -93,7 +93,7 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     savings = _cap(savings, [ms for ms, (_, question) in zip(most, pairs, strict=True) if question], firm)
     findings = tuple(_answer_findings(prepared, savings, after, causes, fitted))
     asked = tuple(map(_answer, prepared.asked, savings.each[len(questions) + len(besides) :]))
-    replayed = _describe(prepared.replay, fitted, savings.both)
+    replayed = _describe(prepared.replay, fitted, savings.limited)
     replayed = msgspec.structs.replace(replayed, before=before, step_ms=round(savings.step_ms, 6), asked=asked)
     return Estimate(findings, _all(savings, len(tried), any(firm)), replayed)
 
@@ -134,8 +134,9 @@ def _cap(savings: Savings, most: Sequence[float], firm: Sequence[bool]) -> Savin
     return replace(savings, each=(*capped, *savings.each[len(most) :]), all=together)
 
 
-def _describe(replay: Replay, fit: Fit, both: bool) -> Replay:
-    """What is said of the replay. No scale of the host's work is where none meets the bare step."""
+def _describe(replay: Replay, fit: Fit, limited: str | None) -> Replay:
+    """What is said of the replay, and of the power limit where it is ``limited``. No scale of the host's work is where
+    none meets the bare step."""
     met = not (fit.ranged or fit.missed)
     return msgspec.structs.replace(
         replay,
@@ -144,7 +145,7 @@ def _describe(replay: Replay, fit: Fit, both: bool) -> Replay:
         host_scale=round(fit.scenarios[0].host * fit.measured, 4) if met else None,
         doubt=round(fit.doubt, 6) or None,
         bounds_why=fit.doubt_why,
-        assumptions=(*replay.assumptions, BOTH) if both else replay.assumptions,
+        assumptions=(*replay.assumptions, limited) if limited else replay.assumptions,
     )
 
 
@@ -197,8 +198,8 @@ class Savings:
     """Mean length of the unchanged steps, in steady state."""
     replayed: Replayed
     """Question 0 changes nothing, the last everything."""
-    both: bool = False
-    """The ranges hold what is saved at the power limit and below it, since nothing tells."""
+    limited: str | None = None
+    """What is said of the power limit, where it makes a difference and was not measured."""
 
 
 def replay_savings(
@@ -238,6 +239,7 @@ def replay_savings(
     ways = [Ways.of(question) for question in every]
     work, lengths = Work.of(program, ways), by_step(replayed).mean(axis=0)
     step = float(lengths[0, 0])
+    condition = condition.of(float(work.drawn(lengths * 1e6)[0, 0]))
     if may_be_capped(condition, work, lengths * 1e6):
         slow = run(at_clock(program, SLOWED), fit.scenarios[:1])
         replayed, *limited = _at_limit(condition, work, replayed, slow, by_step)
@@ -252,7 +254,7 @@ def replay_savings(
     # To fix all findings saves at least as much as to fix one of them.
     bounds[-1] = bounds[[*whole, -1]].max(axis=0)
     savings = [_as_saving(row, step, min(step, limit_ms), fit.ranged) for row in bounds]
-    return Savings(tuple(savings[:-1]), savings[-1], step, replayed, bool(limited) and not condition.known)
+    return Savings(tuple(savings[:-1]), savings[-1], step, replayed, condition.says if limited else None)
 
 
 def _trim_first(saved: Floats) -> Floats:
@@ -281,7 +283,11 @@ def _at_limit(
     """The replay as the power limit leaves it, and as it would with kernels that follow the clock more and less. Where
     nothing is known of the GPU, the first is that without a limit."""
     length, slower = (by_step(one).mean(axis=0)[:, :1] * 1e6 for one in (usual, slow))
-    likely, *others = (settle(condition, work, length, slower, response) for response in (LIKELY, *RESPONSES))
+    likely = settle(condition, work, length, slower, LIKELY)
+    others = [
+        settle(condition.doubted(factor), work, length, slower, response)
+        for factor, response in zip((1 - POWER_DOUBT, 1 + POWER_DOUBT), RESPONSES, strict=True)
+    ]
     limited = [between(usual, slow, part) for part in others]
     return [between(usual, slow, likely, drawn=True) if condition.known else usual, *limited]
 

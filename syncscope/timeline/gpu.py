@@ -14,22 +14,35 @@ AT_LIMIT, BELOW_HIGHEST = 0.97, 0.98
 """Where no reasons were recorded: a GPU is at its limit from this share of its power, below this share of its clock."""
 
 
+FEWEST = 6
+"""Samples from which power is known. A reading may be a tenth of a second old: the first ones after a pause, such as a
+profiler's start, were 158 to 760 W where the steps drew some 700 W."""
+
+
 def settled_window(gpu: RecordedGpu | None) -> GpuWindow | None:
-    """The window that shows the GPU as it is without a profiler, else the recorded one; ``None`` without samples."""
-    windows = (gpu.bare, gpu.timed) if gpu else ()
-    return next((window for window in windows if window is not None and window.samples > 0), None)
+    """The window that shows the GPU as it is without a profiler, else the recorded one, which also counts where it
+    alone came to the limit in so short a time; ``None`` without samples."""
+    windows = [window for window in (gpu.bare, gpu.timed) if window is not None and window.samples] if gpu else []
+    capped = (window for window in windows if windows[0].samples < FEWEST and _is_held_by_power(window))
+    return next(capped, windows[0] if windows else None)
 
 
 def is_capped(gpu: RecordedGpu, window: GpuWindow) -> bool | None:
     """Whether the power limit held the clock down during a window; ``None`` where nothing tells."""
     if window.throttled:
-        return window.throttled.get(POWER_CAP, 0.0) >= CAPPED
+        return _is_held_by_power(window)
+    if window.samples < FEWEST:
+        return None
     power, limit, clock, highest = window.power_w, gpu.power_limit_w, window.sm_clock_mhz, gpu.max_sm_clock_mhz
     if not power or not limit:
         return None
     if power < AT_LIMIT * limit:
         return False
     return clock <= BELOW_HIGHEST * highest if clock and highest else None
+
+
+def _is_held_by_power(window: GpuWindow) -> bool:
+    return window.throttled.get(POWER_CAP, 0.0) >= CAPPED
 
 
 def describe_gpu(gpu: RecordedGpu | None) -> Gpu | None:

@@ -8,7 +8,7 @@ import pytest
 from syncscope import rules
 from syncscope.estimate import Estimate, estimate_savings, prepare
 from syncscope.estimate.clocks import LIKELY, MATRIX, MOVING, SCALAR, STRONG, WEAK, classify
-from syncscope.estimate.power import BOTH, SLOWED, UNKNOWN, Condition, Work, condition_of, settle
+from syncscope.estimate.power import BOTH, BY_KERNELS, SLOWED, UNKNOWN, Condition, Work, condition_of, settle
 from syncscope.schema.recording import GpuWindow, RecordedGpu
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -22,7 +22,9 @@ def gpu(window: GpuWindow | None, timed: GpuWindow | None = None) -> RecordedGpu
     return RecordedGpu(power_limit_w=700, max_sm_clock_mhz=1980, bare=window, timed=timed)
 
 
-def estimated(recorded: RecordedGpu | None, kernel: str = "nvjet_gemm", gap: int = 1000) -> Estimate:
+def estimated(
+    recorded: RecordedGpu | None, kernel: str = "nvjet_gemm", gap: int = 1000, device: str | None = None
+) -> Estimate:
     """Steps of one long kernel and a wait, after which the host works for ``gap`` µs."""
     builder, at, marks = TraceBuilder(), 0, [0]
     for _ in range(4):
@@ -32,7 +34,7 @@ def estimated(recorded: RecordedGpu | None, kernel: str = "nvjet_gemm", gap: int
         at += 9020 + gap
         marks.append(at)
     bare = [float(marks[1])] * 8
-    timeline = Timeline(builder.recording(*marks, drained=at, bare_us=bare, gpu=recorded).trace())
+    timeline = Timeline(builder.recording(*marks, drained=at, bare_us=bare, gpu=recorded, device=device).trace())
     return estimate_savings(prepare(timeline, rules.find(timeline)[0]))
 
 
@@ -93,11 +95,27 @@ class TestCondition:
         assert condition_of(gpu(GpuWindow(power_w=695, sm_clock_mhz=1700, samples=9))).at_limit
         assert not condition_of(gpu(GpuWindow(power_w=695, sm_clock_mhz=1980, samples=9))).at_limit
 
+    def test_a_few_readings_tell_a_limit_and_no_power(self) -> None:
+        early = GpuWindow(power_w=300, sm_clock_mhz=1980, samples=2)
+        assert condition_of(gpu(early, GpuWindow(sm_clock_mhz=1950, throttled={"power cap": 1.0}, samples=2))).at_limit
+        assert not condition_of(gpu(early)).known
+        assert condition_of(gpu(early), "NVIDIA A100-SXM4-80GB").allowed is None
+
+    def test_the_kernels_tell_the_power_of_a_chip_that_was_measured(self) -> None:
+        found = condition_of(gpu(GpuWindow(power_w=300, samples=2)), "NVIDIA H200")
+        assert found.of(0.9).at_limit
+        assert found.of(0.35).budget == pytest.approx(2 * found.of(0.7).budget)
+        assert found.of(0.35).doubted(0.9).budget == pytest.approx(0.9 * found.of(0.35).budget)
+        assert condition_of(gpu(None), "NVIDIA H100 80GB HBM3").of(0.9).at_limit
+        assert not condition_of(gpu(None), "NVIDIA H100 PCIe").known
+
     def test_kernels_are_as_long_as_at_the_clock_of_the_bare_steps(self) -> None:
         timed = GpuWindow(power_w=600, sm_clock_mhz=1980, samples=9)
         assert condition_of(gpu(CAPPED, timed)).timed == pytest.approx(1800 / 1980)
         strange = GpuWindow(power_w=600, sm_clock_mhz=900, samples=9)
         assert condition_of(gpu(CAPPED, strange)).timed == 1.0
+        unsettled = GpuWindow(power_w=600, sm_clock_mhz=1800, samples=2)
+        assert condition_of(gpu(unsettled, timed)).timed == 1.0
 
 
 class TestSettle:
@@ -154,6 +172,13 @@ class TestSavings:
         assert saving(unknown)[1] < saving(estimated(gpu(CAPPED)))[0] < high
         assert unknown.replay is not None and BOTH in unknown.replay.assumptions
         assert low > saving(unknown)[1]
+
+    def test_where_the_kernels_tell_the_power_the_range_is_narrower_and_says_so(self) -> None:
+        capped, low, high = saving(estimated(gpu(CAPPED)))
+        early = estimated(gpu(GpuWindow(power_w=300, samples=2)), device="NVIDIA H200")
+        assert saving(early)[0] == pytest.approx(capped, rel=0.15)
+        assert saving(early)[1] <= low and saving(early)[2] >= high
+        assert early.replay is not None and BY_KERNELS.format(700) in early.replay.assumptions
 
     def test_a_device_that_has_little_to_do_is_not_at_its_limit(self) -> None:
         idle = estimated(None, gap=20_000)
