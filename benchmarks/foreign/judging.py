@@ -154,7 +154,9 @@ def compare(finding: Finding, judgement: Judgement, report: Report) -> list[str]
         wrong.append(f"amount: up to {high:.3g} ms, not {most:.3g}")
     least = judgement.gains_at_least_ms
     if least is not None and (high is None or high < least * UNDERSTATED):
-        wrong.append(f"amount: up to {'unknown' if high is None else f'{high:.3g} ms'}, which is measured as {least:.3g}")
+        wrong.append(
+            f"amount: up to {'unknown' if high is None else f'{high:.3g} ms'}, which is measured as {least:.3g}"
+        )
     frames = _frames(finding)
     for aspect, pattern, text, wanted in (
         ("place", judgement.where, _places(finding), True),
