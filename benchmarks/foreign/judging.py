@@ -22,6 +22,7 @@ SETS = {
     "third reading: judged before the mends that it led to": Path(__file__).with_name("third_reading.json"),
     "fourth reading: judged before the mends that it led to": Path(__file__).with_name("fourth_reading.json"),
     "fifth reading: judged before the mends that it led to": Path(__file__).with_name("fifth_reading.json"),
+    "sixth reading: judged before the mends that it led to": Path(__file__).with_name("sixth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 
@@ -30,6 +31,9 @@ TOLERANCE = 0.05
 
 PART_TOLERANCE = 0.2
 """The same where the finding counts a part of the trace, and its share of the time is taken from the whole."""
+
+UNDERSTATED = 0.5
+"""The upper end of a range is too low below this share of what the fix saved."""
 
 ABSENT = "absent"
 """The severity of a finding that need not be there."""
@@ -59,6 +63,9 @@ class Judgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Milliseconds without compute beside them, all ``count[0]`` times."""
     gains_at_most_ms: float | None = None
     """Milliseconds that its fix can save at most, in the whole trace: the upper end of its range."""
+    gains_at_least_ms: float | None = None
+    """Milliseconds that its fix saved, where the trace of the program with the fix is there too: the upper end of its
+    range is not below half of them."""
     where: str | None = None
     """What the site, the innermost frame, the annotation around it, or the message must name."""
     where_not: str | None = None
@@ -145,6 +152,11 @@ def compare(finding: Finding, judgement: Judgement, report: Report) -> list[str]
     most, high = judgement.gains_at_most_ms, _saving_in_all(finding, report)
     if most is not None and high is not None and high > most * (1 + TOLERANCE):
         wrong.append(f"amount: up to {high:.3g} ms, not {most:.3g}")
+    least = judgement.gains_at_least_ms
+    if least is not None and (high is None or high < least * UNDERSTATED):
+        wrong.append(
+            f"amount: up to {'unknown' if high is None else f'{high:.3g} ms'}, which is measured as {least:.3g}"
+        )
     frames = _frames(finding)
     for aspect, pattern, text, wanted in (
         ("place", judgement.where, _places(finding), True),

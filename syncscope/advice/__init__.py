@@ -18,6 +18,7 @@ from syncscope.advice.copies import (
     STACK,
     SYNCHRONIZE,
     UNCACHED,
+    VALUES_TO_HOST,
     WEIGHTS,
     for_call,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "STACK",
     "SYNCHRONIZE",
     "UNCACHED",
+    "VALUES_TO_HOST",
     "WEIGHTS",
     "Advice",
     "Example",

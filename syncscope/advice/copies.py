@@ -59,6 +59,22 @@ COPY_TO_HOST = Advice(
     """,
 )
 
+ONE_VALUE = "one-value"
+"""Stands for copies of no more than one value each."""
+
+VALUES_TO_HOST = Advice(
+    f"DtoH {ONE_VALUE}",
+    "Each copy brings one value, and costs a wait: work with them on the device, or copy all of them to the host at "
+    "once, and read them there; a single one can be copied with .to('cpu', non_blocking=True) and read a step later, "
+    "behind an event.",
+    before="""
+    for value in values:            # on the device
+        total += value.cpu()
+    """,
+    after="total = values.cpu().sum()   # one copy of all",
+)
+"""For values that are copied to the host one by one."""
+
 LAST_TO_HOST = Advice(
     "DtoH last",
     "Nothing, where the call ends here: this is its result, which is read at once. Where calls follow each other, "

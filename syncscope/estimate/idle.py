@@ -12,10 +12,10 @@ from syncscope.timeline.intervals import Floats, Ints
 from syncscope.timeline.tables import CAUSES
 from syncscope.timeline.waits import is_wait
 
-OF_HOST = ("data loading", "allocation", "pageable copy", "launching", "host work")
+OF_HOST = ("data loading", "allocation", "pageable copy", "host collective", "launching", "host work")
 """Causes that take up the part of a bubble between what a wait caused and the launch."""
 
-AT_MOST = frozenset({"launching", "host work"})
+AT_MOST = frozenset({"host collective", "launching", "host work"})
 """Causes that seldom go as a whole, so that their saving is the most there is."""
 
 BEYOND_ITSELF = frozenset({"data loading"})
@@ -86,11 +86,17 @@ def pin_copies(study: Study) -> Question:
     return study.copy_freely(copies)
 
 
+def meet_no_other(study: Study) -> Question:
+    """The host waits for no other rank in collectives of the hosts' own."""
+    return _shorten(study, "host collective")
+
+
 QUESTIONS: dict[str, Callable[[Study], Question]] = {
     "wait": empty_no_queue,
     "data loading": load_ahead,
     "allocation": allocate_ahead,
     "pageable copy": pin_copies,
+    "host collective": meet_no_other,
     "launching": launch_in_time,
     "host work": skip_host_work,
 }

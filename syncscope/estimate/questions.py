@@ -190,8 +190,16 @@ def remove_allocation(study: Study, hit: Hit) -> Question:
 
 def replay_graphs(study: Study, hit: Hit) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph. Where none does, launches that take no
-    time say what there is to gain at most."""
-    return {} if _is_of_other_steps(study, hit) else launch_graphs(study) or launch_in_time(study)
+    time, and kernels as close as in a graph, say what there is to gain at most."""
+    return {} if _is_of_other_steps(study, hit) else launch_graphs(study) or launch_at_once(study)
+
+
+def launch_at_once(study: Study) -> Question:
+    """The host takes no time for launches that the device waits for, and kernels follow each other as in a graph."""
+    in_time, kernels = launch_in_time(study), study.timeline.activities
+    kernels = kernels.take((kernels.kind == "kernel") & (kernels.collective == "") & (kernels.launch >= 0))
+    closer = dict.fromkeys(study.items(kernels.launch), Edit(gap=GRAPH_GAP))
+    return combine([in_time, closer]) if in_time else {}
 
 
 def launch_graphs(study: Study) -> Question:

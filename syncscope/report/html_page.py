@@ -28,6 +28,7 @@ BECAUSE = {
     "data loading": "the host was loading data",
     "allocation": "the host was allocating memory",
     "pageable copy": "the host was inside copies of pageable memory",
+    "host collective": "the host waited for other ranks in collectives of the hosts' own (gloo)",
     "collective": "the host was starting collectives, or the device went from one to the next",
     "launching": "the host launched small pieces of work one by one",
     "host work": "the host was busy between launches",

@@ -13,6 +13,7 @@ from syncscope.advice import (
     LAST_TO_HOST,
     MOVED_WEIGHTS,
     SMALL_TO_DEVICE,
+    VALUES_TO_HOST,
     Advice,
 )
 from syncscope.rules.base.ends import LAST, ends_trace
@@ -62,6 +63,7 @@ class BlockingCopy(WaitRule):
     advice = (
         LAST_TO_HOST,
         *BY_OP,
+        VALUES_TO_HOST,
         *COPIES,
         COPY_TO_HOST,
         Advice(

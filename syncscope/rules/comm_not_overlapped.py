@@ -109,7 +109,7 @@ class CommNotOverlapped(RankRule):
         before = is_from_before(group)
         many, per = (group.steps, "a step") if group.steps and not before else (1, "in all")
         names = Counter(group.rows.call).most_common()
-        what = ", ".join(f"{name} × {count / many:.3g}" for name, count in names)
+        what = ", ".join(f"{name} × {_times(count / many)}" for name, count in names)
         size, exposed = group.total("bytes"), milliseconds(to_ms(group.total("exposed") or 0, many))
         moved = "" if size is None else f" ({size / many / 1e6:.3g} MB)"
         if unlaunched:
@@ -124,6 +124,11 @@ class CommNotOverlapped(RankRule):
 
     def names(self, group: Group) -> Iterator[str]:
         return name_surroundings(group)
+
+
+def _times(count: float) -> str:
+    """How often, such as ``1,552`` or ``2.5``."""
+    return f"{count:,.0f}" if count >= 100 else f"{count:.3g}"
 
 
 def _waiting(group: Group) -> Ints:

@@ -23,7 +23,9 @@ from syncscope.timeline.copy_overlap import (
     blocking_waits,
     first_lacking,
 )
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.scalar_reads import VALUE_BYTES
+from syncscope.timeline.tables import Copies
 
 LEAST_EXPOSED = 0.1
 """Exposed share of the copies' own time below which they count as hidden."""
@@ -198,7 +200,7 @@ class CopyNotOverlapped(RankRule):
         blockers = blocking_waits(timeline)
         lacks = first_lacking(timeline, blockers)
         blockers = np.where(lacks == WAIT, blockers, -1)
-        mine = between_host_and_device(copies) & ~inspection.part_of_read(copies.wait)
+        mine = between_host_and_device(copies) & ~inspection.part_of_read(copies.wait) & ~_reads_value(copies)
         occurrences = of_copies(copies.take(mine), timeline)
         occurrences = replace(
             occurrences, stall=np.full(len(occurrences), -1), cause=lacks[mine], blocker=blockers[mine]
@@ -221,6 +223,13 @@ class CopyNotOverlapped(RankRule):
         directions = set(group.timeline.copies.direction[group.rows.copy])
         last = (LAST,) if _ends_with_result(group) else ()
         return self.advise(*group.longest("cause", REQUIREMENTS).split(), *directions, *last)
+
+
+def _reads_value(copies: Copies) -> Bools:
+    """Which copies (n,) bring the host one value that it waits for: nothing can run beside them."""
+    one = (copies.bytes >= 0) & (copies.bytes <= VALUE_BYTES)
+    reads: Bools = (copies.direction == "DtoH") & (copies.wait >= 0) & one
+    return reads
 
 
 def _ends_with_result(group: Group) -> bool:

@@ -23,7 +23,7 @@ from syncscope.timeline.places import NOWHERE
 ONCE = "warm-up"
 """The cause of idle time that later steps do not repeat."""
 
-HOSTS = ("host work", "launching", "data loading", "pageable copy")
+HOSTS = ("host work", "launching", "host collective", "data loading", "pageable copy")
 """Causes of idle time that are what the host does meanwhile, so that the function is the answer."""
 
 LEAST_SHARE = 0.1
@@ -98,6 +98,12 @@ class DeviceStarved(RankRule):
         ),
         Advice("allocation", "Let the caching allocator warm up; leave out empty_cache(), and fix shapes that change."),
         Advice("pageable copy", "Copy from pinned memory with non_blocking=True."),
+        Advice(
+            "host collective",
+            "The host waits there for the other ranks, in a collective of the hosts' own (gloo): see which rank comes "
+            "late and what it does before, and ask for what has to be agreed on a round ahead, with async_op=True or "
+            "in a thread of its own.",
+        ),
         Advice(
             "collective",
             "Start the collective earlier or with async_op=True, and keep object collectives and barriers out.",

@@ -3,7 +3,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from syncscope.advice import BY_OP, COPIES, MOVED_WEIGHTS, NO_BATCH, READ, SMALL_TO_DEVICE, WEIGHTS, Advice
+import numpy as np
+
+from syncscope.advice import (
+    BY_OP,
+    COPIES,
+    MOVED_WEIGHTS,
+    NO_BATCH,
+    READ,
+    SMALL_TO_DEVICE,
+    VALUES_TO_HOST,
+    WEIGHTS,
+    Advice,
+)
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies, to_objects
 from syncscope.rules.base.program import moves_weights_once, name_copied
@@ -19,6 +31,7 @@ from syncscope.timeline.tables import Copies
 HELD = ": it looks asynchronous, but the host sits in the call until the copy is staged"
 READ_AT_ONCE = ": the value is read at once, so the host waits for it and for all work queued before it"
 PARTLY = "; of {calls} calls {held} hold the host until the copy is staged, the others return before it begins"
+SOME_WAIT = "; the host waits for {waited} of {calls}, as another finding says, and {others}"
 AT_ONCE = "; the driver took the bytes at once, so the host was not held here, as it would be by a larger copy"
 
 
@@ -69,6 +82,7 @@ class PageableCopy(RankRule):
         Advice(WAITED, f"Make the change that {BlockingCopy.code} asks for here: it is about the same copies."),
         *BY_OP,
         replace(READ, when=READS_VALUE),
+        VALUES_TO_HOST,
         *COPIES,
         replace(MOVED_WEIGHTS, when=f"HtoD {WEIGHTS}"),
         replace(SMALL_TO_DEVICE, when=f"HtoD {NO_BATCH}"),
@@ -126,10 +140,15 @@ class PageableCopy(RankRule):
 
 
 def _blocks(copies: Copies) -> str:
-    """Whether the calls of copies that no wait completes hold the host."""
-    if copies.wait[0] >= 0:
+    """Whether the calls of copies hold the host, as far as no wait completes them."""
+    alone = copies.take(np.flatnonzero(copies.wait < 0))
+    if not len(alone):
         return ""
-    held = (copies.launch < 0) | (copies.launch_end > copies.ts + ROUNDED_NS)
+    held = (alone.launch < 0) | (alone.launch_end > alone.ts + ROUNDED_NS)
+    if len(alone) < len(copies):
+        sits = f"sits in {int(held.sum())} calls more until the copy is staged"
+        others = sits if held.any() else "the driver took the bytes of the others at once"
+        return SOME_WAIT.format(waited=len(copies) - len(alone), calls=len(copies), others=others)
     if held.all():
         return HELD
     return PARTLY.format(calls=len(held), held=int(held.sum())) if held.any() else AT_ONCE

@@ -21,8 +21,11 @@ from syncscope.timeline.tables import CAUSES, Activities, Bubbles, Calls, Copies
 from syncscope.timeline.waits import is_wait
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
 
-COLLECTIVE = r"^(?:nccl:|gloo:|mpi:|ucc:|xccl:|ProcessGroup\.)"
-"""Names of annotations and recorded calls that run a collective."""
+COLLECTIVE = r"^(?:nccl:|ucc:|xccl:|ProcessGroup\.)"
+"""Names of annotations and recorded calls that start a collective of the devices."""
+
+HOST_COLLECTIVE = r"^(?:gloo|mpi):"
+"""Names of annotations of collectives of the hosts, in which they wait for each other."""
 
 CLOCK_SLACK = 5_000
 """Nanoseconds by which host and device times may disagree."""
@@ -141,12 +144,13 @@ def when_busy(
     launching = calls.tid[calls.do(LAUNCHES)]
     loads = loads.take(np.isin(loads.tid, launching))
     warm_ups = warm_ups.take(np.isin(warm_ups.tid, launching))
-    collectives = find_marks(COLLECTIVE, *marks)
+    of_hosts, collectives = find_marks(HOST_COLLECTIVE, *marks), find_marks(COLLECTIVE, *marks)
     return {
         "warm-up": Union(warm_ups.ts, warm_ups.end),
         "data loading": Union(loads.ts, loads.end),
         "allocation": Union(memory.ts, memory.end),
         "pageable copy": Union(staged.launch_ts, staged.launch_end),
+        "host collective": Union(of_hosts.ts, of_hosts.end),
         "collective": Union(collectives.ts, collectives.end),
     }
 

@@ -257,11 +257,19 @@ def _xpu_copy(source: str, target: str) -> Copy:
 # ncclKernel_AllGather_…, ncclSymkDevKernel_…, before 2.10 ncclAllReduceRingLLKernel_…. "Generic" runs any.
 _NCCL = re.compile(r"\b[nr]ccl\w*Kernel\w*")
 _NCCL_WORD = re.compile(r"AllReduce|AllGather|ReduceScatter|AllToAll|SendRecv|Broadcast|Reduce|Gather|Scatter")
-# oneCCL, the hand-written kernels of inference servers, torch's symmetric memory, MSCCL, DeepEP.
-_OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\boneccl\w*?(all_?reduce|all_?gather|reduce_?scatter|broadcast|all_?to_?all)", re.I), ""),
+# The hand-written kernels of inference servers (vLLM's, SGLang's, FlashInfer's and TensorRT-LLM's) and those of torch's
+# symmetric memory, which write to the peers' memory at once.
+_DIRECT: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bcross_device_reduce"), "allreduce"),
     (re.compile(r"\b(?:multimem|one_shot|two_shot)_(all_?reduce|all_?gather|reduce_?scatter)", re.I), ""),
+    (re.compile(r"\b(all_?reduce|all_?gather|reduce_?scatter)_(?:one_?shot|two_?shot)", re.I), ""),
+    (re.compile(r"\b(?:trtllm\w*_allreduce\w*|ar_fusion)::\w*(?:allreduce|one_?shot|two_?shot)", re.I), "allreduce"),
+    (re.compile(r"\bquickreduce::allreduce"), "allreduce"),
+)  # fmt: skip
+# oneCCL, MSCCL, DeepEP.
+_OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\boneccl\w*?(all_?reduce|all_?gather|reduce_?scatter|broadcast|all_?to_?all)", re.I), ""),
+    *_DIRECT,
     (re.compile(r"\bmscclKernel|\bmscclpp"), "collective"),
     (re.compile(r"\b(?:deep_)?ep::(?:\w+::)*(?:(?:cached_)?notify(?:_dispatch|_combine)?|dispatch|combine)\b"),
      "all_to_all"),
@@ -302,6 +310,12 @@ def collective_of(kernel: str, argument: str = "") -> str:
         if match := pattern.search(kernel):
             return name or _plain(match[1])
     return ""
+
+
+@lru_cache(maxsize=4096)
+def is_direct_collective(kernel: str) -> bool:
+    """Whether the kernel of a collective writes to the memory of the other devices at once, in one shot or two."""
+    return any(pattern.search(kernel) for pattern, _ in _DIRECT)
 
 
 # Ops of PyTorch's process groups and of vLLM's, traced collectives, the collector's names for methods, and what NCCL's

@@ -130,6 +130,10 @@ ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_Se
         (started("ncclDevKernel_Broadcast_RING_LL(x)", "DistributedDataParallel.forward"), "broadcast_buffers=False"),
         (started(ALL_REDUCE, op="vllm::all_reduce", times=10), "split the model over fewer ranks"),
         (started(ALL_REDUCE, op="symm_mem::multimem_all_reduce_", times=10), "a fast one already"),
+        (
+            started("void (anonymous namespace)::all_reduce_two_shot_kernel<half>(x)", op="vllm::y"),
+            "a fast one already",
+        ),
         (started(ALL_REDUCE, times=10), "Join them"),
         (started(ALL_REDUCE, times=5, runs=120), "async_op=True as soon"),
     ],

@@ -13,6 +13,29 @@ from tests.rules.scenes import blind, chain, findings, line, lines_of, waiting
 COPY = line(17, "x.to(device, non_blocking=True)")
 
 
+def read_one_by_one(size: int) -> TraceBuilder:
+    """Values that are copied to the host one by one, each as it is needed."""
+    builder = TraceBuilder()
+    for number in range(20):
+        at = 50 * number
+        builder.launch("k", call=(at, 4), runs=(at + 5, 5)).op("aten::to", at + 6, 30).op("aten::copy_", at + 7, 28)
+        builder.copy("DtoH", call=(at + 8, 8), runs=(at + 12, 2), memory="pageable", bytes=size)
+        builder.stream_sync(at + 17, 10)
+    return builder.launch("k", call=(1005, 4), runs=(1010, 10))
+
+
+def test_values_that_are_copied_one_by_one_are_better_copied_at_once() -> None:
+    (found,) = findings(read_one_by_one(8), "SYN101")
+    assert "copy all of them to the host at once" in found.fix
+    (found,) = findings(read_one_by_one(4096), "SYN101")
+    assert "just before the values are read" in found.fix
+
+
+def test_nothing_can_run_beside_a_value_that_the_host_waits_for() -> None:
+    assert findings(read_one_by_one(8), "OVL301") == []
+    assert len(findings(read_one_by_one(4096), "OVL301")) == 1
+
+
 class TestPageableCopy:
     def test_a_copy_that_only_looks_asynchronous_costs_the_time_in_its_call(self):
         builder = TraceBuilder().recording(0, 1000).entry("Tensor.to", 8, 102, COPY)
@@ -38,6 +61,16 @@ class TestPageableCopy:
             builder.copy("HtoD", call=(at, 10), runs=(begins, 5), memory="pageable", bytes=1024)
         (found,) = findings(builder, "CPY201")
         assert part in found.message
+
+    def test_copies_of_one_line_of_which_some_wait_are_told_apart(self):
+        builder = TraceBuilder().op("aten::to", 5, 60).op("aten::copy_", 6, 58)
+        builder.copy("HtoD", call=(10, 15), runs=(26, 2), memory="pageable", bytes=16)
+        builder.op("aten::to", 105, 60).op("aten::copy_", 106, 58)
+        builder.copy("HtoD", call=(110, 15), runs=(126, 2), memory="pageable", bytes=8).stream_sync(126, 9)
+        (found,) = findings(builder, "CPY201")
+        assert found.count == 2
+        assert "the host waits for 1 of 2, as another finding says, and the driver took" in found.message
+        assert "not held" not in found.message
 
     def test_a_few_bytes_that_no_loader_brings_are_no_batch_to_be_pinned(self):
         builder = TraceBuilder().recording(0, 1000).op("aten::to", 5, 60)

@@ -105,6 +105,17 @@ def test_the_function_that_the_host_is_in_lends_its_line_where_frames_know_it():
     assert finding.message.endswith("; most of the host work in preprocess (<site-packages>/lib/video.py:9)")
 
 
+def test_a_host_that_waits_for_other_ranks_by_itself_is_told_where():
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 1000).launch("a", call=(1, 5), runs=(10, 20))
+    builder.frame("train.py", 40, "agree", 50, 700).annotation("gloo:all_reduce", 60, 680)
+    builder.launch("ncclDevKernel_AllReduce_Sum_f32(x)", call=(800, 5), runs=(810, 60))
+    (finding,) = findings(builder.launch("b", call=(900, 5), runs=(910, 20)), "OVL303")
+    assert "host collective 680 µs" in finding.message or "host collective 0.68 ms" in finding.message
+    assert "; most of the host collective in agree (train.py:40)" in finding.message
+    assert finding.fix.startswith("The host waits there for the other ranks")
+    assert not next(one for one in finding.causes if one.cause == "host collective").covered_by
+
+
 def test_idle_time_that_nothing_explains_is_a_note():
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 900)).launch("b", call=(10, 5), runs=(3000, 900))
     (finding,) = findings(builder, "OVL303")

@@ -89,10 +89,13 @@ def test_a_recorded_fetch_of_the_next_batch_is_data_loading():
     assert Timeline(builder.trace()).loads.name.tolist() == ["DataLoader"]
 
 
-@pytest.mark.parametrize("name", ["nccl:all_reduce", "gloo:broadcast"])
-def test_a_host_inside_the_call_of_a_collective_is_named(name: str):
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [("nccl:all_reduce", "collective"), ("gloo:broadcast", "host collective"), ("mpi:all_reduce", "host collective")],
+)
+def test_a_host_inside_the_call_of_a_collective_is_named(name: str, cause: str):
     assert gap(base().annotation(name, 105, 40), 100) == {
-        "collective": 40, "host work": 250, "launch latency": 10, "wait row": -1,
+        cause: 40, "host work": 250, "launch latency": 10, "wait row": -1,
     }  # fmt: skip
 
 

@@ -1,6 +1,15 @@
 import pytest
 
-from syncscope.trace.names import CALLS, SYNC_ROLES, Copy, canonical, collective_of, copy_of, role
+from syncscope.trace.names import (
+    CALLS,
+    SYNC_ROLES,
+    Copy,
+    canonical,
+    collective_of,
+    copy_of,
+    is_direct_collective,
+    role,
+)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +100,15 @@ def test_names_of_copies_give_direction_and_host_memory(name, copy):
         ("ncclAllReduceRingLLKernel_sum_f32(ncclWorkElem)", "allreduce"),
         ("void ncclDevKernel_Generic_1<false>(ncclDevKernelArgsStorage<4096ul>)", "collective"),
         ("void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*)", "allreduce"),
+        ("void (anonymous namespace)::all_reduce_two_shot_kernel<__nv_bfloat16, 4u, true>(AllReduceData)", "allreduce"),
+        ("void (anonymous namespace)::all_reduce_one_shot_push_kernel<__nv_bfloat16, 4u, true>(Data)", "allreduce"),
+        ("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)", "allreduce"),
+        ("void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<1>(P)", "allreduce"),
+        ("void flashinfer::trtllm_mnnvl_allreduce::oneshotAllreduceFusionKernel<8>(P)", "allreduce"),
+        ("void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_twoshot_sync<2>(P)", "allreduce"),
+        ("void quickreduce::allreduce_prototype_twoshot<AllReduceTwoshot, half>(half const*)", "allreduce"),
+        ("void flashinfer::trtllm_mnnvl_allreduce::rmsNormLamport<8>(P)", ""),
+        ("void moe_sum_reduce_kernel<c10::BFloat16, 8>(c10::BFloat16 const*)", ""),
         ("void deep_ep::intranode::dispatch<8, 768>(int4*, float*)", "all_to_all"),
         ("void deep_ep::internode::cached_notify<false>(int, int)", "all_to_all"),
         ("void deep_ep::intranode::cached_notify_combine<8>(void**)", "all_to_all"),
@@ -102,6 +120,18 @@ def test_names_of_copies_give_direction_and_host_memory(name, copy):
 )
 def test_kernels_of_collectives_are_told_from_compute(kernel, collective):
     assert collective_of(kernel) == collective
+
+
+@pytest.mark.parametrize(
+    ("kernel", "direct"),
+    [
+        ("void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(RankData*)", True),
+        ("void (anonymous namespace)::all_reduce_two_shot_kernel<__nv_bfloat16, 4u, true>(AllReduceData)", True),
+        ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", False),
+    ],
+)
+def test_kernels_that_write_to_the_memory_of_peers_are_known(kernel, direct):
+    assert is_direct_collective(kernel) is direct
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,13 @@ from syncscope.advice import Advice, Section
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import only_infers
 from syncscope.timeline.late_peers import mostly_wait
+from syncscope.trace.names import is_direct_collective
 
 REDISTRIBUTE = re.compile(r"\bRedistribute(?:Backward)?$")
 """How DTensor calls its change from one placement to another (torch/distributed/tensor/_redistribute.py)."""
+
+ONE_SHOT = "one-shot"
+"""Stands for collectives whose kernels write to the memory of the other devices at once, in one shot or two."""
 
 CONTEXTS = {
     "optimiser": r"^Optimizer\.step#|\boptimi[sz]er\b(?!\.zero)|shampoo|torch/optim/",
@@ -22,7 +26,7 @@ CONTEXTS = {
     "tensor-parallel": r"^(?:vllm|sgl_kernel|symm_mem|_C_custom_ar)::|(?:^|/)vllm/|sglang/srt|tensor_parallel"
     r"|torch/distributed/tensor/|(?:Model|Tensor|Sequence)ParallelRegion|VocabParallel|^LinearWithGradAccumulation"
     rf"|{REDISTRIBUTE.pattern}",
-    "one-shot": r"^(?:symm_mem|_C_custom_ar)::",
+    ONE_SHOT: r"^(?:symm_mem|_C_custom_ar)::",
     "ddp-forward": r"^DistributedDataParallel\.forward$",
 }
 """What a collective is part of, by the names around it: annotations, ops, and files of the stack."""
@@ -148,7 +152,7 @@ FOR_COLLECTIVES: Section = (
         """,
     ),
     Advice(
-        "tensor-parallel one-shot",
+        f"tensor-parallel {ONE_SHOT}",
         "Each layer needs it before it goes on, and its kernel is a fast one already: fuse it with the norm that "
         "follows, run it in pieces beside the matrix products around it (asynchronous tensor parallelism), or "
         "split the model over fewer ranks.",
@@ -253,12 +257,22 @@ def _contexts(group: Group) -> list[str]:
     around = {mark for marks in group.timeline.collectives.marks[group.rows.unit] for mark in marks}
     around |= {op for ops in group.rows.ops for op in ops} | {frame.file for frame in group.place.chain}
     found = [name for name, pattern in CONTEXTS.items() if any(re.search(pattern, one) for one in around)]
+    if ONE_SHOT not in found and all(map(is_direct_collective, _kernels(group))):
+        found.append(ONE_SHOT)
     if any(REDISTRIBUTE.search(one) for one in around) and not any("simple_fsdp" in one for one in around):
         found = [name for name in found if name != "fsdp"]
     if not found and set(group.rows.call) <= SHARDED and only_infers(group.timeline):
         scatters = (group.timeline.collectives.name == "reduce_scatter").any()
         found += ["tensor-parallel"] if scatters else []
     return found
+
+
+def _kernels(group: Group) -> set[str]:
+    """The names of the kernels that run a group's collectives."""
+    names = (
+        group.timeline.trace.rows["device"].texts["name"].take(group.timeline.collectives.device_row[group.rows.unit])
+    )
+    return set(names.objects().tolist())
 
 
 def is_from_before(group: Group) -> bool:
