@@ -80,6 +80,8 @@ class RunCount:
         self.counter: Counter | None = None
         """``None`` before the program uses CUDA, and where waits are not counted."""
         self.tracker: PhaseTracker | None = None
+        self.step: Callable[[], None] = _nothing
+        """The program says that a step ended."""
         self.compiling = CompileWatch(self.stacks, self.threads, self._phase_at)
         """What ``torch.compile`` does. It is followed also where waits are not counted."""
         self._paths = paths
@@ -134,6 +136,7 @@ class RunCount:
         if os.getpid() != self._pid or self._ended_ns is not None:
             return
         self._ended_ns = time.perf_counter_ns()
+        self.step = _nothing
         if not self.began:
             return
         parts = (
@@ -145,11 +148,6 @@ class RunCount:
                 part()
             except Exception as error:  # the others all the same
                 self.notes.append(f"Not all could be ended as planned ({type(error).__name__}: {error}).")
-
-    def step(self) -> None:
-        """The program said that a step ended."""
-        if self.signals is not None and self._ended_ns is None:
-            self.signals.user_step()
 
     def end_stretch(self) -> None:
         """A stretch of time is over, where steps are recorded by time."""
@@ -256,6 +254,7 @@ class RunCount:
             self._started_ns, self._began_ns = time.time_ns(), time.perf_counter_ns()
             self.tracker = PhaseTracker(self, self._paths)
             self.signals = Signals(self.tracker)
+            self.step = self.signals.user_step  # itself: a short step would pay for a call in between
             if not self._by_time:
                 self.signals.attach(self._torch)
             if self._count:
@@ -340,6 +339,10 @@ class RunCount:
     def _time_ns(self) -> int:
         end = self._ended_ns if self._ended_ns is not None else time.perf_counter_ns()
         return end - self._began_ns if self.began else 0
+
+
+def _nothing() -> None:
+    """What says that a step ended while none is followed."""
 
 
 def consistent(read: Callable[[], Value], tries: int = 20) -> Value:
