@@ -43,10 +43,6 @@ LONGEST_TICK_SECONDS = 1.0
 MOST_SHARE = 0.002
 """Of the time may go into ticks, and as much into what is said meanwhile."""
 
-HEARD_NS = 3_000
-"""What a step that the phase tracker tells of costs more than others, in a loop: see ``benchmarks/phases.py``. What
-each step costs is in the counter's prices."""
-
 Value = TypeVar("Value")
 
 
@@ -113,11 +109,7 @@ class RunCount:
         """What counting cost so far, by its own measure, as a share of the time."""
         if self.counter is None:
             return None
-        beside = self._background.busy_ns + self._following_ns() * self.counter.coldness
-        return (self.counter.overhead_share or 0.0) + beside / max(self._time_ns(), 1)
-
-    def _following_ns(self) -> int:
-        return self.tracker.heard * HEARD_NS if self.tracker is not None else 0
+        return (self.counter.overhead_share or 0.0) + self._background.busy_ns / max(self._time_ns(), 1)
 
     def open(self, torch: Any) -> None:
         """Count from the first use of CUDA on, or from now on where the program has used it."""

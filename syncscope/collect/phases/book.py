@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import time
 import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from syncscope.collect.phases.expected import Expected
+from syncscope.collect.phases.expected import NONE, Expected
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
@@ -79,7 +80,10 @@ class PhaseBook:
         self._latest: dict[str, Any] = {}
         """The decision that held for the latest event of each kind."""
         self._now = self._clock()
-        self.expected = Expected()
+        self.expected = Expected(clock)
+        self.followed_ns = 0.0
+        """What following took so far, as the steps tell that were timed, without what the listener did."""
+        self._draw = random.Random()  # the program's own random numbers stay as they are
         self.heard = 0
         """Steps that the listener was told of."""
 
@@ -91,16 +95,20 @@ class PhaseBook:
     def _listen(self) -> None:
         """Let no further step pass unheard, and add those that did."""
         expected = self.expected
+        if expected.left < expected.timed:
+            self.current.followed(expected.timed_ns)
         if expected.most != expected.left:
             self.hear()
         expected.left = expected.most = expected.passes = 0
+        expected.timed = NONE
 
     def hear(self) -> None:
         """Add the steps that passed unheard."""
-        expected, phase = self.expected, self.current
-        count, expected.most = expected.most - expected.left, expected.left
+        expected, phase, left = self.expected, self.current, self.expected.left
+        count, expected.most = expected.most - left, left
         phase.steps += count
         phase.calls += count
+        self.followed_ns += count * phase.follow_ns
         phase.timed = False  # its time since the last boundary is that of several steps
 
     def settle(self, now_ns: int | None = None) -> None:
@@ -237,10 +245,14 @@ class PhaseBook:
             unheard = self._listener.stepped(phase)
         finally:
             phase.intruder = None
-            phase.step_ns -= self._clock() - ended  # what the listener does is no part of the next step
+            listener_ns = self._clock() - ended
+            phase.step_ns -= listener_ns  # what the listener does is no part of the next step
+            self.followed_ns -= listener_ns  # who told of the event adds all of it
         if timed and phase is self.current and phase.steps >= ACQUAINTED:
             left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))
-            self.expected.expect(left, event, id(owner), self._latest.get(event))
+            drawn = 1 + int(left * self._draw.random()) if left else NONE
+            self.expected.expect(left, drawn, event, id(owner), self._latest.get(event))
+            self.expected.mask = phase.look_seldom(length)
             if phase.source == "user":
                 self.expected.passes = CALLS_A_STEP * left
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Protocol
 
 NOBODY = id(None)
 """The owner of the program's own steps, and of batches."""
+
+
+NONE = -1
+"""No step is timed."""
 
 
 class CallMoments(Protocol):
@@ -23,11 +28,13 @@ class Expected:
     """
 
     __slots__ = (
-        "around", "busy", "call_event", "code", "depth", "event", "frame_id", "inside_call", "lasti", "left", "moments",
-        "most", "outer_lasti", "owner", "passes", "skipped", "trains",
+        "around", "busy", "call_event", "clock", "code", "depth", "event", "frame_id", "inside_call", "lasti", "left",
+        "mask", "moments", "most", "outer_lasti", "owner", "passes", "skipped", "timed", "timed_ns", "trains",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self.clock = clock
+        """Counts nanoseconds."""
         self.busy = True
         """No call of a module is to be told of: one is under way, or nobody watches."""
         self.inside_call = False
@@ -36,6 +43,12 @@ class Expected:
         """So many steps may pass unheard, each with an event like the last one, ..."""
         self.most = 0
         """... of so many in all."""
+        self.timed = NONE
+        """What following takes is timed in the step in which so many are ``left``, ..."""
+        self.timed_ns = 0
+        """... and was so long in it."""
+        self.mask = 0
+        """Where the loop runs is only looked at in steps with none of these bits in ``left``: all of them, or few."""
         self.event = ""
         """What ended the last step, ..."""
         self.owner = NOBODY
@@ -63,9 +76,11 @@ class Expected:
         """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
         return self.most - self.left
 
-    def expect(self, left: int, event: str, owner: int, like: Any) -> None:
-        """Let ``left`` steps pass that end with ``event`` of ``owner``, where the decision ``like`` holds."""
+    def expect(self, left: int, timed: int, event: str, owner: int, like: Any) -> None:
+        """Let ``left`` steps pass that end with ``event`` of ``owner``, where the decision ``like`` holds. ``timed`` is
+        one of them."""
         self.left = self.most = left
+        self.timed, self.timed_ns = timed, 0
         self.event, self.owner = event, owner
         if like is None:
             self.frame_id = 0

@@ -103,10 +103,12 @@ class ModuleCalls:
     def _tell(self, frame: FrameType, module: Any, event: Event) -> None:
         if self._torch.compiler.is_compiling():
             return
+        begin = self._expected.clock()
         try:
             self._tracker.module_called(frame, module, event)
         except Exception as error:
             self._failed(error)
+        self._tracker.followed_ns += self._expected.clock() - begin
 
     def _look_at_class(self, kind: type) -> None:
         """An outermost call of a module of class ``kind`` is over, while all classes are watched."""
@@ -164,20 +166,27 @@ class ModuleCalls:
                 return original(module, *args, **kwargs)  # most calls while all classes are watched
             if traced():
                 return original(module, *args, **kwargs)
+            timed = expected.left == expected.timed
+            begin = expected.clock() if timed else 0
             event: Event = "eval" if not module.training else "training" if grad_enabled() else "call"
             try:
                 # ``tracker.is_like_last``, as good as, without a call of a function: each short step comes here. A
                 # frame is of one thread.
                 is_next = (
-                    expected.left
+                    (left := expected.left)
                     and expected.event is event
                     and expected.owner == id(module)
                     and not expected.trains
                     and (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
                     and inner.f_code is expected.code
-                    and (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
-                    and id(outer) == expected.frame_id
-                    and ((around := outer.f_back) is None or around.f_code is expected.around)
+                    and (
+                        left & expected.mask
+                        or (
+                            (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
+                            and id(outer) == expected.frame_id
+                            and ((around := outer.f_back) is None or around.f_code is expected.around)
+                        )
+                    )
                 )
             except ValueError:  # there are not so many frames
                 is_next = False
@@ -190,7 +199,10 @@ class ModuleCalls:
             elif expected.passes and event == expected.call_event:
                 expected.passes -= 1
             else:
+                timed = False
                 calls._tell(frame(1), module, event)
+            if timed:
+                expected.timed_ns += expected.clock() - begin
             moments = expected.moments
             begin = time.perf_counter_ns() if moments is not None else 0
             try:

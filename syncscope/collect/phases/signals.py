@@ -150,26 +150,37 @@ class Signals:
     def user_step(self) -> None:
         """The program called ``syncscope.step()``."""
         expected, frame = self._tracker.expected, sys._getframe
+        timed = expected.left == expected.timed
+        begin = expected.clock() if timed else 0
         try:
             is_next = (
-                expected.left
+                (left := expected.left)
                 and expected.event == "user"
                 and expected.owner == NOBODY
                 and (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
                 and inner.f_code is expected.code
-                and (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
-                and id(outer) == expected.frame_id
-                and ((around := outer.f_back) is None or around.f_code is expected.around)
+                and (
+                    left & expected.mask
+                    or (
+                        (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
+                        and id(outer) == expected.frame_id
+                        and ((around := outer.f_back) is None or around.f_code is expected.around)
+                    )
+                )
             )
         except ValueError:  # there are not so many frames
             is_next = False
         if is_next:
             expected.left -= 1
+            if timed:
+                expected.timed_ns += expected.clock() - begin
         elif not self.failure:
+            begin = expected.clock()
             try:
                 self._tracker.user_stepped(frame(1))
             except Exception as error:
                 self._fail(error)
+            self._tracker.followed_ns += expected.clock() - begin
 
     def tick(self) -> None:
         """A stretch of time ended, where steps are recorded by time."""
@@ -186,19 +197,25 @@ class Signals:
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._traced() or not self._watching or self._in_scaler:
             return
+        expected = self._tracker.expected
+        timed = expected.left == expected.timed
+        begin = expected.clock() if timed else 0
         followed = self._followed
         if not (followed.trains and threading.get_ident() == followed.ident) and not followed.optimizer_stepped():
             return
         if self._moments is not None:
             self._moments.stepped(optimizer, sys._getframe(1))
-        expected = self._tracker.expected
         if expected.left and expected.event == "step" and expected.owner == id(optimizer):
             expected.left -= 1
+            if timed:
+                expected.timed_ns += expected.clock() - begin
         else:
+            begin = expected.clock()
             try:
                 self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
             except Exception as error:
                 self._fail(error)
+            self._tracker.followed_ns += expected.clock() - begin
 
     def _watch_scaler(self, torch: Any) -> None:
         """A scaler skips ``optimizer.step`` on infinite gradients: its own ``step`` is the step."""
@@ -252,6 +269,9 @@ class Signals:
             self._patches.replace(iterator, "__next__", make)
 
     def _after_batch(self, frame: FrameType, ended: bool) -> None:
+        expected = self._tracker.expected
+        timed, heard = expected.left == expected.timed, not expected.left
+        begin = expected.clock() if timed or heard else 0
         try:
             if ended:
                 self._tracker.loader_ended(frame)
@@ -259,6 +279,10 @@ class Signals:
                 self._tracker.loader_next(frame)
         except Exception as error:
             self._fail(error)
+        if timed:
+            expected.timed_ns += expected.clock() - begin
+        elif heard:
+            self._tracker.followed_ns += expected.clock() - begin
 
     def _watch_saves(self, torch: Any) -> None:
         followed, thread = self._followed, threading.get_ident
