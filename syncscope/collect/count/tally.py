@@ -176,8 +176,7 @@ class Tally:
     def _make_seen(self) -> Callable[[FrameType], None]:
         """The listener to PyTorch's warnings. Local names are fast."""
         account, states, warned, tracker = self._account, self.phases, self.warned, self._tracker
-        take, here, clock = self._stacks.take, expectation.get, time.perf_counter_ns
-        known = self._stacks.direct
+        take, known, here, clock = self._stacks.take, self._stacks.direct, expectation.get, time.perf_counter_ns
 
         def seen(frame: FrameType) -> None:
             start = clock()
