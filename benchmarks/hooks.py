@@ -25,7 +25,6 @@ class Hooks:
         self.counter: Counter = count.counter
         self.signals: Signals = count.signals
         self.tracker: PhaseTracker = count.tracker
-        self._count = count
         self._out_since = 0
         self._counting = self._wrapping = False
         # Ticks come by the clock, and would find that the program stands still.
@@ -74,6 +73,5 @@ class Hooks:
     @property
     def spent_ns(self) -> tuple[float, float]:
         """What the count believes that it cost so far, and the time in which it did, both in ns."""
-        counter = self.counter
-        cost = counter._account.cost_ns + self._count._following_ns() * counter.coldness
-        return cost, counter._account.time_ns
+        account = self.counter._account
+        return account.cost_ns, account.time_ns

@@ -43,10 +43,6 @@ LONGEST_TICK_SECONDS = 1.0
 MOST_SHARE = 0.002
 """Of the time may go into ticks, and as much into what is said meanwhile."""
 
-HEARD_NS = 3_000
-"""What a step that the phase tracker tells of costs more than others, in a loop: see ``benchmarks/phases.py``. What
-each step costs is in the counter's prices."""
-
 Value = TypeVar("Value")
 
 
@@ -80,6 +76,8 @@ class RunCount:
         self.counter: Counter | None = None
         """``None`` before the program uses CUDA, and where waits are not counted."""
         self.tracker: PhaseTracker | None = None
+        self.step: Callable[[], None] = _nothing
+        """The program says that a step ended."""
         self.compiling = CompileWatch(self.stacks, self.threads, self._phase_at)
         """What ``torch.compile`` does. It is followed also where waits are not counted."""
         self._paths = paths
@@ -111,11 +109,7 @@ class RunCount:
         """What counting cost so far, by its own measure, as a share of the time."""
         if self.counter is None:
             return None
-        beside = self._background.busy_ns + self._following_ns() * self.counter.coldness
-        return (self.counter.overhead_share or 0.0) + beside / max(self._time_ns(), 1)
-
-    def _following_ns(self) -> int:
-        return self.tracker.heard * HEARD_NS if self.tracker is not None else 0
+        return (self.counter.overhead_share or 0.0) + self._background.busy_ns / max(self._time_ns(), 1)
 
     def open(self, torch: Any) -> None:
         """Count from the first use of CUDA on, or from now on where the program has used it."""
@@ -134,6 +128,7 @@ class RunCount:
         if os.getpid() != self._pid or self._ended_ns is not None:
             return
         self._ended_ns = time.perf_counter_ns()
+        self.step = _nothing
         if not self.began:
             return
         parts = (
@@ -145,11 +140,6 @@ class RunCount:
                 part()
             except Exception as error:  # the others all the same
                 self.notes.append(f"Not all could be ended as planned ({type(error).__name__}: {error}).")
-
-    def step(self) -> None:
-        """The program said that a step ended."""
-        if self.signals is not None and self._ended_ns is None:
-            self.signals.user_step()
 
     def end_stretch(self) -> None:
         """A stretch of time is over, where steps are recorded by time."""
@@ -256,6 +246,7 @@ class RunCount:
             self._started_ns, self._began_ns = time.time_ns(), time.perf_counter_ns()
             self.tracker = PhaseTracker(self, self._paths)
             self.signals = Signals(self.tracker)
+            self.step = self.signals.user_step  # itself: a short step would pay for a call in between
             if not self._by_time:
                 self.signals.attach(self._torch)
             if self._count:
@@ -339,6 +330,10 @@ class RunCount:
     def _time_ns(self) -> int:
         end = self._ended_ns if self._ended_ns is not None else time.perf_counter_ns()
         return end - self._began_ns if self.began else 0
+
+
+def _nothing() -> None:
+    """What says that a step ended while none is followed."""
 
 
 def consistent(read: Callable[[], Value], tries: int = 20) -> Value:

@@ -11,6 +11,10 @@ RARE = 0.001
 """The share of the time that is kept for what is rare, so that nothing else can use it up: evaluations, ends of epochs,
 checkpoints, and all before the first phase."""
 
+FLOOR = 0.001
+"""The share of the time that counting may take where following the phases takes ``CAP`` already: some waits are counted
+all the same."""
+
 ADVANCE = 0.01
 """Of the program's time before counting began: what may be spent on what is rare on top, ..."""
 
@@ -53,11 +57,6 @@ class Prices:
     measured without the program: 60 µs in a step of 0.3 ms, 430 µs in one of 6 ms with forty layers."""
     step: float = 500.0
     """A block of steps closed, or a change of phase."""
-    boundary: float = 1_500.0
-    """A step inside a block, counted or not: what following its phase costs, with one call of a module from outside.
-    Not measured here. In a loop of its own it is a third of this (``benchmarks/phases.py``); in steps of 65 µs on a
-    processor with other work, ``benchmarks/count.py --cpu`` found 2.3 to 4.2 µs where waits were 1.3 to 2 times as dear
-    as in a loop."""
     seen: float = 0.0
     """The part of ``warning`` that is timed at each one; 0 where it is not."""
 
@@ -65,7 +64,7 @@ class Prices:
         """What they are where our code runs so many times slower. ``out`` was measured in programs."""
         return Prices(
             self.warning * factor, self.call * factor, self.passed * factor, self.gate * factor, self.switch * factor,
-            self.out, self.step * factor, self.boundary * factor, self.seen,
+            self.out, self.step * factor, self.seen,
         )  # fmt: skip
 
 
@@ -76,8 +75,8 @@ class Account:
     """
 
     __slots__ = (
-        "advance_ns", "calls", "coldness", "cost_ns", "limit", "measured", "most_seen_ns", "on", "passed", "prices",
-        "rare_ns", "seen_ns", "time_ns", "warnings",
+        "advance_ns", "calls", "coldness", "cost_ns", "followed_ns", "limit", "measured", "most_seen_ns", "on",
+        "passed", "prices", "rare_ns", "seen_ns", "time_ns", "warnings",
     )  # fmt: skip
 
     def __init__(self, prices: Prices, before_ns: int = 0) -> None:
@@ -92,6 +91,8 @@ class Account:
         self.limit = 0.0
         """The number of them at which to settle."""
         self.cost_ns = 0.0
+        self.followed_ns = 0.0
+        """The part of it that following the phases took, counted or not."""
         self.rare_ns = 0.0
         """The part of it that was spent on what is rare."""
         self.time_ns = 0
@@ -137,7 +138,8 @@ class Account:
         The steps that are being counted took ``block_ns`` so far, of which counting cost ``block_cost_ns``; it was
         expected to cost ``expected_ns`` in all of them.
         """
-        saved = GRACE_NS + CAP * self.time_ns - (self.cost_ns - self.rare_ns)
+        share = max(CAP * self.time_ns - self.followed_ns, FLOOR * self.time_ns)
+        saved = GRACE_NS + share - (self.cost_ns - self.followed_ns - self.rare_ns)
         if rare:
             saved += self.rare_left_ns
         allowed = min(saved, CREDIT_NS + 2 * expected_ns + CAP * block_ns - block_cost_ns)

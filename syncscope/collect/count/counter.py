@@ -67,6 +67,8 @@ class Counter(Counted):
         self._in = False
         """The wrappers are in."""
         self._paused = False
+        self._followed_ns = tracker.followed_ns
+        """What following took until ``_mark``."""
         self._ticked = -1, -1
         """Phase and step at the last ``tick``."""
         self._wrappers = CountingWrappers(torch, self.tally, self._account, sync_debug_mode)
@@ -220,13 +222,16 @@ class Counter(Counted):
         """Book the time and the cost since the last call to the current phase."""
         now, account, state = self._clock(), self._account, self._state
         elapsed, self._mark = now - self._mark, now
+        followed, self._followed_ns = self._tracker.followed_ns - self._followed_ns, self._tracker.followed_ns
         if self._suspended:
             self._bins.add(now, state.phase.number, windows=True)
             return
         self._bins.add(now, state.phase.number, waits=account.warnings + account.calls)
         state.block_gate_ns += (account.calls + account.passed) * account.prices.gate
         cost = account.settle(elapsed, state.rare)
-        account.cost_ns += account.prices.step
+        account.cost_ns += account.prices.step + followed
+        account.followed_ns += followed
+        state.block_followed_ns += followed
         state.block_ns += elapsed
         state.block_cost_ns += cost
         state.time_ns += elapsed
@@ -247,11 +252,11 @@ class Counter(Counted):
 
     def _next_block(self, state: PhaseTally) -> None:
         """Close a block of steps, and choose whether the next one is counted."""
+        begin = self._clock()
         self._settle()
         account, sampling = self._account, state.sampling
         steps = state.phase.steps - state.since
         self._end_block(state)
-        account.cost_ns += steps * account.prices.boundary
         length, cost = state.block_ns, state.block_cost_ns
         if self._paused and state.block_counted_ns:  # the rest would have cost as much
             cost *= length / state.block_counted_ns
@@ -259,7 +264,14 @@ class Counter(Counted):
             account.cost_ns += steps * sampling.averages.gate
         spare = account.rare_left_ns if state.may_be_rare(account.time_ns - self.tally.start_ns) else 0.0
         sampling.next_block(
-            steps, length, cost, state.block_gate_ns, prices=account.prices, outs=self._outs, spare_ns=spare
+            steps,
+            length,
+            cost,
+            state.block_gate_ns,
+            prices=account.prices,
+            outs=self._outs,
+            spare_ns=spare,
+            followed_ns=state.block_followed_ns,
         )
         if sampling.on and sampling.one_in > 1:
             account.cost_ns += sampling.run_ns
@@ -272,6 +284,7 @@ class Counter(Counted):
             if lacking > 0:
                 sampling.postpone(math.ceil(lacking / (CAP * averages.length)))
         self._apply(self._state)
+        account.cost_ns += self._clock() - begin
         if not sampling.on and sampling.out and sampling.left * averages.gate > 2 * account.prices.out:
             self._take_out()
 

@@ -25,6 +25,10 @@ class Tracker(Protocol):
 
     @property
     def current(self) -> Phase: ...
+    @property
+    def followed_ns(self) -> float:
+        """What following the phases took so far."""
+
     def at(self, frame: FrameType) -> Phase:
         """The phase of something that happens now in ``frame``."""
 
@@ -35,6 +39,7 @@ class Nowhere:
     number = 0
     kind: PhaseKind = "other"
     steps = 0
+    followed_ns = 0.0
 
     @property
     def current(self) -> Phase:

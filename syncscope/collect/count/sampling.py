@@ -87,11 +87,12 @@ class Draw:
 @dataclass(slots=True)
 class Averages:
     """Of the steps of one phase, in ns: their length without counting, what counting one costs, and what one costs that
-    is not counted while wrappers are in."""
+    is not counted while wrappers are in. ``following`` it costs so much more, counted or not."""
 
     length: float = 0.0
     cost: float = 0.0
     gate: float = 0.0
+    following: float = 0.0
     lengths: int = 0
     costs: int = 0
 
@@ -137,16 +138,18 @@ class Sampling:
 
     def next_block(
         self, steps: int, length_ns: float, cost_ns: float, gate_ns: float, *, prices: Prices, outs: int,
-        spare_ns: float = 0.0,
+        spare_ns: float = 0.0, followed_ns: float = 0.0,
     ) -> None:  # fmt: skip
         """A block of ``steps`` is over, which took ``length_ns``. Choose the next one.
 
         If it was counted, it cost ``cost_ns``, and would have cost ``gate_ns`` otherwise. Wrappers were taken out
-        ``outs`` times so far. ``spare_ns`` may be spent on a phase that is rare, however dense its waits are.
+        ``outs`` times so far. ``spare_ns`` may be spent on a phase that is rare, however dense its waits are. Following
+        the phase took ``followed_ns``.
         """
         averages = self.averages
         if steps:
             averages.add_length(max(length_ns - cost_ns, 0.0), steps)
+            averages.following += max(MEMORY, 1 / averages.lengths) * (followed_ns / steps - averages.following)
             if self.on:
                 averages.add_cost(cost_ns, gate_ns, steps)
             if self.one_in == 1:
@@ -196,15 +199,15 @@ class Sampling:
         length = max(averages.length, 1.0)
         all_now = self.one_in == 1
         if all_now and not self.spared:
-            rare = self._cost_ns <= _share(EVERY_STEP, length, prices) * self._length_ns + SLACK_NS
-        elif rare := averages.cost <= _share(SAMPLED, length, prices) * length:
+            rare = self._cost_ns <= _share(EVERY_STEP, averages) * self._length_ns + SLACK_NS
+        elif rare := averages.cost <= _share(SAMPLED, averages) * length:
             self._length_ns = self._cost_ns = 0.0
         self._calm_blocks = self._calm_blocks + 1 if rare else 0
         self.spared = not rare and spare_ns >= self._block() * averages.cost + RETURN_NS * (not all_now)
         if rare or self.spared:
             self.one_in, self._together, self.out = 1.0, 1, False
             return
-        budget = _share(SAMPLED, length, prices) * length
+        budget = _share(SAMPLED, averages) * length
         self.out = averages.gate > GATED * budget
         if self.out:
             self._together = min(math.ceil(prices.out / averages.cost), LONGEST_RUN)
@@ -223,6 +226,6 @@ class Sampling:
         return max(1, steady, min(LONGEST_BLOCK, int(BLOCK_NS / length)))
 
 
-def _share(most: float, length_ns: float, prices: Prices) -> float:
-    """The share of steps of this length that counting may take: at most ``most``."""
-    return max(min(most, ALL - prices.boundary / length_ns), LEAST)
+def _share(most: float, averages: Averages) -> float:
+    """The share of such steps that counting may take: at most ``most``."""
+    return max(min(most, ALL - averages.following / max(averages.length, 1.0)), LEAST)

@@ -125,6 +125,7 @@ class PhaseTally:
 
     def begin_block(self) -> None:
         self.block_ns = self.block_counted_ns = 0
+        self.block_followed_ns = 0.0
         self.block_cost_ns = self.block_gate_ns = 0.0
 
     @property
@@ -175,7 +176,7 @@ class Tally:
     def _make_seen(self) -> Callable[[FrameType], None]:
         """The listener to PyTorch's warnings. Local names are fast."""
         account, states, warned, tracker = self._account, self.phases, self.warned, self._tracker
-        take, here, clock = self._stacks.take, expectation.get, time.perf_counter_ns
+        take, known, here, clock = self._stacks.take, self._stacks.direct, expectation.get, time.perf_counter_ns
 
         def seen(frame: FrameType) -> None:
             start = clock()
@@ -189,7 +190,10 @@ class Tally:
                 state = states.get(phase.number) or self.of(phase)
                 if not state.sampling.on:
                     return
-                number = take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
+                # Each call of a function would be a microsecond and more, out of cold caches.
+                number = known.get((id(frame.f_code), frame.f_lasti))
+                if number is None:
+                    number = take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
                 place = state.warned.get(number)
                 if place is None:
                     place = self._new_place(state.warned, number, "", number, None, phase.steps)
@@ -197,6 +201,10 @@ class Tally:
                         return
                 if place.step == phase.steps:
                     place.now += 1
+                elif place.now == 1:  # ``begin_step`` after a step with one wait
+                    weight, place.weight = place.weight, state.weight
+                    place.count, place.steps, place.step = place.count + 1, place.steps + 1, phase.steps
+                    place.weighted, place.spread = place.weighted + weight, place.spread + weight * (weight - 1)
                 else:
                     place.begin_step(phase.steps, state.weight)
                 reason = here()

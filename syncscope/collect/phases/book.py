@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import time
 import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from syncscope.collect.phases.expected import NONE, Expected
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
@@ -78,34 +80,35 @@ class PhaseBook:
         self._latest: dict[str, Any] = {}
         """The decision that held for the latest event of each kind."""
         self._now = self._clock()
-        self.left = 0
-        """So many steps may pass unheard, each with an event like the last one: ``again`` says which."""
-        self.unheard = 0
-        """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
+        self.expected = Expected(clock)
+        self.followed_ns = 0.0
+        """What following took so far, as the steps tell that were timed, without what the listener did."""
+        self._draw = random.Random()  # the program's own random numbers stay as they are
         self.heard = 0
         """Steps that the listener was told of."""
-        self.again: tuple[str, int] = ("", 0)
-        """What ended the last step: the event, and the id of its optimiser or module."""
-        self.like: Any = None
-        """The decision that held for it; ``None`` where that does not hold any more."""
-        self.passes = 0
-        """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps."""
-        self.call_event = ""
-        self.trains = False
-        """The current phase is training whose steps end with something else than calls of modules."""
+
+    @property
+    def unheard(self) -> int:
+        """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
+        return self.expected.unheard
 
     def _listen(self) -> None:
         """Let no further step pass unheard, and add those that did."""
-        self.left = self.passes = 0
-        if self.unheard:
+        expected = self.expected
+        if expected.left < expected.timed:
+            self.current.followed(expected.timed_ns)
+        if expected.most != expected.left:
             self.hear()
+        expected.left = expected.most = expected.passes = 0
+        expected.timed = NONE
 
     def hear(self) -> None:
         """Add the steps that passed unheard."""
-        count, self.unheard = self.unheard, 0
-        phase = self.current
+        expected, phase, left = self.expected, self.current, self.expected.left
+        count, expected.most = expected.most - left, left
         phase.steps += count
         phase.calls += count
+        self.followed_ns += count * phase.follow_ns
         phase.timed = False  # its time since the last boundary is that of several steps
 
     def settle(self, now_ns: int | None = None) -> None:
@@ -147,7 +150,7 @@ class PhaseBook:
     def _forget_decisions(self) -> None:
         self._decisions.clear()
         self._latest.clear()
-        self.like = None
+        self.expected.frame_id = 0
 
     def _share_functions(self) -> None:
         codes = [phase.loop.code for phase in self.phases if phase.loop is not None]
@@ -167,7 +170,7 @@ class PhaseBook:
 
     def _enter(self, phase: Phase) -> None:
         before = self.current
-        self.trains = False
+        self.expected.trains = False
         self._listen()
         self.settle()
         if before.loops and not (before.loops & phase.around) and phase.loops:
@@ -236,18 +239,22 @@ class PhaseBook:
         self.heard += 1
         if phase.kind == "train":
             self._judge_nested(phase)
-            self.trains = phase is self.current and phase.source in ("optimizer", "user")
+            self.expected.trains = phase is self.current and phase.source in ("optimizer", "user")
         ended, unheard = self._now, 0
         try:
             unheard = self._listener.stepped(phase)
         finally:
             phase.intruder = None
-            phase.step_ns -= self._clock() - ended  # what the listener does is no part of the next step
+            listener_ns = self._clock() - ended
+            phase.step_ns -= listener_ns  # what the listener does is no part of the next step
+            self.followed_ns -= listener_ns  # who told of the event adds all of it
         if timed and phase is self.current and phase.steps >= ACQUAINTED:
-            self.left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))
-            self.again, self.like = (event, id(owner)), self._latest.get(event)
+            left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))
+            drawn = 1 + int(left * self._draw.random()) if left else NONE
+            self.expected.expect(left, drawn, event, id(owner), self._latest.get(event))
+            self.expected.mask = phase.look_seldom(length)
             if phase.source == "user":
-                self.passes = CALLS_A_STEP * self.left
+                self.expected.passes = CALLS_A_STEP * left
 
     def _judge_nested(self, train: Phase) -> None:
         """Fold loops inside of each step of ``train`` that call little; mark those that call much."""

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.choice import Event
@@ -31,12 +31,6 @@ MOST_CLASSES = 64
 """With more, all classes are watched all the time."""
 
 
-class CallMoments(Protocol):
-    """Hears when each outermost call began, by ``time.perf_counter_ns``. Raises nothing."""
-
-    def called(self, module: Any, begin_ns: int, frame: FrameType) -> None: ...
-
-
 class ModuleCalls:
     """Tells ``tracker`` of outermost calls on the ``followed`` thread, and ``failed`` of an error of ours.
 
@@ -50,12 +44,10 @@ class ModuleCalls:
 
     def __init__(self, tracker: PhaseTracker, followed: FollowedThread, failed: Callable[[Exception], None]) -> None:
         self._tracker = tracker
+        self._expected = tracker.expected
         self._followed = followed
         self._failed = failed
-        self.moments: CallMoments | None = None
         self._torch: Any = None
-        self._busy = True
-        """In an outermost call, or no longer watching."""
         self._closed = True
         self._modes = Patches()
         self._wide = Patches()
@@ -68,7 +60,7 @@ class ModuleCalls:
     def open(self, torch: Any) -> None:
         """Begin, with all classes."""
         self._torch = torch
-        self._busy = self._closed = False
+        self._expected.busy = self._closed = False
         self._opened_ns, self._switches = time.perf_counter_ns(), 0
         self._modes = Patches(torch)
         self._wide, self._narrow = Patches(torch), Patches(torch)
@@ -85,16 +77,16 @@ class ModuleCalls:
 
     def forget(self) -> None:
         """Tell the tracker nothing more: the program may hold a bound ``module.__call__``."""
-        self._closed = self._busy = True
+        self._closed = self._expected.busy = True
 
     def hide(self) -> bool:
         """Tell of no call until ``show``, which takes what this returns: a dataset's transforms are modules too."""
-        before, self._busy = self._busy, True
+        before, self._expected.busy = self._expected.busy, True
         return before
 
     def show(self, before: bool) -> None:
         """Undo ``hide``."""
-        self._busy = before or self._closed
+        self._expected.busy = before or self._closed
 
     def look_wider(self) -> None:
         """Watch all classes again, if it is time. From any thread."""
@@ -111,10 +103,12 @@ class ModuleCalls:
     def _tell(self, frame: FrameType, module: Any, event: Event) -> None:
         if self._torch.compiler.is_compiling():
             return
+        begin = self._expected.clock()
         try:
             self._tracker.module_called(frame, module, event)
         except Exception as error:
             self._failed(error)
+        self._tracker.followed_ns += self._expected.clock() - begin
 
     def _look_at_class(self, kind: type) -> None:
         """An outermost call of a module of class ``kind`` is over, while all classes are watched."""
@@ -149,7 +143,7 @@ class ModuleCalls:
 
     def _make_train(self, original: Any) -> Any:
         def train(module: Any, mode: bool = True) -> Any:
-            if self._narrow_since and not self._busy and getattr(module, "training", None) is not mode:
+            if self._narrow_since and not self._expected.busy and getattr(module, "training", None) is not mode:
                 self._switched()
             return original(module, mode)
 
@@ -164,48 +158,59 @@ class ModuleCalls:
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
         """The call of a module. Local names are fast."""
         traced, followed, thread = tracing(self._torch), self._followed, threading.get_ident
-        grad_enabled, tracker, frame = self._torch.is_grad_enabled, self._tracker, sys._getframe
-        now = time.perf_counter_ns
+        grad_enabled, expected, frame = self._torch.is_grad_enabled, self._tracker.expected, sys._getframe
         calls = self
 
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if calls._busy:
+            if expected.busy:
                 return original(module, *args, **kwargs)  # most calls while all classes are watched
-            if traced() or (thread() != followed.ident and not followed.takes_over()):
+            if traced():
                 return original(module, *args, **kwargs)
+            timed = expected.left == expected.timed
+            begin = expected.clock() if timed else 0
             event: Event = "eval" if not module.training else "training" if grad_enabled() else "call"
             try:
-                # ``tracker.is_like_last``, as good as, without a call of a function: each short step comes here.
+                # ``tracker.is_like_last``, as good as, without a call of a function: each short step comes here. A
+                # frame is of one thread.
                 is_next = (
-                    tracker.left
-                    and not tracker.trains
-                    and tracker.again == (event, id(module))
-                    and (like := tracker.like) is not None
-                    and (inner := frame(1 + like.skipped)).f_lasti == like.lasti
-                    and inner.f_code is like.code
-                    and (outer := frame(1 + like.depth)).f_lasti == like.outer_lasti
-                    and id(outer) == like.frame_id
-                    and ((around := outer.f_back) is None or around.f_code is like.around)
+                    (left := expected.left)
+                    and expected.event is event
+                    and expected.owner == id(module)
+                    and not expected.trains
+                    and (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
+                    and inner.f_code is expected.code
+                    and (
+                        left & expected.mask
+                        or (
+                            (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
+                            and id(outer) == expected.frame_id
+                            and ((around := outer.f_back) is None or around.f_code is expected.around)
+                        )
+                    )
                 )
             except ValueError:  # there are not so many frames
                 is_next = False
             if is_next:
-                tracker.left -= 1
-                tracker.unheard += 1
-            elif tracker.trains and event == "training":
+                expected.left -= 1
+            elif thread() != followed.ident and not followed.takes_over():
+                return original(module, *args, **kwargs)
+            elif expected.trains and event == "training":
                 pass
-            elif tracker.passes and event == tracker.call_event:
-                tracker.passes -= 1
+            elif expected.passes and event == expected.call_event:
+                expected.passes -= 1
             else:
+                timed = False
                 calls._tell(frame(1), module, event)
-            moments = calls.moments
-            begin = now() if moments is not None else 0
+            if timed:
+                expected.timed_ns += expected.clock() - begin
+            moments = expected.moments
+            begin = time.perf_counter_ns() if moments is not None else 0
             try:
-                calls._busy = tracker.inside_call = True
+                expected.busy = expected.inside_call = True
                 return original(module, *args, **kwargs)
             finally:
-                calls._busy = calls._closed
-                tracker.inside_call = False
+                expected.busy = calls._closed
+                expected.inside_call = False
                 if moments is not None:
                     moments.called(module, begin, frame(1))
                 if look_at_class is not None and not calls._closed:

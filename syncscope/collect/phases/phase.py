@@ -13,6 +13,24 @@ from typing import Any
 from syncscope.collect.phases.loops import Loop
 from syncscope.schema.counting import CountedSource, PhaseKind
 
+FOLLOW_NS = 3_000.0
+"""What following a step that passes unheard is taken to cost until one was timed."""
+
+WHOLE = 1.8
+"""What following costs, as a multiple of what can be timed: not the calls of our hooks, nor their ends."""
+
+MEMORY = 0.05
+"""Weight of a step that was timed in the average."""
+
+DISTURBED = 10.0
+"""A step is not taken to cost more than so many times the average: another thread ran in it."""
+
+MUCH, LITTLE = 0.005, 0.002
+"""Shares of a step at which where its loop runs is looked at in few steps, and in all of them again."""
+
+FEW_LOOKS = 15
+"""Of 16 steps one is looked at."""
+
 RESERVOIR = 512
 """Lengths of steps kept of a phase."""
 
@@ -89,6 +107,13 @@ class Phase:
     timed: bool = False
     """A boundary was seen, so that ``step_ns`` is the time of one step."""
 
+    follow_ns: float = FOLLOW_NS
+    """What following costs in a step that passes unheard."""
+    timed_steps: int = 0
+    """Steps that this was timed in."""
+    seldom: bool = False
+    """It takes much of the step, so that few are looked at."""
+
     # How the tracker finds it and its steps.
     loops: set[Loop] = field(default_factory=set)
     around: set[Loop] = field(default_factory=set)
@@ -139,6 +164,17 @@ class Phase:
                 number += 1
             self._slug = slug
         return self._slug
+
+    def followed(self, timed_ns: int) -> None:
+        """Following took so long in one step, drawn at random."""
+        self.timed_steps += 1
+        seen = min(WHOLE * timed_ns, DISTURBED * max(self.follow_ns, FOLLOW_NS))
+        self.follow_ns += max(MEMORY, 1 / self.timed_steps) * (seen - self.follow_ns)
+
+    def look_seldom(self, length_ns: int) -> int:
+        """The mask of steps that are not looked at: none, or most of them, where a step takes ``length_ns``."""
+        self.seldom = self.follow_ns > (LITTLE if self.seldom else MUCH) * length_ns and self.timed_steps > 0
+        return FEW_LOOKS * self.seldom
 
     def join(self, phases: list[Phase]) -> None:
         """Tell it of all phases of the run: its slug differs from theirs."""

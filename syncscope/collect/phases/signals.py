@@ -16,12 +16,10 @@ from typing import Any, Protocol
 
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches, tracing
+from syncscope.collect.phases.expected import NOBODY
 from syncscope.collect.phases.modules import ModuleCalls
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
-
-NOBODY = id(None)
-"""The owner of the program's own steps."""
 
 _open: weakref.WeakSet[Signals] = weakref.WeakSet()
 
@@ -104,7 +102,7 @@ class Signals:
     def detach(self) -> None:
         """Remove every hook. Does nothing the second time."""
         self.forget()  # the program may hold a bound ``module.__call__``
-        self._tracker.inside_call = False
+        self._tracker.expected.inside_call = False
         _open.discard(self)
         for handle in self._handles:
             handle.remove()
@@ -130,7 +128,7 @@ class Signals:
 
     @moments.setter
     def moments(self, moments: Moments | None) -> None:
-        self._moments = self._modules.moments = moments
+        self._moments = self._tracker.expected.moments = moments
         self._watch_begins_of_steps()
 
     def _watch_begins_of_steps(self) -> None:
@@ -151,15 +149,38 @@ class Signals:
 
     def user_step(self) -> None:
         """The program called ``syncscope.step()``."""
-        tracker = self._tracker
-        if tracker.left and tracker.again == ("user", NOBODY) and tracker.is_like_last("user", sys._getframe(1)):
-            tracker.left -= 1
-            tracker.unheard += 1
+        expected, frame = self._tracker.expected, sys._getframe
+        timed = expected.left == expected.timed
+        begin = expected.clock() if timed else 0
+        try:
+            is_next = (
+                (left := expected.left)
+                and expected.event == "user"
+                and expected.owner == NOBODY
+                and (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
+                and inner.f_code is expected.code
+                and (
+                    left & expected.mask
+                    or (
+                        (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
+                        and id(outer) == expected.frame_id
+                        and ((around := outer.f_back) is None or around.f_code is expected.around)
+                    )
+                )
+            )
+        except ValueError:  # there are not so many frames
+            is_next = False
+        if is_next:
+            expected.left -= 1
+            if timed:
+                expected.timed_ns += expected.clock() - begin
         elif not self.failure:
+            begin = expected.clock()
             try:
-                tracker.user_stepped(sys._getframe(1))
+                self._tracker.user_stepped(frame(1))
             except Exception as error:
                 self._fail(error)
+            self._tracker.followed_ns += expected.clock() - begin
 
     def tick(self) -> None:
         """A stretch of time ended, where steps are recorded by time."""
@@ -176,20 +197,25 @@ class Signals:
     def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._traced() or not self._watching or self._in_scaler:
             return
+        expected = self._tracker.expected
+        timed = expected.left == expected.timed
+        begin = expected.clock() if timed else 0
         followed = self._followed
         if not (followed.trains and threading.get_ident() == followed.ident) and not followed.optimizer_stepped():
             return
         if self._moments is not None:
             self._moments.stepped(optimizer, sys._getframe(1))
-        tracker = self._tracker
-        if tracker.left and tracker.again == ("step", id(optimizer)):
-            tracker.left -= 1
-            tracker.unheard += 1
+        if expected.left and expected.event == "step" and expected.owner == id(optimizer):
+            expected.left -= 1
+            if timed:
+                expected.timed_ns += expected.clock() - begin
         else:
+            begin = expected.clock()
             try:
-                tracker.optimizer_stepped(sys._getframe(1), optimizer)
+                self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
             except Exception as error:
                 self._fail(error)
+            self._tracker.followed_ns += expected.clock() - begin
 
     def _watch_scaler(self, torch: Any) -> None:
         """A scaler skips ``optimizer.step`` on infinite gradients: its own ``step`` is the step."""
@@ -243,6 +269,9 @@ class Signals:
             self._patches.replace(iterator, "__next__", make)
 
     def _after_batch(self, frame: FrameType, ended: bool) -> None:
+        expected = self._tracker.expected
+        timed, heard = expected.left == expected.timed, not expected.left
+        begin = expected.clock() if timed or heard else 0
         try:
             if ended:
                 self._tracker.loader_ended(frame)
@@ -250,6 +279,10 @@ class Signals:
                 self._tracker.loader_next(frame)
         except Exception as error:
             self._fail(error)
+        if timed:
+            expected.timed_ns += expected.clock() - begin
+        elif heard:
+            self._tracker.followed_ns += expected.clock() - begin
 
     def _watch_saves(self, torch: Any) -> None:
         followed, thread = self._followed, threading.get_ident

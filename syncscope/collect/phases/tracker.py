@@ -60,8 +60,6 @@ class PhaseTracker(PhaseChoice):
     ) -> None:
         super().__init__(listener, clock)
         self.nests = Nests(paths or Paths(project_root(Path.cwd())))
-        self.inside_call = False
-        """The thread that is followed is in an outermost call of a module."""
         self.by_time = False
         """Only ``tick`` ends steps."""
         self._key: tuple[int, int, int, Event] = (0, 0, 0, "call")
@@ -101,7 +99,7 @@ class PhaseTracker(PhaseChoice):
         chosen = phase.source == "optimizer"
         owner = phase.owner() if chosen and phase.owner is not None else None
         if owner is not optimizer:
-            phase.since_owner = 1 if self.unheard else phase.since_owner + 1
+            phase.since_owner = 1 if self.expected.most != self.expected.left else phase.since_owner + 1
             gone = chosen and owner is None
             if chosen and not gone and phase.since_owner < TAKEOVER:
                 return False
@@ -114,7 +112,7 @@ class PhaseTracker(PhaseChoice):
     def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
         """``module`` is about to be called, by no other module."""
         phase = self._phase_of(event, frame)
-        self.call_event = event
+        self.expected.call_event = event
         if self._where == "outside":
             return
         phase.calls += 1
@@ -212,7 +210,7 @@ class PhaseTracker(PhaseChoice):
         """Events come from another thread from now on, whose frames are others."""
         self._listen()
         self._thread = thread
-        self.inside_call = False
+        self.expected.inside_call = False
         self.current.frame_id = 0
         self._forget_decisions()
 
@@ -220,10 +218,15 @@ class PhaseTracker(PhaseChoice):
 
     def at(self, frame: FrameType) -> Phase:
         """The phase of something that happens now, with this innermost frame. Leaves a phase whose loop is over."""
-        if self.unheard:
-            self.hear()
-        phase = self.current
-        if phase.frame_id == 0 or phase.kind == "train" or self.inside_call:
+        expected = self.expected
+        phase, left = self.current, expected.left
+        if unheard := expected.most - left:  # ``hear``, without a call of a function
+            expected.most = left
+            phase.steps += unheard
+            phase.calls += unheard
+            self.followed_ns += unheard * phase.follow_ns
+            phase.timed = False
+        if phase.frame_id == 0 or phase.kind == "train" or expected.inside_call:
             return phase
         if threading.get_ident() != self._thread or self._runs(phase, frame):
             return phase

@@ -53,7 +53,8 @@ class Stacks:
         self._paths = paths
         self._is_user = functools.lru_cache(maxsize=4096)(paths.is_user)
         self._ids: dict[tuple[int, ...], int] = {}
-        self._direct: dict[tuple[int, ...], int] = {}
+        self.direct: dict[tuple[int, ...], int] = {}
+        """Numbers by the code and instruction of the innermost frame, where it tells enough, or of two."""
         self._taken: list[list[Taken]] = []
         self._extended: dict[tuple[int, tuple[Taken, ...]], int] = {}
         self._user: dict[int, tuple[CodeType, bool]] = {}
@@ -73,7 +74,7 @@ class Stacks:
     def take(self, frame: FrameType) -> int:
         """The number of the stack whose innermost frame is ``frame``."""
         # One or two innermost frames identify most stacks.
-        code, lasti, direct = id(frame.f_code), frame.f_lasti, self._direct
+        code, lasti, direct = id(frame.f_code), frame.f_lasti, self.direct
         number = direct.get((code, lasti))
         if number is None and (back := frame.f_back) is not None:
             number = direct.get((code, lasti, id(back.f_code), back.f_lasti))
@@ -102,7 +103,7 @@ class Stacks:
             self._taken.append(_frames_of(frame))
             number = self._ids[whole] = len(self._taken) - 1
         if len(whole) <= 4:
-            self._direct[whole] = number
+            self.direct[whole] = number
         return number
 
     def _key(self, frame: FrameType, *, keep: bool) -> tuple[int, ...]:

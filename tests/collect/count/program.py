@@ -21,9 +21,7 @@ from syncscope.schema.counting import CountedWait, PhaseKind
 
 MS = 1_000_000
 
-PRICES = Prices(
-    warning=3_000.0, call=1_500.0, passed=300.0, gate=100.0, switch=30_000.0, out=300_000.0, step=0.0, boundary=0.0
-)
+PRICES = Prices(warning=3_000.0, call=1_500.0, passed=300.0, gate=100.0, switch=30_000.0, out=300_000.0, step=0.0)
 
 
 @dataclass
@@ -36,6 +34,7 @@ class Phase:
 class Tracker:
     def __init__(self) -> None:
         self.current = Phase(0, "start")
+        self.followed_ns = 0.0
 
     def at(self, frame: FrameType) -> Phase:
         return self.current

@@ -37,6 +37,7 @@ class Loop:
     number: int = 0
     kind: PhaseKind = "train"
     steps: int = 0
+    followed_ns: float = 0.0
 
     @property
     def current(self) -> Loop:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -143,12 +142,12 @@ def test_runs_get_longer_once_wrappers_were_taken_out_often() -> None:
 
 def test_fewer_steps_are_drawn_where_following_them_takes_much_of_what_may_be_taken() -> None:
     drawn = {}
-    for boundary in (0.0, 1_800.0, 1_000_000.0):
+    for following in (0.0, 1_800.0, 1_000_000.0):
         sampling = Sampling(Draw(lambda: 0.5), always=False)
-        prices = replace(PRICES, boundary=boundary)
         for _ in range(400):
-            sampling.next_block(1, 300_000, 20_000 if sampling.on else 0, 0, prices=prices, outs=0)
-        drawn[boundary] = sampling.one_in
+            cost = 20_000 if sampling.on else 0
+            sampling.next_block(1, 300_000, cost, 0, prices=PRICES, outs=0, followed_ns=following)
+        drawn[following] = sampling.one_in
     assert drawn[0.0] < drawn[1_800.0] < drawn[1_000_000.0] < 10 * drawn[0.0]
 
 

@@ -52,7 +52,7 @@ def test_a_module_that_raises_does_not_confuse_what_is_outermost(run: Any) -> No
     broken, net = Broken(), model().eval()
     with pytest.raises(ValueError):
         broken(X)
-    assert not run.tracker.inside_call
+    assert not run.tracker.expected.inside_call
     for _ in range(3):
         net(X)
     assert run.steps == {"evaluate": 3}

@@ -1,0 +1,90 @@
+"""The step that comes next, if it is like the last one: what hooks compare an event with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, Protocol
+
+NOBODY = id(None)
+"""The owner of the program's own steps, and of batches."""
+
+
+NONE = -1
+"""No step is timed."""
+
+
+class CallMoments(Protocol):
+    """Hears when each outermost call began, by ``time.perf_counter_ns``. Raises nothing."""
+
+    def called(self, module: Any, begin_ns: int, frame: FrameType) -> None: ...
+
+
+class Expected:
+    """What the tracker expects, and the little that each event must look at.
+
+    In the midst of a program our code and its data are not in the processor's caches, and a step of half a millisecond
+    pays some 100 ns for each line of them that it touches. So all of it is in one small object with slots.
+    """
+
+    __slots__ = (
+        "around", "busy", "call_event", "clock", "code", "depth", "event", "frame_id", "inside_call", "lasti", "left",
+        "mask", "moments", "most", "outer_lasti", "owner", "passes", "skipped", "timed", "timed_ns", "trains",
+    )  # fmt: skip
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self.clock = clock
+        """Counts nanoseconds."""
+        self.busy = True
+        """No call of a module is to be told of: one is under way, or nobody watches."""
+        self.inside_call = False
+        """The thread that is followed is in an outermost call of a module."""
+        self.left = 0
+        """So many steps may pass unheard, each with an event like the last one, ..."""
+        self.most = 0
+        """... of so many in all."""
+        self.timed = NONE
+        """What following takes is timed in the step in which so many are ``left``, ..."""
+        self.timed_ns = 0
+        """... and was so long in it."""
+        self.mask = 0
+        """Where the loop runs is only looked at in steps with none of these bits in ``left``: all of them, or few."""
+        self.event = ""
+        """What ended the last step, ..."""
+        self.owner = NOBODY
+        """... and the id of its optimiser or module."""
+        self.code: CodeType | None = None
+        """Of the innermost frame that is not PyTorch's; where it stands, and how many frames of PyTorch's are inside of
+        it."""
+        self.lasti = self.skipped = 0
+        self.frame_id = 0
+        """The frame with the loop; 0 where what was decided does not hold any more."""
+        self.depth = self.outer_lasti = 0
+        """How many frames are inside of it, and where it stands."""
+        self.around: CodeType | None = None
+        """What the frame around it runs."""
+        self.trains = False
+        """The current phase is training whose steps end with something else than calls of modules."""
+        self.passes = 0
+        """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps."""
+        self.call_event = ""
+        self.moments: CallMoments | None = None
+        """Who hears when calls of modules begin and end, while somebody does."""
+
+    @property
+    def unheard(self) -> int:
+        """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
+        return self.most - self.left
+
+    def expect(self, left: int, timed: int, event: str, owner: int, like: Any) -> None:
+        """Let ``left`` steps pass that end with ``event`` of ``owner``, where the decision ``like`` holds. ``timed`` is
+        one of them."""
+        self.left = self.most = left
+        self.timed, self.timed_ns = timed, 0
+        self.event, self.owner = event, owner
+        if like is None:
+            self.frame_id = 0
+            return
+        self.code, self.lasti, self.skipped = like.code, like.lasti, like.skipped
+        self.frame_id, self.depth, self.outer_lasti = like.frame_id, like.depth, like.outer_lasti
+        self.around = like.around
