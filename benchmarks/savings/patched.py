@@ -21,7 +21,13 @@ SEEN = frozenset({"makemore", "llama2.c", "gat", "acgan", "super-resolution", "w
 """Those that were recorded, or timed, before the constants of 2026-11-22 were set, ..."""
 
 RECORDED = SEEN | {"gan-tutorial", "vae-workers"}
-"""... and before those of 2026-11-23."""
+"""... and before those of 2026-11-23, 01:18, ..."""
+
+MET = frozenset({
+    "language-model-tutorial", "gan-workers", "mnist-workers", "siamese-workers", "wgan-gp", "cgan", "dcgan",
+    "fast-neural-style", "gan", "infogan", "tcn-copying", "vae",
+})  # fmt: skip
+"""... and after those, but before those of 2026-11-23, 05:14."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,8 @@ class Patched:
         """The same as the scores know it."""
         return Pair(
             self.name, "patched", (), self.question, self.kind, self.findings, fresh=True, patched=True,
-            asked=self.asked, newest=self.name not in SEEN, unseen=self.name not in RECORDED,
+            asked=self.asked, newest=self.name not in SEEN, met=self.name in MET,
+            unseen=self.name not in RECORDED | MET,
         )  # fmt: skip
 
 

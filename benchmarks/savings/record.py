@@ -35,8 +35,9 @@ AT_ONCE = 22
 """Processes that import side by side."""
 PATIENCE = 90.0
 """Seconds that one process may take."""
-LINGER = 6.0
-"""Seconds that one may take to end, and to write its reports, when its traces are written."""
+LINGER = 12.0
+"""Seconds that one may take to end, and to write its reports, when its first traces are written: short windows come
+first, then those of the recording, then bare steps for some seconds."""
 
 
 @dataclass

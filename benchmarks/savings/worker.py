@@ -12,6 +12,7 @@ import json
 import math
 import os
 import random
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -25,6 +26,7 @@ import syncscope.analysis.analyze  # all that a recording needs at its end
 import syncscope.cli
 from benchmarks.savings.catalogue import Pair, pairs
 from benchmarks.savings.scores import Measured
+from syncscope.collect.clocks import ClockWatch
 
 T = TypeVar("T")
 
@@ -40,10 +42,15 @@ FEWEST, MOST = 8, 60
 LONG_MS, LONG_BLOCKS = 300, 8
 """Time and number of the blocks of a pair that needs time to settle. At the power limit blocks differ by some per cent,
 so there are up to three times as many."""
-FRESH_NARROW, FRESH_BLOCKS = 0.01, 90
+FRESH_NARROW, FRESH_BLOCKS = 0.01, 300
 """``NARROW`` and ``MOST_BLOCKS`` of fresh pairs."""
-FRESH_S, LIMITED_S = 7.0, 14.0
+FRESH_BLOCK_MS, FRESH_FEWEST = 30, 5
+"""``BLOCK_MS`` and ``FEWEST`` of fresh pairs: a shared host is now faster and now slower, for tenths of a second, and
+what two blocks side by side have in common does not count."""
+FRESH_S, LIMITED_S = 10.0, 12.0
 """Seconds after which a fresh pair's blocks end, once there are as many as are needed; of one at the power limit."""
+RECORD_AFTER_MS = 1500
+"""Time of the steps before the first that is recorded: clock, power and temperature settle."""
 
 
 def block_ms(step: Any, count: int, warm: int = WARM) -> float:
@@ -85,13 +92,17 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
     for step in versions.values():  # the first steps load kernels and fill the allocator
         block_ms(step, FEWEST)
     length = block_ms(versions["before"], FEWEST)
-    wanted = max(round((LONG_MS if pair.settle_ms else BLOCK_MS) / length), FEWEST)
+    usual, least = (FRESH_BLOCK_MS, FRESH_FEWEST) if pair.fresh else (BLOCK_MS, FEWEST)
+    wanted = max(round((LONG_MS if pair.settle_ms else usual) / length), least)
     count = agreed(wanted if pair.settle_ms else min(wanted, MOST))
     warm = max(WARM, round(pair.settle_ms / length))
     fewest = LONG_BLOCKS if pair.settle_ms else BLOCKS
     narrow, most = (FRESH_NARROW, FRESH_BLOCKS) if pair.fresh else (NARROW, MOST_BLOCKS)
     most = (3 if pair.limited else 2) * LONG_BLOCKS if pair.settle_ms else most
     blocks: dict[str, list[float]] = {name: [] for name in versions}
+    clocks, spans = ClockWatch(), {name: list[tuple[int, int]]() for name in versions}
+    if pair.limited:
+        clocks.open(torch)
     order = random.Random(0)
     gc.collect()
     gc.freeze()
@@ -102,11 +113,30 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
         if done >= fewest and agreed(late or settled(blocks["before"], blocks["after"], narrow, most)):
             break
         for name in order.sample(list(versions), 2):
+            begin = time.time_ns()
             blocks[name].append(round(block_ms(versions[name], count, warm), 5))
+            spans[name].append((begin + round(pair.settle_ms * 1e6), time.time_ns()))
             gc.collect()
     gc.enable()
     gc.unfreeze()
-    return {"steps_a_block": count, "before_ms": blocks["before"], "after_ms": blocks["after"]}
+    clocks.close()
+    figures = {"steps_a_block": count, "before_ms": blocks["before"], "after_ms": blocks["after"]}
+    if pair.limited:
+        figures |= {f"{name}_gpu": [watched(clocks, span) for span in spans[name]] for name in versions}
+    return figures
+
+
+def watched(clocks: ClockWatch, span: tuple[int, int]) -> tuple[float | None, float | None, float | None]:
+    """Watts, MHz and the share of samples at the power limit in a block; ``None`` where there was no sample."""
+    window = clocks.about(None, span).timed
+    if window is None:
+        return None, None, None
+    return window.power_w, window.sm_clock_mhz, window.throttled.get("power cap", 0.0)
+
+
+def steps_before(lengths_ms: list[float]) -> int:
+    """How many steps to let pass before a recording, by what they took when they were timed."""
+    return round(RECORD_AFTER_MS / statistics.median(lengths_ms))
 
 
 def main() -> None:
@@ -122,8 +152,8 @@ def main() -> None:
     gc.collect()
     torch.cuda.empty_cache()
     # A rank that stopped in the middle would leave the others waiting for it.
-    stop = ["--stop"] if pair.ranks == 1 else []
-    sys.argv = ["syncscope", "profile", *stop, "--mode", mode, "-o", folder, str(pair.script), pair.size]
+    alone = ["--stop", "--profile-at", str(steps_before(figures["before_ms"]))] if pair.ranks == 1 else []
+    sys.argv = ["syncscope", "profile", *alone, "--mode", mode, "-o", folder, str(pair.script), pair.size]
     syncscope.cli.main()
 
 

@@ -15,6 +15,7 @@ from types import ModuleType
 import pytest
 
 from benchmarks.savings.catalogue import Named, Pair, pairs
+from benchmarks.savings.patched import PATCHED
 from benchmarks.savings.scatter import draw
 from benchmarks.savings.scores import MODES, RECORDINGS, SETS, Measured, Predicted, Row, predict, rows, score, summarise
 from benchmarks.savings.slim import keep
@@ -105,6 +106,35 @@ def test_each_block_times_both_versions(monkeypatch):
     assert len({first[0] for first, _ in pairs_asked}) == 2, "the order changes"
     assert {count for _, count in blocks} == {figures["steps_a_block"]}
     assert len(figures["before_ms"]) == len(figures["after_ms"]) == worker.BLOCKS >= 20
+
+
+def test_blocks_at_the_power_limit_come_with_power_and_clock(monkeypatch):
+    pytest.importorskip("torch")
+    from benchmarks.savings import worker
+    from syncscope.schema.recording import GpuWindow, RecordedGpu
+
+    class Clocks:
+        def open(self, torch: ModuleType) -> None: ...
+
+        def close(self) -> None: ...
+
+        def about(self, bare: tuple[int, int] | None, timed: tuple[int, int]) -> RecordedGpu:
+            assert bare is None and timed[1] > timed[0] - 10**9
+            return RecordedGpu(timed=GpuWindow(power_w=690, sm_clock_mhz=1800, throttled={"power cap": 0.5}, samples=8))
+
+    monkeypatch.setattr(worker, "block_ms", lambda step, count, warm=worker.WARM: 5.0)
+    monkeypatch.setattr(worker, "ClockWatch", Clocks)
+    program = ModuleType("made_up")
+    vars(program).update(before=lambda size: "before", after=lambda size: "after")
+    figures = worker.timings(program, replace(row(None).pair, limited=True, settle_ms=10))
+    assert figures["before_gpu"] == figures["after_gpu"] == [(690, 1800, 0.5)] * len(figures["before_ms"])
+
+
+def test_a_recording_begins_when_clock_and_power_have_settled():
+    pytest.importorskip("torch")
+    from benchmarks.savings import worker
+
+    assert worker.steps_before([8.0, 10.0, 30.0]) == worker.RECORD_AFTER_MS / 10
 
 
 def test_blocks_end_when_the_interval_is_narrow_or_will_not_be():
@@ -344,10 +374,18 @@ class TestNew:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "rows", "scored", "near", "held"), [("Newest", 10, 3, 0.8, 0.8), ("Compiled", 10, 4, 0.2, 0.6)]
+    ("name", "rows", "scored", "near", "held"),
+    [("Newest", 10, 3, 0.8, 0.8), ("Met", 39, 14, 0.95, 0.95), ("Compiled", 10, 4, 0.2, 0.6)],
 )
-def test_the_pairs_out_of_sample_are_as_the_page_says(name, rows, scored, near, held):
+def test_the_pairs_that_were_out_of_sample_are_as_the_page_says(name, rows, scored, near, held):
     found = summarise(predicted(name))
     assert (found.every, found.rows) == (rows, scored)
     assert found.possible >= near
     assert found.met >= held
+
+
+def test_what_was_met_is_no_longer_unseen():
+    named = {pair.name: pair for pair in [*PAIRS, *(one.pair for one in PATCHED)]}
+    recorded = {name for name in named if any((RECORDINGS / name).glob("*.json.gz"))}
+    assert not any(pair.met and pair.unseen for pair in named.values())
+    assert {name for name, pair in named.items() if pair.met} <= recorded

@@ -11,7 +11,7 @@ FIX = {
     "kind": "transform",
     "fresh": True,
     "newest": True,
-    "unseen": True,
+    "met": True,
     "findings": [("CPY203", 'field.to("cuda")')],
 }
 

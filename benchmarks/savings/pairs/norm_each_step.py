@@ -12,7 +12,7 @@ FIX = {
     "kind": "wait",
     "fresh": True,
     "newest": True,
-    "unseen": True,
+    "met": True,
     "findings": [
         ("SYN", "float(norm)"),
     ],

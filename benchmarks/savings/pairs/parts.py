@@ -21,8 +21,6 @@ STEPS = 32
 """Enough for the warm-up and every window of a recording, where it cannot end the program."""
 SECONDS = 30.0
 """The longest that a program runs whose recording ends it."""
-SETTLING = 1.0
-"""Seconds of steps before the first that counts: the clock settles."""
 
 
 class Training:
@@ -67,8 +65,6 @@ def profiled(before: Callable[..., Step], sizes: dict[str, tuple[int, ...]]) -> 
     step = before(*sizes[sys.argv[1]])
     alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
     begin = time.monotonic()
-    while alone and time.monotonic() < begin + SETTLING:
-        step()
     done = 0
     while done < STEPS or (alone and time.monotonic() < begin + SECONDS):
         step()

@@ -12,7 +12,7 @@ FIX = {
     "kind": "transform",
     "fresh": True,
     "newest": True,
-    "unseen": True,
+    "met": True,
     "findings": [
         ("SYN", 'to("cuda")'),
         ("CPY2", 'to("cuda")'),

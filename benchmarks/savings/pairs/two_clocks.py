@@ -14,7 +14,7 @@ FIX = {
     "kind": "wait",
     "fresh": True,
     "newest": True,
-    "unseen": True,
+    "met": True,
     "findings": [
         ("SYN105", "torch.cuda.synchronize()"),
     ],
