@@ -47,10 +47,11 @@ class GraphBreak(CompileRule):
 
     The line is the innermost of the user's in PyTorch's own account of the break. A wait at the line that breaks the
     graph is related to this finding. The saving is a bound: the replay launches the stretches of the step that repeat
-    as one graph each, without the wait at the line, and leaves the kernels as they are. What fusing them anew would
-    change nobody knows before it is done. Breaks are seen when a function is compiled, so each counts once, however
-    many steps run it. A trace that syncscope did not record holds neither line nor reason. There the finding is a
-    compiled function that runs inside of another, which happens behind a break only.
+    as one graph each, with neither the wait at the line nor the Python around it, and leaves the kernels as they are.
+    What fusing them anew would change nobody knows before it is done. Breaks are seen when a function is compiled, so
+    each counts once, however many steps run it. A trace that syncscope did not record holds neither line nor reason.
+    There the finding is a compiled function that runs inside of another, which happens behind a break only. It says
+    what the host does outside of the graphs.
     """
 
     code = "CMP702"

@@ -126,11 +126,14 @@ class KernelWatch:
             known = sources
             if is_backward(text) and not backward:
                 known = {name: sources[name] for name in names_of_dynamo(text) & sources.keys()}
+            lines: dict[str, list[Line]] = {}
             for kernel in read_kernels(text):
                 if kernel.written is not None:
                     self._note(kernel.kernel, [kernel.written])
-                for node in kernel.nodes:
-                    self._note(kernel.kernel, self._lines_of(known.get(node, "")))
+                for stack in dict.fromkeys(known.get(node, "") for node in kernel.nodes):
+                    if stack not in lines:
+                        lines[stack] = self._lines_of(stack)
+                    self._note(kernel.kernel, lines[stack])
 
     def _add_written(self) -> None:
         for line in find_written():
