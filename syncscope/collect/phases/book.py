@@ -36,6 +36,9 @@ MOST_UNHEARD = 1024
 CALLS_A_STEP = 4
 """More calls of modules than this in a step are told, in part."""
 
+QUIET = 32
+"""One in so many calls in training is told where an optimiser tells the steps: it may be in another loop."""
+
 ACQUAINTED = 16
 """The first steps of a phase are all heard."""
 
@@ -93,6 +96,8 @@ class PhaseBook:
         self.call_event = ""
         self.trains = False
         """The current phase is training whose steps end with something else than calls of modules."""
+        self.quiet = 0
+        """So many calls in training need not be told meanwhile."""
 
     def _listen(self) -> None:
         """Let no further step pass unheard, and add those that did."""
@@ -163,6 +168,7 @@ class PhaseBook:
 
     def _begin(self, phase: Phase, frame_id: int) -> None:
         phase.frame_id = frame_id
+        phase.called_from = None
         phase.times += 1
 
     def _enter(self, phase: Phase) -> None:

@@ -192,8 +192,8 @@ class ModuleCalls:
             if is_next:
                 tracker.left -= 1
                 tracker.unheard += 1
-            elif tracker.trains and event == "training":
-                pass
+            elif tracker.trains and event == "training" and tracker.quiet:
+                tracker.quiet -= 1
             elif tracker.passes and event == tracker.call_event:
                 tracker.passes -= 1
             else:

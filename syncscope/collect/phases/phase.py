@@ -95,6 +95,10 @@ class Phase:
     """Loops that enclose it."""
     frame_id: int = 0
     """The frame that runs its outermost loop, while it runs."""
+    called_from: tuple[int, int] | None = None
+    """What ``Nest.called_from`` says of that frame; ``None`` where it was not asked."""
+    shares: bool = False
+    """It is an evaluation with the loop of a training."""
     ended: bool = False
     """Its loader was exhausted."""
     owns_function: bool = False

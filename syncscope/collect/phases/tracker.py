@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal
 
 from syncscope.collect.paths import Paths, project_root
-from syncscope.collect.phases.book import MAX_LOOPS, Listener
+from syncscope.collect.phases.book import MAX_LOOPS, QUIET, Listener
 from syncscope.collect.phases.choice import PATIENCE, Event, PhaseChoice
 from syncscope.collect.phases.nests import Nest, Nests
 from syncscope.collect.phases.phase import Phase
@@ -115,6 +115,7 @@ class PhaseTracker(PhaseChoice):
         """``module`` is about to be called, by no other module."""
         phase = self._phase_of(event, frame)
         self.call_event = event
+        self.quiet = QUIET
         if self._where == "outside":
             return
         phase.calls += 1
@@ -242,11 +243,15 @@ class PhaseTracker(PhaseChoice):
 
     def _phase_of(self, event: Event, frame: FrameType | None) -> Phase:
         """The phase of ``event``, which is current from now on."""
+        if event == "call" and self.current.shares and self._runs(self.current, frame):
+            self._where, self._calls_around = "inside", 0  # a loss or a metric, which nobody switches to evaluation
+            return self.current
         if self.is_like_last(event, frame):
             latest, phase = self._latest[event], self.current
             if phase.frame_id == latest.frame_id:
                 self._where, self._calls_around = latest.where, 0
                 return phase
+        called_from = None
         decision = self._known(frame, event)
         if decision is not None and decision.phase is not None:
             phase, frame_id, self._where = decision.phase, decision.frame_id, decision.where
@@ -258,10 +263,12 @@ class PhaseTracker(PhaseChoice):
             phase = self._decide(event, nest)
             self._where = _where(phase, nest)
             frame_id = self._place(phase, nest)
+            called_from = next((nest.called_from(loop) for loop in nest.loops if nest.frame_of(loop) == frame_id), None)
         if frame_id:
             self._calls_around = 0
             if phase.frame_id != frame_id:
                 self._begin(phase, frame_id)
+            phase.called_from = called_from or phase.called_from
         if self.current is not phase:
             self._enter(phase)
         return phase
@@ -327,7 +334,8 @@ class PhaseTracker(PhaseChoice):
         loop = self._batch_loop(nest)
         if loop is None:
             return None
-        if len(self._batches) < MAX_LOOPS:
+        if len(self._batches) < MAX_LOOPS and loop not in self._batches:
+            self.quiet = 0
             self._batches.add(loop)
             if nest.through[0]:
                 self._ahead.add(loop)
