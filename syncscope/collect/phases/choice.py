@@ -255,8 +255,13 @@ class PhaseChoice(PhaseBook):
         return phase
 
     def _batch_loop(self, nest: Nest) -> Loop | None:
-        """The loop that takes the batches of a loader: the innermost, beyond generators that pass them on."""
-        return next((loop for loop, through in zip(nest.loops, nest.through, strict=True) if not through), None)
+        """The loop that takes the batches of a loader: the innermost, beyond generators that pass them on. One that
+        evaluates, as ``sum(net(x) for x in loader)``, does not."""
+        for loop, through in zip(nest.loops, nest.through, strict=True):
+            known = self._by_loop.get(loop) if through else None
+            if not through or (known is not None and known.kind != "train"):
+                return loop
+        return None
 
     def _promote(self, loop: Loop, nest: Nest) -> Phase | None:
         """Let the current phase be that of ``loop``, which asks for its second batch since the phase began."""

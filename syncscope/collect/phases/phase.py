@@ -99,6 +99,8 @@ class Phase:
     """What ``Nest.called_from`` says of that frame; ``None`` where it was not asked."""
     shares: bool = False
     """It is an evaluation with the loop of a training."""
+    called_at: tuple[CodeType, int] | None = None
+    """Where such an evaluation first called a module that is not in training."""
     ended: bool = False
     """Its loader was exhausted."""
     owns_function: bool = False

@@ -116,6 +116,8 @@ class PhaseTracker(PhaseChoice):
         phase = self._phase_of(event, frame)
         self.call_event = event
         self.quiet = QUIET
+        if phase.shares and phase.called_at is None and (inner := self.nests.innermost(frame)) is not None:
+            phase.called_at = inner.f_code, inner.f_lasti
         if self._where == "outside":
             return
         phase.calls += 1
@@ -243,8 +245,8 @@ class PhaseTracker(PhaseChoice):
 
     def _phase_of(self, event: Event, frame: FrameType | None) -> Phase:
         """The phase of ``event``, which is current from now on."""
-        if event == "call" and self.current.shares and self._runs(self.current, frame):
-            self._where, self._calls_around = "inside", 0  # a loss or a metric, which nobody switches to evaluation
+        if self.current.shares and self._is_of_evaluation(event, frame):
+            self._where, self._calls_around = "inside", 0
             return self.current
         if self.is_like_last(event, frame):
             latest, phase = self._latest[event], self.current
@@ -272,6 +274,15 @@ class PhaseTracker(PhaseChoice):
         if self.current is not phase:
             self._enter(phase)
         return phase
+
+    def _is_of_evaluation(self, event: Event, frame: FrameType | None) -> bool:
+        """Whether the evaluation that shares its loop with a training calls a loss or a metric, which nobody switches
+        to evaluation. The training may begin again in the same frame: with the module that was evaluated."""
+        phase = self.current
+        if event not in ("call", "training") or not self._runs(phase, frame):
+            return False
+        inner = self.nests.innermost(frame)
+        return event == "call" or inner is None or (inner.f_code, inner.f_lasti) != phase.called_at
 
     def _known(self, frame: FrameType | None, event: Event) -> Decision | None:
         """What was decided here before."""

@@ -40,6 +40,42 @@ def test_a_loss_that_is_a_module_is_part_of_the_evaluation_in_the_training_loop(
     assert set(places) == {"evaluate"}
 
 
+def test_a_loss_is_part_of_the_evaluation_also_with_gradients(run: Any) -> None:
+    net, criterion = model(), torch.nn.MSELoss()
+    optimizer = sgd(net)
+
+    def epoch(training: bool) -> None:
+        net.train(training)
+        for _ in range(8):
+            optimizer.zero_grad()
+            loss = criterion(net(X), ZEROS)
+            if training:
+                loss.backward()
+                optimizer.step()
+
+    for _ in range(3):
+        epoch(training=True)
+        epoch(training=False)
+    assert run.turns == ["train", "evaluate"]
+    assert run.steps == {"train": 24, "evaluate": 24}
+
+
+def test_an_evaluation_in_an_expression_does_not_end_the_training(run: Any) -> None:
+    net, teacher = model(), model().eval()
+    optimizer = sgd(net)
+    for number, x in enumerate(loader(60)):
+        with torch.no_grad():
+            teacher(x)
+        learn(net, optimizer, x)
+        if number % 20 == 19:
+            net.eval()
+            with torch.no_grad():
+                sum(net(y).sum() for y in loader(10))
+            net.train()
+    assert run.sequence[-6:] == ["evaluate", "train", "evaluate", "train", "evaluate", "epoch end"]
+    assert run.steps == {"train": 60, "evaluate": 30}
+
+
 def test_one_loop_over_two_loaders_trains_and_evaluates(run: Any) -> None:
     net, criterion = model(), torch.nn.MSELoss()
     optimizer = sgd(net)
