@@ -38,6 +38,9 @@ MOST_UNHEARD = 1024
 CALLS_A_STEP = 4
 """More calls of modules than this in a step are told, in part."""
 
+QUIET = 32
+"""One in so many calls in training is told where an optimiser tells the steps: it may be in another loop."""
+
 ACQUAINTED = 16
 """The first steps of a phase are all heard."""
 
@@ -166,6 +169,7 @@ class PhaseBook:
 
     def _begin(self, phase: Phase, frame_id: int) -> None:
         phase.frame_id = frame_id
+        phase.called_from = None
         phase.times += 1
 
     def _enter(self, phase: Phase) -> None:

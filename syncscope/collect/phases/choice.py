@@ -33,7 +33,8 @@ there, and is trained every so many of its steps."""
 GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam"))
 """Words in the names of functions that generate."""
 
-EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "val", "valid", "validate", "validation"))
+EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "inference", "val", "valid", "validate",
+                        "validation"))  # fmt: skip
 """Words in the names of functions that evaluate, also without ``eval()``."""
 
 Event = Literal["step", "training", "call", "eval", "next", "user"]
@@ -124,7 +125,7 @@ class PhaseChoice(PhaseBook):
 
     def _training_call(self, nest: Nest) -> Phase:
         train = self._train_around(nest)
-        if train is not None:
+        if train is not None and not (self._batches.intersection(nest.loops[:1]) and _says_evaluation(nest, train)):
             return train
         if not nest.loops:
             return self.current
@@ -134,7 +135,8 @@ class PhaseChoice(PhaseBook):
             if known.kind == "other":
                 self._make_train(known)
             return known
-        return self._new("train", loop, nest)
+        kind = _said_kind(nest, loop) if any(one.optimised for one in self._trains) else None
+        return self._new(kind or "train", loop, nest)
 
     def _other_call(self, event: Event, nest: Nest) -> Phase:
         if not nest.loops:
@@ -204,13 +206,18 @@ class PhaseChoice(PhaseBook):
             if event == "eval" and nest.here is not None and self._is_seldom(nest.here[0], train):
                 return self._evaluation_at_once(nest)
             return self.current if self.current.kind == "epoch end" else train
-        if event != "eval" or train.frame_id == nest.frame_of(inner):
+        if event != "eval" or self._goes_on(train, nest, inner):
             return train
         # The function that trains was called again, and has not trained yet: it evaluates with the same loop.
         phase = self._evaluations.get(inner)
         if phase is None or phase.folded_into is not None:
             phase = self._evaluations[inner] = self._new(_kind(event, nest, inner), inner, nest, keyed=False)
+            phase.shares = phase.kind == "evaluate" and phase.loop is inner
         return phase
+
+    def _goes_on(self, train: Phase, nest: Nest, loop: Loop) -> bool:
+        """Whether the frame that runs ``loop`` is the one in which ``train`` trained last, not a later one."""
+        return train.frame_id == nest.frame_of(loop) and train.called_from in (None, nest.called_from(loop))
 
     def _rollout_around(self, event: Event, nest: Nest) -> Phase | None:
         """The rollout whose loop is the innermost, in which the training runs now and then."""
@@ -248,8 +255,13 @@ class PhaseChoice(PhaseBook):
         return phase
 
     def _batch_loop(self, nest: Nest) -> Loop | None:
-        """The loop that takes the batches of a loader: the innermost, beyond generators that pass them on."""
-        return next((loop for loop, through in zip(nest.loops, nest.through, strict=True) if not through), None)
+        """The loop that takes the batches of a loader: the innermost, beyond generators that pass them on. One that
+        evaluates, as ``sum(net(x) for x in loader)``, does not."""
+        for loop, through in zip(nest.loops, nest.through, strict=True):
+            known = self._by_loop.get(loop) if through else None
+            if not through or (known is not None and known.kind != "train"):
+                return loop
+        return None
 
     def _promote(self, loop: Loop, nest: Nest) -> Phase | None:
         """Let the current phase be that of ``loop``, which asks for its second batch since the phase began."""
@@ -278,9 +290,21 @@ class PhaseChoice(PhaseBook):
 def _kind(event: Event, nest: Nest, inner: Loop) -> PhaseKind:
     if event == "user":
         return "other"
+    return _said_kind(nest, inner) or ("rollout" if event == "call" else "evaluate")
+
+
+def _said_kind(nest: Nest, inner: Loop) -> PhaseKind | None:
+    """What the names of the functions out to that of ``inner`` say."""
     names = [name.lower() for name in (*nest.between, inner.code.co_name)]
     if GENERATING.intersection(word for name in names for word in name.split("_")):
         return "generate"
     said = (name for name in names if not name.startswith("test_"))  # tests of pytest test anything
     evaluates = EVALUATING.intersection(word for name in said for word in name.split("_"))
-    return "rollout" if event == "call" and not evaluates else "evaluate"
+    return "evaluate" if evaluates else None
+
+
+def _says_evaluation(nest: Nest, train: Phase) -> bool:
+    """Whether the innermost loop is in a function that says that it evaluates, and in which ``train`` has no loop."""
+    inner = nest.loops[0]
+    mine = {loop.code for loop in train.loops}
+    return train.optimised and inner.code not in mine and _said_kind(nest, inner) == "evaluate"

@@ -29,7 +29,8 @@ class Expected:
 
     __slots__ = (
         "around", "busy", "call_event", "clock", "code", "depth", "event", "frame_id", "inside_call", "lasti", "left",
-        "mask", "moments", "most", "outer_lasti", "owner", "passes", "skipped", "timed", "timed_ns", "trains",
+        "mask", "moments", "most", "outer_lasti", "owner", "passes", "quiet", "skipped", "timed", "timed_ns",
+        "trains",
     )  # fmt: skip
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -65,6 +66,8 @@ class Expected:
         """What the frame around it runs."""
         self.trains = False
         """The current phase is training whose steps end with something else than calls of modules."""
+        self.quiet = 0
+        """So many calls in training need not be told meanwhile."""
         self.passes = 0
         """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps."""
         self.call_event = ""

@@ -53,6 +53,17 @@ class Nest:
     def frame_of(self, loop: Loop) -> int:
         return self.frames[self.loops.index(loop)]
 
+    def called_from(self, loop: Loop) -> tuple[int, int]:
+        """The id of the frame around that of ``loop``, and where it stands: the next call may get a frame of the same
+        id. A generator is called from anywhere."""
+        number = self.loops.index(loop)
+        frames = [ident for ident, _ in self.path]
+        around = self.path[frames.index(self.frames[number]) + 1 :]
+        if not around:
+            return 0, 0
+        ident, lasti = around[0]
+        return ident, 0 if self.through[number] else lasti
+
 
 class Nests:
     """Reads nests. Frames of syncscope and of PyTorch itself have no loops; those outside the user's do not count."""

@@ -120,6 +120,12 @@ class Phase:
     """Loops that enclose it."""
     frame_id: int = 0
     """The frame that runs its outermost loop, while it runs."""
+    called_from: tuple[int, int] | None = None
+    """What ``Nest.called_from`` says of that frame; ``None`` where it was not asked."""
+    shares: bool = False
+    """It is an evaluation with the loop of a training."""
+    called_at: tuple[CodeType, int] | None = None
+    """Where such an evaluation first called a module that is not in training."""
     ended: bool = False
     """Its loader was exhausted."""
     owns_function: bool = False

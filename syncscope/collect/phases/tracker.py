@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal
 
 from syncscope.collect.paths import Paths, project_root
-from syncscope.collect.phases.book import MAX_LOOPS, Listener
+from syncscope.collect.phases.book import MAX_LOOPS, QUIET, Listener
 from syncscope.collect.phases.choice import PATIENCE, Event, PhaseChoice
 from syncscope.collect.phases.nests import Nest, Nests
 from syncscope.collect.phases.phase import Phase
@@ -113,6 +113,9 @@ class PhaseTracker(PhaseChoice):
         """``module`` is about to be called, by no other module."""
         phase = self._phase_of(event, frame)
         self.expected.call_event = event
+        self.expected.quiet = QUIET
+        if phase.shares and phase.called_at is None and (inner := self.nests.innermost(frame)) is not None:
+            phase.called_at = inner.f_code, inner.f_lasti
         if self._where == "outside":
             return
         phase.calls += 1
@@ -245,11 +248,15 @@ class PhaseTracker(PhaseChoice):
 
     def _phase_of(self, event: Event, frame: FrameType | None) -> Phase:
         """The phase of ``event``, which is current from now on."""
+        if self.current.shares and self._is_of_evaluation(event, frame):
+            self._where, self._calls_around = "inside", 0
+            return self.current
         if self.is_like_last(event, frame):
             latest, phase = self._latest[event], self.current
             if phase.frame_id == latest.frame_id:
                 self._where, self._calls_around = latest.where, 0
                 return phase
+        called_from = None
         decision = self._known(frame, event)
         if decision is not None and decision.phase is not None:
             phase, frame_id, self._where = decision.phase, decision.frame_id, decision.where
@@ -261,13 +268,24 @@ class PhaseTracker(PhaseChoice):
             phase = self._decide(event, nest)
             self._where = _where(phase, nest)
             frame_id = self._place(phase, nest)
+            called_from = next((nest.called_from(loop) for loop in nest.loops if nest.frame_of(loop) == frame_id), None)
         if frame_id:
             self._calls_around = 0
             if phase.frame_id != frame_id:
                 self._begin(phase, frame_id)
+            phase.called_from = called_from or phase.called_from
         if self.current is not phase:
             self._enter(phase)
         return phase
+
+    def _is_of_evaluation(self, event: Event, frame: FrameType | None) -> bool:
+        """Whether the evaluation that shares its loop with a training calls a loss or a metric, which nobody switches
+        to evaluation. The training may begin again in the same frame: with the module that was evaluated."""
+        phase = self.current
+        if event not in ("call", "training") or not self._runs(phase, frame):
+            return False
+        inner = self.nests.innermost(frame)
+        return event == "call" or inner is None or (inner.f_code, inner.f_lasti) != phase.called_at
 
     def _known(self, frame: FrameType | None, event: Event) -> Decision | None:
         """What was decided here before."""
@@ -330,7 +348,8 @@ class PhaseTracker(PhaseChoice):
         loop = self._batch_loop(nest)
         if loop is None:
             return None
-        if len(self._batches) < MAX_LOOPS:
+        if len(self._batches) < MAX_LOOPS and loop not in self._batches:
+            self.expected.quiet = 0
             self._batches.add(loop)
             if nest.through[0]:
                 self._ahead.add(loop)

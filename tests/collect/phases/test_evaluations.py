@@ -1,0 +1,188 @@
+"""Evaluations that share the training's loop, or leave the model in training mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
+
+from syncscope.collect.phases.book import QUIET  # noqa: E402
+from tests.collect.phases.following import X, learn, loader, model, sgd  # noqa: E402
+
+ZEROS = torch.zeros(3, 1)
+
+
+def test_a_loss_that_is_a_module_is_part_of_the_evaluation_in_the_training_loop(run: Any) -> None:
+    net, criterion = model(), torch.nn.MSELoss()
+    optimizer = sgd(net)
+    places = []
+
+    def epoch(training: bool) -> None:
+        net.train(training)
+        for x in loader(6):
+            with torch.set_grad_enabled(training):
+                loss = criterion(net(x), ZEROS)
+            if training:
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            else:
+                places.append(run.here())
+
+    for _ in range(3):
+        epoch(training=True)
+        epoch(training=False)
+    assert run.turns == ["train", "epoch end", "evaluate"]
+    assert run.steps == {"train": 18, "evaluate": 18}
+    assert set(places) == {"evaluate"}
+
+
+def test_a_loss_is_part_of_the_evaluation_also_with_gradients(run: Any) -> None:
+    net, criterion = model(), torch.nn.MSELoss()
+    optimizer = sgd(net)
+
+    def epoch(training: bool) -> None:
+        net.train(training)
+        for _ in range(8):
+            optimizer.zero_grad()
+            loss = criterion(net(X), ZEROS)
+            if training:
+                loss.backward()
+                optimizer.step()
+
+    for _ in range(3):
+        epoch(training=True)
+        epoch(training=False)
+    assert run.turns == ["train", "evaluate"]
+    assert run.steps == {"train": 24, "evaluate": 24}
+
+
+def test_an_evaluation_in_an_expression_does_not_end_the_training(run: Any) -> None:
+    net, teacher = model(), model().eval()
+    optimizer = sgd(net)
+    for number, x in enumerate(loader(60)):
+        with torch.no_grad():
+            teacher(x)
+        learn(net, optimizer, x)
+        if number % 20 == 19:
+            net.eval()
+            with torch.no_grad():
+                sum(net(y).sum() for y in loader(10))
+            net.train()
+    assert run.sequence[-6:] == ["evaluate", "train", "evaluate", "train", "evaluate", "epoch end"]
+    assert run.steps == {"train": 60, "evaluate": 30}
+
+
+def test_one_loop_over_two_loaders_trains_and_evaluates(run: Any) -> None:
+    net, criterion = model(), torch.nn.MSELoss()
+    optimizer = sgd(net)
+    loaders = {"train": loader(6), "val": loader(4)}
+    for _ in range(3):
+        for phase in ("train", "val"):
+            net.train(phase == "train")
+            for x in loaders[phase]:
+                optimizer.zero_grad()
+                with torch.set_grad_enabled(phase == "train"):
+                    loss = criterion(net(x), ZEROS)
+                    if phase == "train":
+                        loss.backward()
+                        optimizer.step()
+    assert run.turns == ["train", "epoch end", "evaluate"]
+    assert run.steps == {"train": 18, "evaluate": 12}
+
+
+def test_an_engine_of_generators_trains_and_evaluates(run: Any) -> None:
+    class Engine:
+        def __init__(self, process: Callable[[Any], Any], at_end: Callable[[], Any]) -> None:
+            self.process, self.at_end = process, at_end
+
+        def run(self, batches: Any, epochs: int) -> None:
+            with pytest.raises(StopIteration):
+                next(self.epochs(batches, epochs))
+
+        def epochs(self, batches: Any, epochs: int) -> Iterator[None]:
+            for _ in range(epochs):
+                yield from self.once(iter(batches), len(batches))
+                self.at_end()
+
+        def once(self, batches: Any, length: int) -> Iterator[None]:
+            done = 0
+            while True:
+                self.process(next(batches))
+                done += 1
+                if done == length:
+                    return
+                yield from ()
+
+    net, criterion = model(), torch.nn.MSELoss()
+    optimizer = sgd(net)
+
+    def update(x: Any) -> None:
+        net.train()
+        optimizer.zero_grad()
+        criterion(net(x), ZEROS).backward()
+        optimizer.step()
+
+    def evaluate(x: Any) -> None:
+        net.eval()
+        with torch.no_grad():
+            criterion(net(x), ZEROS)
+
+    evaluator = Engine(evaluate, lambda: None)
+    Engine(update, lambda: evaluator.run(loader(4), 1)).run(loader(6), 3)
+    assert run.turns == ["train", "evaluate"]
+    assert run.steps == {"train": 18, "evaluate": 12}
+
+
+def test_a_function_that_says_so_evaluates_also_in_training_mode_with_gradients(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    places = []
+
+    def inference() -> None:
+        for x in loader(5):
+            net(x)
+            places.append(run.here())
+
+    for number, x in enumerate(loader(60)):
+        learn(net, optimizer, x)
+        if number % 20 == 19:
+            inference()
+    assert run.turns[:2] == ["train", "evaluate"]
+    assert run.steps == {"train": 60, "evaluate": 15}
+    assert set(places) == {"evaluate"}
+
+
+def test_batches_inside_of_each_training_step_are_part_of_it(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def train_and_evaluate() -> None:
+        for _ in range(20):
+            optimizer.zero_grad()
+            for x in loader(3):
+                net(x).sum().backward()
+            optimizer.step()
+
+    train_and_evaluate()
+    assert run.steps == {"train": 20}
+    assert set(run.sequence) <= {"train", "epoch end"}
+
+
+def test_generation_in_training_mode_after_the_training(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    for _ in range(100):
+        learn(net, optimizer)
+
+    def generate(length: int) -> None:
+        for _ in range(length):
+            net(X)
+
+    generate(300)
+    assert run.sequence == ["train", "generate"]
+    assert run.steps["train"] == 100
+    assert 300 - QUIET <= run.steps["generate"] <= 300
