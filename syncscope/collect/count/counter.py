@@ -14,6 +14,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from syncscope.collect.count.account import CAP, Account, Prices
@@ -31,6 +32,9 @@ from syncscope.schema.recording import SiteEvent
 
 PAUSE_NS = 2_000_000
 """Once counting has stopped because it cost too much, it goes on when so much may be spent again."""
+
+OPERATORS = os.path.join("torch", "_ops.py")
+"""Where operators are called from."""
 
 MOST_OUTS = 450 if sys.version_info >= (3, 13) else sys.maxsize
 """Once wrappers were taken out so often, they stay in, except for windows. See ``sampling.FREE_OUTS``."""
@@ -187,7 +191,7 @@ class Counter(Counted):
     def tick(self) -> None:
         """Go on where counting had to stop because it cost too much, also in a step without an end, and count the rest
         of a step that lasts from one call to the next: it is a rare one. From any thread."""
-        if not self._opened or self._suspended:
+        if not self._opened or self._suspended or (not self._account.on and _in_operator()):
             return
         state = self._state
         lasting = (state.phase.number, state.phase.steps) == self._ticked
@@ -346,6 +350,18 @@ class Counter(Counted):
         self._opened = self._account.on = self._in = False
         self._wrappers.close()
         sync_debug_mode.mute(self.tally.seen)
+
+
+def _in_operator() -> bool:
+    """Whether a thread is in a call of ``torch.ops`` that began while nothing was counted: were the mode switched on in
+    the midst of it, C++ would print a line on stderr for each wait."""
+    for frame in sys._current_frames().values():
+        inner: FrameType | None = frame
+        while inner is not None:
+            if inner.f_code.co_filename.endswith(OPERATORS):
+                return True
+            inner = inner.f_back
+    return False
 
 
 _open: weakref.WeakSet[Counter] = weakref.WeakSet()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
@@ -224,6 +225,23 @@ def test_a_step_without_an_end_is_counted_in_part_and_goes_on_at_a_tick() -> Non
         read()
         assert only(run).count == before + 1
         assert run.counter.one_in(phase) > 5
+
+
+def test_counting_does_not_go_on_in_the_midst_of_an_operator() -> None:
+    """C++ would print its warnings on stderr, since no frame of Python's hears them."""
+    operators: dict[str, Any] = {}
+    file = os.path.join("site-packages", "torch", "_ops.py")
+    exec(compile("def call(inside): inside()", file, "exec"), operators)
+    with running() as run:
+        run.enter(Phase(1, "other"))
+        for _ in range(100_000):
+            run.now += 10_000 + 3_000 * run.counting
+            read()
+        run.now += 1_000 * MS
+        operators["call"](run.counter.tick)
+        assert not run.counting
+        run.counter.tick()
+        assert run.counting
 
 
 def test_dense_steps_after_hours_of_rare_waits_cannot_spend_what_was_saved() -> None:
