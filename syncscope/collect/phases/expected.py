@@ -48,7 +48,8 @@ class Expected:
         self.timed_ns = 0
         """... and was so long in it."""
         self.mask = 0
-        """Where the loop runs is only looked at in steps with none of these bits in ``left``: all of them, or few."""
+        """The function that made the event is only looked at in steps with none of these bits in ``left``: all of them,
+        or few. Python makes an object of its frame for it. The loop around is looked at in every step."""
         self.event = ""
         """What ended the last step, ..."""
         self.owner = NOBODY

@@ -177,14 +177,14 @@ class ModuleCalls:
                     and expected.event is event
                     and expected.owner == id(module)
                     and not expected.trains
-                    and (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
-                    and inner.f_code is expected.code
+                    and (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
+                    and id(outer) == expected.frame_id
+                    and ((around := outer.f_back) is None or around.f_code is expected.around)
                     and (
                         left & expected.mask
                         or (
-                            (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
-                            and id(outer) == expected.frame_id
-                            and ((around := outer.f_back) is None or around.f_code is expected.around)
+                            (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
+                            and inner.f_code is expected.code
                         )
                     )
                 )
