@@ -11,6 +11,7 @@ from typing import Any
 
 from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.choice import Event
+from syncscope.collect.phases.expected import CallMoments
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 
@@ -29,6 +30,9 @@ step."""
 
 MOST_CLASSES = 64
 """With more, all classes are watched all the time."""
+
+NOTHING: Any = object()
+"""Stands for an argument that is not there."""
 
 
 class ModuleCalls:
@@ -110,6 +114,16 @@ class ModuleCalls:
             self._failed(error)
         self._tracker.followed_ns += self._expected.clock() - begin
 
+    def _called(
+        self, module: Any, moments: CallMoments | None, begin_ns: int, frame: FrameType,
+        look_at_class: Callable[[type], None] | None,
+    ) -> None:  # fmt: skip
+        """An outermost call from ``frame`` is over."""
+        if moments is not None:
+            moments.called(module, begin_ns, frame)
+        if look_at_class is not None and not self._closed:
+            look_at_class(type(module))
+
     def _look_at_class(self, kind: type) -> None:
         """An outermost call of a module of class ``kind`` is over, while all classes are watched."""
         if kind not in self._classes:
@@ -157,15 +171,14 @@ class ModuleCalls:
 
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
         """The call of a module. Local names are fast."""
-        traced, followed, thread = tracing(self._torch), self._followed, threading.get_ident
+        calls, traced, followed, thread = self, tracing(self._torch), self._followed, threading.get_ident
         grad_enabled, expected, frame = self._torch.is_grad_enabled, self._tracker.expected, sys._getframe
-        calls = self
 
-        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if expected.busy:
-                return original(module, *args, **kwargs)  # most calls while all classes are watched
-            if traced():
-                return original(module, *args, **kwargs)
+        def call(module: Any, first: Any = NOTHING, /, *rest: Any, **named: Any) -> Any:
+            if expected.busy or traced():  # busy: most calls while all classes are watched
+                if first is NOTHING or rest or named:
+                    return original(module, *_whole(first, rest), **named)
+                return original(module, first)
             timed = expected.left == expected.timed
             begin = expected.clock() if timed else 0
             event: Event = "eval" if not module.training else "training" if grad_enabled() else "call"
@@ -193,7 +206,7 @@ class ModuleCalls:
             if is_next:
                 expected.left -= 1
             elif thread() != followed.ident and not followed.takes_over():
-                return original(module, *args, **kwargs)
+                return original(module, *_whole(first, rest), **named)
             elif expected.trains and event == "training":
                 pass
             elif expected.passes and event == expected.call_event:
@@ -207,16 +220,21 @@ class ModuleCalls:
             begin = time.perf_counter_ns() if moments is not None else 0
             try:
                 expected.busy = expected.inside_call = True
-                return original(module, *args, **kwargs)
+                if first is NOTHING or rest or named:
+                    return original(module, *_whole(first, rest), **named)
+                return original(module, first)  # no tuple, no dictionary: half of what passing through would take
             finally:
                 expected.busy = calls._closed
                 expected.inside_call = False
-                if moments is not None:
-                    moments.called(module, begin, frame(1))
-                if look_at_class is not None and not calls._closed:
-                    look_at_class(type(module))
+                if moments is not None or look_at_class is not None:
+                    calls._called(module, moments, begin, frame(1), look_at_class)
 
         return call
+
+
+def _whole(first: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The positional arguments of a call."""
+    return rest if first is NOTHING else (first, *rest)
 
 
 def has_compiled() -> bool:
