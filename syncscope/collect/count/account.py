@@ -138,7 +138,8 @@ class Account:
         The steps that are being counted took ``block_ns`` so far, of which counting cost ``block_cost_ns``; it was
         expected to cost ``expected_ns`` in all of them.
         """
-        share = max(CAP * self.time_ns - self.followed_ns, FLOOR * self.time_ns)
+        followed = max(self.followed_ns - GRACE_NS, 0.0)  # the first events of a loop read its bytecode
+        share = max(CAP * self.time_ns - followed, FLOOR * self.time_ns)
         saved = GRACE_NS + share - (self.cost_ns - self.followed_ns - self.rare_ns)
         if rare:
             saved += self.rare_left_ns

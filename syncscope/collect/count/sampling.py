@@ -17,7 +17,7 @@ EVERY_STEP = 0.005
 SAMPLED = 0.003
 """The share of a phase's time that counting drawn steps takes."""
 
-ALL = 0.008
+ALL = 0.007
 """Of it, following the phase and counting take so much together: where steps are so short that following them takes
 most of it, fewer are counted, ..."""
 

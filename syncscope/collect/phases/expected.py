@@ -49,7 +49,8 @@ class Expected:
         self.timed_ns = 0
         """... and was so long in it."""
         self.mask = 0
-        """Where the loop runs is only looked at in steps with none of these bits in ``left``: all of them, or few."""
+        """Where the program stands is only looked at in steps with none of these bits in ``left``: all of them, or few.
+        Python makes an object of a frame for it."""
         self.event = ""
         """What ended the last step, ..."""
         self.owner = NOBODY

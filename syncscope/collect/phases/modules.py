@@ -11,6 +11,7 @@ from typing import Any
 
 from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.choice import Event
+from syncscope.collect.phases.expected import CallMoments
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 
@@ -113,6 +114,16 @@ class ModuleCalls:
             self._failed(error)
         self._tracker.followed_ns += self._expected.clock() - begin
 
+    def _called(
+        self, module: Any, moments: CallMoments | None, begin_ns: int, frame: FrameType,
+        look_at_class: Callable[[type], None] | None,
+    ) -> None:  # fmt: skip
+        """An outermost call from ``frame`` is over."""
+        if moments is not None:
+            moments.called(module, begin_ns, frame)
+        if look_at_class is not None and not self._closed:
+            look_at_class(type(module))
+
     def _look_at_class(self, kind: type) -> None:
         """An outermost call of a module of class ``kind`` is over, while all classes are watched."""
         if kind not in self._classes:
@@ -160,9 +171,8 @@ class ModuleCalls:
 
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
         """The call of a module. Local names are fast."""
-        traced, followed, thread = tracing(self._torch), self._followed, threading.get_ident
+        calls, traced, followed, thread = self, tracing(self._torch), self._followed, threading.get_ident
         grad_enabled, expected, frame = self._torch.is_grad_enabled, self._tracker.expected, sys._getframe
-        calls = self
 
         # Most calls have one argument. To pass on a tuple and a dictionary takes as long as all the rest.
         def call(module: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
@@ -214,10 +224,8 @@ class ModuleCalls:
             finally:
                 expected.busy = calls._closed
                 expected.inside_call = False
-                if moments is not None:
-                    moments.called(module, begin, frame(1))
-                if look_at_class is not None and not calls._closed:
-                    look_at_class(type(module))
+                if moments is not None or look_at_class is not None:
+                    calls._called(module, moments, begin, frame(1), look_at_class)
 
         return call
 

@@ -16,7 +16,7 @@ from syncscope.schema.counting import CountedSource, PhaseKind
 FOLLOW_NS = 3_000.0
 """What following a step that passes unheard is taken to cost until one was timed."""
 
-WHOLE = 1.8
+WHOLE = 1.2
 """What following costs, as a multiple of what can be timed: not the calls of our hooks, nor their ends."""
 
 MEMORY = 0.05
@@ -26,10 +26,11 @@ DISTURBED = 10.0
 """A step is not taken to cost more than so many times the average: another thread ran in it."""
 
 MUCH, LITTLE = 0.005, 0.002
-"""Shares of a step at which where its loop runs is looked at in few steps, and in all of them again."""
+"""Shares of a step at which few steps are looked at closely, and at which all of them are again."""
 
-FEW_LOOKS = 15
-"""Of 16 steps one is looked at."""
+FEW_LOOKS = 7
+"""Of 8 steps one is looked at closely: a mask. Another loop that calls the same module, in the same mode and with no
+event in between, is found up to seven steps late."""
 
 RESERVOIR = 512
 """Lengths of steps kept of a phase."""
@@ -112,7 +113,9 @@ class Phase:
     timed_steps: int = 0
     """Steps that this was timed in."""
     seldom: bool = False
-    """It takes much of the step, so that few are looked at."""
+    """It takes much of the step, so that few are looked at closely."""
+    called_inside: bool = False
+    """A further loop inside of its steps calls modules too: each step is looked at closely."""
 
     # How the tracker finds it and its steps.
     loops: set[Loop] = field(default_factory=set)
@@ -178,8 +181,9 @@ class Phase:
         self.follow_ns += max(MEMORY, 1 / self.timed_steps) * (seen - self.follow_ns)
 
     def look_seldom(self, length_ns: int) -> int:
-        """The mask of steps that are not looked at: none, or most of them, where a step takes ``length_ns``."""
-        self.seldom = self.follow_ns > (LITTLE if self.seldom else MUCH) * length_ns and self.timed_steps > 0
+        """The mask of steps that are not looked at closely: none, or most of them. A step takes ``length_ns``."""
+        much = self.follow_ns > (LITTLE if self.seldom else MUCH) * length_ns
+        self.seldom = much and self.timed_steps > 0 and not self.called_inside
         return FEW_LOOKS * self.seldom
 
     def join(self, phases: list[Phase]) -> None:

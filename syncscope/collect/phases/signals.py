@@ -157,12 +157,12 @@ class Signals:
                 (left := expected.left)
                 and expected.event == "user"
                 and expected.owner == NOBODY
-                and (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
-                and inner.f_code is expected.code
                 and (
                     left & expected.mask
                     or (
-                        (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
+                        (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
+                        and inner.f_code is expected.code
+                        and (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
                         and id(outer) == expected.frame_id
                         and ((around := outer.f_back) is None or around.f_code is expected.around)
                     )

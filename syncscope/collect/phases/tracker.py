@@ -129,6 +129,7 @@ class PhaseTracker(PhaseChoice):
         if phase.by_batch:
             self._count_batch(phase)
         elif self._where == "inside":
+            phase.called_inside = True
             return
         elif phase.source == "none":
             if self._seen_before(phase, module):

@@ -209,3 +209,17 @@ def test_a_long_run_is_looked_at_more_seldom(run: Any, monkeypatch: pytest.Monke
     calls._narrow_since = now - 3601 * 10**9 // modules.LOOK_PARTS
     run.signals.look_wider()
     assert torch.nn.Linear.__call__ is not plain_call
+
+
+def test_calls_have_the_arguments_that_the_program_gave(run: Any) -> None:
+    class Told(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, *args: Any, **named: Any) -> Any:
+            return args, named
+
+    net = Told()
+    for _ in range(40):  # all classes are watched, then this one, then some pass unheard
+        assert net() == ((), {})
+        assert net(None) == ((None,), {})
+        assert net(1, 2) == ((1, 2), {})
+        assert net(1, first=2, module=3) == ((1,), {"first": 2, "module": 3})
+        assert net(x=1) == ((), {"x": 1})

@@ -1,0 +1,126 @@
+"""What following takes is timed in a few steps, and where it takes much, few steps are looked at closely."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
+
+from syncscope.collect.phases.phase import WHOLE  # noqa: E402
+from tests.collect.phases.following import Followed, X, following, model  # noqa: E402
+
+LOOK_NS = 1_000
+"""So much time passes from one look at the clock to the next."""
+
+
+class Time:
+    """Passes when the program says so, and when somebody looks."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        self.now += LOOK_NS
+        return self.now
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def run(time: Time) -> Iterator[Followed]:
+    with following(unheard=100, clock=time) as followed:
+        yield followed
+
+
+def act(net: Any, time: Time, steps: int, length_ns: int) -> None:
+    with torch.no_grad():
+        for _ in range(steps):
+            net(X)
+            time.now += length_ns
+
+
+def test_a_step_in_a_hundred_tells_what_following_takes(run: Followed, time: Time) -> None:
+    act(model(), time, 2_000, 1_000_000)
+    phase = run.phase("rollout")
+    assert phase.steps >= 1_999
+    assert phase.follow_ns == pytest.approx(WHOLE * LOOK_NS)
+    assert 10 < phase.timed_steps < 40
+    assert run.tracker.followed_ns == pytest.approx(phase.steps * WHOLE * LOOK_NS, rel=0.5)
+
+
+def test_steps_that_the_program_tells_are_timed_with_their_calls(run: Followed, time: Time) -> None:
+    net = model()
+    with torch.no_grad():
+        for _ in range(2_000):
+            net(X)
+            run.signals.user_step()
+            time.now += 1_000_000
+    (phase,) = (phase for phase in run.tracker.phases if phase.source == "user")
+    assert phase.follow_ns == pytest.approx(2 * WHOLE * LOOK_NS)
+
+
+def test_what_the_listener_does_is_not_following(run: Followed, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stepped(phase: Any) -> int:
+        time.now += 50_000_000
+        return 0
+
+    monkeypatch.setattr(run, "stepped", stepped)
+    act(model(), time, 200, 1_000_000)
+    assert run.phase("rollout").steps >= 199
+    assert run.tracker.followed_ns < 200 * 50 * LOOK_NS
+
+
+def test_the_steps_to_time_are_drawn_without_the_programs_random_numbers(run: Followed, time: Time) -> None:
+    random.seed(5)
+    before = random.getstate()
+    act(model(), time, 500, 1_000_000)
+    assert random.getstate() == before
+
+
+@pytest.mark.parametrize(("length_ns", "seldom"), [(20_000, True), (10_000_000, False)])
+def test_short_steps_are_looked_at_closely_now_and_then(
+    run: Followed, time: Time, length_ns: int, seldom: bool
+) -> None:
+    net = model()
+    act(net, time, 1_000, length_ns)
+    phase = run.phase("rollout")
+    assert phase.seldom is seldom
+    assert (run.tracker.expected.mask > 0) is seldom
+    assert phase.steps >= 999
+    with torch.no_grad():
+        for _ in range(50):  # another loop with the same module
+            net(X)
+    other = [steps for name, steps in run.steps.items() if phase.name != name]
+    late = 8 if seldom else 1
+    assert phase.steps <= 999 + late
+    assert len(other) == 1 and 50 - late <= other[0] <= 50
+
+
+def test_steps_with_a_further_loop_of_calls_are_always_looked_at_closely(run: Followed, time: Time) -> None:
+    net = model()
+
+    def sample(first: bool) -> None:
+        if first:
+            net(X)
+        else:
+            for _ in range(3):
+                net(X)
+
+    def generate() -> None:
+        for _ in range(1_000):
+            sample(True)
+            sample(False)
+            time.now += 20_000
+
+    with torch.no_grad():
+        generate()
+    phase = run.phase("generate")
+    assert phase.called_inside and not phase.seldom
+    assert phase.steps in (999, 1_000)
