@@ -66,6 +66,8 @@ class Pair:
     """Never timed or recorded when those of 2026-11-23, 05:14 were set, so that nothing was changed because of it."""
     patched: bool = False
     """A program of a public repository with a patch, timed whole in fresh processes."""
+    backwards: float = 1.0
+    """Backwards of a step, where one of them is what was timed."""
     asked: str = ""
     """The question of the report that the fix answers, where it is no finding's."""
     settle_ms: int = 0

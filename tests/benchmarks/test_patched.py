@@ -17,7 +17,8 @@ from benchmarks.savings import whole
 from benchmarks.savings.catalogue import Named, Pair, pairs
 from benchmarks.savings.patched import MORE, PATCHED, PATCHES, Patched, apply
 from benchmarks.savings.record import one_size_first
-from benchmarks.savings.scores import Measured, Predicted, Row, summarise
+from benchmarks.savings.scores import RECORDINGS, Measured, Predicted, Row, summarise
+from syncscope.trace import load
 
 PATCH = """--- a/loop/main.py
 +++ b/loop/main.py
@@ -64,6 +65,19 @@ class TestPatches:
         script.write_text("something else\n")
         with pytest.raises(ValueError, match=r"a\.patch does not fit"):
             apply(patch, tmp_path)
+
+
+def test_a_step_has_as_many_backwards_as_its_recording_shows() -> None:
+    seen = {}
+    for one in PATCHED:
+        trace = RECORDINGS / one.pair.name / "trace.json.gz"
+        recording = load(trace).recording if trace.exists() else None
+        stamps = recording.bare.stamps if recording and recording.bare else ()
+        count = sum(stamp.event == "backward" for stamp in stamps)
+        if count:
+            seen[one.name] = count
+    assert {"cgan": 2, "dcgan": 3, "llama2.c": 4, "vae": 1}.items() <= seen.items()
+    assert seen == {one.name: one.backwards for one in PATCHED if one.name in seen}
 
 
 LOOP = """

@@ -165,10 +165,9 @@ class TestLinesWithoutAWindow:
 
     def test_say_what_would_tell_their_savings(self) -> None:
         builder = recorded().phase("train", steps=100).counted(0, 1, line(9, "x.cpu()"))
-        for number, kind in enumerate(("evaluate", "epoch end", "start"), 1):
-            builder.phase(kind, steps=10 * (kind == "evaluate")).counted(
-                number, 5, line(9 + number, f"{kind[0]}.cpu()")
-            )
+        builder.phase("evaluate", steps=10).counted(1, 5, line(10, "y.cpu()"))
+        builder.phase("epoch end").counted(2, 5, line(11, "z.cpu()"))
+        builder.phase("start").counted(3, 5, line(12, "w.cpu()"))
         builder.run()
         why = {one.site.line: one.saving_null_why for one in findings(builder, "SYN101") if one.site}
         assert why == {9: OTHER_STEPS, 10: OTHER_PHASE.format("evaluate"), 11: BETWEEN, 12: PASSED}
