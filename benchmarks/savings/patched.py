@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 
 from benchmarks.public.table import PROGRAMS, Program
@@ -28,6 +29,10 @@ MET = frozenset({
     "fast-neural-style", "gan", "infogan", "tcn-copying", "vae",
 })  # fmt: skip
 """... and after those, but before those of 2026-11-23, 05:14."""
+
+
+PARTS = 8
+"""Stretches, about, in which a process is timed."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,12 @@ class Patched:
     """Backwards that are timed."""
     backwards: float = 1.0
     """Backwards of a step: a network each, or parts of a batch."""
+
+    @property
+    def part(self) -> int:
+        """Backwards of a stretch that is timed: those of whole steps."""
+        period = Fraction(self.backwards).limit_denominator(10).numerator
+        return max(self.timed // PARTS // period, 1) * period
 
     @property
     def patch(self) -> Path:

@@ -103,11 +103,16 @@ class TestTiming:
 
     def test_a_process_waits_for_its_turn_and_ends_when_its_steps_are_timed(self, tmp_path: Path) -> None:
         (tmp_path / "before.0.go").touch()
-        done = self.run(tmp_path, {"gate": 2, "settle": 3, "timed": 10})
+        done = self.run(tmp_path, {"gate": 2, "settle": 3, "timed": 10, "part": 4})
         assert done.returncode == 0 and "the end" not in done.stdout
         assert (tmp_path / "before.0.ready").exists()
         timing = whole.Timing(PATCHED[0], folder=tmp_path)
         assert timing.measured("before")[0] > 0
+
+    def test_stretches_hold_whole_steps(self) -> None:
+        parts = {one.name: one.part for one in PATCHED}
+        assert (parts["gan"], parts["wgan-gp"], parts["dcgan"], parts["vae"]) == (20, 12, 15, 25)
+        assert all(one.timed // one.part >= 4 for one in PATCHED)
 
     def test_without_a_plan_a_program_runs_as_ever(self, tmp_path: Path) -> None:
         assert self.run(tmp_path, None).stdout == "the end\n"
