@@ -63,9 +63,11 @@ class Pair:
     """Never timed or recorded when the constants of 2026-11-23, 01:18 were set. Recorded that day from 04:26, and in
     view since."""
     unseen: bool = False
-    """Never timed or recorded when those of 2026-11-23, 05:14 were set, so that nothing was changed because of it."""
+    """Never recorded when those of 2026-11-23, 05:14 were set, so that nothing was changed because of it."""
     patched: bool = False
     """A program of a public repository with a patch, timed whole in fresh processes."""
+    backwards: float = 1.0
+    """Backwards of a step, where one of them is what was timed."""
     asked: str = ""
     """The question of the report that the fix answers, where it is no finding's."""
     settle_ms: int = 0

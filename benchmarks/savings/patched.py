@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 
 from benchmarks.public.table import PROGRAMS, Program
@@ -28,6 +29,10 @@ MET = frozenset({
     "fast-neural-style", "gan", "infogan", "tcn-copying", "vae",
 })  # fmt: skip
 """... and after those, but before those of 2026-11-23, 05:14."""
+
+
+PARTS = 8
+"""Stretches, about, in which a process is timed."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,14 @@ class Patched:
     """Backwards after that before the first that is timed: a loader's queue has filled meanwhile."""
     timed: int = 100
     """Backwards that are timed."""
+    backwards: float = 1.0
+    """Backwards of a step: a network each, or parts of a batch."""
+
+    @property
+    def part(self) -> int:
+        """Backwards of a stretch that is timed: those of whole steps."""
+        period = Fraction(self.backwards).limit_denominator(10).numerator
+        return max(self.timed // PARTS // period, 1) * period
 
     @property
     def patch(self) -> Path:
@@ -70,7 +83,7 @@ class Patched:
         return Pair(
             self.name, "patched", (), self.question, self.kind, self.findings, fresh=True, patched=True,
             asked=self.asked, newest=self.name not in SEEN, met=self.name in MET,
-            unseen=self.name not in RECORDED | MET,
+            unseen=self.name not in RECORDED | MET, backwards=self.backwards,
         )  # fmt: skip
 
 
@@ -96,19 +109,20 @@ MORE = tuple(
 PATCHED = (
     Patched("makemore", "makemore", "all waits removed", waits("torch.cuda.synchronize()"),
             "--device cuda --max-steps 100000", timed=150),
-    Patched("llama2.c", "llama2.c", "wait removed", waits("loss.item()"), LLAMA, gate=16, settle=16, timed=80),
+    Patched("llama2.c", "llama2.c", "wait removed", waits("loss.item()"), LLAMA, gate=16, settle=16,
+            timed=80, backwards=4),
     Patched("gat", "gat", "all waits removed", waits("loss.item()", "acc.item()"), "--epochs 100000", timed=100),
     Patched("acgan", "acgan", "all waits removed",
             waits("real_aux.data.cpu()", "fake_aux.data.cpu()", "labels.data.cpu()", "gen_labels.data.cpu()",
                   "d_loss.item()", "g_loss.item()"),
-            "--n_epochs 5", {"data/mnist": "mnist60k"}, timed=160),
+            "--n_epochs 5", {"data/mnist": "mnist60k"}, timed=160, backwards=2),
     Patched("fast-neural-style", "fast-neural-style", "all waits removed",
             waits("content_loss.item()", "style_loss.item()"), gate=4, settle=4, timed=24),
     Patched("word-language-model", "word-language-model", "wait removed", waits("loss.item()"), settle=8, timed=60),
     Patched("language-model-tutorial", "language-model-tutorial", "copies gone", waits("ids["),
             data={TUTORIAL: "wikitext/train.txt"}, settle=8, timed=60, kind="transform"),
     Patched("gan-tutorial", "gan-tutorial", "copies gone", waits("torch.ones(", "torch.zeros(", "torch.randn("),
-            data={"tutorials/data": "mnist60k"}, timed=200, kind="transform"),
+            data={"tutorials/data": "mnist60k"}, timed=200, kind="transform", backwards=2),
     Patched("super-resolution", "super-resolution", "all waits removed", waits("loss.item()"),
             "--upscale_factor 3 --batchSize 1 --testBatchSize 10 --nEpochs 3 --accel", settle=15, timed=90),
     Patched("x-transformers", "x-transformers", "copies gathered", waits("full_seq.to(device)"),
@@ -119,15 +133,17 @@ PATCHED = (
     Patched("vae-workers", "vae", "more workers", (), data=MNIST, kind="transform", asked=WORKERS, timed=200),
     Patched("siamese-workers", "siamese", "more workers", (), data=MNIST, kind="transform", asked=WORKERS, timed=60),
     Patched("wgan-gp", "wgan-gp", "more workers", (), "--n_epochs 6", {"data/mnist": "mnist60k"}, kind="transform",
-            asked=FIRST_WORKERS, gate=12, settle=24, timed=120),
-    Patched("gan", "gan", "all waits removed", waits(*LOSSES), timed=160),
-    Patched("gan-workers", "gan", "more workers", (), kind="transform", asked=FIRST_WORKERS, settle=40, timed=160),
-    Patched("cgan", "cgan", "all waits removed", waits(*LOSSES), timed=160),
-    Patched("infogan", "infogan", "all waits removed", waits(*LOSSES, "info_loss.item()"), timed=150),
-    Patched("dcgan-mnist", "dcgan-mnist", "all waits removed", waits(*LOSSES), timed=160),
-    Patched("lsgan", "lsgan", "all waits removed", waits(*LOSSES), timed=160),
+            asked=FIRST_WORKERS, gate=12, settle=24, timed=120, backwards=1.2),
+    Patched("gan", "gan", "all waits removed", waits(*LOSSES), timed=160, backwards=2),
+    Patched("gan-workers", "gan", "more workers", (), kind="transform", asked=FIRST_WORKERS, settle=40,
+            timed=160, backwards=2),
+    Patched("cgan", "cgan", "all waits removed", waits(*LOSSES), timed=160, backwards=2),
+    Patched("infogan", "infogan", "all waits removed", waits(*LOSSES, "info_loss.item()"), timed=150, backwards=3),
+    Patched("dcgan-mnist", "dcgan-mnist", "all waits removed", waits(*LOSSES), timed=160, backwards=2),
+    Patched("lsgan", "lsgan", "all waits removed", waits(*LOSSES), timed=160, backwards=2),
     Patched("dcgan", "dcgan", "all waits removed", waits("output.mean().item()", "errD.item()", "errG.item()"),
-            "--dataset fake --niter 4 --accel --manualSeed 1 --batchSize 16", gate=12, settle=24, timed=120),
+            "--dataset fake --niter 4 --accel --manualSeed 1 --batchSize 16", gate=12, settle=24,
+            timed=120, backwards=3),
     Patched("tcn-adding", "tcn-adding", "wait removed", waits("loss.item()"), timed=150),
     Patched("tcn-copying", "tcn-copying", "all waits removed", waits("loss.item()", ".cpu()"), timed=100),
     Patched("imagenet", "imagenet", "wait removed", waits("loss.item()"),

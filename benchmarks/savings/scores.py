@@ -31,6 +31,8 @@ RECORDINGS = Path(__file__).parent / "recordings"
 MODES = {"windows": "trace", "full": "full"}
 """Mode of recording → stem of its files."""
 
+VERSIONS = "before", "after"
+
 SETS: dict[str, Callable[[Pair], bool]] = {
     "In view": lambda pair: pair.ranks == 1 and not pair.held_out and not pair.fresh,
     "Held out": lambda pair: pair.held_out,
@@ -286,7 +288,7 @@ def rows(
             files = traces(pair, mode, recordings)
             if all(file.exists() for file in files):
                 timings = json.loads((recordings / pair.name / f"{stem}.timings.json").read_text())
-                measured = Measured.of(timings["before_ms"], timings["after_ms"])
+                measured = Measured.of(*([pair.backwards * ms for ms in timings[f"{name}_ms"]] for name in VERSIONS))
                 predicted = predict(pair, *files, bare_ms=measured.step if told else None)
                 if predicted.bare and not told:  # compared as shares of the step: the host is now faster and now slower
                     measured = measured.scaled(predicted.bare / measured.step)

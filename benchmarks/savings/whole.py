@@ -70,7 +70,7 @@ def start(one: Patched, place: Place, processes: int) -> Timing:
         for version, copy in copies.items():
             name = f"{version}.{number}"
             plan = {"folder": str(timing.folder), "name": name}
-            plan |= {"gate": one.gate, "settle": one.settle, "timed": one.timed}  # type: ignore[dict-item]
+            plan |= {"gate": one.gate, "settle": one.settle, "timed": one.timed, "part": one.part}  # type: ignore[dict-item]
             variables = dict(environment(program, "bare", place, copy, timing.folder, None))
             variables["PYTHONPATH"] = os.pathsep.join([str(TIMER), variables["PYTHONPATH"]])
             variables["SAVINGS_TIMER"] = json.dumps(plan)

@@ -21,6 +21,6 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     """Reason → share of the samples: ``power cap``, ``thermal``, ``hardware slowdown``, ``power brake``,
     ``sync boost``, ``clocks set by the user``."""
     at_limit: bool | None = None
-    """Whether the power limit holds the clock down."""
+    """Whether the power limit holds the clock down; ``None`` also where too few samples tell."""
     missing: str | None = None
     """Why nothing is known."""

@@ -17,7 +17,8 @@ from benchmarks.savings import whole
 from benchmarks.savings.catalogue import Named, Pair, pairs
 from benchmarks.savings.patched import MORE, PATCHED, PATCHES, Patched, apply
 from benchmarks.savings.record import one_size_first
-from benchmarks.savings.scores import Measured, Predicted, Row, summarise
+from benchmarks.savings.scores import RECORDINGS, Measured, Predicted, Row, summarise
+from syncscope.trace import load
 
 PATCH = """--- a/loop/main.py
 +++ b/loop/main.py
@@ -66,6 +67,19 @@ class TestPatches:
             apply(patch, tmp_path)
 
 
+def test_a_step_has_as_many_backwards_as_its_recording_shows() -> None:
+    seen = {}
+    for one in PATCHED:
+        trace = RECORDINGS / one.pair.name / "trace.json.gz"
+        recording = load(trace).recording if trace.exists() else None
+        stamps = recording.bare.stamps if recording and recording.bare else ()
+        count = sum(stamp.event == "backward" for stamp in stamps)
+        if count:
+            seen[one.name] = count
+    assert {"cgan": 2, "dcgan": 3, "llama2.c": 4, "vae": 1}.items() <= seen.items()
+    assert seen == {one.name: one.backwards for one in PATCHED if one.name in seen}
+
+
 LOOP = """
 import torch
 weight = torch.ones(3, requires_grad=True)
@@ -89,11 +103,16 @@ class TestTiming:
 
     def test_a_process_waits_for_its_turn_and_ends_when_its_steps_are_timed(self, tmp_path: Path) -> None:
         (tmp_path / "before.0.go").touch()
-        done = self.run(tmp_path, {"gate": 2, "settle": 3, "timed": 10})
+        done = self.run(tmp_path, {"gate": 2, "settle": 3, "timed": 10, "part": 4})
         assert done.returncode == 0 and "the end" not in done.stdout
         assert (tmp_path / "before.0.ready").exists()
         timing = whole.Timing(PATCHED[0], folder=tmp_path)
         assert timing.measured("before")[0] > 0
+
+    def test_stretches_hold_whole_steps(self) -> None:
+        parts = {one.name: one.part for one in PATCHED}
+        assert (parts["gan"], parts["wgan-gp"], parts["dcgan"], parts["vae"]) == (20, 12, 15, 25)
+        assert all(one.timed // one.part >= 4 for one in PATCHED)
 
     def test_without_a_plan_a_program_runs_as_ever(self, tmp_path: Path) -> None:
         assert self.run(tmp_path, None).stdout == "the end\n"

@@ -9,7 +9,7 @@ from msgspec.json import encode
 
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.rules import find
-from syncscope.rules.base.counted import Frequency, quantile
+from syncscope.rules.base.counted import BETWEEN, OTHER_PHASE, OTHER_STEPS, PASSED, Frequency, quantile
 from syncscope.schema.findings import Finding, fingerprint
 from syncscope.schema.recording import RecordedFrame
 from syncscope.schema.report import Report
@@ -162,6 +162,15 @@ class TestLinesWithoutAWindow:
         assert (seen.site_source, seen.run_per_step) == ("hook", 1.0)
         assert (unseen.site_source, unseen.per_step, unseen.run_per_step) == ("count", 0.0, 0.01)
         assert "counted 1 time in 100 steps of train; no window recorded it" in unseen.message
+
+    def test_say_what_would_tell_their_savings(self) -> None:
+        builder = recorded().phase("train", steps=100).counted(0, 1, line(9, "x.cpu()"))
+        builder.phase("evaluate", steps=10).counted(1, 5, line(10, "y.cpu()"))
+        builder.phase("epoch end").counted(2, 5, line(11, "z.cpu()"))
+        builder.phase("start").counted(3, 5, line(12, "w.cpu()"))
+        builder.run()
+        why = {one.site.line: one.saving_null_why for one in findings(builder, "SYN101") if one.site}
+        assert why == {9: OTHER_STEPS, 10: OTHER_PHASE.format("evaluate"), 11: BETWEEN, 12: PASSED}
 
     def test_are_found_where_a_window_saw_only_a_copy(self) -> None:
         copying = line(9, "x.to(d, non_blocking=True)")

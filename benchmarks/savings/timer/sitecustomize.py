@@ -2,13 +2,17 @@
 
 On ``PYTHONPATH``, with ``SAVINGS_TIMER`` set to JSON: ``folder``, ``name``, and ``gate``, ``settle`` and ``timed``,
 numbers of backwards. The process announces itself in ``NAME.ready`` after the first, waits for ``NAME.go``, goes on for
-the second, times the third, writes milliseconds for one to ``NAME.ms`` and ends. Without the variable nothing happens.
+the second, times the third, writes milliseconds for one to ``NAME.ms`` and ends. That is the median of stretches of
+``part`` backwards each: a stretch in which the host was at something else does not count. Without the variable nothing
+happens.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import statistics
 import time
 from pathlib import Path
 from typing import Any
@@ -20,26 +24,40 @@ def install(plan: dict[str, Any]) -> None:
     import torch
 
     folder, name = Path(plan["folder"]), plan["name"]
-    gate, begin, end = plan["gate"], plan["gate"] + plan["settle"], plan["gate"] + plan["settle"] + plan["timed"]
-    original, done, began = torch.Tensor.backward, 0, 0.0
+    gate, part = plan["gate"], plan["part"]
+    begin = gate + plan["settle"]
+    end = begin + plan["timed"] // part * part
+    original, done, marks = torch.Tensor.backward, 0, list[Any]()
+
+    def mark() -> Any:
+        """Now, when the device gets here."""
+        if not torch.cuda.is_available():
+            return time.perf_counter() * 1e3
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(early: Any, later: Any) -> float:
+        """Milliseconds."""
+        return later - early if isinstance(early, float) else early.elapsed_time(later)  # type: ignore[no-any-return]
 
     def backward(*values: Any, **options: Any) -> None:
-        nonlocal done, began
+        nonlocal done
         original(*values, **options)
         done += 1
-        if done not in (gate, begin, end):
-            return
-        if torch.cuda.is_available():
+        if done in (gate, begin) and torch.cuda.is_available():
             torch.cuda.synchronize()
         if done == gate:
             (folder / f"{name}.ready").touch()
             until = time.monotonic() + PATIENCE_S
             while not (folder / f"{name}.go").exists() and time.monotonic() < until:
                 time.sleep(0.005)
-        elif done == begin:
-            began = time.perf_counter()
-        else:
-            length = (time.perf_counter() - began) * 1e3 / plan["timed"]
+        elif done >= begin and (done - begin) % part == 0:
+            marks.append(mark())
+        if done == end:
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            length = statistics.median(itertools.starmap(between, itertools.pairwise(marks))) / part
             (folder / f"{name}.part").write_text(repr(length))
             (folder / f"{name}.part").rename(folder / f"{name}.ms")
             os._exit(0)

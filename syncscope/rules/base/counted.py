@@ -22,6 +22,12 @@ from syncscope.timeline.run import PlacedWait, counted_turns, turns
 
 NO_WINDOW = "no window recorded it"
 
+PASSED = "it happens before the steps or in the first of them only: the steps after them do not repeat it"
+OTHER_STEPS = "the recorded steps do not hold it: record more of them (--steps), or others (--profile-at)"
+BETWEEN = "it happens between the steps, which windows do not record: see how often it does over the run"
+OTHER_PHASE = 'no window recorded its phase: record it with --phase "{}"'
+"""Why nothing is known of what a line costs, and what to do about it."""
+
 
 @dataclass(frozen=True)
 class Frequency:
@@ -258,7 +264,7 @@ def _found(line: CountedLine, timeline: Timeline, rule: RankRule) -> Finding:
         op=known_op(ops, entry) or None,
         count=0,
         per_step=0.0 if stepped else None,
-        saving_null_why=NO_WINDOW,
+        saving_null_why=_why_no_saving(line, stepped),
         phase=line.phase.name,
         run_stall_ms_per_step=line.blocked_ms_per_step,
         message="",
@@ -267,6 +273,15 @@ def _found(line: CountedLine, timeline: Timeline, rule: RankRule) -> Finding:
     )
     finding = _add(finding, line, line.frequency(rule.waits_many_times))
     return msgspec.structs.replace(finding, message=_message(line, finding))
+
+
+def _why_no_saving(line: CountedLine, recorded: bool) -> str:
+    """Why a line that no window recorded has no saving; ``recorded`` is whether steps of its phase were recorded."""
+    if line.only_first_step or line.phase.kind == "start":
+        return PASSED
+    if line.phase.kind in ("epoch end", "checkpoint"):
+        return BETWEEN
+    return OTHER_STEPS if recorded else OTHER_PHASE.format(line.phase.name)
 
 
 def _severity(line: CountedLine, timeline: Timeline, rule: RankRule) -> Severity:
