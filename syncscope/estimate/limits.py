@@ -21,6 +21,7 @@ from syncscope.rules.base.collective_advice import is_made_cheaper
 from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
+from syncscope.rules.device_starved import SPACE_NS
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.timeline import Timeline
@@ -139,6 +140,8 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
     held_ms = _held(timeline, hit) * 1e-6 / steps if timeline.trace.recording is None else None
     if intervention in OF_WAITS:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
+        if held_ms is not None:
+            held_ms = min(held_ms, _left_to_fill_ms(timeline))
         return Limit(ms=late_ms if _lost_much(timeline) else held_ms, late_ms=late_ms)
     return Limit(ms=held_ms) if intervention in OF_CALLS else Limit()
 
@@ -158,6 +161,17 @@ def _held(timeline: Timeline, hit: Hit) -> int:
     launched, alone = copies.take(copies.launch >= 0), copies.take(copies.wait < 0)
     calls = Union(np.concatenate((waits.ts, launched.launch_ts)), np.concatenate((waits.end, launched.launch_end)))
     return calls.length + int(alone.exposed.sum())
+
+
+def _left_to_fill_ms(timeline: Timeline) -> float:
+    """Milliseconds a step in which a device that computes on one stream does not compute, but for the spaces between
+    kernels that were queued, which launching sooner does not fill."""
+    kernels, overlap = timeline.on_device, timeline.overlap
+    if overlap is None or len(np.unique(kernels.stream[(kernels.kind == "kernel") & (kernels.collective == "")])) > 1:
+        return np.inf
+    queued = timeline.bubbles.due_to("queued on device")
+    spaces_ms = float(queued[queued < SPACE_NS].sum()) * 1e-6 / max(len(timeline.steps), 1)
+    return overlap.idle_ms - spaces_ms + overlap.copy_exposed_ms + overlap.comm_exposed_ms
 
 
 def _left_to_hide_ms(timeline: Timeline) -> float:

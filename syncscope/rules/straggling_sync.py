@@ -38,6 +38,8 @@ BECAUSE = {
     "data loading": "while the host loads data",
     "allocation": "while the host allocates memory",
     "pageable copy": "while the host stages a copy of pageable memory",
+    "host collective": "while the host waits for another rank's",
+    "collective": "beside another collective",
     ONCE: "in warm-up, which later steps do not repeat",
 }
 """Causes of idle time, to end a sentence."""

@@ -311,8 +311,22 @@ def test_launches_that_differ_from_step_to_step_are_no_graph_and_cost_at_most_wh
             builder.launch("tiny", call=(1000 * number + 10 * launch, 4), runs=(1000 * number + 10 * launch + 6, 2))
     one = study(builder)
     changes = asked(one, "LCH501", copies=frozenset())
-    assert changes and all(edit == Edit(pre=edit.pre, own=edit.own) for edit in changes.values())
+    assert changes and all(edit == Edit(pre=edit.pre, own=edit.own, gap=edit.gap) for edit in changes.values())
+    assert {edit.gap for edit in changes.values()} <= {np.inf, GRAPH_GAP}
     assert 0 < saved_us(one, changes) < 200
+
+
+def test_launches_that_differ_from_step_to_step_cost_at_most_the_spaces_between_their_kernels_too() -> None:
+    builder = TraceBuilder()
+    for number in range(STEPS):
+        at = 1000 * number
+        for launch in range(20 + number):
+            builder.launch("tiny", call=(at + 8 * launch, 4), runs=(at + 8 * launch + 6, 2))
+        for launch in range(80):
+            builder.launch("tiny", call=(at + 200 + 2 * launch, 2), runs=(at + 204 + 9 * launch, 2))
+        builder.device_sync(at + 370, 610)
+    one = study(builder)
+    assert saved_us(one, asked(one, "LCH501", copies=frozenset())) > 500
 
 
 def test_collectives_run_beside_what_follows_them() -> None:
