@@ -22,6 +22,7 @@ from syncscope.schema.report import Report, TraceInfo
 
 WAITS = ("SYN101", "SYN102", "SYN103", "SYN105", "SYN106", "SYN109", "SYN110")
 KERNELS, COPIES = ("kernel",), ("gpu_memcpy", "memcpy", "gpu_memset", "memset")
+HOST = ("cuda_runtime", "cuda_driver", "hip_runtime", "runtime", "cpu_op", "operator", "python_function")
 COLLECTIVES = re.compile(r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|sendrecv|cross_device", re.IGNORECASE)
 PASSING_ON = re.compile(r"threading\.py|contextlib\.py|runpy\.py|importlib|torch/utils/_device|torch/overrides")
 """In the names of files whose functions only call others."""
@@ -32,6 +33,9 @@ CALL_MS = 0.04
 SLACK, LEAST_MS = 1.03, 0.01
 LITTLE = 0.01
 """Share of the step that an error saves at least."""
+
+LEFT_BEHIND = 500.0
+"""Microseconds before the first row of the host, by which the device ended what an earlier recording left over."""
 
 AHEAD = 1.5
 """A finding that likely gains this many times what the first one does belongs before it."""
@@ -59,6 +63,7 @@ def read_raw(path: Path) -> Raw:
     complete = [event for event in events if event.get("ph") == "X" and "ts" in event]
     kinds = [str(event.get("cat", "")).lower() for event in complete]
     ran = [event for event, kind in zip(complete, kinds, strict=True) if kind in KERNELS + COPIES]
+    ran = list(_of_this_recording(ran, [e for e, kind in zip(complete, kinds, strict=True) if kind in HOST]))
     devices = [_device(event) for event in ran]
     main = max(set(devices), key=devices.count, default="")
     ran = [event for event, device in zip(ran, devices, strict=True) if device == main]
@@ -69,6 +74,18 @@ def read_raw(path: Path) -> Raw:
     prefix = next((text for text in ("hip", "cuda") if any(name.startswith(text) for name in calls)), "")
     made = sum(event["name"].startswith("triton_") for event in kernels)
     return Raw(busy / 1e3, computing / 1e3, span / 1e3, len(set(devices)), prefix, made / max(len(kernels), 1))
+
+
+def _of_this_recording(ran: list[dict[str, Any]], host: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Rows of the device without those that an earlier recording left over: all that no call of this one launched, and
+    that had ended before the host's first row."""
+    first = min((float(event["ts"]) for event in host), default=float("-inf"))
+    known = {(event.get("args") or {}).get("correlation") for event in host} - {None}
+    before = [event for event in ran if float(event["ts"]) < first]
+    last = max(map(_end, before), default=float("inf"))
+    launched = any((event.get("args") or {}).get("correlation") in known for event in before)
+    left_over = len(before) < len(ran) and not launched and first - last > LEFT_BEHIND
+    return (event for event in ran if not left_over or float(event["ts"]) >= first)
 
 
 def criticise(report: Report, raw: Raw) -> Iterator[str]:

@@ -38,11 +38,12 @@ LEAST_LOADING = 0.02
 
 def recorded_steps(timeline: Timeline) -> Steps:
     """The steps to replay. A trace without steps counts as one, from the launch of its first activity to the end of the
-    last one and of the calls meanwhile."""
+    last one and of the calls meanwhile. What an earlier recording left over is before the span, and does not count."""
     calls, activities, span = timeline.calls, timeline.activities, timeline.span
     if len(timeline.steps) or span is None:
         return timeline.steps
-    first = int(activities.launch[np.argmin(activities.ts)])
+    inside = activities.take(activities.ts >= span[0])
+    first = int(inside.launch[np.argmin(inside.ts)])
     begin = min(span[0], int(calls.ts[first])) if first >= 0 else span[0]
     meanwhile = calls.take((calls.ts >= begin) & (calls.ts < span[1]))
     end = max(span[1], int(meanwhile.end.max(initial=0)))

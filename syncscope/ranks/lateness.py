@@ -149,6 +149,7 @@ def _between(
     """What the report says of the ranks together, in the steps with these ``numbers``. Clocks are compared in ``every``
     collective, of all steps."""
     whole, steps = len(meetings) == len(every), len(numbers)
+    left_out = {_step_of(meeting) for meeting in every} - set(numbers)
     reference = min(waits, key=lambda trace: (ranks[trace].rank or 0, trace))
     clocks = compare_clocks(every, ranks, reference)
 
@@ -160,6 +161,7 @@ def _between(
             trace=trace,
             rank=ranks[trace].rank,
             collectives=mine.collectives,
+            not_compared=_count(ranks[trace], left_out) - mine.collectives,
             last=held.times,
             waits_ms_per_step=round(mine.waits.total() / 1e6 / steps, 6),
             holds_ms_per_step=round(held.held / steps, 6),
@@ -182,6 +184,11 @@ def _between(
         ranks=tuple(map(row, sorted(waits))),
         whole=not any(ranks[trace].steps.count for trace in waits),
     )
+
+
+def _count(info: TraceInfo, left_out: set[int]) -> int:
+    """How many collectives a rank has in the steps without those with the numbers ``left_out``."""
+    return sum(one.step not in left_out for one in info.meetings.collectives) if info.meetings else 0
 
 
 def _idle(one: Collective, info: TraceInfo) -> Counter[Delay]:

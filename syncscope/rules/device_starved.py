@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 import msgspec
@@ -18,6 +19,7 @@ from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
+from syncscope.timeline.bubbles import SLOW_PACE
 from syncscope.timeline.places import NOWHERE
 
 ONCE = "warm-up"
@@ -28,6 +30,14 @@ HOSTS = ("host work", "launching", "host collective", "data loading", "pageable 
 
 LEAST_SHARE = 0.1
 """The device counts as starved if it is idle for at least this share of the span."""
+
+LEAST_OWN_SHARE = 0.02
+"""A device that is idle for less is starved, too, if it waits this share of the span for one thing that the host does,
+for longer each time than any host takes from one launch to the next, and in all for longer than for what any other
+finding is about."""
+
+AT_LENGTH = ("host work", "data loading")
+"""Causes of idle time that no other finding is about, and that may be one thing at some length."""
 
 FIRST_PASS = 0.05
 """A trace without steps is of a first pass where the device is idle for less than this share of it besides warm-up."""
@@ -54,7 +64,7 @@ program that launches graphs."""
 
 
 class DeviceStarved(RankRule):
-    """The device is idle for a tenth of the step or more.
+    """The device is idle for a tenth of the step or more, or for less in the largest of the waits that the trace shows.
 
     Why it costs: a device that has nothing queued is paid for and does nothing. Either a wait emptied the queue and
     the host had to start filling it again; or the host did something else than launch: loading data, allocating, a
@@ -71,7 +81,7 @@ class DeviceStarved(RankRule):
             history.append(step(x, y).detach())        # read at the end
 
     Fine:
-        idle time under a tenth of the step
+        idle time under a tenth of the step, in many small gaps or behind waits that have findings of their own
 
     Where the bare step time is known, what the profiler adds to the step is not counted as idle. Warm-up is not either:
     while graphs are captured, code is compiled, or kernels are loaded and chosen, an idle device is no problem of the
@@ -165,9 +175,12 @@ class DeviceStarved(RankRule):
         span_ms = (timeline.span[1] - timeline.span[0]) * 1e-6 / steps
         idle_ms = timeline.overlap.idle_ms - _profiler_ms(timeline)
         once_ms = timeline.overlap.idle_by_cause.get(ONCE, 0.0)
-        if span_ms <= 0 or idle_ms < LEAST_SHARE * span_ms:
-            return []
         left_ms = span_ms - once_ms
+        if span_ms <= 0:
+            return []
+        if idle_ms < LEAST_SHARE * span_ms:
+            waits = self._waits_at_length(inspection, left_ms)
+            return [Hit(self._finding(inspection, left_ms, once_ms, self.severity))] if waits else []
         if once_ms > 0 and not len(timeline.steps) and idle_ms - once_ms < FIRST_PASS * span_ms:
             return [Hit(self._warming_up(timeline, once_ms, span_ms))]
         unknown_ms = timeline.overlap.idle_by_cause.get("unknown", 0.0) if len(timeline.calls) else 0.0
@@ -175,6 +188,21 @@ class DeviceStarved(RankRule):
             sure = idle_ms - once_ms - unknown_ms >= LEAST_SHARE * (left_ms - unknown_ms)
             return [Hit(self._finding(inspection, left_ms, once_ms, self.severity if sure else "note"))]
         return [Hit(self._warming_up(timeline, once_ms, span_ms))] if once_ms > 0 else []
+
+    def _waits_at_length(self, inspection: Inspection, span_ms: float) -> bool:
+        """Whether the device waits for one thing of the host at length, and in all for longer than for what any other
+        finding is about; ``span_ms`` is without the warm-up."""
+        culprits = find_culprits(inspection)
+        others_ms: defaultdict[str, float] = defaultdict(float)
+        for culprit in culprits:
+            others_ms[culprit.finding.fingerprint] += culprit.caused_ms
+        for hit in inspection.hits:
+            found = hit.finding
+            exposed_ms = found.exposed_ms_per_step if len(inspection.timeline.steps) else found.exposed_ms
+            others_ms[found.fingerprint] += exposed_ms or 0.0
+        own_ms = max(_at_length_ms(inspection.timeline, cause) for cause in AT_LENGTH)
+        own_ms -= _profiler_ms(inspection.timeline)
+        return own_ms >= max(LEAST_OWN_SHARE * span_ms, max(others_ms.values(), default=0.0))
 
     def _causes(self, inspection: Inspection, culprits: list[Culprit]) -> tuple[IdleCause, ...]:
         """The causes of the idle time, the longest first."""
@@ -275,6 +303,12 @@ def _circumstances(timeline: Timeline) -> list[str]:
     elif runs_compiled(timeline):
         found.append(COMPILED)
     return found
+
+
+def _at_length_ms(timeline: Timeline, cause: str) -> float:
+    """Milliseconds a step that a cause has in gaps of which it takes longer than any host does to launch again."""
+    due = timeline.bubbles.due_to(cause)
+    return float(due[due >= SLOW_PACE].sum()) * 1e-6 / max(len(timeline.steps), 1)
 
 
 def _profiler_ms(timeline: Timeline) -> float:

@@ -159,6 +159,8 @@ LAUNCHING, LATENCY = CAUSES.index("launching"), CAUSES.index("launch latency")
 def _graphs(launching: Launching, steps: int) -> str:
     if launching.replayable is None:
         return "the trace holds too few steps to tell whether they repeat"
+    if 2 * launching.replayable < steps:
+        return "no stretch of them is the same in every step, which a CUDA graph needs"
     share = launching.replayable / launching.launches
     return f"CUDA graphs would take away {launching.replayable / steps:,.0f} of them ({share:.0%})"
 

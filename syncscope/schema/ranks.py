@@ -28,6 +28,9 @@ class RankBetween(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None
     collectives: int
     """How many collectives were compared, in all steps together."""
+    not_compared: int = 0
+    """How many more it has, besides a first step left out, that other ranks have no match for, or did not end together
+    with it."""
     last: int
     """How many of them it came to last."""
     waits_ms_per_step: float

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from syncscope.timeline.copies import waited_for_engine
@@ -32,7 +34,7 @@ def first_lacking(timeline: Timeline, blockers: Ints) -> Objects:
 
 def blocking_waits(timeline: Timeline) -> Ints:
     """For each of ``copies`` the row in ``waits`` of the wait that the host was in for half of the copy or more before
-    it launched the next kernel that computes, −1 for none."""
+    it launched the next kernel that computes on the copy's device, −1 for none."""
     copies, calls = timeline.copies, timeline.calls
     blocker = np.full(len(copies), -1, dtype=np.int64)
     activities, every = timeline.activities, timeline.waits
@@ -40,25 +42,27 @@ def blocking_waits(timeline: Timeline) -> Ints:
     waits = every.take(is_wait(every.kind))
     if not len(kernels) or not len(waits):
         return blocker
-    launch = kernels.launch
     # Waits of one thread follow one another, so the one under way in the middle of a copy has the most of it.
-    for thread in np.unique(waits.tid):
-        mine = np.flatnonzero(waits.tid == thread)
-        launched = np.sort(calls.ts[launch[calls.tid[launch] == thread]])
-        middle = (copies.ts + copies.end) // 2
-        wait = mine[np.maximum(np.searchsorted(waits.begin[mine], middle, side="right") - 1, 0)]
-        shared = np.minimum(waits.end[wait], copies.end) - np.maximum(waits.begin[wait], copies.ts)
+    for thread, device in product(np.unique(waits.tid), np.unique(copies.device)):
+        mine, here = np.flatnonzero(waits.tid == thread), np.flatnonzero(copies.device == device)
+        ran = kernels.take(kernels.device == device)
+        launched = np.sort(calls.ts[ran.launch[calls.tid[ran.launch] == thread]])
+        ts, end = copies.ts[here], copies.end[here]
+        wait = mine[np.maximum(np.searchsorted(waits.begin[mine], (ts + end) // 2, side="right") - 1, 0)]
+        shared = np.minimum(waits.end[wait], end) - np.maximum(waits.begin[wait], ts)
         # Something to compute is launched at last, and nothing that was launched before the wait is still held back.
         after = np.searchsorted(launched, waits.end[wait], side="left") < len(launched)
-        held = (2 * shared >= copies.dur) & after
-        held &= ~_still_pending(timeline, kernels, waits.begin[wait], copies.end)
-        blocker[held] = waits.row[wait[held]]
+        held = (2 * shared >= end - ts) & after
+        held &= ~_still_pending(timeline, ran, waits.begin[wait], end)
+        blocker[here[held]] = waits.row[wait[held]]
     return blocker
 
 
 def _still_pending(timeline: Timeline, kernels: Activities, before: Ints, until: Ints) -> Bools:
     """For each pair of times, whether any of ``kernels`` launched before the first begins only
     at or after the second."""
+    if not len(kernels):
+        return np.zeros(len(before), dtype=bool)
     launched = timeline.calls.ts[kernels.launch]
     order = np.argsort(launched, kind="stable")
     latest = np.maximum.accumulate(kernels.ts[order])

@@ -52,6 +52,14 @@ def test_what_the_events_do_not_allow_is_told(path: Path, fields: dict[str, obje
     assert any(said in one for one in criticised(path, **fields))
 
 
+def test_what_an_earlier_recording_left_over_is_not_of_the_device(tmp_path: Path) -> None:
+    def busy_ms(until: float) -> float:
+        builder = TraceBuilder().kernel("left over", 0, until).launch("gemm", call=(5000, 5), runs=(5010, 4000))
+        return read_raw(builder.write(tmp_path / f"{until}.json")).busy_ms
+
+    assert (busy_ms(2000), busy_ms(4900)) == (4.0, 8.9)
+
+
 def test_figures_of_the_device_are_counted_again(path: Path) -> None:
     report = syncscope.analyze(path)
     (info,) = report.traces

@@ -101,6 +101,15 @@ def test_collectives_of_one_place_each_save_no_more_than_their_own_exposed_time(
     assert [len(one) for one in moved] == [1, 1] and moved[0] != moved[1]
 
 
+def test_a_copy_that_follows_what_an_earlier_recording_left_over_can_be_tried() -> None:
+    """Its call begins before the device's first row of this recording does, and is part of what is replayed."""
+    builder = TraceBuilder().kernel("left over", 0, 50)
+    builder.copy("HtoD", call=(3 * MS, 10 * MS), runs=(3 * MS + 265, 9700), memory="pageable", bytes=48_000_000)
+    builder.stream_sync(13 * MS + 5, 100).launch("gemm", call=(13_200, 5), runs=(13_210, 9 * MS))
+    (finding,) = estimated(builder, "OVL301")
+    assert finding.saving_high_ms_per_step == pytest.approx(9.7, rel=0.1)
+
+
 def test_idle_time_gives_no_more_than_there_is_of_it() -> None:
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 200))
     builder.launch("b", call=(10 * MS, 5), runs=(10 * MS + 10, 200))

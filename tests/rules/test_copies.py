@@ -328,6 +328,12 @@ class TestCopyNotOverlapped:
         found = findings(self.prefetch(launched=121), "OVL301")[0]
         assert (found.severity, found.related) == ("note", ())
 
+    def test_what_another_device_has_queued_or_computes_next_is_nothing_beside_the_copy(self):
+        queued = self.prefetch(launched=225).launch("elsewhere", call=(121, 2), runs=(230, 200), device=1)
+        assert "copied.synchronize() (train.py:19)" in findings(queued, "OVL301")[0].message
+        never = self.prefetch(launched=121).launch("elsewhere", call=(225, 2), runs=(230, 200), device=1)
+        assert findings(never, "OVL301")[0].severity == "note"
+
     def test_copies_under_a_hundredth_of_the_step_are_not_spoken_of(self):
         builder = TraceBuilder().step(0, 10_000).copy("HtoD", call=(10, 5), runs=(20, 90), memory="pageable")
         assert findings(builder, "OVL301") == []

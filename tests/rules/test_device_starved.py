@@ -40,6 +40,32 @@ def test_a_busy_device_is_not():
     assert findings(loop(5, wait=False), "OVL303") == []
 
 
+def mostly_busy(*gaps: float, behind: float = 0) -> TraceBuilder:
+    """Kernels of 200 ms in all, with host work of some ms between them, and at last a read that blocks with nothing
+    queued for ``behind`` ms."""
+    builder, at = TraceBuilder(), 0.0
+    for gap in gaps:
+        builder.launch("k", call=(at, 5), runs=(at + 10, 200_000 / len(gaps)))
+        at += 10 + 200_000 / len(gaps) + 1000 * gap
+    builder.launch("k", call=(at, 5), runs=(at + 10, 10))
+    if behind:
+        builder.copy("HtoD", call=(at + 30, 5), runs=(at + 40, behind * 1000), memory="pinned", bytes=10**8)
+        builder.launch("k", call=(at + 50, 5), runs=(at + 50 + behind * 1000, 10))
+    return builder
+
+
+def test_a_long_wait_for_the_host_is_told_where_it_is_the_most_there_is_to_gain() -> None:
+    (found,) = findings(mostly_busy(3, 3, 3, 3), "OVL303")
+    assert found.severity == "warning" and "(6%): host work 12" in found.message
+    assert "work that the host does" in found.fix
+
+
+def test_a_device_that_seldom_waits_for_the_host_is_busy() -> None:
+    assert findings(mostly_busy(3), "OVL303") == []  # under 2 % of the span
+    assert findings(mostly_busy(*[0.3] * 40), "OVL303") == []  # as long as launches may be apart
+    assert findings(mostly_busy(3, 3, 3, 3, behind=14), "OVL303") == []  # less than a finding of its own
+
+
 def test_the_wait_behind_most_of_it_lends_its_line_and_is_related():
     found = findings(loop(40, wait=True))
     starved = next(finding for finding in found if finding.rule == "OVL303")

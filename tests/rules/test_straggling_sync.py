@@ -164,6 +164,19 @@ def test_exposed_collectives_say_how_long_they_wait_for_late_ranks_once_several_
     assert "do not have the same collectives" in exposed(joined(EARLY, rank(1, 500, 500, 500, group="7")))
 
 
+def test_what_is_said_of_all_collectives_is_not_said_where_some_cannot_be_compared() -> None:
+    def of_all(last_end: float) -> tuple[set[str], list[int]]:
+        ends = (1000.0,) * 4
+        report = joined(rank(0, *[0] * 5, ends=(*ends, 1000)), rank(1, *[500] * 5, ends=(*ends, last_end)))
+        assert report.between_ranks is not None
+        messages = [finding.message for finding in report.findings if finding.rule == "OVL302"]
+        said = {text.split("; in ")[-1].split(" this rank waits")[0] for text in messages}
+        return said, [one.not_compared for one in report.between_ranks.ranks]
+
+    assert of_all(1000) == ({"all its collectives"}, [0, 0])
+    assert of_all(1700) == ({"those of its collectives that can be compared"}, [1, 1])
+
+
 def test_what_waits_for_a_late_rank_is_not_to_be_gained_at_the_collective():
     def given(report: Report, high: float | None, **fields: float | None) -> Report:
         ranged = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": high, **fields}

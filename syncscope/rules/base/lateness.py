@@ -16,6 +16,7 @@ ALONE = "; one rank alone does not show whether another rank comes late"
 WHICH = "; one rank alone does not show which rank comes late"
 APART = "; the ranks given do not have the same collectives, which does not show whether another rank comes late"
 TOGETHER = "; in all its collectives this rank waits "
+PARTLY = "; in those of its collectives that can be compared this rank waits "
 
 LEAST_MS = 0.05
 """Less than this many milliseconds a step (in all, without steps) count as none."""
@@ -73,7 +74,7 @@ def _without_waiting(finding: Finding, left: float) -> Finding:
 
 
 def _message(message: str, clause: str) -> str:
-    for known in (ALONE, WHICH, APART, TOGETHER):
+    for known in (ALONE, WHICH, APART, TOGETHER, PARTLY):
         head, found, tail = message.rpartition(known)
         if found:
             # What follows the clause is in brackets.
@@ -101,7 +102,7 @@ def _waits_ms(row: RankBetween, between: BetweenRanks) -> float:
 def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
     """How long a rank waits for others, beside what its collectives are exposed for, in ms a step (in all, where there
     are no steps)."""
-    clause, before = TOGETHER, row.waits_before_ms or 0.0
+    clause, before = PARTLY if row.not_compared else TOGETHER, row.waits_before_ms or 0.0
     per, began = ("", "recording") if between.whole else (" a step", "the first recorded step")
     if row.waits_ms_per_step < LEAST_MS:
         clause += "for no other"
