@@ -27,7 +27,6 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import mostly_wait
-from syncscope.timeline.witnesses_of_launches import find_unmade
 
 OF_WAITS = (
     Intervention.REMOVE_WAIT, Intervention.REMOVE_READ, Intervention.KEEP_SHAPE, Intervention.COPY_ASYNCHRONOUSLY,
@@ -145,8 +144,8 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
 
 def _lost_much(timeline: Timeline) -> bool:
     """Whether so many launches have no row of the device that its replay would seem to have less to do than it had."""
-    commands = int(np.isin(timeline.calls.role, list(COMMANDS)).sum())
-    return len(find_unmade(timeline.calls, timeline.activities)) > LOST_SHARE * commands
+    commands = int(timeline.calls.do(COMMANDS).sum())
+    return len(timeline.unmade) > LOST_SHARE * commands
 
 
 def _held(timeline: Timeline, hit: Hit) -> int:
