@@ -145,6 +145,7 @@ def _analyze_once(path: str, job: Job, shown: str | None) -> Rank:
 def _analyze(path: str, job: Job, shown: str | None) -> Rank:
     timeline = Timeline(load(path, **msgspec.structs.asdict(job.reading)))
     hits, not_checked = rules.find(timeline)
+    pictures = [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else []  # before the replay takes memory
     report, kept = EMPTY_REPORT, NOTHING_KEPT
     peers: tuple[Peer, ...] = ()
     if job.report:
@@ -152,7 +153,6 @@ def _analyze(path: str, job: Job, shown: str | None) -> Rank:
         report = estimate_report(report, prepared)
         peers = find_peer(report, prepared)
         kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
-    pictures = [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else []
     if shown is not None and shown != timeline.trace.path:
         traces = tuple(msgspec.structs.replace(info, path=shown) for info in report.traces)
         report = msgspec.structs.replace(report, traces=traces)

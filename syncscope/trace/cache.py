@@ -60,6 +60,7 @@ class CacheEntry:
         """Keep the columns for the next time. Does nothing where that is impossible."""
         with contextlib.suppress(ValueError, OverflowError):
             self._entry.write(lambda: _pack(trace, self._entry.fingerprint))
+            _free_packed()
 
 
 def _pack(trace: Trace, fingerprint: bytes) -> Any:
@@ -74,6 +75,13 @@ def _pack(trace: Trace, fingerprint: bytes) -> Any:
         with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
             writer.write_table(table)
     return memoryview(sink.getvalue())
+
+
+def _free_packed() -> None:
+    """Give back what Arrow keeps of an entry that is written."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _unpack(data: memoryview, path: str, fingerprint: bytes) -> Trace | None:
