@@ -138,12 +138,11 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
     held_ms = _held(timeline, hit) * 1e-6 / steps if timeline.trace.recording is None else None
     if intervention in OF_WAITS:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
-        return Limit(ms=late_ms if _lost_much(timeline) else held_ms, late_ms=late_ms)
+        return Limit(ms=late_ms if lateness.lost_much else held_ms, late_ms=late_ms)
     return Limit(ms=held_ms) if intervention in OF_CALLS else Limit()
 
 
 def _lost_much(timeline: Timeline) -> bool:
-    """Whether so many launches have no row of the device that its replay would seem to have less to do than it had."""
     commands = int(timeline.calls.do(COMMANDS).sum())
     return len(timeline.unmade) > LOST_SHARE * commands
 
@@ -192,6 +191,8 @@ class _Lateness:
     """Number of the stretch of kernels that are all late, or all in time."""
     in_stretch: Ints
     """``late`` of each stretch in all, by number."""
+    lost_much: bool
+    """Whether so many launches have no row of the device that its replay would seem to have less to do than it had."""
 
     @classmethod
     def of(cls, timeline: Timeline) -> _Lateness:
@@ -204,7 +205,7 @@ class _Lateness:
         free = np.maximum.accumulate(np.append(begin, kernels.end))[:-1]
         late = np.maximum(returned - free, 0)
         stretch = np.cumsum(np.diff(late > 0, prepend=False))
-        return cls(np.maximum.accumulate(returned), late, stretch, _sums(stretch, late))
+        return cls(np.maximum.accumulate(returned), late, stretch, _sums(stretch, late), _lost_much(timeline))
 
     def after(self, end: Ints, stall: Ints) -> int:
         """Nanoseconds that are late behind waits with some ends, and for no longer than they blocked. A kernel that is
