@@ -15,6 +15,7 @@ from syncscope import __version__
 from syncscope.schema.recording import Recording
 from syncscope.trace import model
 from syncscope.trace.entries import Entry
+from syncscope.trace.extras import require
 from syncscope.trace.model import Device, Trace
 from syncscope.trace.rows import Rows, Texts
 
@@ -44,6 +45,7 @@ class CacheEntry:
     """The columns of the trace at ``path``, kept or not. Raises :class:`.MissingExtra` without the extra ``cache``."""
 
     def __init__(self, path: str) -> None:
+        require("cache")
         self._entry = Entry(path, _SUFFIX, MAGIC)
 
     def load(self, path: str) -> Trace | None:
