@@ -11,6 +11,8 @@ import msgspec
 from syncscope import policy as policies
 from syncscope import rules
 from syncscope.analysis.engine import Engine, Progress
+from syncscope.analysis.finish import finished
+from syncscope.analysis.finish import only as only
 from syncscope.analysis.local import Local
 from syncscope.analysis.merge import merge
 from syncscope.analysis.rank import TOOL, Job, estimate_report, find_peer, make_report
@@ -107,7 +109,7 @@ def analyze_files(
     report = results.report
     if not report.traces:
         raise TraceError(report.unread[0].path, report.unread[0].why)
-    report = _finished(report, wanted, policy)
+    report = finished(report, wanted, policy)
     if not pictures or at_once:
         return report, results.pictures
     paths = {report.traces[number].path for number in notable(report, MOST_PICTURES)}
@@ -148,31 +150,12 @@ def analyze_timelines(
     known = [peer for report, (_, prepared) in zip(reports, pairs, strict=True) for peer in find_peer(report, prepared)]
     if peers := peers_to_compare(known):
         reports = [estimate_report(report, prepared, peers) for report, prepared in pairs]
-    return _finished(merge(reports), wanted, policy)
-
-
-def _finished(report: Report, codes: frozenset[str], policy: policies.Policy | None) -> Report:
-    report = msgspec.structs.replace(report, rules=tuple(sorted(rule.code for rule in rules.select())))
-    return only(report if policy is None else policies.apply(report, policy), codes)
+    return finished(merge(reports), wanted, policy)
 
 
 def require_hta() -> None:
     """Raises ``MissingExtra`` without the extra, before any trace is read."""
     require("hta")
-
-
-def only(report: Report, codes: frozenset[str]) -> Report:
-    """The report on the rules with these codes. Done last, so that no expectation turns stale by being left out."""
-    for rule in rules.RUN_RULES:
-        if rule.code not in codes:
-            report = rule.leave_out(report)
-    return msgspec.structs.replace(
-        report,
-        rules=tuple(code for code in report.rules if code in codes) if report.rules is not None else None,
-        findings=tuple(finding for finding in report.findings if finding.rule in codes),
-        not_checked=tuple(entry for entry in report.not_checked if entry.rule in codes),
-        stale=tuple(entry for entry in report.stale if any(code.startswith(entry.rule) for code in codes)),
-    )
 
 
 def draw_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING) -> tuple[Report, tuple[Lanes, ...]]:

@@ -1,7 +1,8 @@
 """What was found in a trace, kept beside its columns on request (``--cache``): a second look is only a file read.
 
-An entry (``trace.entries``) holds the results of one rank as JSON, and what comparing it with others needs. It answers
-for the same file, called the same, and the same job of the same code. Anything else has an entry of its own, or none.
+An entry (``trace.entries``) holds the results of one rank as JSON, merged as if it were the only one, and what
+comparing it with others needs. It answers for the same file, called the same, and the same job of the same code.
+Anything else has an entry of its own, or none.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from pathlib import Path
 import msgspec
 
 from syncscope import __version__
+from syncscope.analysis.job import Job
+from syncscope.schema.report import Report
 from syncscope.trace.entries import Entry
+from syncscope.trace.source import Reading
 
-MAGIC = f"SYNCSCOPE {__version__} judged 1\n".encode()
+MAGIC = f"SYNCSCOPE {__version__} judged 2\n".encode()
 """Increase the number with every change of what an entry holds."""
 
 
@@ -26,6 +30,30 @@ class _Kept(msgspec.Struct, array_like=True):
     asked: bytes
     results: bytes
     compared: bytes
+
+
+class _OnlyReport(msgspec.Struct):
+    """What is read of the results where nothing but the report is wanted."""
+
+    report: Report
+
+
+def judged_of(path: str, job: Job, shown: str | None = None) -> Judged:
+    """What is kept of the trace at ``path``, called ``shown``, for a ``job``. Raises :class:`.MissingExtra`."""
+    asked = msgspec.structs.replace(job, codes=frozenset(), reading=Reading(max_bytes=job.reading.max_bytes))
+    return Judged(path, msgspec.json.encode((asked, sorted(job.codes), shown)))
+
+
+def kept_report(path: str, job: Job) -> Report | None:
+    """The report on a trace that was judged before in the same way, without loading what judges. Raises
+    :class:`.MissingExtra`."""
+    known = judged_of(path, job).load()
+    if known is None:
+        return None
+    try:
+        return msgspec.json.decode(known[0], type=_OnlyReport).report
+    except (msgspec.MsgspecError, RecursionError):
+        return None
 
 
 class Judged:

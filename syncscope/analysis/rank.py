@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from syncscope import __version__, rules
-from syncscope.analysis.judged import Judged
+from syncscope.analysis.job import Job as Job
+from syncscope.analysis.judged import judged_of
 from syncscope.analysis.merge import merge
 from syncscope.estimate import MOST_PEERS, Peer, Prepared, estimate_savings, lower_severity, prepare
 from syncscope.report.picture.lanes import Lanes, draw_lanes
@@ -25,7 +26,6 @@ from syncscope.schema.ranks import Unread
 from syncscope.schema.report import HTATrace, NotChecked, Report, Tool
 from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, remote
-from syncscope.trace.source import Reading
 
 TOOL = Tool(name="syncscope", version=__version__)
 EMPTY_REPORT = Report(tool=TOOL, traces=(), findings=())
@@ -34,29 +34,6 @@ NOTHING_KEPT = b""
 
 Rank = tuple[bytes, bytes]
 """The result of one rank: its own ``Results`` as JSON, and ``Prepared.to_bytes`` or ``NOTHING_KEPT``."""
-
-
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do with each rank."""
-
-    codes: frozenset[str] = frozenset()
-    """Rules whose savings are estimated."""
-    bare_ms: float | None = None
-    hta: bool = False
-    """Whether to add HTA's tables."""
-    only_hta: bool = False
-    """Whether there is nothing but HTA's tables to make."""
-    last_step: bool = False
-    """Whether those include the last profiler step."""
-    report: bool = True
-    """Whether to make a report; without one there is only a picture."""
-    max_bars: int = 0
-    """Bars of its picture at most, 0 for no picture."""
-    reading: Reading = Reading()
-    several: bool = False
-    """Whether there are other traces. If so, what comparing ranks needs is kept, and an internal error counts as a
-    trace that cannot be read. Otherwise the error is raised."""
-    version: str = __version__
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,21 +107,21 @@ def _run_hta(path: str, job: Job, shown: str | None) -> Rank:
 
 def _analyze_once(path: str, job: Job, shown: str | None) -> Rank:
     """``_analyze``, or what it returned for the same file and job before. HTA's part is HTA's code, and not kept."""
-    asked = msgspec.structs.replace(job, codes=frozenset(), reading=Reading(max_bytes=job.reading.max_bytes))
-    judged = Judged(path, msgspec.json.encode((asked, sorted(job.codes), shown)))
+    judged = judged_of(path, job, shown)
     known = judged.load()
     if known is not None:
         with contextlib.suppress(msgspec.MsgspecError):
             msgspec.json.decode(known[0], type=Results)
             return known
     rank = _analyze(path, job, shown)
-    judged.store(*rank)
+    judged.store(merge_encoded([rank[0]]), rank[1])
     return rank
 
 
 def _analyze(path: str, job: Job, shown: str | None) -> Rank:
     timeline = Timeline(load(path, **msgspec.structs.asdict(job.reading)))
     hits, not_checked = rules.find(timeline)
+    pictures = [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else []  # before the replay takes memory
     report, kept = EMPTY_REPORT, NOTHING_KEPT
     peers: tuple[Peer, ...] = ()
     if job.report:
@@ -152,7 +129,6 @@ def _analyze(path: str, job: Job, shown: str | None) -> Rank:
         report = estimate_report(report, prepared)
         peers = find_peer(report, prepared)
         kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
-    pictures = [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else []
     if shown is not None and shown != timeline.trace.path:
         traces = tuple(msgspec.structs.replace(info, path=shown) for info in report.traces)
         report = msgspec.structs.replace(report, traces=traces)

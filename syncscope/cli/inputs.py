@@ -49,12 +49,19 @@ def analyze_traces(
 
     Raises ``CommandError`` for an output that would overwrite an input or one of ``untouched``.
     """
-    from syncscope.analysis.analyze import analyze_files, choose_engine, find_traces
+    from syncscope.trace.files import find_traces
     from syncscope.trace.source import Reading
 
     files = find_traces(paths)
     wanted = targets(output, [*paths, *files, *untouched])
-    select_codes(select, ignore)
+    codes = select_codes(select, ignore)
+    pictures, reading = pictures or needs_picture(wanted), reading or Reading()
+    if reading.cache and len(files) == 1 and not (hta or pictures or engine):
+        known = _read_kept(files[0], codes, policy, bare_ms, reading)
+        if known is not None:
+            return known, (), wanted
+    from syncscope.analysis.analyze import analyze_files, choose_engine
+
     with progress(files) as bar:
         report, drawn = analyze_files(
             files,
@@ -64,11 +71,24 @@ def analyze_traces(
             policy=policy,
             bare_ms=bare_ms,
             hta=hta,
-            pictures=pictures or needs_picture(wanted),
-            reading=reading or Reading(),
+            pictures=pictures,
+            reading=reading,
             progress=bar,
         )
     return report, drawn, wanted
+
+
+def _read_kept(
+    file: str, codes: Sequence[str], policy: Policy, bare_ms: float | None, reading: Reading
+) -> Report | None:
+    """The report on a trace of which the same was found before; ``None`` where it was not."""
+    from syncscope.analysis.finish import finished
+    from syncscope.analysis.job import Job
+    from syncscope.analysis.judged import kept_report
+
+    wanted = frozenset(codes)
+    known = kept_report(file, Job(codes=wanted, bare_ms=bare_ms, reading=reading))
+    return None if known is None else finished(known, wanted, policy)
 
 
 def analyze_or_read(
@@ -116,7 +136,6 @@ def choose_phase(report: Report, phase: str | None) -> Report:
 
 def select_engine(jobs: int | None, name: str, scheduler: str | None) -> Engine | None:
     """The engine that the options name, ``None`` for the default. Raises ``CommandError`` where options contradict."""
-    from syncscope.analysis.analyze import choose_engine
     from syncscope.trace.extras import MissingExtra, require
 
     if name == "dask":
@@ -128,10 +147,13 @@ def select_engine(jobs: int | None, name: str, scheduler: str | None) -> Engine 
             require("cluster")
         except MissingExtra as error:
             raise CommandError(f"--engine dask: {error}", USAGE) from None
-        return choose_engine(scheduler=scheduler)
-    if scheduler is not None:
+    elif scheduler is not None:
         raise CommandError("--scheduler needs --engine dask", USAGE)
-    return None if jobs is None else choose_engine(jobs)
+    if scheduler is None and jobs is None:
+        return None
+    from syncscope.analysis.analyze import choose_engine
+
+    return choose_engine(1 if jobs is None else jobs, scheduler)
 
 
 def reading_options(max_size: str | None, cache: bool) -> Reading:
@@ -142,7 +164,7 @@ def reading_options(max_size: str | None, cache: bool) -> Reading:
     size = MAX_BYTES if max_size is None else _bytes(max_size)
     if cache:
         try:
-            require("cache")
+            require("cache", load=False)
         except MissingExtra as error:
             raise CommandError(f"--cache: {error}", USAGE) from None
     return Reading(max_bytes=size, cache=cache)
@@ -179,6 +201,10 @@ def usual_processes(files: Sequence[str]) -> int:
 
 def select_codes(select: Sequence[str], ignore: Sequence[str]) -> tuple[str, ...]:
     """The codes that ``--select`` and ``--ignore`` leave. Raises ``CommandError`` for an unknown code."""
+    if not (select or ignore):
+        from syncscope.schema.catalogue import read_catalogue
+
+        return tuple(rule.code for rule in read_catalogue())
     from syncscope.rules import select as select_rules
 
     try:

@@ -111,7 +111,8 @@ def combine(questions: Iterable[Question]) -> Question:
             if pair not in both:
                 both[pair] = combined[item].combine(question[item])
         again = {item: both[id(combined[item]), id(question[item])] for item in twice}
-        combined = combined | question | again
+        combined.update(question)
+        combined.update(again)
     return combined
 
 

@@ -28,7 +28,6 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import mostly_wait
-from syncscope.timeline.witnesses_of_launches import find_unmade
 
 OF_WAITS = (
     Intervention.REMOVE_WAIT, Intervention.REMOVE_READ, Intervention.KEEP_SHAPE, Intervention.COPY_ASYNCHRONOUSLY,
@@ -142,14 +141,13 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
         if held_ms is not None:
             held_ms = min(held_ms, _left_to_fill_ms(timeline))
-        return Limit(ms=late_ms if _lost_much(timeline) else held_ms, late_ms=late_ms)
+        return Limit(ms=late_ms if lateness.lost_much else held_ms, late_ms=late_ms)
     return Limit(ms=held_ms) if intervention in OF_CALLS else Limit()
 
 
 def _lost_much(timeline: Timeline) -> bool:
-    """Whether so many launches have no row of the device that its replay would seem to have less to do than it had."""
-    commands = int(np.isin(timeline.calls.role, list(COMMANDS)).sum())
-    return len(find_unmade(timeline.calls, timeline.activities)) > LOST_SHARE * commands
+    commands = int(timeline.calls.do(COMMANDS).sum())
+    return len(timeline.unmade) > LOST_SHARE * commands
 
 
 def _held(timeline: Timeline, hit: Hit) -> int:
@@ -207,6 +205,8 @@ class _Lateness:
     """Number of the stretch of kernels that are all late, or all in time."""
     in_stretch: Ints
     """``late`` of each stretch in all, by number."""
+    lost_much: bool
+    """Whether so many launches have no row of the device that its replay would seem to have less to do than it had."""
 
     @classmethod
     def of(cls, timeline: Timeline) -> _Lateness:
@@ -219,7 +219,7 @@ class _Lateness:
         free = np.maximum.accumulate(np.append(begin, kernels.end))[:-1]
         late = np.maximum(returned - free, 0)
         stretch = np.cumsum(np.diff(late > 0, prepend=False))
-        return cls(np.maximum.accumulate(returned), late, stretch, _sums(stretch, late))
+        return cls(np.maximum.accumulate(returned), late, stretch, _sums(stretch, late), _lost_much(timeline))
 
     def after(self, end: Ints, stall: Ints) -> int:
         """Nanoseconds that are late behind waits with some ends, and for no longer than they blocked. A kernel that is

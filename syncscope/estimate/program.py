@@ -53,16 +53,16 @@ class Program:
 
     @cached_property
     def _item_of_call(self) -> Ints:
-        """For each row of ``Timeline.calls`` up to the last one inside the steps its item, −1 outside the steps."""
+        """For each row of ``Timeline.calls`` up to the last one inside the steps its item, −1 outside the steps. One
+        more −1 stands for all calls behind, and for no call."""
         call = self.items.call
-        item = np.full(int(call.max(initial=-1)) + 1, -1, dtype=np.int64)
+        item = np.full(int(call.max(initial=-1)) + 2, -1, dtype=np.int64)
         item[call[call >= 0]] = np.flatnonzero(call >= 0)
         return item
 
     def items_of(self, calls: Ints) -> Ints:
         """The item of each row of ``Timeline.calls`` (n,), −1 outside the steps and for no call (−1)."""
-        table = np.append(self._item_of_call, -1)
-        return table[np.minimum(calls, len(table) - 1)]
+        return self._item_of_call[np.minimum(calls, len(self._item_of_call) - 1)]
 
 
 def compile_program(timeline: Timeline, costs: Costs) -> Program | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from syncscope.compare.fingerprints import format_count, frequency_of, is_counted, is_untold
 from syncscope.policy.settings import Budgets
+from syncscope.schema.catalogue import read_catalogue
 from syncscope.schema.findings import COMPILED, UNEXPLAINED, Finding, SiteSource
 
 NO_BUDGETS = Budgets()
@@ -19,9 +20,7 @@ EXACT: tuple[SiteSource, ...] = ("hook", "count", COMPILED)
 
 def default_gate() -> tuple[str, ...]:
     """What ``syncscope check`` fails on unless ``gate`` says otherwise: waits first, each in order of its code."""
-    from syncscope.rules import RULES  # loads numpy and the rules
-
-    gated = (rule for rule in RULES if rule.gated)
+    gated = (rule for rule in read_catalogue() if rule.gated)
     return tuple(rule.code for rule in sorted(gated, key=lambda rule: (not rule.counts_as_wait, rule.code)))
 
 

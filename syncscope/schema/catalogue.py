@@ -1,4 +1,4 @@
-"""The rules' documentation, to be read without the rules: those need numpy, and most of a second of imports."""
+"""What the rules say of themselves, to be read without the rules: those need numpy, and most of a second of imports."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class RuleEntry(NamedTuple):
     name: str
     severity: str
     doc: str
+    gated: bool
+    counts_as_wait: bool
 
     @property
     def summary(self) -> str:

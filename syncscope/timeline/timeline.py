@@ -81,6 +81,11 @@ class Tables:
         return find_activities(self.trace, self.calls)
 
     @cached_property
+    def unmade(self) -> Ints:
+        """Launches and copies that made no row of the device (``witnesses_of_launches``)."""
+        return find_unmade(self.calls, self.activities)
+
+    @cached_property
     def ops(self) -> Ops:
         return Ops.of(self.trace.rows["ops"])
 
@@ -195,10 +200,10 @@ class Tables:
         others = rows.take(rows.device != self.device)
         ordered = bool((self.calls.role == "stream-wait-event").any()) and len(others) > 0
         return Unseen(
-            lost=self.calls.ts[find_unmade(self.calls, rows)],
+            lost=self.calls.ts[self.unmade],
             repeated=len(self.steps) > 1,
             others=Union(others.ts, others.end) if ordered else None,
-            held=bool(self.processes_on_device) or any(map(HOST_HOLDS.search, set(self.calls.name.tolist()))),
+            held=bool(self.processes_on_device) or bool(self.calls.named(HOST_HOLDS.search).any()),
         )
 
     @cached_property

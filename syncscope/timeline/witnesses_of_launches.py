@@ -155,7 +155,7 @@ def about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Launches and copies without a device row, but for those that may still have been queued at the end, and those
     that a CUDA graph captured."""
     return disagree(
-        "device", len(find_unmade(timeline.calls, timeline.activities)),
+        "device", len(timeline.unmade),
         "a launch or copy has no device row",
         "{} launches and copies have no device row",
     )  # fmt: skip

@@ -15,6 +15,7 @@ from syncscope import __version__
 from syncscope.schema.recording import Recording
 from syncscope.trace import model
 from syncscope.trace.entries import Entry
+from syncscope.trace.extras import require
 from syncscope.trace.model import Device, Trace
 from syncscope.trace.rows import Rows, Texts
 
@@ -44,6 +45,7 @@ class CacheEntry:
     """The columns of the trace at ``path``, kept or not. Raises :class:`.MissingExtra` without the extra ``cache``."""
 
     def __init__(self, path: str) -> None:
+        require("cache")
         self._entry = Entry(path, _SUFFIX, MAGIC)
 
     def load(self, path: str) -> Trace | None:
@@ -60,6 +62,7 @@ class CacheEntry:
         """Keep the columns for the next time. Does nothing where that is impossible."""
         with contextlib.suppress(ValueError, OverflowError):
             self._entry.write(lambda: _pack(trace, self._entry.fingerprint))
+            _free_packed()
 
 
 def _pack(trace: Trace, fingerprint: bytes) -> Any:
@@ -74,6 +77,13 @@ def _pack(trace: Trace, fingerprint: bytes) -> Any:
         with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
             writer.write_table(table)
     return memoryview(sink.getvalue())
+
+
+def _free_packed() -> None:
+    """Give back what Arrow keeps of an entry that is written."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _unpack(data: memoryview, path: str, fingerprint: bytes) -> Trace | None:

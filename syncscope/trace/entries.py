@@ -37,7 +37,7 @@ class Entry:
 
     def __init__(self, path: str, suffix: str, magic: bytes, asked: bytes = b"") -> None:
         """``magic`` is the first line, with the version. What was ``asked`` of a trace has an entry of its own."""
-        require("cache")
+        require("cache", load=False)
         import platformdirs
 
         self.fingerprint = fingerprint(path)

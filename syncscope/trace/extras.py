@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 LIBRARIES = {
     "arrow": ("pyarrow",),
@@ -21,11 +22,14 @@ class MissingExtra(ImportError):
     """A library of an extra cannot be imported; ``str()`` is one line that says what to install."""
 
 
-def require(extra: str) -> None:
-    """Import the libraries of an extra. Raises :class:`MissingExtra`."""
+def require(extra: str, *, load: bool = True) -> None:
+    """Import the libraries of an extra, or only look whether they are there. Raises :class:`MissingExtra`."""
     for library in LIBRARIES[extra]:
         try:
-            import_module(library)
+            if load:
+                import_module(library)
+            elif find_spec(library) is None:
+                raise ModuleNotFoundError(name=library)
         except ImportError as error:
             raise MissingExtra(f"{_problem(extra, error)}: pip install 'syncscope[{extra}]'") from None
 

@@ -10,6 +10,7 @@ from syncscope.trace.decoding.columns import Part, Strings, pair, split
 from syncscope.trace.decoding.decode import decode
 from syncscope.trace.decoding.events import Document, Event
 from syncscope.trace.decoding.pieces import Pieces
+from syncscope.trace.memory import LARGE, give_back_freed
 from syncscope.trace.model import Trace
 from syncscope.trace.source import MAX_BYTES, Loss, PiecesFailed, TooLarge
 from syncscope.trace.tables.build import Contents, build_trace
@@ -48,7 +49,11 @@ def load(
 
 def _read(name: str, max_bytes: int, workers: int | None) -> Trace:
     contents = read_file(name, max_bytes, default_workers() if workers is None else workers)
-    return build_trace(contents, remote.shown(name))
+    trace = build_trace(contents, remote.shown(name))
+    del contents
+    if sum(map(len, trace.rows.values())) >= LARGE:
+        give_back_freed()
+    return trace
 
 
 def read_bytes(data: bytes | bytearray, path: str) -> Trace:

@@ -11,7 +11,9 @@ from syncscope.schema.catalogue import FILE, RuleEntry, read_catalogue
 
 def made() -> tuple[RuleEntry, ...]:
     every = sorted(RULES, key=lambda rule: rule.code)
-    return tuple(RuleEntry(rule.code, rule.name, rule.severity, rule.doc) for rule in every)
+    return tuple(
+        RuleEntry(rule.code, rule.name, rule.severity, rule.doc, rule.gated, rule.counts_as_wait) for rule in every
+    )
 
 
 def test_the_catalogue_is_what_the_rules_say():
