@@ -416,7 +416,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("target", type=Path)
     parser.add_argument("names", nargs="*", default=[*MAKERS, "checkpoint"])
     parser.add_argument("--programs", type=Path, required=True, help="the folder with the clones")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     options.target.mkdir(parents=True, exist_ok=True)
     count = len(options.names)
     with ProcessPoolExecutor() as pool:

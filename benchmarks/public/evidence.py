@@ -1,7 +1,8 @@
 """The tables of ``docs/evidence.md`` from what ``proof`` left: ``python -m benchmarks.public.evidence H200=DIR …``.
 
 Each ``DEVICE=DIR`` is what to call a machine, and the output folder of a proof on it. Of a program that ran in several,
-the last counts. Rows are of programs that ended well alone; the totals are sums of the rows.
+the last counts; with ``--add``, the page's rows of other programs stay. Rows are of programs that ended well alone; the
+totals are sums of the rows.
 """
 
 from __future__ import annotations
@@ -69,6 +70,55 @@ class Row:
         return f"| {' | '.join(map(str, cells))} |\n"
 
 
+@dataclass(frozen=True)
+class KeptRow:
+    """A row that the page has already, in Markdown."""
+
+    program: Program
+    text: str
+
+    def _cell(self, number: int) -> str:
+        return self.text.split("|")[number + 1].strip()
+
+    @property
+    def lines(self) -> int:
+        return int(self._cell(3))
+
+    @property
+    def found(self) -> int:
+        return int(self._cell(4))
+
+    @property
+    def exact(self) -> int:
+        return int(self._cell(5))
+
+    @property
+    def whole(self) -> bool:
+        return self._cell(8) == "1"
+
+    def in_markdown(self) -> str:
+        return self.text
+
+
+AnyRow = Row | KeptRow
+
+
+def kept_rows(page: str) -> list[KeptRow]:
+    """The rows of ``page``, of programs that are still in the list."""
+    programs = {program.name: program for program in PROGRAMS}
+    table = page.split(ROWS[0])[1].split(ROWS[1])[0]
+    names = (
+        (text.split("|")[1].split("(")[0].strip(), text) for text in table.splitlines(keepends=True) if "|" in text
+    )
+    return [KeptRow(programs[name], text) for name, text in names if name in programs]
+
+
+def added(rows: Sequence[Row], kept: Sequence[KeptRow]) -> list[AnyRow]:
+    """``rows``, and those of ``kept`` whose programs have none, in the order of the list."""
+    by_name: dict[str, AnyRow] = {row.program.name: row for row in (*kept, *rows)}
+    return [by_name[program.name] for program in PROGRAMS if program.name in by_name]
+
+
 def read_rows(results: Iterable[tuple[str, Path]]) -> list[Row]:
     """The rows of the programs, in the order of the list. Raises ``OSError`` and ``ValueError`` for no results."""
     programs = {program.name: program for program in PROGRAMS}
@@ -83,7 +133,7 @@ def read_rows(results: Iterable[tuple[str, Path]]) -> list[Row]:
     return [rows[program.name] for program in PROGRAMS if program.name in rows]
 
 
-def totals(rows: Sequence[Row]) -> str:
+def totals(rows: Sequence[AnyRow]) -> str:
     """How many of the lines were found, by whether every step was counted."""
     repositories = {row.program.repository for row in rows}
     lines = sum(row.lines for row in rows)
@@ -100,7 +150,7 @@ def totals(rows: Sequence[Row]) -> str:
     return said + TOTALS_HEAD + table
 
 
-def written(page: str, rows: Sequence[Row]) -> str:
+def written(page: str, rows: Sequence[AnyRow]) -> str:
     """``page`` with both tables. Raises ``ValueError`` where it has no place for them."""
     page = _between(page, TOTALS, totals(rows))
     return _between(page, ROWS, ROWS_HEAD + "".join(row.in_markdown() for row in rows))
@@ -145,12 +195,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", metavar="DEVICE=DIR")
     parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--add", action="store_true", help="keep the page's rows of other programs")
     options = parser.parse_args(arguments)
     pairs = [result.partition("=") for result in options.results]
     if wrong := [device for device, mark, folder in pairs if not (device and mark and folder)]:
         parser.error(f"{wrong[0]}: write DEVICE=DIR")
-    rows = read_rows((device, Path(folder)) for device, _, folder in pairs)
-    options.page.write_text(written(options.page.read_text(), rows))
+    page = options.page.read_text()
+    new = read_rows((device, Path(folder)) for device, _, folder in pairs)
+    rows = added(new, kept_rows(page) if options.add else ())
+    options.page.write_text(written(page, rows))
     print(totals(rows), file=sys.stderr)
 
 

@@ -153,9 +153,10 @@ def _often(finding: Finding, phase: Phase | None, run: Run | None) -> str:
     low, high = finding.run_per_step_low, finding.run_per_step_high
     if phase is not None and phase.kind in TIMES and number is not None:
         return _each_time(number, phase.times, TIMES[phase.kind])
-    if rate is None or (phase is not None and not phase.steps):
-        return "once" if number == 1 else f"{number} times"
     one_in = phase.one_in if phase is not None else 1.0
+    if rate is None or (phase is not None and not phase.steps):
+        text = "once" if number == 1 else f"{number} times"
+        return f"at least {text}" if one_in > 1 else text  # counting paused, and there are no steps to draw
     if one_in > 1:
         return _sampled(rate, low, high, one_in)
     steps = phase.steps if phase is not None else None

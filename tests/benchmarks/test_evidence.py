@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.public.evidence import PAGE, ROWS, TOTALS, main, read_rows, totals, written
+from benchmarks.public.evidence import PAGE, ROWS, TOTALS, kept_rows, main, read_rows, totals, written
 
 EMPTY = f"before\n{TOTALS[0]}old\n{TOTALS[1]}between\n{ROWS[0]}{ROWS[1]}after\n"
 
@@ -71,6 +71,21 @@ def test_the_page_keeps_what_is_around_its_tables(tmp_path: Path) -> None:
     assert written(text, read_rows([("H100", folder)])) == text
     with pytest.raises(SystemExit):
         main(["no folder"])
+
+
+def test_rows_of_other_programs_stay_where_that_is_asked(tmp_path: Path) -> None:
+    first = write(tmp_path / "one", result("mnist", line(3, 3), line(2, 0)), result("vae", line(9, 7), one_in=2.0))
+    second = write(tmp_path / "two", result("mnist", line(2, 2)))
+    page = tmp_path / "page.md"
+    page.write_text(EMPTY)
+    main([f"H100={first}", "--page", str(page)])
+    main([f"H200={second}", "--page", str(page), "--add"])
+    text = page.read_text()
+    assert [row.program.name for row in kept_rows(text)] == ["mnist", "vae"]
+    assert "| every step was counted | 1 | 1 | 1 | 1 |" in text
+    assert "counting paused | 1 | 1 | 1 | 0 |" in text
+    main([f"H200={second}", "--page", str(page)])
+    assert [row.program.name for row in kept_rows(page.read_text())] == ["mnist"]
 
 
 def test_the_page_has_a_place_for_both() -> None:

@@ -83,6 +83,13 @@ def test_other_phases_than_training_are_named(phase: str, per_step: float | None
     assert often(rate(READ, per_step, number, phase=phase, run_steps=None)) == says
 
 
+def test_where_counting_paused_and_there_are_no_steps_the_number_is_the_least() -> None:
+    start, *others = run().phases
+    phases = (msgspec.structs.replace(start, one_in=3.1), *others)
+    finding = rate(READ, None, 511, phase="start", run_steps=None)
+    assert describe_frequency(finding, [info(run=run(phases=phases))]) == "in start: at least 511 times"
+
+
 def test_one_epoch_alone_is_no_frequency() -> None:
     assert often(rate(READ, None, 1, phase="epoch end", run_steps=None), epochs=1) == "in epoch end: once"
 

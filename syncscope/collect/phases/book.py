@@ -6,6 +6,7 @@ import random
 import time
 import weakref
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, Protocol
 
 from syncscope.collect.phases.expected import NONE, Expected
@@ -74,6 +75,8 @@ class PhaseBook:
         self._by_loop: dict[Loop | None, Phase] = {}
         self._trains: list[Phase] = []
         self._pseudo: dict[PhaseKind, Phase] = {}
+        self._teachers: set[tuple[CodeType, int] | None] = set()
+        """Where each step of a training calls a module that is not in training."""
         self._batches: set[Loop] = set()
         """Loops that take batches of a loader."""
         self._ahead: set[Loop] = set()
@@ -270,6 +273,9 @@ class PhaseBook:
         for phase in self.phases:
             if not (phase.calls or phase.few or phase.many) or phase.kind == "train" or phase.in_every_step_of:
                 continue
+            if phase.shares and phase.loops & train.loops:
+                self._judge_shared(phase, train)
+                continue
             if not phase.around & train.loops:
                 continue
             calls, phase.calls = phase.calls, 0
@@ -282,6 +288,19 @@ class PhaseBook:
                 if phase.rolls and phase.kind == "evaluate":
                     phase.kind = "rollout"
                     name_phases(self.phases)
+
+    def _judge_shared(self, phase: Phase, train: Phase) -> None:
+        """An evaluation is not between two steps time and again: what calls there is a teacher."""
+        calls, phase.calls = phase.calls, 0
+        phase.few = phase.few + 1 if calls else 0
+        if phase.few < SURE or len(self._teachers) >= MAX_LOOPS:
+            return
+        phase.few = 0
+        self._listen()
+        self._teachers.add(phase.last_called_at)
+        self._forget_decisions()
+        if phase.last_called_at == phase.called_at:
+            self._fold(phase, train)
 
     def _fold(self, phase: Phase, into: Phase, whole: bool = True) -> None:
         """Let ``phase`` be part of ``into``: with its loops, or with the calls made so far only."""

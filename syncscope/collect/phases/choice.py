@@ -206,7 +206,7 @@ class PhaseChoice(PhaseBook):
             if event == "eval" and nest.here is not None and self._is_seldom(nest.here[0], train):
                 return self._evaluation_at_once(nest)
             return self.current if self.current.kind == "epoch end" else train
-        if event != "eval" or self._goes_on(train, nest, inner):
+        if event != "eval" or nest.inner in self._teachers or self._goes_on(train, nest, inner):
             return train
         # The function that trains was called again, and has not trained yet: it evaluates with the same loop.
         phase = self._evaluations.get(inner)

@@ -33,7 +33,7 @@ class Kept:
 class Nest:
     """The loops around one event, innermost first; ``frames[i]`` is the id of the frame that runs ``loops[i]``."""
 
-    __slots__ = ("between", "frames", "here", "loops", "path", "through", "user")
+    __slots__ = ("between", "frames", "here", "inner", "loops", "path", "through", "user")
 
     def __init__(self) -> None:
         self.loops: list[Loop] = []
@@ -46,6 +46,8 @@ class Nest:
         """Names of the functions from the innermost out to that of the innermost loop."""
         self.here: tuple[CodeType, int] | None = None
         """The innermost frame of the user's, and its line."""
+        self.inner: tuple[CodeType, int] | None = None
+        """What the innermost frame runs, and its ``f_lasti``."""
         self.user: list[tuple[CodeType, int, str] | None] = []
         """For each loop the innermost frame of the user's that is not inside of it, the line that it runs, and the name
         of the function that it called there."""
@@ -107,6 +109,7 @@ class Nests:
         after_user = 0
         called = ""
         depth = 0
+        nest.inner = None if frame is None else (frame.f_code, frame.f_lasti)
         while frame is not None and depth < MAX_DEPTH:
             depth += 1
             kept = self.of_code(frame.f_code)

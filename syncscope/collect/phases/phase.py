@@ -129,6 +129,8 @@ class Phase:
     """It is an evaluation with the loop of a training."""
     called_at: tuple[CodeType, int] | None = None
     """Where such an evaluation first called a module that is not in training."""
+    last_called_at: tuple[CodeType, int] | None = None
+    """Where it did last."""
     ended: bool = False
     """Its loader was exhausted."""
     owns_function: bool = False

@@ -114,8 +114,9 @@ class PhaseTracker(PhaseChoice):
         phase = self._phase_of(event, frame)
         self.expected.call_event = event
         self.expected.quiet = QUIET
-        if phase.shares and phase.called_at is None and (inner := self.nests.innermost(frame)) is not None:
-            phase.called_at = inner.f_code, inner.f_lasti
+        if phase.shares and event == "eval" and (inner := self.nests.innermost(frame)) is not None:
+            phase.last_called_at = inner.f_code, inner.f_lasti
+            phase.called_at = phase.called_at or phase.last_called_at
         if self._where == "outside":
             return
         phase.calls += 1
@@ -250,7 +251,7 @@ class PhaseTracker(PhaseChoice):
     def _phase_of(self, event: Event, frame: FrameType | None) -> Phase:
         """The phase of ``event``, which is current from now on."""
         if self.current.shares and self._is_of_evaluation(event, frame):
-            self._where, self._calls_around = "inside", 0
+            self._where, self._calls_around = "outside", 0
             return self.current
         if self.is_like_last(event, frame):
             latest, phase = self._latest[event], self.current

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,6 +75,53 @@ def test_an_evaluation_in_an_expression_does_not_end_the_training(run: Any) -> N
             net.train()
     assert run.sequence[-6:] == ["evaluate", "train", "evaluate", "train", "evaluate", "epoch end"]
     assert run.steps == {"train": 60, "evaluate": 30}
+
+
+def test_a_teacher_that_each_step_asks_first_is_part_of_the_training(run: Any) -> None:
+    net, teacher = model(), model().eval()
+    optimizer = sgd(net)
+    frames = []  # none is used again
+
+    def train_one_epoch() -> None:
+        frames.append(sys._getframe())
+        for x in loader(10):
+            with torch.no_grad():
+                target = teacher(x)
+            optimizer.zero_grad()
+            (net(x) - target).sum().backward()
+            optimizer.step()
+
+    for _ in range(5):
+        train_one_epoch()
+    assert run.steps == {"train": 50}
+    assert run.sequence[-6:] == ["train", "epoch end"] * 3
+
+
+def test_a_teacher_in_the_function_that_evaluates_too(run: Any) -> None:
+    net, teacher = model(), model().eval()
+    optimizer = sgd(net)
+    frames = []
+
+    def epoch(training: bool) -> None:
+        frames.append(sys._getframe())
+        net.train(training)
+        for x in loader(10):
+            if training:
+                with torch.no_grad():
+                    target = teacher(x)
+                optimizer.zero_grad()
+                (net(x) - target).sum().backward()
+                optimizer.step()
+            else:
+                with torch.no_grad():
+                    net(x)
+
+    for _ in range(5):
+        epoch(training=True)
+        epoch(training=False)
+    assert run.sequence[-6:] == ["train", "epoch end", "evaluate"] * 2
+    assert run.steps["train"] == 50
+    assert 50 <= run.steps["evaluate"] <= 53
 
 
 def test_one_loop_over_two_loaders_trains_and_evaluates(run: Any) -> None:
