@@ -26,6 +26,7 @@ from syncscope.timeline.intervals import Bools
 from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
+from syncscope.timeline.warm_up import CAPTURE
 
 REGULAR = 0.5
 """If at least this share of the steps asks the driver for memory, the program does so regularly, and not in warm-up."""
@@ -101,12 +102,16 @@ class AllocatorSync(WaitRule):
             occurrences = occurrences.take(emptied)
             waits, emptied = waits.take(emptied), emptied[emptied]
         owner, unit = find_owners(emptied), number_runs(waits, timeline.calls)
+        # What the capture of a graph gave away is asked for again because of it: no line of a warm step did that.
+        capturing = timeline.warming_up(waits.ts, waits.end, waits.tid) == CAPTURE
+        because = ~emptied & (owner >= 0) & np.append(capturing, False)[owner]
         place = to_objects(occurrences.place[row] if row >= 0 else NOWHERE for row in owner.tolist())
         owned = np.where(owner >= 0, np.append(unit, -1)[owner], unit)
         nothing = Occurrences.at([NOWHERE] * len(occurrences))
         occurrences = replace(occurrences, place=place, ops=nothing.ops, sort=nothing.sort, unit=owned)
         # What was given away comes first: it names the finding.
-        return occurrences.take(np.argsort(~emptied, kind="stable"))
+        order = np.argsort(~emptied, kind="stable")
+        return occurrences.take(order[~because[order]])
 
     def reports(self, group: Group) -> bool:
         return len(group.inside) > 0

@@ -107,3 +107,18 @@ def test_without_steps_what_an_op_asks_for_is_not():
     builder = TraceBuilder().op("aten::mm", 0, 200).call("cudaFree", 10, 50).call("cudaMalloc", 70, 50)
     builder.launch("gemm", call=(150, 5), runs=(160, 100))
     assert findings(builder, "SYN106") == [] and "SYN106" in blind(builder)
+
+
+@pytest.mark.parametrize("captures", [True, False])
+def test_memory_that_a_capture_gave_away_is_asked_for_again_because_of_it(captures: bool):
+    builder = TraceBuilder().recording(0, 1000, 2000)
+    for start in (0, 1000):
+        builder.launch("gemm", call=(start + 10, 5), runs=(start + 20, 50))
+        builder.entry("torch.cuda.empty_cache", start + 198, start + 252, *EMPTY).call("cudaFree", start + 200, 50)
+        if captures:
+            builder.call("cudaStreamBeginCapture", start + 260, 1).call("cudaLaunchKernel", start + 270, 5)
+            builder.call("cudaStreamEndCapture", start + 280, 1).call("cudaGraphInstantiate", start + 285, 20)
+        builder.launch("gemm", call=(start + 400, 5), runs=(start + 410, 50))
+        builder.call("cudaMalloc", start + 500, 90).launch("gemm", call=(start + 600, 5), runs=(start + 610, 50))
+    messages = [found.message for found in findings(builder, "SYN106")]
+    assert any("cudaMalloc" in message for message in messages) is not captures
