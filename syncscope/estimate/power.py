@@ -42,7 +42,7 @@ FULL_W = 840.0
 """Watts above idle that such a chip draws at its highest clock while it multiplies matrices on tensor cores. Set on
 2026-11-23 from the 13 pairs at the limit that were recorded on 2026-11-22: told how long the step was that was timed,
 650 to 920 W do about as well. Loops of one product without a pause draw more, 934 W. By it, the 15 pairs of the set
-*Unseen* are all near; they had been seen by then, but nothing was fitted to them."""
+*Met* are all near, which proves nothing: they had been seen by then."""
 
 POWER_DOUBT = 0.15
 """Share by which what a step draws may be more or less than its kernels say: it differs by shapes and by data."""

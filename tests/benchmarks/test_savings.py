@@ -370,7 +370,7 @@ class TestNew:
         assert found.rows >= 14
         assert found.possible >= 0.8
         far = {row.pair.name for row in every if not row.unscored and not row.near}
-        assert far == {"metrics_dict.medium", "bf16_item.heavy"}, "their hosts ran at another speed while recorded"
+        assert far == {"metrics_dict.medium", "bf16_item.heavy"}, "recorded and timed steps differ"
 
 
 @pytest.mark.slow

@@ -16,8 +16,9 @@ from syncscope.schema.counting import CountedSource, PhaseKind
 FOLLOW_NS = 3_000.0
 """What following a step that passes unheard is taken to cost until one was timed."""
 
-WHOLE = 1.2
-"""What following costs, as a multiple of what can be timed: not the calls of our hooks, nor their ends."""
+WHOLE = 2.7
+"""What following costs, as a multiple of what can be timed: not the calls of our hooks, nor their ends, nor what they
+push out of caches. On an H200 (docs/evidence.md) 1.8 gave two thirds of what short steps took longer."""
 
 MEMORY = 0.05
 """Weight of a step that was timed in the average."""
