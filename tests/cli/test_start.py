@@ -56,7 +56,7 @@ def test_what_was_kept_is_shown_without_what_judges(tmp_path: Path, monkeypatch:
     pytest.importorskip("pyarrow")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
-    command = ("analyze", str(file), "--cache", "-o", f"json={tmp_path / 'report.json'}")
+    command = ("analyze", str(file), "--cache", "-o", f"json={tmp_path / 'report.json'}", "--format", "json")
     assert "syncscope.rules" in imported_by(*command)
     first = (tmp_path / "report.json").read_bytes()
     names = imported_by(*command)
