@@ -3,7 +3,8 @@
 The recorded trace with stacks is repeated to each size, in five steps. In every round each program runs once, one after
 the other, in a process of its own: ``syncscope analyze`` to JSON, the same with its kept results (``--cache``), both
 releases of HTA (constructed, then every analysis of one rank), and Perfetto's trace processor (loaded, then one count
-of the slices; ``--trace-processor``, the folder that CONTRIBUTING names). Figures are medians of the rounds; the ratio
+of the slices; ``--trace-processor``, the folder that CONTRIBUTING names). Each keeps the bytecode of what it imports,
+as an installed package has it. Figures are medians of the rounds, and memory that of all processes together; the ratio
 to ``analyze`` is taken in each round, with the least and the most. ``--write`` puts the table into docs/evidence.md.
 HTA's releases are installed into ``.hta``, without what they depend on (the extra ``dev`` has it).
 """
@@ -22,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.start import keep_bytecode
 from fixtures import repeat
 
 ROOT = Path(__file__).parents[1]
@@ -87,7 +89,7 @@ def measure(program: Program, trace: Path, folder: Path) -> Run | None:
         running = subprocess.Popen(
             [{"{trace}": str(trace), "{folder}": str(folder)}.get(part, part) for part in program.command],
             stdin=subprocess.PIPE, stdout=out, stderr=subprocess.DEVNULL, cwd=ROOT,
-            env={**os.environ, **program.environment},
+            env={**keep_bytecode(folder / "bytecode"), **program.environment},
         )  # fmt: skip
         assert running.stdin is not None
         running.stdin.write(program.asks.encode())

@@ -76,10 +76,11 @@ def _blocked_launches(timeline: Timeline) -> Ints:
     """The rows of ``calls`` that are launches, or copies and fills that wait for nothing else, which met a full
     queue."""
     calls = timeline.calls
-    launches = np.flatnonzero(calls.do(LAUNCHES))
+    commands = calls.do(LAUNCHES)
+    launches = np.flatnonzero(commands)
     least = max(LONG_NS, LONG_TIMES * float(np.median(calls.dur[launches]))) if len(launches) else LONG_NS
-    commands = np.union1d(launches, _other_commands(timeline))
-    blocked: Ints = commands[(timeline.queued[commands] >= FULL) & (calls.dur[commands] >= least)]
+    commands[_other_commands(timeline)] = True
+    blocked = np.flatnonzero(commands & (timeline.queued >= FULL) & (calls.dur >= least))
     return blocked[~np.isin(blocked, _first_launches(timeline))] if len(blocked) else blocked
 
 

@@ -13,10 +13,17 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 def different(values: Ints) -> Ints:
-    """The different values in order. Quick where most rows have the same as the row before, as with threads."""
+    """The different values in order. Quick where most rows have the same as the row before, as
+    with threads, and otherwise as quick as to sort: ``np.unique`` takes many times longer for millions."""
+    ordered = np.sort(values[_begin_runs(values)])
+    return ordered[_begin_runs(ordered)]
+
+
+def _begin_runs(values: Ints) -> Bools:
+    """Which values (n,) differ from the one before."""
     new = np.ones(len(values), dtype=bool)
     new[1:] = values[1:] != values[:-1]
-    return np.unique(values[new])
+    return new
 
 
 def are_among(values: Ints, known: Ints) -> Bools:

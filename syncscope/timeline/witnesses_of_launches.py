@@ -111,10 +111,11 @@ def about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     calls, ops = timeline.calls, timeline.ops
     commands = calls.take(calls.do(DEVICE_COMMANDS))
     launching = np.zeros(len(ops), dtype=bool)
-    row = different(ops.nesting.innermost(commands.tid, commands.ts, commands.end))
+    row = ops.nesting.innermost(commands.tid, commands.ts, commands.end)
     while len(row := row[row >= 0]):
+        row = row[~launching[row]]
         launching[row] = True
-        row = different(ops.nesting.parent[row])
+        row = ops.nesting.parent[row]
     silent = np.flatnonzero(~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == ""))
     texts = timeline.trace.rows["ops"].texts["name"]
     name, names = texts.codes.astype(np.int64), texts.names

@@ -52,6 +52,18 @@ def test_a_report_imports_nothing_that_it_does_not_use(tmp_path: Path, format: s
         assert names.isdisjoint({"plotly", "syncscope.report.html"})
 
 
+def test_what_was_kept_is_shown_without_what_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
+    command = ("analyze", str(file), "--cache", "-o", f"json={tmp_path / 'report.json'}", "--format", "json")
+    assert "syncscope.rules" in imported_by(*command)
+    first = (tmp_path / "report.json").read_bytes()
+    names = imported_by(*command)
+    assert names.isdisjoint({"numpy", "pandas", "pyarrow", "syncscope.rules", "syncscope.timeline"})
+    assert (tmp_path / "report.json").read_bytes() == first
+
+
 def test_a_verdict_imports_no_frames(tmp_path: Path) -> None:
     file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
     assert imported_by("check", str(file)).isdisjoint({"pandas", "pyarrow", "plotly", "torch", "pygments"})

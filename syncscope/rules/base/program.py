@@ -12,7 +12,6 @@ from syncscope.rules.base.groups import Group
 from syncscope.timeline import Timeline
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.overlap import is_compute
-from syncscope.timeline.row_groups import passing
 
 TRAINS = re.compile(r"autograd::engine|Optimizer\.step#|aten::_(?:fused|amp)_")
 """How the names of ops and annotations of training begin."""
@@ -59,7 +58,7 @@ def runs_compiled(timeline: Timeline) -> bool:
     tid, ts, end = (column[launch] for column in (timeline.calls.tid, timeline.calls.ts, timeline.calls.end))
     compiled = np.zeros(len(launch), dtype=bool)
     for table in (timeline.ops, timeline.annotations):
-        rows = table.take(passing(table.name, COMPILED.search))
+        rows = table.take(table.named(COMPILED.search))
         if len(rows):
             compiled |= Nesting(rows.ts, rows.end, rows.tid).innermost(tid, ts, end) >= 0
     return len(launch) > 0 and 2 * int(compiled.sum()) >= len(launch)
