@@ -45,15 +45,22 @@ def describe_counting(run: Run) -> str:
     cost = "" if run.counted.overhead_share is None else f" (cost {_share(run.counted.overhead_share)})"
     one_in = run.counted.one_in
     lead = f"waits counted in one of {_few_digits(one_in)} steps" if one_in > 1 else "every wait counted"
-    parts = [phase for phase in run.phases if phase.one_in >= PARTLY and phase.one_in != one_in]
+    parts = [phase for phase in run.phases if _was_missed(phase) or (phase.one_in >= PARTLY and phase.one_in != one_in)]
     others = [_counted_part(phase) for phase in sorted(parts, key=lambda phase: -phase.share)]
     but = f"{', ' if one_in > 1 else ', but '}{', '.join(others[:MOST_PARTS])}" if others else ""
     more = f" and of {len(others) - MOST_PARTS} more in part" if len(others) > MOST_PARTS else ""
     return f"{lead}{cost}{but}{more}"
 
 
+def _was_missed(phase: Phase) -> bool:
+    """Whether none of a phase's steps was counted: counting paused in all of them."""
+    return phase.steps > 0 and not phase.counted_steps
+
+
 def _counted_part(phase: Phase) -> str:
     """The part of a phase in which waits were counted."""
+    if _was_missed(phase):
+        return f"of {phase.name} in none of {count(phase.steps, 'step')}"
     if phase.steps:
         return f"of {phase.name} in one of {_few_digits(phase.one_in)} steps"
     return f"of {phase.name} in {describe_share(1 / phase.one_in)} of the time"

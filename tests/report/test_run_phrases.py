@@ -8,6 +8,7 @@ import pytest
 from syncscope.report.finding_phrases import describe_cost, group_alike
 from syncscope.report.run_phrases import (
     describe_caveats,
+    describe_counting,
     describe_difference,
     describe_frequency,
     describe_run,
@@ -88,6 +89,12 @@ def test_where_counting_paused_and_there_are_no_steps_the_number_is_the_least() 
     phases = (msgspec.structs.replace(start, one_in=3.1), *others)
     finding = rate(READ, None, 511, phase="start", run_steps=None)
     assert describe_frequency(finding, [info(run=run(phases=phases))]) == "in start: at least 511 times"
+
+
+def test_a_phase_that_counting_missed_is_not_passed_over() -> None:
+    phases = list(run().phases)
+    phases[EVALUATE] = msgspec.structs.replace(phases[EVALUATE], counted_steps=0)
+    assert describe_counting(run(phases=tuple(phases))).endswith("but of evaluate in none of 80 steps")
 
 
 def test_one_epoch_alone_is_no_frequency() -> None:
