@@ -64,7 +64,7 @@ program that launches graphs."""
 
 
 class DeviceStarved(RankRule):
-    """The device is idle for a tenth of the step or more, or for less in the largest of the waits that the trace shows.
+    """The device is idle for a tenth of the step or more, or waits at length for the host.
 
     Why it costs: a device that has nothing queued is paid for and does nothing. Either a wait emptied the queue and
     the host had to start filling it again; or the host did something else than launch: loading data, allocating, a
@@ -83,6 +83,8 @@ class DeviceStarved(RankRule):
     Fine:
         idle time under a tenth of the step, in many small gaps or behind waits that have findings of their own
 
+    Under a tenth it is told where gaps of more than 1 ms each, in which the host works or loads, are 2 % of the step,
+    and more than the device waits for because of any other finding.
     Where the bare step time is known, what the profiler adds to the step is not counted as idle. Warm-up is not either:
     while graphs are captured, code is compiled, or kernels are loaded and chosen, an idle device is no problem of the
     steps that follow. Where there is little else, the finding is a note.
