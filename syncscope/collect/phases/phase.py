@@ -16,7 +16,7 @@ from syncscope.schema.counting import CountedSource, PhaseKind
 FOLLOW_NS = 3_000.0
 """What following a step that passes unheard is taken to cost until one was timed."""
 
-WHOLE = 1.2
+WHOLE = 1.5
 """What following costs, as a multiple of what can be timed: not the calls of our hooks, nor their ends."""
 
 MEMORY = 0.05
