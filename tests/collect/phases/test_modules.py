@@ -212,7 +212,7 @@ def test_a_long_run_is_looked_at_more_seldom(run: Any, monkeypatch: pytest.Monke
 
 
 def test_calls_have_the_arguments_that_the_program_gave(run: Any) -> None:
-    class Told(torch.nn.Module):
+    class Told(torch.nn.Module):  # type: ignore[name-defined,misc]
         def forward(self, *args: Any, **named: Any) -> Any:
             return args, named
 
