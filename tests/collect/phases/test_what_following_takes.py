@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
 from syncscope.collect.phases.phase import WHOLE  # noqa: E402
-from tests.collect.phases.following import Followed, X, following, model  # noqa: E402
+from tests.collect.phases.following import Followed, X, following, loader, model  # noqa: E402
 
 LOOK_NS = 1_000
 """So much time passes from one look at the clock to the next."""
@@ -124,3 +124,13 @@ def test_steps_with_a_further_loop_of_calls_are_always_looked_at_closely(run: Fo
     phase = run.phase("generate")
     assert phase.called_inside and not phase.seldom
     assert phase.steps in (999, 1_000)
+
+
+def test_batches_of_an_evaluation_pass_unheard(run: Followed, time: Time) -> None:
+    net = model().eval()
+    for x in loader(600):
+        net(x)
+        time.now += 1_000_000
+    assert run.phase("evaluate").steps == 600
+    assert len(run.boundaries) < 100
+    assert run.phase("evaluate").calls <= 600
