@@ -6,6 +6,7 @@ This is loaded in every Python that a recorded program starts, so it imports nex
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ class ImportWatch:
     def __init__(self, names: str | Sequence[str], then: Callable[[ModuleType], None]) -> None:
         self._names = {names} if isinstance(names, str) else set(names)
         self._then = then
+        self._asking: set[tuple[int, str]] = set()
+        """Threads that ask the other finders for a name now, which are not to ask here again."""
 
     def open(self) -> None:
         there = [name for name in self._names if name in sys.modules]
@@ -38,19 +41,22 @@ class ImportWatch:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in self._names:
+        asking = get_ident(), fullname
+        if fullname not in self._names or asking in self._asking:
             return None
         from importlib.util import find_spec
 
-        self._names.discard(fullname)  # before the others are asked: they are not to ask here again
-        if not self._names:
-            self.close()
-        spec = find_spec(fullname)
+        self._asking.add(asking)
+        try:
+            spec = find_spec(fullname)
+        finally:
+            self._asking.discard(asking)
         if spec is not None and spec.loader is not None:
-            self._after_loading(spec.loader)
+            self._after_loading(spec.loader, fullname)
         return spec
 
-    def _after_loading(self, loader: Loader) -> None:
+    def _after_loading(self, loader: Loader, name: str) -> None:
+        """Tell of ``name`` once ``loader`` has loaded it, if it ever does: libraries ask whether others are there."""
         load = loader.exec_module
         another = "exec_module" in vars(loader)  # of another watch
 
@@ -59,7 +65,12 @@ class ImportWatch:
                 loader.exec_module = load  # type: ignore[method-assign]
             else:
                 del loader.exec_module  # once only, and the loader is as it was
+            wanted = name in self._names
+            self._names.discard(name)
+            if not self._names:
+                self.close()
             load(module)
-            self._then(module)
+            if wanted:
+                self._then(module)
 
         loader.exec_module = exec_module  # type: ignore[method-assign]

@@ -52,6 +52,8 @@ class Paths:
         self._site = _prefixes(("purelib", "platlib"), installed)
         self._python = _prefixes(("stdlib", "platstdlib"), (os.path.dirname(os.__file__),))
         self._own = tuple(own)
+        self._loaded: dict[str, str | None] = {}
+        """The loaded files, normalised where they are the user's: a process has thousands, and few are new."""
 
     def normalise(self, file: str) -> str:
         if file.startswith("<"):
@@ -76,9 +78,16 @@ class Paths:
         # sys.modules may hold anything, also objects that invent attributes.
         loaded = (getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values()))
         files = {file for file in loaded if isinstance(file, str) and file.endswith(".py")}
-        mine = (file for file in files if not file.startswith(OURS) and self.is_user(file))
-        names = {self.normalise(file) for file in mine if os.path.realpath(file).startswith(self.root)}
-        return tuple(sorted(name for name in names if not name.startswith("<")))
+        known = self._loaded
+        self._loaded = loaded_now = {file: known[file] if file in known else self._own_name(file) for file in files}
+        return tuple(sorted({name for name in loaded_now.values() if name is not None}))
+
+    def _own_name(self, file: str) -> str | None:
+        """``file`` normalised, ``None`` unless it is the user's and inside the project."""
+        if file.startswith(OURS) or not self.is_user(file) or not os.path.realpath(file).startswith(self.root):
+            return None
+        name = self.normalise(file)
+        return None if name.startswith("<") else name
 
     def is_user(self, file: str) -> bool:
         """Whether ``file`` is in an own package, or in no library, no generated code and not in syncscope."""

@@ -54,6 +54,16 @@ def test_two_watches_of_one_module_are_both_called(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["False", "seen fake_torch 1", "second 1", "False", "False"]
 
 
+def test_a_library_that_asks_whether_it_is_there_first_does_not_hide_the_import(tmp_path: Path) -> None:
+    """transformers, datasets and others do, before they import torch."""
+    (tmp_path / "fake_torch.py").write_text("READY = 1\n")
+    asks = "import importlib.util\nprint(importlib.util.find_spec('fake_torch').name)\n"
+    program = PROGRAM.format(folder=str(tmp_path)).replace("import fake_torch.inner\n", "")
+    program = program.replace("import json\n", asks * 2)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["False", "fake_torch", "fake_torch", "seen fake_torch 1", "False"]
+
+
 def test_each_of_several_modules_is_told_of_once(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"fake_{name}.py").write_text("READY = 1\n")

@@ -73,6 +73,32 @@ def test_own_files_are_the_loaded_ones_inside_the_project(tmp_path: Path, monkey
     assert Paths(tmp_path / "root").own_files() == ("pkg/layers.py", "train.py")
 
 
+def test_own_files_that_are_loaded_later_come_in_and_the_others_are_not_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(name: str) -> None:
+        module = ModuleType(name)
+        module.__file__ = str(tmp_path / f"{name}.py")
+        monkeypatch.setitem(sys.modules, name, module)
+
+    load("loaded_first")
+    paths = Paths(tmp_path)
+    assert paths.own_files() == ("loaded_first.py",)
+    asked: list[str] = []
+    is_user = paths.is_user
+
+    def asking(file: str) -> bool:
+        asked.append(file)
+        return is_user(file)
+
+    monkeypatch.setattr(paths, "is_user", asking)
+    load("loaded_later")
+    assert paths.own_files() == ("loaded_first.py", "loaded_later.py")
+    assert asked == [str(tmp_path / "loaded_later.py")]
+    monkeypatch.delitem(sys.modules, "loaded_first")
+    assert paths.own_files() == ("loaded_later.py",)
+
+
 def test_what_inductor_wrote_is_not_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
     paths = Paths(tmp_path)

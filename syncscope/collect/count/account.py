@@ -34,6 +34,9 @@ meanwhile pushed ours out of the processor's caches: 1 to 8 times were measured 
 COLDEST = 20.0
 """A wait whose counting took longer was disturbed by another thread or process."""
 
+MOST_ONCE_NS = 1_000_000
+"""What the first wait of a place, of which more must be kept, is taken to cost at most, for the same reason."""
+
 MEMORY = 0.05
 """Weight of a wait in the average."""
 
@@ -76,14 +79,16 @@ class Account:
 
     __slots__ = (
         "advance_ns", "calls", "coldness", "cost_ns", "followed_ns", "limit", "measured", "most_seen_ns", "on",
-        "passed", "prices", "rare_ns", "seen_ns", "time_ns", "warnings",
+        "once", "once_ns", "passed", "prices", "rare_ns", "seen_ns", "time_ns", "warnings",
     )  # fmt: skip
 
     def __init__(self, prices: Prices, before_ns: int = 0) -> None:
         self.set_prices(prices)
         self.advance_ns = min(ADVANCE * before_ns, MOST_ADVANCE_NS)
         self.seen_ns = 0
-        """Time taken to count ``warnings``."""
+        """Time taken to count ``warnings``, without those that took more ``once``, ..."""
+        self.once = self.once_ns = 0
+        """... for a new place, say: so many, and all their time. They tell nothing of what further waits cost."""
         self.on = False
         """Waits are being counted. Wrappers look here first."""
         self.warnings = self.calls = self.passed = 0
@@ -112,20 +117,27 @@ class Account:
         self.prices = measured.times(self.coldness)
         """What counting costs in the midst of the program."""
 
-    def _correct_prices(self) -> None:
-        seen = self.seen_ns / (self.warnings * self.measured.seen)
-        weight = 1 - (1 - MEMORY) ** self.warnings
+    def _correct_prices(self, warnings: int) -> None:
+        seen = self.seen_ns / (warnings * self.measured.seen)
+        weight = 1 - (1 - MEMORY) ** warnings
         self.coldness = max(1.0, self.coldness + weight * (seen - self.coldness))
         self.prices = self.measured.times(self.coldness)
 
+    def book_once(self, took_ns: int) -> int:
+        """The first wait of a place took so long to count. Returns what of it tells of further waits: nothing."""
+        if self.measured.seen:
+            self.once += 1
+            self.once_ns += min(took_ns, MOST_ONCE_NS)
+        return 0
+
     def settle(self, elapsed_ns: int, rare: bool = False) -> float:
         """Close the books after ``elapsed_ns`` more, of something ``rare``. Returns what counting cost in it."""
-        if self.warnings and self.measured.seen:
-            self._correct_prices()
-        self.seen_ns = 0
+        often = self.warnings - self.once
+        if often > 0 and self.measured.seen:
+            self._correct_prices(often)
         prices = self.prices
-        spent = self.warnings * prices.warning + self.calls * prices.call + self.passed * prices.passed
-        self.warnings = self.calls = self.passed = 0
+        spent = self.warnings * prices.warning + self.calls * prices.call + self.passed * prices.passed + self.once_ns
+        self.warnings = self.calls = self.passed = self.seen_ns = self.once = self.once_ns = 0
         self.cost_ns += spent
         self.time_ns += elapsed_ns
         if rare:

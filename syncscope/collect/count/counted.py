@@ -7,7 +7,8 @@ from collections.abc import Callable
 from syncscope.collect.count.account import Account, Prices
 from syncscope.collect.count.bins import Bins
 from syncscope.collect.count.phase import Phase
-from syncscope.collect.count.tally import PhaseTally, Tally
+from syncscope.collect.count.phase_tally import PhaseTally
+from syncscope.collect.count.tally import Tally
 from syncscope.schema.counting import CountedWait, RunBin
 
 
@@ -45,7 +46,7 @@ class Counted:
         if state is None:
             return 0
         here = 0 if self._suspended or not self._opened else phase.steps - state.since
-        return state.counted_steps + max(here, 0) * self._counts(state)
+        return state.counted_steps + max(here, 0) * self._counts(state) or min(state.parts, phase.steps)
 
     def _counts(self, state: PhaseTally) -> bool:
         """Whether the steps of a phase since its last block are counted."""

@@ -21,17 +21,22 @@ from syncscope.collect.count.account import CAP, Account, Prices
 from syncscope.collect.count.bins import Bins
 from syncscope.collect.count.counted import Counted
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
+from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.prices import measure
-from syncscope.collect.count.sampling import Draw
-from syncscope.collect.count.tally import WAITING_CALLS, PhaseTally, Tally
+from syncscope.collect.count.sampling import STEADY_NS, Draw
+from syncscope.collect.count.tally import WAITING_CALLS, Tally
 from syncscope.collect.count.wrappers import CountingWrappers
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
-from syncscope.collect.sites.threads import Threads
+from syncscope.collect.sites.threads import Threads, current_frames
 from syncscope.schema.recording import SiteEvent
 
-PAUSE_NS = 2_000_000
-"""Once counting has stopped because it cost too much, it goes on when so much may be spent again."""
+PAUSE_NS, MOST_CUTS = 2_000_000, 4
+"""Once counting has stopped because it cost too much, it goes on when so much may be spent again: twice as much after
+each step in a row that could not be counted whole, so many times."""
+
+MOST_ENTERED = 10_000
+"""Changes of phase inside of one window that are told apart."""
 
 OPERATORS = os.path.join("torch", "_ops.py")
 """Where operators are called from."""
@@ -73,6 +78,8 @@ class Counter(Counted):
         self._paused = False
         self._followed_ns = tracker.followed_ns
         """What following took until ``_mark``."""
+        self._entered: list[tuple[int, int]] = []
+        """When, by ``time.time_ns``, the program entered which phase while this was suspended."""
         self._ticked = -1, -1
         """Phase and step at the last ``tick``."""
         self._wrappers = CountingWrappers(torch, self.tally, self._account, sync_debug_mode)
@@ -136,6 +143,8 @@ class Counter(Counted):
             return
         self._settle()
         self._state = self.tally.of(after)
+        if self._suspended and len(self._entered) < MOST_ENTERED:
+            self._entered.append((time.time_ns(), after.number))
         if self._state.stepless:
             self._state.begin_block()  # each time that the program enters it is one
         if not self._suspended:
@@ -170,6 +179,7 @@ class Counter(Counted):
         for state in list(self.tally.phases.values()):
             self._end_block(state)
         self._suspended = True
+        self._entered = [(time.time_ns(), self._state.phase.number)]
         self._switch(False)
         self._take_out()
 
@@ -194,9 +204,9 @@ class Counter(Counted):
         if not self._opened or self._suspended or (not self._account.on and _in_operator()):
             return
         state = self._state
-        lasting = (state.phase.number, state.phase.steps) == self._ticked
-        self._ticked = state.phase.number, state.phase.steps
-        if lasting and not state.sampling.on:
+        here = state.phase.number, state.phase.steps + self._tracker.unheard
+        lasting, self._ticked = here == self._ticked, here
+        if lasting and not (state.stepless or (state.sampling.on and not self._paused)):
             self._settle()
             self._end_block(state)
             state.begin_block()
@@ -205,10 +215,11 @@ class Counter(Counted):
         elif not self._paused:
             return
         self._settle()
-        self._apply(state)
+        self._apply(state, begins=lasting)
 
     def add_window(self, phase: Phase, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
-        """Add the events of a window that has just recorded steps of ``phase``, which was suspended meanwhile."""
+        """Add the events of a window that has just recorded steps of ``phase``, which was suspended meanwhile. Those of
+        phases inside of them, such as an evaluation between two epochs, are not the steps' own."""
         steps = len(boundaries_ns) - 1
         state = self.tally.of(phase)
         state.counted_steps += steps
@@ -217,8 +228,14 @@ class Counter(Counted):
         first = max(phase.steps - steps, 0)
         for event in events:
             step = bisect.bisect_left(boundaries_ns, event.end_ns) - 1
-            if 0 <= step <= steps and (event.kind == "warning" or event.name in WAITING_CALLS):
+            mine = self._phase_at(event.end_ns) in (None, phase.number)
+            if mine and 0 <= step <= steps and (event.kind == "warning" or event.name in WAITING_CALLS):
                 self.tally.add_event(state, event, first + step, names.get(str(event.tid)))
+
+    def _phase_at(self, time_ns: int) -> int | None:
+        """The number of the phase that the program was in at that time of a window; ``None`` before it."""
+        at = bisect.bisect_right(self._entered, time_ns, key=lambda entered: entered[0]) - 1
+        return self._entered[at][1] if at >= 0 else None
 
     # Steps, phases and costs.
 
@@ -247,10 +264,7 @@ class Counter(Counted):
         steps = state.phase.steps - state.since
         if steps <= 0:
             return
-        counted = steps if state.sampling.on and state.block_counted_ns else 0
-        if self._paused:
-            counted = min(counted, int(state.begun))
-        state.begun = False
+        counted = steps if state.sampling.on and state.block_counted_ns and not self._paused else 0
         state.end_steps(counted, steps - counted)
         self._bins.add(self._mark, state.phase.number, steps=steps, counted=counted)
 
@@ -262,8 +276,10 @@ class Counter(Counted):
         steps = state.phase.steps - state.since
         self._end_block(state)
         length, cost = state.block_ns, state.block_cost_ns
-        if self._paused and state.block_counted_ns:  # the rest would have cost as much
-            cost *= length / state.block_counted_ns
+        share = 1.0
+        if self._paused:
+            share = state.block_counted_ns / max(length, 1)
+            cost /= share or 1.0  # the rest would have cost as much
         if not sampling.on and self._in:
             account.cost_ns += steps * sampling.averages.gate
         spare = account.rare_left_ns if state.may_be_rare(account.time_ns - self.tally.start_ns) else 0.0
@@ -275,6 +291,7 @@ class Counter(Counted):
             prices=account.prices,
             outs=self._outs,
             spare_ns=spare,
+            share=share,
             followed_ns=state.block_followed_ns,
         )
         if sampling.on and sampling.one_in > 1:
@@ -287,23 +304,38 @@ class Counter(Counted):
             lacking = needed - account.allow(needed)
             if lacking > 0:
                 sampling.postpone(math.ceil(lacking / (CAP * averages.length)))
-        self._apply(self._state)
+        self._apply(self._state, begins=state is self._state)
+        if self._paused and sampling.on and state is self._state and not state.stepless:
+            self._stay_paused(state, length / max(steps, 1))
         account.cost_ns += self._clock() - begin
-        if not sampling.on and sampling.out and sampling.left * averages.gate > 2 * account.prices.out:
+        in_the_way = self._paused or (sampling.out and not sampling.on)
+        if in_the_way and sampling.left * averages.gate > 2 * account.prices.out:
             self._take_out()
 
-    def _apply(self, state: PhaseTally) -> None:
-        """Switch counting on or off, as the phase has it."""
+    def _stay_paused(self, state: PhaseTally, step_ns: float) -> None:
+        """Let steps of this length pass until counting may go on, but look at them again now and then."""
+        lacking = _enough_ns(state) - self._account.allow(0, rare=state.rare)
+        state.sampling.left = max(int(min(lacking / CAP, STEADY_NS) / max(step_ns, 1)), 1)
+        state.choose_weight()
+
+    def _apply(self, state: PhaseTally, begins: bool = False) -> None:
+        """Switch counting on or off, as the phase has it. Where it had to stop, it goes on when a step ``begins``, and
+        never inside of one, which would be counted in part."""
         sampling = state.sampling
         expected = sampling.left * sampling.averages.cost
         allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, state.rare)
-        paused = allowed < PAUSE_NS if self._paused else allowed <= 0
+        if self._paused:
+            inside = not (begins or state.stepless or not state.phase.steps)
+            paused = inside or allowed < _enough_ns(state)
+        else:
+            paused = allowed <= 0
         if paused != self._paused:
-            # The step in which counting stops is not among those that were counted, unless none was before it: steps
-            # that are too dear to be counted whole are told by the parts that are.
-            begun = not self._paused and state.phase.steps == state.since
-            self._end_block(state)
-            state.begun = begun
+            for each in list(self.tally.phases.values()):
+                self._end_block(each)
+                if paused:
+                    each.cut_step()
+                elif each is not state:
+                    each.skip_step()
         self._paused = paused
         self._switch(sampling.on and not self._paused)
 
@@ -352,10 +384,15 @@ class Counter(Counted):
         sync_debug_mode.mute(self.tally.seen)
 
 
+def _enough_ns(state: PhaseTally) -> int:
+    """What must be allowed for counting to go on once it has stopped."""
+    return PAUSE_NS << min(state.cuts, MOST_CUTS)
+
+
 def _in_operator() -> bool:
     """Whether a thread is in a call of ``torch.ops`` that began while nothing was counted: were the mode switched on in
     the midst of it, C++ would print a line on stderr for each wait."""
-    for frame in sys._current_frames().values():
+    for frame in current_frames().values():
         inner: FrameType | None = frame
         while inner is not None:
             if inner.f_code.co_filename.endswith(OPERATORS):

@@ -29,6 +29,10 @@ class Tracker(Protocol):
     def followed_ns(self) -> float:
         """What following the phases took so far."""
 
+    @property
+    def unheard(self) -> int:
+        """Steps of the current phase that are over, and not in its ``steps`` yet."""
+
     def at(self, frame: FrameType) -> Phase:
         """The phase of something that happens now in ``frame``."""
 
@@ -40,6 +44,7 @@ class Nowhere:
     kind: PhaseKind = "other"
     steps = 0
     followed_ns = 0.0
+    unheard = 0
 
     @property
     def current(self) -> Phase:

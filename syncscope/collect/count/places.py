@@ -29,6 +29,8 @@ class Place:
         "blocked_ns",
         "bytes",
         "count",
+        "cut",
+        "cut_steps",
         "expected",
         "first_step",
         "may_wait",
@@ -61,6 +63,8 @@ class Place:
         """Waits in all steps before ``step``, as those that were counted tell, and the variance of this number."""
         self.before = 0
         """Waits before its steps were known."""
+        self.cut = self.cut_steps = 0
+        """Waits in steps that were counted in part. They are not in ``count``."""
         self.bytes = self.blocked_ns = 0
         self.pageable = self.non_blocking = self.may_wait = False
         self.thread: str | None = None
@@ -76,9 +80,14 @@ class Place:
             self.spread += now * now * self.weight * (self.weight - 1)
         self.step, self.now, self.weight = step, 1, weight
 
+    def cut_step(self) -> None:
+        """The step under way is counted in part."""
+        self.cut, self.cut_steps, self.now = self.cut + self.now, self.cut_steps + 1, 0
+
     def begin_again(self) -> None:
         """Its steps were others so far."""
-        self.before += self.count + self.now
+        self.before += self.count + self.now + self.cut
+        self.cut = self.cut_steps = 0
         self.count = self.steps = self.now = self.first_step = self.step = 0
         self.weighted = self.spread = 0.0
         self.bytes = self.blocked_ns = 0
@@ -91,6 +100,8 @@ class Place:
         self.weighted += other.weighted + now * other.weight
         self.spread += other.spread + now * now * other.weight * (other.weight - 1)
         self.before += other.before
+        self.cut += other.cut
+        self.cut_steps += other.cut_steps
         self.bytes += other.bytes
         self.blocked_ns += other.blocked_ns
         self.pageable |= other.pageable
@@ -106,7 +117,7 @@ class Place:
         Estimates for all steps are multiplied by ``share``. A drawn step stands for ``drawn`` steps."""
         now = self.now
         count = self.count + now
-        if not count and not self.before:
+        if not count + self.cut + self.before:
             return None
         copies = self.name in COPIES
         if copies and self.to_device is not None and not self.pageable:
@@ -114,9 +125,16 @@ class Place:
         direction: Direction | None = None if self.to_device is None else "HtoD" if self.to_device else "DtoH"
         kind: Literal["warning", "call"] = "call" if self.name else "warning"
         steps = self.steps + (now > 0)
+        estimate = share * (self.weighted + now * self.weight)
         spread = self.spread + now * now * self.weight * (self.weight - 1)
         if steps:
             spread += UNSEEN * (count / steps) ** 2 * drawn * (drawn - 1)
+        variance = share * share * spread
+        blocked_ns = self.blocked_ns * count // (count + self.cut) if count else self.blocked_ns
+        if self.cut > estimate:  # steps that are too dear to be counted whole are told by their parts
+            estimate, variance = float(self.cut), variance + (self.cut - estimate) ** 2
+        if not count:
+            count, steps = self.cut, self.cut_steps
         return CountedWait(
             phase=phase,
             stack=self.stack,
@@ -131,10 +149,10 @@ class Place:
             bytes=self.bytes if direction else None,
             count=count,
             steps=min(steps, most_steps),
-            estimate=share * (self.weighted + now * self.weight),
-            variance=share * share * spread,
+            estimate=estimate,
+            variance=variance,
             before=self.before,
             first_step=self.first_step,
             last_step=self.step,
-            blocked_ns=self.blocked_ns if kind == "call" or direction else None,
+            blocked_ns=blocked_ns if kind == "call" or direction else None,
         )

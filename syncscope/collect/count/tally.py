@@ -1,4 +1,4 @@
-"""What was counted, by phase and place. Its methods run at every wait: the hot path."""
+"""What was counted. Its methods run at every wait: the hot path."""
 
 from __future__ import annotations
 
@@ -11,23 +11,17 @@ from typing import Any
 from syncscope.collect.annotations import expectation
 from syncscope.collect.count.account import Account
 from syncscope.collect.count.phase import Phase, Tracker
-from syncscope.collect.count.places import COPIES, MAX_PLACES, Key, Place
-from syncscope.collect.count.sampling import Draw, Sampling
+from syncscope.collect.count.phase_tally import PhaseTally
+from syncscope.collect.count.places import COPIES, MAX_PLACES, Place
+from syncscope.collect.count.sampling import Draw
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import live_threads
 from syncscope.collect.sites.wrappers import LINALG_WITHOUT_WARNING, WarningCount
-from syncscope.schema.counting import PhaseKind
 from syncscope.schema.recording import SiteEvent
 
 MAY_WAIT_NS = 100_000
 """A call of an operator that takes less launches work. One that takes longer may have waited. The first of a place does
 not count: it loads kernels."""
-
-ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
-"""Phases that are rare and have no steps to draw. All of them is counted."""
-
-RARE_SHARE = 0.05
-"""Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
 
 WAITING_CALLS = COPIES | {
     "torch.cuda.synchronize", "torch.accelerator.synchronize", "Event.synchronize", "torch.cuda.empty_cache",
@@ -42,95 +36,6 @@ class Warned(WarningCount):
     """PyTorch's warnings on this thread so far, and the place of the last one."""
 
     place: Place | None = None
-
-
-class PhaseTally:
-    """What is counted in one phase."""
-
-    def __init__(self, phase: Phase, draw: Draw) -> None:
-        self.phase = phase
-        self.stepless = phase.kind in ALWAYS
-        self.sampling = Sampling(draw, self.stepless)
-        self.warned: dict[int, Place] = {}
-        self.called: dict[Key, Place] = {}
-        self.weight = 1.0
-        """Steps that each step of this block stands for: itself, and its share of those left out before it."""
-        self.skipped = 0.0
-        """Steps that none stands for so far: those since the last block that was counted."""
-        self._owed = 0.0
-        """Of them, those that the steps of this block stand for, which may end before it has as many as it was to."""
-        self._drawn = self._stood_for = 0.0
-        """Steps that stand for more than themselves, and for how many."""
-        self.begin()
-        self.counted_steps = 0
-        self.time_ns = 0
-        self.counted_ns = 0
-        self.begun = False
-        """The first step since the last block was counted in part."""
-        self.cut = False
-        """Counting stopped in the middle of a step, because it came to cost too much."""
-
-    @property
-    def rare(self) -> bool:
-        """What it costs to count it is booked to what is rare."""
-        return self.stepless or self.sampling.spared
-
-    def may_be_rare(self, time_ns: int) -> bool:
-        """Whether all its steps are to be counted, if that can be afforded. Phases took ``time_ns`` so far."""
-        kind = self.phase.kind
-        return kind == "evaluate" or (kind != "train" and self.time_ns <= RARE_SHARE * time_ns)
-
-    def begin(self) -> None:
-        """Counting begins with the step that the phase is in."""
-        self.first = self.since = self.phase.steps
-        self.begin_block()
-
-    def begin_again(self) -> None:
-        """Something else counts as a step from now on. What was counted keeps its number, and has no frequency."""
-        self.counted_steps = 0
-        self.weight, self.skipped, self._owed = 1.0, 0.0, 0.0
-        self._drawn = self._stood_for = 0.0
-        self.begin()
-        for place in self.places:
-            place.begin_again()
-
-    def unseen_share(self, counting: bool) -> float:
-        """The number of steps, divided by that of the steps which those that were counted stand for: all but the ones
-        left out last. ``counting`` is whether those since the last block are counted."""
-        steps, here = self.phase.steps - self.first, max(self.phase.steps - self.since, 0)
-        left_out = self.skipped + (max(self._owed - here * (self.weight - 1), 0) if counting else here + self._owed)
-        return steps / (steps - left_out) if 0 < left_out < steps else 1.0
-
-    def choose_weight(self) -> None:
-        """A block of steps begins."""
-        self.weight, self.skipped, self._owed = 1.0, self.skipped + self._owed, 0.0
-        if self.sampling.on and self.skipped:
-            self.weight += self.skipped / max(self.sampling.left, 1)
-            self.skipped, self._owed = 0.0, self.skipped
-
-    def end_steps(self, counted: int, left_out: int) -> None:
-        """Steps are over, of which some were counted."""
-        self.counted_steps += counted
-        self.skipped += left_out
-        self.since += counted + left_out
-        if self.weight > 1:
-            self._owed = max(self._owed - counted * (self.weight - 1), 0.0)
-            self._drawn += counted
-            self._stood_for += counted * self.weight
-
-    @property
-    def drawn_weight(self) -> float:
-        """Steps that one which stands for more than itself stood for on average, 1 where there was none."""
-        return self._stood_for / self._drawn if self._drawn else 1.0
-
-    def begin_block(self) -> None:
-        self.block_ns = self.block_counted_ns = 0
-        self.block_followed_ns = 0.0
-        self.block_cost_ns = self.block_gate_ns = 0.0
-
-    @property
-    def places(self) -> list[Place]:
-        return [*self.warned.values(), *self.called.values()]
 
 
 class Tally:
@@ -179,7 +84,7 @@ class Tally:
         take, known, here, clock = self._stacks.take, self._stacks.direct, expectation.get, time.perf_counter_ns
 
         def seen(frame: FrameType) -> None:
-            start = clock()
+            start, most = clock(), account.most_seen_ns
             try:
                 warned.count += 1
                 warned.place = None
@@ -199,6 +104,7 @@ class Tally:
                     place = self._new_place(state.warned, number, "", number, None, phase.steps)
                     if place is None:
                         return
+                    most = account.book_once(clock() - start)
                 if place.step == phase.steps:
                     place.now += 1
                 elif place.now == 1:  # ``begin_step`` after a step with one wait
@@ -211,15 +117,20 @@ class Tally:
                 if reason is not None:
                     place.expected = reason
                 warned.place = place
-                if account.warnings > account.limit:
-                    self._over()
             except Exception as error:
                 self._failed(error)
             finally:
-                took = clock() - start
-                account.seen_ns += took if took < account.most_seen_ns else account.most_seen_ns
+                account.seen_ns += min(clock() - start, most)
+            if account.warnings > account.limit:
+                self._close_books()
 
         return seen
+
+    def _close_books(self) -> None:
+        try:
+            self._over()
+        except Exception as error:
+            self._failed(error)
 
     def passed(self) -> None:
         self._account.passed += 1

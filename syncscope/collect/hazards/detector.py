@@ -17,6 +17,7 @@ from syncscope.collect.hazards.runtime import Runtime
 from syncscope.collect.hazards.shadow import Access, ShadowMemory
 from syncscope.collect.hazards.vector_clocks import Clocks
 from syncscope.collect.paths import OURS
+from syncscope.collect.sites.threads import current_frames
 
 
 @dataclass(slots=True)
@@ -262,7 +263,7 @@ class RaceDetector:
     def _frame(self) -> FrameType:
         """The innermost frame of the program; for an autograd thread without one, that of the call of ``backward``."""
         here = sys._getframe(1)
-        return _program_frame(here) or _program_frame(sys._current_frames().get(self.thread)) or here
+        return _program_frame(here) or _program_frame(current_frames().get(self.thread)) or here
 
 
 def _direct(host: Any, device: Any, non_blocking: bool) -> bool:

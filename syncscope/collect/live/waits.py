@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 from functools import lru_cache
@@ -11,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from syncscope import advice
 from syncscope.collect.paths import OURS
-from syncscope.collect.sites.stacks import Expressions, positions
+from syncscope.collect.sites.stacks import Expressions, position_at
 from syncscope.schema.expressions import TO_HOST, called_name
 from syncscope.schema.preparation import TUNING, Part, part_of
 
@@ -43,7 +42,7 @@ def waiting_call(frame: FrameType) -> tuple[str | None, str]:
 
 @lru_cache(maxsize=1024)
 def _call_at(code: CodeType, instruction: int) -> tuple[str | None, str]:
-    place = next(itertools.islice(positions(code), instruction // 2, None), None) if instruction >= 0 else None
+    place = position_at(code, instruction)
     text = Expressions().text(code.co_filename, place) if place else None
     return text, called_name(text)
 

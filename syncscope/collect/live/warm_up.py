@@ -60,18 +60,19 @@ class WarmUp:
             self._look()
 
     def _make_call(self, original: Any) -> Any:
-        compiling, inside = self._torch.compiler.is_compiling, self._inside
+        warm_up, compiling, inside = self, self._torch.compiler.is_compiling, self._inside
 
-        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if compiling() or self._over or getattr(inside, "module", False):
-                return original(module, *args, **kwargs)
+        # ``self`` by name: a profiler of the program's that records stacks asks what is ``Module.__call__`` for it.
+        def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if compiling() or warm_up._over or getattr(inside, "module", False):
+                return original(self, *args, **kwargs)
             inside.module = True
             try:
-                return original(module, *args, **kwargs)
+                return original(self, *args, **kwargs)
             finally:
                 inside.module = False
-                self._called += 1
-                self._look()
+                warm_up._called += 1
+                warm_up._look()
 
         return call
 

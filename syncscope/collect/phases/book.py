@@ -37,7 +37,8 @@ Python's, 0.1 to 0.2 ms out of cold caches: 0.1 % of this time."""
 MOST_UNHEARD = 1024
 
 CALLS_A_STEP = 4
-"""More calls of modules than this in a step are told, in part."""
+"""More calls of modules than this in a step are told, in part, where the program tells its steps, or they are so short
+that following them takes much."""
 
 QUIET = 32
 """One in so many calls in training is told where an optimiser tells the steps: it may be in another loop."""
@@ -105,7 +106,7 @@ class PhaseBook:
             self.current.followed(expected.timed_ns)
         if expected.most != expected.left:
             self.hear()
-        expected.left = expected.most = expected.passes = 0
+        expected.left = expected.most = expected.passes = expected.others = 0
         expected.timed = NONE
 
     def hear(self) -> None:
@@ -199,8 +200,8 @@ class PhaseBook:
             phase.restart()
             self._listener.better_source(phase)
 
-    def _seen_before(self, phase: Phase, owner: Any) -> bool:
-        seen = phase.seen
+    def _seen_before(self, phase: Phase, source: CountedSource, owner: Any) -> bool:
+        seen = phase.seen.setdefault(source, {})
         if len(seen) >= MAX_SEEN:
             seen.clear()
         count = seen.get(id(owner), 0) + 1
@@ -209,11 +210,10 @@ class PhaseBook:
 
     def _choose(self, phase: Phase, source: CountedSource, owner: Any) -> None:
         self._listen()
-        before, seen = phase.source, phase.seen.get(id(owner), 0)
+        before, seen = phase.source, phase.seen.get(source, {}).get(id(owner), 0)
         if before not in ("none", source):
             phase.restart()
-        if before != source:  # until now nobody knew that these were its steps
-            phase.steps += max(seen - 1, 0)
+        phase.steps += max(seen - 1, 0)  # until now nobody knew that these were its steps
         phase.source = source
         if before not in ("none", source):
             self._listener.better_source(phase)
@@ -267,6 +267,8 @@ class PhaseBook:
             self.expected.mask = phase.look_seldom(length)
             if phase.source == "user":
                 self.expected.passes = CALLS_A_STEP * left
+            elif phase.seldom and not phase.shares:
+                self.expected.others = CALLS_A_STEP
 
     def _judge_nested(self, train: Phase) -> None:
         """Fold loops inside of each step of ``train`` that call little; mark those that call much."""

@@ -37,6 +37,9 @@ EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "in
                         "validation"))  # fmt: skip
 """Words in the names of functions that evaluate, also without ``eval()``."""
 
+ROLLING = frozenset(("rollout", "rollouts"))
+"""Words in the names of functions in which a policy acts, though its modules are not in training."""
+
 Event = Literal["step", "training", "call", "eval", "next", "user"]
 """What happened: an optimiser stepped; an outermost module was called in training with gradients, in training without,
 or not in training; a loader gave a batch; the program said that a step ended."""
@@ -53,6 +56,8 @@ class PhaseChoice(PhaseBook):
         """Phases with the loop of a library, by what the user calls of it."""
         self._at_once: dict[CodeType, Phase] = {}
         """Evaluations without a loop, by the function."""
+        self._trained_at: set[tuple[CodeType, int] | None] = set()
+        """Where modules in training were called."""
         self._rollouts: dict[Loop, Phase] = {}
         """Rollouts in a loop around that of a training, by the loop."""
         self._rolls: tuple[int, dict[tuple[CodeType, int], int]] = (0, {})
@@ -124,6 +129,8 @@ class PhaseChoice(PhaseBook):
         return phase
 
     def _training_call(self, nest: Nest) -> Phase:
+        if len(self._trained_at) < MAX_LOOPS:
+            self._trained_at.add(nest.inner)
         train = self._train_around(nest)
         if train is not None and not (self._batches.intersection(nest.loops[:1]) and _says_evaluation(nest, train)):
             return train
@@ -164,7 +171,7 @@ class PhaseChoice(PhaseBook):
                 return phase
         if known is not None:
             return known
-        if inner in self.current.around and not self._calls_around:
+        if inner in self.current.around and (not self._calls_around or self._ends_rollout(nest)):
             self._calls_around = 1  # one call after the loop, with its result: not yet a phase
             return self.current
         phase = self._new(kind, inner, nest)
@@ -203,17 +210,26 @@ class PhaseChoice(PhaseBook):
             rollout = self._rollout_around(event, nest)
             if rollout is not None:
                 return rollout
+            if self._ends_rollout(nest):
+                return self.current
             if event == "eval" and nest.here is not None and self._is_seldom(nest.here[0], train):
                 return self._evaluation_at_once(nest)
             return self.current if self.current.kind == "epoch end" else train
-        if event != "eval" or nest.inner in self._teachers or self._goes_on(train, nest, inner):
+        evaluates = nest.inner in self._trained_at or not self._goes_on(train, nest, inner)
+        if event != "eval" or nest.inner in self._teachers or not evaluates:
             return train
-        # The function that trains was called again, and has not trained yet: it evaluates with the same loop.
+        # What was trained here is called without, or the function that trains was called again and has not trained yet:
+        # it evaluates with the same loop.
         phase = self._evaluations.get(inner)
         if phase is None or phase.folded_into is not None:
             phase = self._evaluations[inner] = self._new(_kind(event, nest, inner), inner, nest, keyed=False)
             phase.shares = phase.kind == "evaluate" and phase.loop is inner
         return phase
+
+    def _ends_rollout(self, nest: Nest) -> bool:
+        """Whether a function for rollouts, whose loop is over, wants the value of what it saw last."""
+        inner, current = nest.loops[0], self.current
+        return current.kind == "rollout" and inner in current.around and _said_kind(nest, inner) == "rollout"
 
     def _goes_on(self, train: Phase, nest: Nest, loop: Loop) -> bool:
         """Whether the frame that runs ``loop`` is the one in which ``train`` trained last, not a later one."""
@@ -296,11 +312,14 @@ def _kind(event: Event, nest: Nest, inner: Loop) -> PhaseKind:
 def _said_kind(nest: Nest, inner: Loop) -> PhaseKind | None:
     """What the names of the functions out to that of ``inner`` say."""
     names = [name.lower() for name in (*nest.between, inner.code.co_name)]
+    said = {
+        word for name in names if not name.startswith("test_") for word in name.split("_")
+    }  # pytest's test anything
+    if said & ROLLING and not said & EVALUATING:
+        return "rollout"
     if GENERATING.intersection(word for name in names for word in name.split("_")):
         return "generate"
-    said = (name for name in names if not name.startswith("test_"))  # tests of pytest test anything
-    evaluates = EVALUATING.intersection(word for name in said for word in name.split("_"))
-    return "evaluate" if evaluates else None
+    return "evaluate" if said & EVALUATING else None
 
 
 def _says_evaluation(nest: Nest, train: Phase) -> bool:

@@ -29,7 +29,7 @@ class Expected:
 
     __slots__ = (
         "around", "busy", "call_event", "clock", "code", "depth", "event", "frame_id", "inside_call", "lasti", "left",
-        "mask", "moments", "most", "outer_lasti", "owner", "passes", "quiet", "skipped", "timed", "timed_ns",
+        "mask", "moments", "most", "others", "outer_lasti", "owner", "passes", "quiet", "skipped", "timed", "timed_ns",
         "trains",
     )  # fmt: skip
 
@@ -70,7 +70,10 @@ class Expected:
         self.quiet = 0
         """So many calls in training need not be told meanwhile."""
         self.passes = 0
-        """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps."""
+        """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps,
+        ..."""
+        self.others = 0
+        """... or they end with calls of another module, after each of which it is so many."""
         self.call_event = ""
         self.moments: CallMoments | None = None
         """Who hears when calls of modules begin and end, while somebody does."""

@@ -174,21 +174,22 @@ class ModuleCalls:
         calls, traced, followed, thread = self, tracing(self._torch), self._followed, threading.get_ident
         grad_enabled, expected, frame = self._torch.is_grad_enabled, self._tracker.expected, sys._getframe
 
-        # Most calls have one argument. To pass on a tuple and a dictionary takes as long as all the rest.
-        def call(module: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
+        # Most calls have one argument. To pass on a tuple and a dictionary takes as long as all the rest. A profiler of
+        # the program's that records stacks takes the ``self`` of whatever is ``Module.__call__``, or crashes.
+        def call(self: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
             single = not others and not named and first is not NOTHING
             if expected.busy or traced():  # most calls while all classes are watched
-                return original(module, first) if single else original(module, *given(first), *others, **named)
+                return original(self, first) if single else original(self, *given(first), *others, **named)
             timed = expected.left == expected.timed
             begin = expected.clock() if timed else 0
-            event: Event = "eval" if not module.training else "training" if grad_enabled() else "call"
+            event: Event = "eval" if not self.training else "training" if grad_enabled() else "call"
             try:
                 # ``tracker.is_like_last``, as good as, without a call of a function: each short step comes here. A
                 # frame is of one thread.
                 is_next = (
                     (left := expected.left)
                     and expected.event is event
-                    and expected.owner == id(module)
+                    and expected.owner == id(self)
                     and not expected.trains
                     and (
                         (left & expected.mask and thread() == followed.ident)
@@ -205,27 +206,28 @@ class ModuleCalls:
                 is_next = False
             if is_next:
                 expected.left -= 1
+                expected.passes = expected.others
             elif thread() != followed.ident and not followed.takes_over():
-                return original(module, *given(first), *others, **named)
+                return original(self, *given(first), *others, **named)
             elif expected.trains and event == "training" and expected.quiet:
                 expected.quiet -= 1
-            elif expected.passes and event == expected.call_event:
+            elif expected.passes and event == expected.call_event and expected.owner != id(self):
                 expected.passes -= 1
             else:
                 timed = False
-                calls._tell(frame(1), module, event)
+                calls._tell(frame(1), self, event)
             if timed:
                 expected.timed_ns += expected.clock() - begin
             moments = expected.moments
             begin = time.perf_counter_ns() if moments is not None else 0
             try:
                 expected.busy = expected.inside_call = True
-                return original(module, first) if single else original(module, *given(first), *others, **named)
+                return original(self, first) if single else original(self, *given(first), *others, **named)
             finally:
                 expected.busy = calls._closed
                 expected.inside_call = False
                 if moments is not None or look_at_class is not None:
-                    calls._called(module, moments, begin, frame(1), look_at_class)
+                    calls._called(self, moments, begin, frame(1), look_at_class)
 
         return call
 

@@ -33,13 +33,15 @@ class Kept:
 class Nest:
     """The loops around one event, innermost first; ``frames[i]`` is the id of the frame that runs ``loops[i]``."""
 
-    __slots__ = ("between", "frames", "here", "inner", "loops", "path", "through", "user")
+    __slots__ = ("between", "frames", "here", "inner", "loops", "passed", "path", "through", "user")
 
     def __init__(self) -> None:
         self.loops: list[Loop] = []
         self.frames: list[int] = []
         self.through: list[bool] = []
         """Whether the loop is in a generator: what it does, it does for the loop around."""
+        self.passed = False
+        """Whether a generator is inside of the innermost loop: what passes through it may be read ahead."""
         self.path: list[tuple[int, int]] = []
         """Id and ``f_lasti`` of each frame, innermost first."""
         self.between: list[str] = []
@@ -118,6 +120,7 @@ class Nests:
                 if not nest.loops:
                     nest.between.append(kept.code.co_name)
                 self._add_loops(nest, kept, frame, lasti)
+                nest.passed |= kept.generator and (not nest.loops or nest.through[0])
                 if kept.user:
                     users.append((kept.code, frame.f_lineno or kept.code.co_firstlineno, len(nest.loops), called))
                     after_user = len(nest.loops)

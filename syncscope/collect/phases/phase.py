@@ -33,6 +33,8 @@ FEW_LOOKS = 7
 """Of 8 steps one is looked at closely: a mask. Another loop that calls the same module, in the same mode and with no
 event in between, is found up to seven steps late."""
 
+FAR = 3
+
 RESERVOIR = 512
 """Lengths of steps kept of a phase."""
 
@@ -70,6 +72,11 @@ class Reservoir:
         if not self._kept:
             return None
         return sorted(self._kept)[min(len(self._kept) - 1, int(0.95 * len(self._kept)))]
+
+    def mean(self) -> int | None:
+        """Of those that are not far beyond the 95th percentile: they were something else."""
+        p95 = self.p95()
+        return None if p95 is None else int(statistics.fmean(one for one in self._kept if one <= FAR * p95))
 
 
 @dataclass(eq=False, repr=False)
@@ -138,11 +145,13 @@ class Phase:
     """No other phase has a loop in the same function: the rest of the function is part of the phase."""
     owner: weakref.ref[Any] | None = None
     """The optimiser or module whose call is the boundary."""
-    seen: dict[int, int] = field(default_factory=dict)
-    """How often each optimiser and module was seen, by id."""
+    seen: dict[CountedSource, dict[int, int]] = field(default_factory=dict)
+    """How often each optimiser and module was seen, by id; where one is chosen, since that was."""
     training_calls: int = 0
     since_owner: int = 0
     """Steps of other optimisers since the last of the chosen one."""
+    owned: int = 0
+    """How often the loop had begun when the chosen one was seen last."""
     by_batch: bool = False
     """The first call after each batch of its loader is the boundary."""
     batches: int = 0

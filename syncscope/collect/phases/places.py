@@ -31,7 +31,8 @@ def show_place(phase: Phase, nest: Nest, loop: Loop | None) -> None:
 
 
 def name_phases(phases: Sequence[Phase]) -> None:
-    """Name each by its kind, else by its function too, else by what that calls, else with a number."""
+    """Name each by its kind, else by its function too, else by what that calls, else by the library's function that
+    runs its loop, else with a number."""
     live = [phase for phase in phases if phase.folded_into is None]
     optimised = any(phase.optimised for phase in live)
     kinds = {phase: shown_kind(phase, optimised) for phase in live}
@@ -39,10 +40,20 @@ def name_phases(phases: Sequence[Phase]) -> None:
     for name_more in (_with_function, _with_call):
         often = Counter(names.values())
         names = {phase: name_more(phase, name) if often[name] > 1 else name for phase, name in names.items()}
-    used: Counter[str] = Counter()
-    for phase, name in names.items():
-        used[name] += 1
-        phase.name = name if used[name] == 1 else f"{name} {used[name]}"
+    often = Counter(names.values())
+    names = {phase: _of_loop(phase, kinds[phase]) or name if often[name] > 1 else name for phase, name in names.items()}
+    taken: set[str] = set()
+    for phase in sorted(phases, key=lambda phase: phase.folded_into is not None):  # parts of others come last
+        phase.name = _free(names.get(phase, phase.kind), taken)
+        taken.add(phase.name)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} {number}"
+    return free
 
 
 def _with_function(phase: Phase, name: str) -> str:
@@ -52,6 +63,13 @@ def _with_function(phase: Phase, name: str) -> str:
 
 def _with_call(phase: Phase, name: str) -> str:
     return f"{name} by {phase.called}" if phase.called else name
+
+
+def _of_loop(phase: Phase, kind: str) -> str | None:
+    if phase.loop is None or not phase.called:
+        return None
+    code = phase.loop.code
+    return f"{kind} in {code.co_name} of {os.path.basename(code.co_filename)}"
 
 
 def shown_kind(phase: Phase, optimised: bool) -> PhaseKind:
@@ -84,6 +102,7 @@ def record(phases: Sequence[Phase], paths: Paths) -> tuple[RecordedPhase, ...]:
             time_ns=phase.time_ns,
             median_ns=phase.lengths.median(),
             p95_ns=phase.lengths.p95(),
+            mean_ns=phase.lengths.mean(),
             in_every_step_of=phase.in_every_step_of.number if phase.in_every_step_of is not None else None,
         )
         for phase in phases

@@ -15,7 +15,7 @@ from syncscope.collect.phases.choice import PATIENCE, Event, PhaseChoice
 from syncscope.collect.phases.nests import Nest, Nests
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import record
-from syncscope.schema.counting import RecordedPhase
+from syncscope.schema.counting import CountedSource, RecordedPhase
 
 MAX_DECISIONS = 4096
 
@@ -89,25 +89,31 @@ class PhaseTracker(PhaseChoice):
     def optimizer_stepped(self, frame: FrameType | None, optimizer: Any) -> None:
         """``optimizer`` made a step, or a scaler skipped it."""
         phase = self._phase_of("step", frame)
-        if phase.source != "user" and not self.by_time and self._is_boundary(phase, optimizer):
+        if phase.source != "user" and not self.by_time and self._is_boundary(phase, "optimizer", optimizer):
             self._boundary(phase, "step", optimizer)
         if phase.ended:  # its loader reads ahead: this was the last step
             self._enter(self._pseudo_phase("epoch end"))
 
-    def _is_boundary(self, phase: Phase, optimizer: Any) -> bool:
-        """Whether steps of ``phase`` end with those of ``optimizer``: the first that stepped twice."""
-        chosen = phase.source == "optimizer"
+    def _is_boundary(self, phase: Phase, source: CountedSource, caller: Any) -> bool:
+        """Whether steps of ``phase`` end with those of ``caller``: the first that came twice, until it is gone, or
+        another comes twice without it since the loop began again."""
+        chosen = phase.source == source
         owner = phase.owner() if chosen and phase.owner is not None else None
-        if owner is not optimizer:
-            phase.since_owner = 1 if self.expected.most != self.expected.left else phase.since_owner + 1
-            gone = chosen and owner is None
-            if chosen and not gone and phase.since_owner < TAKEOVER:
+        if owner is not caller:
+            if chosen and self.expected.most != self.expected.left:
+                self._owner_came(phase)  # unheard
+            phase.since_owner += 1
+            again = phase.times != phase.owned or (source == "optimizer" and phase.since_owner >= TAKEOVER)
+            if not self._seen_before(phase, source, caller) or (owner is not None and not again):
                 return False
-            if not gone and not self._seen_before(phase, optimizer):
-                return False
-            self._choose(phase, "optimizer", optimizer)
-        phase.since_owner = 0
+            self._choose(phase, source, caller)
+        self._owner_came(phase)
         return True
+
+    @staticmethod
+    def _owner_came(phase: Phase) -> None:
+        phase.since_owner, phase.owned = 0, phase.times
+        phase.seen.pop(phase.source, None)
 
     def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
         """``module`` is about to be called, by no other module."""
@@ -125,21 +131,15 @@ class PhaseTracker(PhaseChoice):
         if phase.kind == "train":
             phase.training_calls += 1
             if phase.source == "none" and phase.training_calls < PATIENCE:
-                self._seen_before(phase, module)
+                self._seen_before(phase, "module", module)
                 return
         if phase.by_batch:
             self._count_batch(phase)
         elif self._where == "inside":
             phase.called_inside = True
             return
-        elif phase.source == "none":
-            if self._seen_before(phase, module):
-                self._choose(phase, "module", module)
-                self._boundary(phase, event, module)
-        elif phase.owner is not None and phase.owner() is module:
+        elif self._is_boundary(phase, "module", module):
             self._boundary(phase, event, module)
-        elif phase.owner is not None and phase.owner() is None and self._seen_before(phase, module):
-            self._choose(phase, "module", module)
 
     def loader_next(self, frame: FrameType | None) -> None:
         """A loader gave a batch."""
@@ -353,7 +353,7 @@ class PhaseTracker(PhaseChoice):
         if len(self._batches) < MAX_LOOPS and loop not in self._batches:
             self.expected.quiet = 0
             self._batches.add(loop)
-            if nest.through[0]:
+            if nest.passed:
                 self._ahead.add(loop)
         phase = self._by_loop.get(loop) or self._promote(loop, nest)
         if phase is None:
@@ -366,10 +366,9 @@ class PhaseTracker(PhaseChoice):
         ident = phase.frame_id
         while frame is not None:
             if id(frame) == ident:
-                if phase.owns_function:
-                    return True
                 lasti, code = frame.f_lasti, frame.f_code
-                return any(loop.code is code and loop.holds(lasti) for loop in phase.loops)
+                mine = [loop for loop in phase.loops if loop.code is code]  # none: a later frame with the same number
+                return bool(mine) and (phase.owns_function or any(loop.holds(lasti) for loop in mine))
             frame = frame.f_back
         return False
 

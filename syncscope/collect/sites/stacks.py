@@ -8,7 +8,7 @@ import linecache
 import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -20,6 +20,12 @@ MAX_DEPTH = 128
 """Frames kept of a stack, from the innermost outwards."""
 
 CONDITION = re.compile(r"(?:if|elif|while) (.*):$")
+
+HEADS = (b"if", b"elif", b"while")
+"""How a statement begins whose expression is its condition."""
+
+UNREAD = ""
+"""In place of an expression whose text was not asked for yet."""
 
 MAX_EXPRESSION = 400
 """Characters kept of an expression."""
@@ -183,7 +189,7 @@ class Expressions:
     """The source text that a frame was running, and its ordinal among equal expressions of its function."""
 
     def __init__(self) -> None:
-        self._seen: dict[CodeType, list[tuple[Position, str]]] = {}
+        self._seen: dict[CodeType, dict[str, dict[Position, str | None]]] = {}
 
     def text(self, file: str, position: Position) -> str | None:
         """The expression at ``position``. Before Python 3.11 the whole line."""
@@ -217,11 +223,30 @@ class Expressions:
         if text is None:
             return 0
         if code not in self._seen:
-            places = {place for place in positions(code) if place is not None}
-            texts = ((place, self.text(code.co_filename, place)) for place in places)
-            self._seen[code] = [(place, expression) for place, expression in texts if expression]
+            self._seen[code] = self._by_beginning(code)
         here = position.line, position.column or 0
-        return len({p for p, expression in self._seen[code] if expression == text and (p.line, p.column or 0) < here})
+        alike = self._seen[code].get(text[0], {})
+        before = [one for one in alike if (one.line, one.column or 0) < here]
+        for one in before:
+            if alike[one] is UNREAD:
+                alike[one] = self.text(code.co_filename, one)
+        return len({(one.line, one.column or 0) for one in before if alike[one] == text})
+
+    def _by_beginning(self, code: CodeType) -> dict[str, dict[Position, str | None]]:
+        """All positions of ``code`` by the first character of their expressions. Most are never read whole: a function
+        of a library has hundreds."""
+        found: dict[str, dict[Position, str | None]] = {}
+        lines = linecache.getlines(code.co_filename)
+        for position in all_positions(code):
+            line = lines[position.line - 1] if position.line <= len(lines) else ""
+            start = line.encode()[position.column or 0 :].lstrip()
+            text: str | None = UNREAD
+            if start.startswith(HEADS):
+                text = self.text(code.co_filename, position)  # its condition, maybe
+            first = start.decode(errors="replace") if text is UNREAD else text
+            if first:
+                found.setdefault(first[0], {})[position] = text
+        return found
 
 
 class Position(NamedTuple):
@@ -238,19 +263,31 @@ def normalise(text: str) -> str | None:
     return " ".join(text.split())[:MAX_EXPRESSION] or None
 
 
-def positions(code: CodeType) -> Iterator[Position | None]:
-    """The position of each instruction of ``code``, two bytes apart."""
+def position_at(code: CodeType, lasti: int) -> Position | None:
+    """The position of the instruction at ``lasti``."""
+    if lasti < 0:
+        return None
     if sys.version_info >= (3, 11):
-        for line, end_line, column, end_column in code.co_positions():
-            yield None if line is None else Position(line, end_line or line, column, end_column)
+        return _position(*next(itertools.islice(code.co_positions(), lasti // 2, None), (None,) * 4))
+    line = next((line for start, end, line in code.co_lines() if start <= lasti < end), None)
+    return _position(line, line, None, None)
+
+
+def all_positions(code: CodeType) -> set[Position]:
+    """The positions of all instructions."""
+    if sys.version_info >= (3, 11):
+        places = {_position(*place) for place in set(code.co_positions())}
     else:
-        for start, end, line in code.co_lines():
-            for _ in range(start, end, 2):
-                yield None if line is None else Position(line, line, None, None)
+        places = {_position(line, line, None, None) for _, _, line in code.co_lines()}
+    return {place for place in places if place is not None}
+
+
+def _position(line: int | None, end_line: int | None, column: int | None, end_column: int | None) -> Position | None:
+    return None if line is None else Position(line, end_line or line, column, end_column)
 
 
 def _resolve_frame(code: CodeType, lasti: int, paths: Paths, expressions: Expressions) -> RecordedFrame:
-    position = next(itertools.islice(positions(code), lasti // 2, None), None) if lasti >= 0 else None
+    position = position_at(code, lasti)
     text = expressions.text(code.co_filename, position) if position else None
     column, end_column = expressions.columns(code.co_filename, position) if position else (None, None)
     return RecordedFrame(

@@ -24,7 +24,7 @@ from typing import Any
 from syncscope.collect import features
 from syncscope.collect.patching import Patches
 from syncscope.collect.paths import OURS
-from syncscope.collect.sites.threads import live_threads
+from syncscope.collect.sites.threads import current_frames, live_threads
 
 MESSAGE = "called a synchronizing CUDA operation"
 MESSAGES = (MESSAGE, "called a synchronizing HIP operation")
@@ -240,7 +240,7 @@ class FirstFilter:
             yield
             return
         listed = {one.ident: one for one in threading.enumerate()}
-        self._quiet[thread] = {number: listed.get(number) for number in sys._current_frames()}
+        self._quiet[thread] = {number: listed.get(number) for number in current_frames()}
         try:
             yield
         finally:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
+from types import FrameType
 
 live_threads: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
 """Every Python thread that is alive, by its ident. ``threading.active_count`` takes a lock and a microsecond."""
@@ -33,6 +36,21 @@ class Threads:
     def names() -> dict[str, str]:
         """Native thread id → name, of the Python threads alive now."""
         return {str(thread.native_id): thread.name for thread in threading.enumerate() if thread.native_id is not None}
+
+
+def current_frames() -> dict[int, FrameType]:
+    """The innermost frame of each thread, by the thread's ident.
+
+    No garbage collection begins meanwhile: ``sys._current_frames`` holds a lock that a collection waits for, so Python
+    would stop for ever (CPython's gh-106883, seen with 3.11.7).
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if collects:
+            gc.enable()
 
 
 def kineto_tid(ident: int) -> int:

@@ -94,7 +94,7 @@ def _terminal(descriptor: int) -> int | None:
 
 
 def text_of(measures: Measures) -> str:
-    """``syncscope: train 12,345 steps, 2.1 waits a step · 4 lines wait, 1 new · cost 0.31%``"""
+    """``syncscope: train 12,345 steps, 2.1 waits a step · 4 lines wait, 1 new · cost 0.31 %``"""
     parts = []
     if (main := measures.main) is not None:
         waits = f", {main.waits_per_step:.3g} waits a step" if main.waits_per_step is not None else ""
@@ -102,5 +102,5 @@ def text_of(measures: Measures) -> str:
     lines = f"{measures.lines:,} {'line waits' if measures.lines == 1 else 'lines wait'}"
     parts.append(f"{lines}, {measures.new_lines:,} new" if measures.new_lines else lines)
     if measures.cost is not None:
-        parts.append(f"cost {measures.cost:.2%}")
+        parts.append(f"cost {100 * measures.cost:.2f} %")
     return "syncscope: " + " · ".join(parts)

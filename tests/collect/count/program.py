@@ -35,9 +35,16 @@ class Tracker:
     def __init__(self) -> None:
         self.current = Phase(0, "start")
         self.followed_ns = 0.0
+        self.unheard = 0
 
     def at(self, frame: FrameType) -> Phase:
+        self.hear()
         return self.current
+
+    def hear(self) -> None:
+        """Add the steps that passed unheard."""
+        self.current.steps += self.unheard
+        self.unheard = 0
 
 
 class Tensor:

@@ -38,6 +38,7 @@ class Loop:
     kind: PhaseKind = "train"
     steps: int = 0
     followed_ns: float = 0.0
+    unheard: int = 0
 
     @property
     def current(self) -> Loop:

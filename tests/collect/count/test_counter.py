@@ -135,6 +135,27 @@ def test_a_window_hands_its_events_over_and_nothing_is_counted_twice() -> None:
         assert [each.windows for each in run.counter.bins].count(True) == 1
 
 
+def test_waits_of_a_phase_inside_of_a_window_are_not_those_of_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running() as run:
+        train, evaluate = run.enter(Phase(1)), Phase(2, "evaluate")
+        read()
+        run.step(MS)
+        stack = only(run).stack
+        now = 10
+        monkeypatch.setattr(time, "time_ns", lambda: now)
+        run.counter.suspend()
+        run.step(MS)
+        now = 14
+        run.enter(evaluate)
+        now = 17
+        run.enter(train)
+        run.step(MS)
+        run.counter.add_window(train, [event("warning", "", at, stack) for at in (12, 15, 18, 25)], [10, 20, 30])
+        run.counter.resume()
+        found = only(run)
+    assert (found.phase, found.count, found.steps) == (train.number, 1 + 3, 3)
+
+
 def read() -> None:
     wait()
 
@@ -348,15 +369,52 @@ def test_what_is_dear_in_the_program_is_priced_so() -> None:
 
 
 def test_a_wait_that_another_thread_disturbed_tells_little_of_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    from syncscope.collect.count.account import COLDEST, Prices
+    from syncscope.collect.count.account import COLDEST, MOST_ONCE_NS, Prices
 
     run = Run(prices=Prices(seen=400))
     run.counter.open()
     ticks = itertools.count(0, 10_000_000)
     monkeypatch.setattr(time, "perf_counter_ns", lambda: next(ticks))
     seen = run.counter.tally._make_seen()
-    seen(sys._getframe())
+    for _ in range(2):
+        seen(sys._getframe())
     assert run.counter._account.seen_ns == COLDEST * 400
+    assert run.counter._account.once_ns == MOST_ONCE_NS
+    run.counter.close()
+
+
+def test_the_first_waits_of_places_cost_what_they_take_and_tell_nothing_of_further_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from syncscope.collect.count.account import Prices
+
+    now = 0
+
+    def clock() -> int:
+        return now
+
+    run = Run(prices=Prices(seen=400))
+    run.counter.open()
+    monkeypatch.setattr(time, "perf_counter_ns", clock)
+    tally, account = run.counter.tally, run.counter._account
+    new_place = tally._new_place
+
+    def slowly(*about: Any) -> Any:
+        nonlocal now
+        now += 100_000
+        return new_place(*about)
+
+    monkeypatch.setattr(tally, "_new_place", slowly)
+    seen = tally._make_seen()
+    code = "def wait():\n" + "".join("    see(getframe())\n" for _ in range(50))
+    names: dict[str, Any] = {"see": seen, "getframe": sys._getframe}
+    exec(compile(code, __file__, "exec"), names)
+    names["wait"]()
+    before = account.prices
+    assert account.settle(10_000_000) == pytest.approx(50 * (before.warning + 100_000))
+    names["wait"]()
+    account.settle(10_000_000)
+    assert account.prices.warning <= before.warning
     run.counter.close()
 
 

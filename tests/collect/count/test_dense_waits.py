@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import statistics
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +51,74 @@ def test_what_no_drawn_step_had_may_be_in_those_left_out(seed: int) -> None:
     assert abs(found[1].estimate - 4) <= 2 * found[1].variance ** 0.5
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("price", "step_ns"), [(93_000, 19 * MS), (30_000, MS), (10_000, 6 * MS)])
+def test_steps_in_which_counting_stops_do_not_lower_the_frequencies(seed: int, price: int, step_ns: int) -> None:
+    """Where all of it is dear, counting stops again and again: in the midst of a step, and of a block of steps."""
+    dear = replace(PRICES, warning=float(price))
+    with running(random.Random(seed).random, dear) as run:
+        train = run.enter(Phase(1))
+        left, chance = 0, random.Random(seed)
+        for _ in range(3_000):
+            wait()
+            for _ in range(20):
+                wait()
+                run.now += price * run.counting
+                if chance.random() < 0.002:
+                    run.counter.tick()
+            wait()
+            run.now += step_ns
+            run.tracker.unheard += 1
+            if not left:
+                run.tracker.hear()
+                left = run.counter.stepped(train) + 1
+            left -= 1
+        run.tracker.hear()
+        found = [each for _, each in sorted(run.lines().items())]
+    assert 20 < run.counter.counted_steps(train) < 1_500
+    for each, true in zip(found, (1, 20, 1), strict=True):
+        assert each.estimate is not None
+        assert abs(each.estimate / train.steps - true) <= 4 * each.variance**0.5 / train.steps
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize(("price", "step_ns"), [(93_000, 19 * MS), (30_000, MS), (10_000, 6 * MS)])
+def test_counting_that_stops_in_one_phase_does_not_change_the_frequencies_of_another(
+    seed: int, inside: bool, price: int, step_ns: int
+) -> None:
+    """Evaluations between the steps of the training, or ``inside`` of them."""
+    dear = replace(PRICES, warning=float(price))
+    chance = random.Random(seed)
+
+    def work(waits: int) -> None:
+        for _ in range(waits):
+            wait()
+            run.now += price * run.counting + step_ns // waits
+            if chance.random() < 0.002:
+                run.counter.tick()
+
+    with running(chance.random, dear) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        run.enter(train)
+        for number in range(1_500):
+            work(9)
+            if inside or number % 5 == 0:
+                run.enter(evaluate)
+                for _ in range(1 if inside else 6):
+                    work(15)
+                    run.step()
+                run.enter(train)
+            work(9)
+            run.step()
+        found = list(run.counter.waits())
+    for phase, true in ((train, 18), (evaluate, 15)):
+        (mine,) = (each for each in found if each.phase == phase.number)
+        assert run.counter.counted_steps(phase) > 5
+        assert mine.estimate is not None
+        assert abs(mine.estimate / phase.steps - true) <= max(4 * mine.variance**0.5 / phase.steps, 0.01 * true)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_steps_after_one_that_was_too_dear_to_count_are_estimated_too(seed: int) -> None:
     with running(random.Random(seed).random) as run:
@@ -61,14 +131,14 @@ def test_steps_after_one_that_was_too_dear_to_count_are_estimated_too(seed: int)
             wait()
             run.step(16 * MS)
         each = run.lines()[max(run.lines())]
-    assert run.counter.counted_steps(train) < 10
+    assert run.counter.counted_steps(train) < 40
     assert each.estimate is not None
     assert abs(each.estimate - 60) <= 2 * each.variance**0.5
 
 
 @pytest.mark.parametrize(
     ("waits", "step_ns", "steps"),
-    [(6, 470_000, 8_000), (200, 2 * MS, 2_000), (2_000, 25 * MS, 200), (1, 20_000, 50_000), (20_000, 200 * MS, 30)],
+    [(6, 470_000, 8_000), (200, 2 * MS, 2_000), (2_000, 25 * MS, 400), (1, 20_000, 50_000), (20_000, 200 * MS, 60)],
 )
 def test_counting_costs_at_most_one_part_in_a_hundred(waits: int, step_ns: int, steps: int) -> None:
     with running(random.Random(1).random) as run:
@@ -273,3 +343,36 @@ def test_runs_that_cost_more_than_their_prices_are_drawn_less_often() -> None:
         rates[extra] = sampling.one_in
         assert (sampling.run_ns > 0) == (extra > 0)
     assert rates[3e6] > 2 * rates[0.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_of_very_different_lengths_do_not_make_counting_look_dear(seed: int) -> None:
+    """Steps of 10 to 30 ms, of which counting takes 0.15 ms."""
+    draw, dearest = random.Random(seed), []
+    sampling = Sampling(Draw(draw.random), always=False)
+    for _ in range(3_000):
+        length = sum(draw.uniform(10e6, 30e6) for _ in range(sampling.left))
+        cost = sampling.left * 1.5e5 if sampling.on else 0.0
+        sampling.next_block(sampling.left, length + cost, cost, 1e3, prices=PRICES, outs=0)
+        dearest.append(sampling.one_in)
+    usual = (1.5e5 + PRICES.switch) / (0.003 * 20e6)
+    assert statistics.mean(dearest) < 1.7 * usual
+
+
+def test_while_counting_is_paused_steps_pass_unheard_and_without_wrappers() -> None:
+    with running(prices=replace(PRICES, warning=60_000.0, gate=1_000.0)) as run:
+        train = run.enter(Phase(1))
+        run.step(MS)
+        while run.counting and train.steps < 10:
+            for _ in range(200):
+                run.torch.Tensor().to("cuda")
+                run.now += 10_000
+            run.step()
+        assert not run.counting and not wrapped(run)
+        unheard = run.counter.stepped(train)
+        assert unheard > 50
+        for _ in range(3_000):
+            run.step(2 * MS)
+        for _ in range(200):
+            run.torch.Tensor().to("cuda")
+        assert run.counter.counted_steps(train) > 2  # it went on

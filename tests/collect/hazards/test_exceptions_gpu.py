@@ -89,7 +89,7 @@ def make():
 
 
 def batches():
-    for _ in range(24):
+    for _ in range({steps}):
         batch = make()
         yield batch * 2
 
@@ -119,7 +119,8 @@ def train():
 
 through_frames(make, train)
 """
-"""Under ``profile`` of ``test_gpu`` races are looked for while ``i`` is 12 and 13."""
+STEPS = 4_000
+"""More than the windows take on a busy device, where steps differ and more of them are timed."""
 
 
 def plain_run(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
@@ -147,7 +148,7 @@ def last_line(stderr: str) -> str:
 def test_a_program_under_profile_ends_as_it_does_without_us(tmp_path: Path, case: str, where: str, stop: bool) -> None:
     if where == "never" and case != "user_error":
         pytest.skip("nothing is raised: one case is enough")
-    program = PROGRAM.format(where=where, case=case)
+    program = PROGRAM.format(where=where, case=case, steps=STEPS)
     if case == "waits":
         program = program.replace("CASES[CASE](make)", "torch.linalg.inv(torch.zeros(3, 3, device='cuda'))")
     plain = plain_run(tmp_path, program)
@@ -156,19 +157,19 @@ def test_a_program_under_profile_ends_as_it_does_without_us(tmp_path: Path, case
     assert "SystemError" not in done.stderr, said
     assert "trace hook" not in done.stderr, said
     assert "called a synchronizing" not in done.stderr, said
-    if stop and where != "during":
+    if stop and where == "never":
         assert (done.returncode, done.stdout, last_line(done.stderr)) == (0, "", ""), said  # we ended it
     else:
         # Where PyTorch runs Python code at exit, Python forgets that it was interrupted, and ends with 1.
         interrupted = case == "keyboard_interrupt" and plain.returncode == 1
         assert done.returncode == (-signal.SIGINT if interrupted else plain.returncode), said
         assert last_line(done.stderr) == last_line(plain.stderr), said
-        assert done.stdout.startswith("steps: 24" if where == "never" else ""), said
+        assert done.stdout.startswith(f"steps: {STEPS}" if where == "never" else ""), said
         assert "no exception" not in done.stdout, said
 
 
 def test_a_stopped_program_runs_its_finally_blocks_and_exit_handlers(tmp_path: Path) -> None:
-    program = PROGRAM.format(where="never", case="user_error").replace(
+    program = PROGRAM.format(where="never", case="user_error", steps=STEPS).replace(
         "through_frames(make, train)",
         "import atexit\natexit.register(print, 'bye')\n"
         "try:\n    through_frames(make, train)\nfinally:\n    print('finally', make().sum().item())",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from typing import Any
 
 import pytest
@@ -57,6 +58,37 @@ def test_an_iterator_that_begins_again_is_one_training(run: Any) -> None:
     assert run.tracker.current.kind == "train"
 
 
+def test_the_batch_that_a_loader_reads_before_its_own_loop_is_a_step_too(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def ahead(batches: Any) -> Any:
+        batches = iter(batches)
+        now = next(batches)
+        while True:
+            try:
+                following = next(batches)
+            except StopIteration:
+                yield now
+                return
+            yield now
+            now = following
+
+    def evaluate() -> None:
+        net.eval()
+        for x in ahead(loader(4)):
+            with torch.no_grad():
+                net(x)
+        net.train()
+
+    for step in range(12):
+        learn(net, optimizer)
+        if step % 4 == 3:
+            evaluate()
+    assert run.turns == ["train", "evaluate"]
+    assert run.steps == {"train": 12, "evaluate": 12}
+
+
 def test_a_loader_that_reads_ahead_ends_after_the_last_step(run: Any) -> None:
     net = model()
     optimizer = sgd(net)
@@ -87,6 +119,30 @@ def test_a_loader_inside_of_each_step_does_not_end_an_epoch(run: Any) -> None:
         learn(net, optimizer)
     assert run.sequence == ["train", "epoch end", "train"]  # until the outer optimiser stepped
     assert run.steps == {"train": 15}
+
+
+def test_a_later_frame_with_the_number_of_one_that_is_over_is_not_in_its_phase(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def evaluate() -> None:
+        for _ in range(4):
+            with torch.no_grad():
+                net(X)
+
+    def reset() -> str:
+        run.tracker.current.frame_id = id(sys._getframe())  # Python uses the memory of frames again
+        return run.here()
+
+    places = []
+    for _ in range(3):
+        net.train()
+        for _ in range(10):
+            learn(net, optimizer)
+        net.eval()
+        evaluate()
+        places.append(reset())
+    assert places == ["train"] * 3
 
 
 def test_saving_is_a_checkpoint(run: Any) -> None:

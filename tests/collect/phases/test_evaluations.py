@@ -16,6 +16,44 @@ from tests.collect.phases.following import X, learn, loader, model, sgd  # noqa:
 ZEROS = torch.zeros(3, 1)
 
 
+def test_training_and_validation_by_one_loop_over_numbers_are_two_phases(run: Any) -> None:
+    """Nothing but ``eval()`` tells that the loop has begun again, in the same frame."""
+    net, criterion = model(), torch.nn.MSELoss()
+    optimizer = sgd(net)
+    places = []
+    for _ in range(4):
+        for mode in ("train", "val"):
+            net.train(mode == "train")
+            for _ in range(8):
+                with torch.set_grad_enabled(mode == "train"):
+                    loss = criterion(net(X), ZEROS)
+                if mode == "train":
+                    loss.backward()
+                    optimizer.step()
+                else:
+                    places.append(run.here())
+    assert run.turns == ["train", "evaluate"]
+    assert run.steps == {"train": 32, "evaluate": 32}
+    assert places == ["evaluate"] * 32
+
+
+def test_a_network_that_is_asked_before_each_step_of_its_training_is_no_evaluation(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def predict() -> Any:
+        return net(X)
+
+    for _ in range(20):
+        net.eval()
+        with torch.no_grad():
+            predict()
+        net.train()
+        predict().sum().backward()
+        optimizer.step()
+    assert run.steps == {"train": 20}
+
+
 def test_a_loss_that_is_a_module_is_part_of_the_evaluation_in_the_training_loop(run: Any) -> None:
     net, criterion = model(), torch.nn.MSELoss()
     optimizer = sgd(net)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +47,46 @@ def test_modules_inside_of_known_ones_run_as_pytorch_made_them(run: Any) -> None
     assert torch.nn.Linear.__call__ is plain_call
     assert torch.nn.Sequential.__call__ is not plain_call
     assert run.steps == {"evaluate": LOOK_CALLS + 1}
+
+
+OWN_PROFILER = """
+import sys, torch
+from pathlib import Path
+from syncscope.collect.live.warm_up import WarmUp
+from syncscope.collect.paths import Paths
+from syncscope.collect.phases import PhaseTracker, Signals
+
+class Listener:
+    def stepped(self, phase): return 0
+    def changed(self, before, after): pass
+    def folded(self, phase, into): pass
+    def better_source(self, phase): pass
+
+if sys.argv[1] == "phases":
+    Signals(PhaseTracker(Listener(), Paths(Path("/nowhere")))).attach(torch)
+elif sys.argv[1] == "warm-up":
+    WarmUp(1_000, lambda: None).open(torch)
+net, x = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()), torch.zeros(2, 3)
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True) as profiler:
+    for _ in range(40):
+        net(x)
+names = {event.name for event in profiler.events() if event.name.startswith("nn.Module")}
+print(sorted(names))
+"""
+
+
+@pytest.mark.parametrize("hooks", ["phases", "warm-up"])
+def test_a_profiler_of_the_programs_that_records_stacks_sees_the_modules(hooks: str) -> None:
+    """Those that it sees alone: PyTorch 2.11 shows none among these events, 2.13 all."""
+    alone, ours = (
+        subprocess.run(
+            [sys.executable, "-c", OWN_PROFILER, which], capture_output=True, text=True, check=False,
+            cwd=Path(__file__).parents[3],
+        )
+        for which in ("", hooks)
+    )  # fmt: skip
+    assert alone.returncode == ours.returncode == 0, ours.stderr
+    assert alone.stdout == ours.stdout
 
 
 def test_a_new_class_of_modules_is_seen_after_a_switch_to_evaluation(run: Any) -> None:

@@ -34,3 +34,10 @@ def test_a_slug_stays_once_it_was_read() -> None:
     assert [phase.slug for phase in phases] == ["rollout", "rollout2", "epoch_end"]
     phases[0].kind = "train"
     assert phases[0].slug == "rollout"
+
+
+def test_the_mean_length_leaves_out_what_is_far_beyond_the_others() -> None:
+    lengths = Reservoir()
+    for length in [1] * 90 + [100] * 10 + [5_000]:
+        lengths.add(length)
+    assert (lengths.median(), lengths.p95(), lengths.mean()) == (1, 100, 10)

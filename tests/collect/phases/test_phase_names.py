@@ -46,10 +46,10 @@ class OutsideIsLibrary(Paths):
 
 
 @contextmanager
-def in_a_library(folder: Path, program: str) -> Iterator[tuple[Followed, dict[str, Any]]]:
-    """Follow the user's ``program``, which has the functions of ``LIBRARY`` under their names."""
+def in_a_library(folder: Path, program: str, more: str = "") -> Iterator[tuple[Followed, dict[str, Any]]]:
+    """Follow the user's ``program``, which has the functions of ``LIBRARY``, and ``more``, under their names."""
     spaces: list[dict[str, Any]] = []
-    for name, text in (("library/trainer.py", LIBRARY), ("user/train.py", program)):
+    for name, text in (("library/trainer.py", LIBRARY + more), ("user/train.py", program)):
         (folder / name).parent.mkdir()
         (folder / name).write_text(text)
         spaces.append(dict(spaces[0]) if spaces else {})
@@ -81,6 +81,14 @@ def test_phases_of_one_function_have_the_name_of_what_it_calls(tmp_path: Path) -
         user["main"](net, sgd(net), [X] * 4)
     assert run.steps == {"evaluate in main by fit": 4, "train": 4, "evaluate in main by predict": 4}
     assert [phase.line for phase in run.tracker.recorded()[1:]] == [2, 2, 3]
+
+
+def test_phases_of_one_call_have_the_name_of_the_librarys_loop(tmp_path: Path) -> None:
+    library = "def run(net, optimizer, xs):\n    evaluation_loop(net.eval(), xs)\n    prediction_loop(net, xs)\n"
+    with in_a_library(tmp_path, "def main(*given):\n    run(*given)\n", library) as (run, user):
+        net = model()
+        user["main"](net, sgd(net), [X] * 4)
+    assert run.steps == {"evaluate in evaluation_loop of trainer.py": 4, "evaluate in prediction_loop of trainer.py": 4}
 
 
 def test_calls_in_training_beside_the_optimisers_loop_are_not_called_training(run: Any) -> None:
@@ -125,6 +133,33 @@ def test_names_tell_phases_of_one_kind_apart(run: Any) -> None:
     assert names == ["evaluate in sanity_check", "evaluate in validate", "evaluate in validate 2"]
     assert [first, *(phase.slug for phase in run.tracker.phases[2:])] == ["evaluate", "evaluate2", "evaluate3"]
     assert run.tracker.phases[1].slug == first
+
+
+def test_phases_that_turned_out_to_be_part_of_others_have_names_of_their_own(run: Any) -> None:
+    """A recording in which two phases have one name is malformed."""
+
+    def fit() -> None:
+        net, teacher = model(), model().eval()
+        optimizer = sgd(net)
+        for _ in range(10):
+            with torch.no_grad():
+                for _ in range(2):
+                    teacher(X)
+            learn(net, optimizer)
+
+    def refit() -> None:
+        net, teacher = model(), model().eval()
+        optimizer = sgd(net)
+        for _ in range(10):
+            with torch.no_grad():
+                for _ in range(2):
+                    teacher(X)
+            learn(net, optimizer)
+
+    fit()
+    refit()
+    names = [phase.name for phase in run.tracker.recorded()]
+    assert len(run.folds) == 2 and len(set(names)) == len(names)
 
 
 def test_a_loop_that_a_library_runs_for_several_calls_is_a_phase_for_each(tmp_path: Path) -> None:

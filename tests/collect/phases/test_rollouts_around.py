@@ -57,6 +57,46 @@ def test_a_few_calls_between_two_rounds_of_the_training_are_part_of_it() -> None
     assert run.sequence == ["train"]
 
 
+def test_a_policy_that_a_function_for_rollouts_switches_out_of_training_is_a_rollout() -> None:
+    """As in stable-baselines3, with the value of what it saw last after the loop."""
+    net, features, value = model(), model(), torch.nn.Linear(2, 1)
+    optimizer = sgd(net)
+
+    def sample_action() -> None:
+        with torch.no_grad():
+            net(X)
+
+    def predict_values() -> None:
+        with torch.no_grad():
+            features(X)
+            value(X)
+
+    def collect_rollouts(length: int) -> None:
+        net.eval(), features.eval(), value.eval()
+        for _ in range(length):
+            sample_action()
+        predict_values()
+
+    def train() -> None:
+        net.train()
+        for _ in range(10):
+            learn(net, optimizer)
+
+    def evaluate_policy() -> None:
+        for _ in range(7):
+            act(net)
+
+    with following() as run:
+        for iteration in range(30):
+            collect_rollouts(20)
+            train()
+            if iteration % 10 == 9:
+                net.eval()
+                evaluate_policy()
+    assert run.steps == {"rollout": 600, "train": 300, "evaluate": 21}
+    assert run.sequence[:3] == ["rollout", "train", "rollout"]
+
+
 class Transformed:
     """Its transforms are modules, called in a loop, as torchvision's are."""
 

@@ -319,6 +319,42 @@ def test_a_new_optimizer_in_the_same_loop_takes_over(run: Any) -> None:
     assert run.steps == {"train": 12}
 
 
+def test_a_second_network_in_the_same_loop_takes_over_though_the_first_is_kept(run: Any) -> None:
+    nets = [model(), model()]
+    optimizers = [sgd(net) for net in nets]
+
+    def fit(net: Any, optimizer: Any) -> None:
+        for _ in range(3):
+            for training in (True, False):
+                net.train(training)
+                for x in loader(5):
+                    with torch.set_grad_enabled(training):
+                        loss = net(x).sum()
+                    if training:
+                        loss.backward()
+                        optimizer.step()
+
+    for net, optimizer in zip(nets, optimizers, strict=True):
+        fit(net, optimizer)
+    assert run.turns == ["train", "epoch end", "evaluate"]
+    assert run.steps == {"train": 30, "evaluate": 30}
+
+
+def test_an_optimizer_that_steps_now_and_then_takes_nothing_over(run: Any) -> None:
+    net, other = model(), model()
+    optimizer, seldom = sgd(net), sgd(other)
+
+    def epoch() -> None:
+        for number in range(6):
+            learn(net, optimizer)
+            if number % 3 == 2:
+                learn(other, seldom)
+
+    for _ in range(4):
+        epoch()
+    assert run.steps == {"train": 24}
+
+
 def test_a_closure_is_training_of_the_loop_around_the_step(run: Any) -> None:
     net = model()
     optimizer = torch.optim.LBFGS(net.parameters(), max_iter=2)

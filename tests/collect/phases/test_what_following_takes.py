@@ -103,6 +103,30 @@ def test_short_steps_are_looked_at_closely_now_and_then(
     assert len(other) == 1 and 50 - late <= other[0] <= 50
 
 
+def test_short_steps_that_call_a_second_module_tell_of_it_seldom(
+    run: Followed, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actor, critic, told = model(), model(), []
+    called = run.tracker.module_called
+
+    def telling(frame: Any, module: Any, event: Any) -> None:
+        told.append(module)
+        called(frame, module, event)
+
+    monkeypatch.setattr(run.tracker, "module_called", telling)
+    with torch.no_grad():
+        for _ in range(2_000):
+            actor(X)
+            critic(X)
+            time.now += 20_000
+        assert run.phase("rollout").steps >= 1_999
+        assert told.count(critic) < 300
+        for _ in range(100):  # another loop with the second one alone
+            critic(X)
+    assert sum(run.steps.values()) >= 1_999 + 100 - 4
+    assert len(run.steps) == 2
+
+
 def test_steps_with_a_further_loop_of_calls_are_always_looked_at_closely(run: Followed, time: Time) -> None:
     net = model()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from syncscope.collect.paths import Paths
-from syncscope.collect.sites.stacks import Stacks
+from syncscope.collect.sites.stacks import Expressions, Position, Stacks
 from syncscope.schema.recording import RecordedFrame
 
 PATHS = Paths(Path(__file__).parent)
@@ -54,6 +54,24 @@ def test_two_calls_of_one_line_are_told_apart() -> None:
     assert first.line == second.line
     assert (first.ordinal, second.ordinal) == (0, 1)
     assert first.column is not None and second.column is not None and first.column < second.column
+
+
+@exact
+def test_few_expressions_of_a_function_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str | None] = []
+    text = Expressions.text
+
+    def reading(expressions: Expressions, file: str, position: Position) -> str | None:
+        read.append(text(expressions, file, position))
+        return read[-1]
+
+    monkeypatch.setattr(Expressions, "text", reading)
+    probe = Probe()
+    names = {"one": 1, "two": 2, "three": 3}
+    total = sum(names.values()) + len(names) + max(names.values())
+    assert total + probe.item() > 0
+    assert (probe.innermost()[0].expression, probe.innermost()[0].ordinal) == ("probe.item()", 0)
+    assert "probe.item()" in read and "sum(names.values())" not in read and "max(names.values())" not in read
 
 
 @exact

@@ -1,0 +1,126 @@
+"""What was counted in one phase: which of its steps, and what each of them stands for."""
+
+from __future__ import annotations
+
+from syncscope.collect.count.phase import Phase
+from syncscope.collect.count.places import Key, Place
+from syncscope.collect.count.sampling import Draw, Sampling
+from syncscope.schema.counting import PhaseKind
+
+ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
+"""Phases that are rare and have no steps to draw. All of them is counted."""
+
+RARE_SHARE = 0.05
+"""Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
+
+
+class PhaseTally:
+    """What is counted in one phase."""
+
+    def __init__(self, phase: Phase, draw: Draw) -> None:
+        self.phase = phase
+        self.stepless = phase.kind in ALWAYS
+        self.sampling = Sampling(draw, self.stepless)
+        self.warned: dict[int, Place] = {}
+        self.called: dict[Key, Place] = {}
+        self.weight = 1.0
+        """Steps that each step of this block stands for: itself, and its share of those left out before it."""
+        self.skipped = 0.0
+        """Steps that none stands for so far: those since the last block that was counted."""
+        self._owed = 0.0
+        """Of them, those that the steps of this block stand for, which may end before it has as many as it was to."""
+        self._drawn = self._stood_for = 0.0
+        """Steps that stand for more than themselves, and for how many."""
+        self.begin()
+        self.counted_steps = 0
+        self.time_ns = 0
+        self.counted_ns = 0
+        self.parts = 0
+        """Steps that were counted in part, because counting stopped in the middle of them."""
+        self.cuts = 0
+        """Of them, those since the last whole one."""
+        self.cut = False
+        """Counting stopped in the middle of a step, because it came to cost too much."""
+
+    @property
+    def rare(self) -> bool:
+        """What it costs to count it is booked to what is rare."""
+        return self.stepless or self.sampling.spared
+
+    def may_be_rare(self, time_ns: int) -> bool:
+        """Whether all its steps are to be counted, if that can be afforded. Phases took ``time_ns`` so far."""
+        kind = self.phase.kind
+        return kind == "evaluate" or (kind != "train" and self.time_ns <= RARE_SHARE * time_ns)
+
+    def begin(self) -> None:
+        """Counting begins with the step that the phase is in."""
+        self.first = self.since = self.phase.steps
+        self.begin_block()
+
+    def begin_again(self) -> None:
+        """Something else counts as a step from now on. What was counted keeps its number, and has no frequency."""
+        self.counted_steps = self.parts = 0
+        self.weight, self.skipped, self._owed = 1.0, 0.0, 0.0
+        self._drawn = self._stood_for = 0.0
+        self.begin()
+        for place in self.places:
+            place.begin_again()
+
+    def unseen_share(self, counting: bool) -> float:
+        """The number of steps, divided by that of the steps which those that were counted stand for: all but the ones
+        left out last. ``counting`` is whether those since the last block are counted."""
+        steps, here = self.phase.steps - self.first, max(self.phase.steps - self.since, 0)
+        left_out = self.skipped + (max(self._owed - here * (self.weight - 1), 0) if counting else here + self._owed)
+        return steps / (steps - left_out) if 0 < left_out < steps else 1.0
+
+    def cut_step(self) -> None:
+        """Counting stops in the middle of a step. It is not among those that were counted, unless none is whole."""
+        if not self._in_counted_step():
+            return
+        begun = [place for place in self.places if place.step == self.phase.steps and place.now]
+        for place in begun:
+            place.cut_step()
+        self.parts += bool(begun)
+        self.cuts += bool(begun)
+
+    def skip_step(self) -> None:
+        """Counting goes on, in the middle of a step of this phase: it is counted from the next one on."""
+        if self._in_counted_step():
+            self.begin_block()
+            self.sampling.postpone(1)
+
+    def _in_counted_step(self) -> bool:
+        """Whether a step is under way that is to be counted. A phase whose first step has not ended may have none."""
+        return not self.stepless and self.phase.steps > 0 and self.sampling.on
+
+    def choose_weight(self) -> None:
+        """A block of steps begins."""
+        self.weight, self.skipped, self._owed = 1.0, self.skipped + self._owed, 0.0
+        if self.sampling.on and self.skipped:
+            self.weight += self.skipped / max(self.sampling.left, 1)
+            self.skipped, self._owed = 0.0, self.skipped
+
+    def end_steps(self, counted: int, left_out: int) -> None:
+        """Steps are over, of which some were counted."""
+        self.counted_steps += counted
+        self.cuts = 0 if counted else self.cuts
+        self.skipped += left_out
+        self.since += counted + left_out
+        if self.weight > 1:
+            self._owed = max(self._owed - counted * (self.weight - 1), 0.0)
+            self._drawn += counted
+            self._stood_for += counted * self.weight
+
+    @property
+    def drawn_weight(self) -> float:
+        """Steps that one which stands for more than itself stood for on average, 1 where there was none."""
+        return self._stood_for / self._drawn if self._drawn else 1.0
+
+    def begin_block(self) -> None:
+        self.block_ns = self.block_counted_ns = 0
+        self.block_followed_ns = 0.0
+        self.block_cost_ns = self.block_gate_ns = 0.0
+
+    @property
+    def places(self) -> list[Place]:
+        return [*self.warned.values(), *self.called.values()]

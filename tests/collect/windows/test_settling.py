@@ -1,0 +1,77 @@
+"""Steps that pass until the program is as it was, and the GPU's sensors meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from syncscope.collect import windows
+from syncscope.collect.plan import Plan
+from syncscope.collect.windows import Windows
+from syncscope.schema.recording import RecordedGpu
+from tests.collect.windows.doubles import LOG, Notes, Torch
+
+
+def test_steps_that_live_on_what_a_loader_prepared_meanwhile_are_not_recorded(
+    drive_at: Callable[..., Windows],
+) -> None:
+    one = drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0), 3.6, 3.6, 3.6, 7.5, 10.0)
+    timed = one.recorded.timed
+    assert timed is not None
+    lengths = [end - begin for begin, end in zip(timed.boundaries_ns, timed.boundaries_ns[1:], strict=False)]
+    assert lengths == [10_000_000] * 3 and one.recorded.notes == []
+
+
+def test_where_steps_stay_too_short_the_recording_says_so(drive_at: Callable[..., Windows]) -> None:
+    one = drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0, settle=4), *[3.6] * 20)
+    assert one.recorded.timed is not None
+    assert one.recorded.notes == [
+        "The recorded steps may be too short: the one before took 3.6 ms, the median bare step 10 ms. A loader may have"
+        " had batches ready from a pause of ours."
+    ]
+
+
+def test_steps_that_pass_before_the_window_are_counted_each(
+    make: Any, drive_at: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "NoCensus", Notes)
+    drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0), 3.6, 3.6, 10.0)
+    assert "add 6 steps" in LOG
+
+
+def test_several_ranks_let_the_same_number_of_steps_pass(
+    drive_at: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True)
+    monkeypatch.setattr(Torch, "distributed", ranks, raising=False)
+    starts = []
+    for first in (3.6, 10.0):
+        LOG.clear()
+        one = drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0), first)
+        assert one.recorded.timed is not None
+        starts.append(one.recorded.timed.first_step)
+    assert starts[0] == starts[1]
+
+
+class Clocks:
+    """Takes notes where the GPU's sensors would be."""
+
+    limited = sampling = False
+
+    def open(self, torch: object) -> None:
+        LOG.append("watch")
+
+    def about(self, *spans: tuple[int, int] | None) -> RecordedGpu:
+        return RecordedGpu(missing=repr(spans))
+
+
+def test_the_gpu_is_watched_from_the_warm_up_on_and_both_windows_have_their_share(
+    drive_at: Callable[..., Windows],
+) -> None:
+    one = drive_at(Plan(warmup=2, bare=6, steps=3, attribution=0), 5.0, 5.0, clocks=Clocks())
+    assert LOG[0] == "watch"
+    bare, timed = (30_000_000, 90_000_000), (95_000_000, 140_000_000)  # with the steps that pass before it
+    assert one.recorded.gpu is not None and one.recorded.gpu.missing == repr((bare, timed))
