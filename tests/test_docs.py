@@ -69,7 +69,7 @@ def test_the_output_of_the_page_on_recording_is_what_a_terminal_shows(monkeypatc
 
 def test_the_output_of_the_readme_is_what_a_terminal_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    (example,) = [block for block in blocks(README, "text") if block.startswith("idle ")]
+    (example,) = [block for block in blocks(README, "text") if block.startswith("step ")]
     buffer = io.StringIO()
     report = analyze("fixtures/traces/item_logging/trace.json.gz")
     text.render(report, Console(file=buffer, width=100, color_system=None))

@@ -59,6 +59,26 @@ COPY_TO_HOST = Advice(
     """,
 )
 
+TOGETHER_TO_HOST = Advice(
+    "DtoH many",
+    "Copy what is read at the same place at once: join the values on the device (torch.cat, torch.stack), copy the "
+    "result with .to('cpu', non_blocking=True), and wait on one event just before it is read; or start each copy with "
+    "non_blocking=True, and wait once behind the last of them.",
+    before="""
+    sent = counts.cpu().tolist()
+    received = other_counts.cpu().tolist()
+    """,
+    after="""
+    both = torch.stack([counts, other_counts]).to('cpu', non_blocking=True)
+    ready = torch.cuda.Event()
+    ready.record()
+    ...                                      # what does not need them
+    ready.synchronize()
+    sent, received = both.tolist()
+    """,
+)
+"""For many small copies to the host."""
+
 ONE_VALUE = "one-value"
 """Stands for copies of no more than one value each."""
 
@@ -172,6 +192,7 @@ COPIES: Section = (
             y = x[order]
         """,
     ),
+    TOGETHER_TO_HOST,
     replace(STACK, when="many"),
 )
 """Copies of an index, and many small ones."""

@@ -17,7 +17,7 @@ from syncscope.rules.base.occurrences import Occurrences, places_of
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Severity
-from syncscope.schema.numbers import milliseconds
+from syncscope.schema.numbers import milliseconds, three_digits
 from syncscope.timeline import Timeline
 from syncscope.timeline.collectives import BESIDE, HELD, SAME_STREAM, UNQUEUED, trim_first_step
 from syncscope.timeline.intervals import Ints
@@ -111,7 +111,7 @@ class CommNotOverlapped(RankRule):
         names = Counter(group.rows.call).most_common()
         what = ", ".join(f"{name} × {_times(count / many)}" for name, count in names)
         size, exposed = group.total("bytes"), milliseconds(to_ms(group.total("exposed") or 0, many))
-        moved = "" if size is None else f" ({size / many / 1e6:.3g} MB)"
+        moved = "" if size is None else f" ({three_digits(size / many / 1e6)} MB)"
         if unlaunched:
             moved += ", launched before the trace begins" if before else ", whose launches are not in the trace"
         subject = "the program" if group.subject in COLLECTIVES else group.subject

@@ -34,7 +34,8 @@ class CudagraphSkipped(CompileRule):
     The line is the one that Inductor names, else the call that runs the graph. A graph is recorded once for each shape
     and each order of graphs: a finding are those that are recorded in warm steps. Where shapes are dynamic, each size
     that comes for the first time is only warmed up, and runs without a graph: sizes that never come again never have
-    one. The saving is that of LCH501: each stretch of launches that all steps repeat as one graph.
+    one. The saving is that of LCH501, each stretch of launches that all steps repeat as one graph, and what the host
+    does in the recorded steps to record graphs.
     """
 
     code = "CMP703"
@@ -42,7 +43,7 @@ class CudagraphSkipped(CompileRule):
     severity = "warning"
     needs = ("compiled",)
     gated = False
-    question = Intervention.REPLAY_GRAPHS
+    question = Intervention.RECORD_NO_GRAPHS
     kinds = ("skip", "record", "warm")
     heard_from = "torch._inductor"
     advice = (

@@ -12,20 +12,21 @@ from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, mai
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.program import runs_compiled
 from syncscope.rules.base.question import Intervention
+from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import COMPILED, COMPILED_ALREADY, LaunchBound, ends_with_graph
 from syncscope.schema.findings import Finding, IdleCause, Severity
-from syncscope.schema.numbers import milliseconds
+from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
 from syncscope.timeline.bubbles import SLOW_PACE
-from syncscope.timeline.places import NOWHERE
+from syncscope.timeline.places import NOWHERE, Place
 
 ONCE = "warm-up"
 """The cause of idle time that later steps do not repeat."""
 
-HOSTS = ("host work", "launching", "host collective", "data loading", "pageable copy")
+HOSTS = ("host work", "launching", "host collective", "host idle", "data loading", "pageable copy")
 """Causes of idle time that are what the host does meanwhile, so that the function is the answer."""
 
 LEAST_SHARE = 0.1
@@ -36,11 +37,15 @@ LEAST_OWN_SHARE = 0.02
 for longer each time than any host takes from one launch to the next, and in all for longer than for what any other
 finding is about."""
 
-AT_LENGTH = ("host work", "data loading")
+AT_LENGTH = ("host work", "host idle", "data loading")
 """Causes of idle time that no other finding is about, and that may be one thing at some length."""
 
-FIRST_PASS = 0.05
-"""A trace without steps is of a first pass where the device is idle for less than this share of it besides warm-up."""
+RECORDS = "records-graphs"
+"""Stands for a program that records CUDA graphs in several of its calls."""
+
+FIRST_PASS, OF_WARM_UP = 0.05, 0.1
+"""A trace without steps is of a first pass where the device is idle for less than this share of it besides warm-up, or
+for less than this share of the warm-up."""
 
 MAIN_SHARE = 0.1
 """A finding is named as a cause if it explains at least this share of the idle time."""
@@ -117,6 +122,11 @@ class DeviceStarved(RankRule):
             "in a thread of its own.",
         ),
         Advice(
+            "host idle",
+            "See what keeps the host there (a sleep, or a thread, a process or a queue that it waits for), and have "
+            "the next piece of work ready before this one is done.",
+        ),
+        Advice(
             "collective",
             "Start the collective earlier or with async_op=True, and keep object collectives and barriers out.",
         ),
@@ -135,6 +145,12 @@ class DeviceStarved(RankRule):
         Advice(
             "launching",
             "Launch fewer and larger kernels: torch.compile, CUDA graphs, larger batches.",
+        ),
+        Advice(
+            f"{RECORDS} host work",
+            "CUDA graphs are recorded anew there: see why (TORCH_LOGS=cudagraphs; sizes that change, tensors at new "
+            "addresses, torch.compiler.cudagraph_mark_step_begin() left out), or run each size once before, where that "
+            "is only the warm-up.",
         ),
         Advice(
             "host work",
@@ -183,7 +199,8 @@ class DeviceStarved(RankRule):
         if idle_ms < LEAST_SHARE * span_ms:
             waits = self._waits_at_length(inspection, left_ms)
             return [Hit(self._finding(inspection, left_ms, once_ms, self.severity))] if waits else []
-        if once_ms > 0 and not len(timeline.steps) and idle_ms - once_ms < FIRST_PASS * span_ms:
+        little_ms = max(FIRST_PASS * span_ms, OF_WARM_UP * once_ms)
+        if once_ms > 0 and not len(timeline.steps) and idle_ms - once_ms < little_ms:
             return [Hit(self._warming_up(timeline, once_ms, span_ms))]
         unknown_ms = timeline.overlap.idle_by_cause.get("unknown", 0.0) if len(timeline.calls) else 0.0
         if left_ms >= LEAST_SHARE * span_ms and idle_ms - once_ms >= LEAST_SHARE * left_ms:
@@ -237,32 +254,18 @@ class DeviceStarved(RankRule):
         idle_ms = overlap.idle_ms - once_ms
         causes = {cause: ms for cause, ms in overlap.idle_by_cause.items() if cause != ONCE}
         every = find_culprits(inspection)
-        least_ms = MAIN_SHARE * idle_ms
-        culprits = [culprit for culprit in every if culprit.caused_ms >= least_ms]
-        half_ms = SITE_SHARE * idle_ms
-        loading = causes.get("data loading", 0.0) >= half_ms
-        place = culprits[0].place(half_ms) if culprits else NOWHERE
+        culprits = [culprit for culprit in every if culprit.caused_ms >= MAIN_SHARE * idle_ms]
         others = [culprit.finding for culprit in culprits]
         others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
         named = self._causes(inspection, every)
-        mine = [one.cause for one in named if not one.covered_by and one.ms_per_step >= least_ms]
-        own = next((cause for cause in mine if cause in HOSTS), None)
-        of_host = (own,) if own in causes else HOSTS
-        host_ms = sum(causes.get(cause, 0.0) for cause in of_host)
-        idle_place = find_idle_place(timeline, *of_host) if host_ms >= least_ms and not culprits else None
+        place, where = _find_place(timeline, causes, culprits, named, idle_ms)
         parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
         recorded = ("recorded",) if len(timeline.calls) else ()
         shared = ("shared",) if timeline.processes_on_device else ()
-        where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
-        where += "; other processes used the device too" if shared else ""
-        part = f"the {own}" if own else "the host's part"
-        where += f"; most of {part} in {idle_place.in_words()}" if idle_place else ""
-        if idle_place and idle_place.share * host_ms >= (SITE_SHARE * host_ms if own else half_ms):
-            place = idle_place.place
         besides = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
         found = self.finding(
-            find_slowest_loader(timeline) if loading else place,
+            place,
             severity=severity,
             related=tuple(dict.fromkeys(finding.fingerprint for finding in others)),
             rank=timeline.trace.rank,
@@ -272,7 +275,7 @@ class DeviceStarved(RankRule):
             idle_ms_per_step=idle_ms,
             causes=named,
             message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
-            f"({idle_ms / span_ms:.0%}){besides}: {parts}{where}",
+            f"({percent(idle_ms, span_ms)}){besides}: {parts}{where}",
             fix="",
         )
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
@@ -280,6 +283,31 @@ class DeviceStarved(RankRule):
         fix = self.advise(*shared, *_circumstances(timeline), *recorded, *first.split())
         message = found.message if first == longest or shared else f"{found.message}{_about(first, named)}"
         return msgspec.structs.replace(found, sums_up=sums_up, fix=fix, message=message)
+
+
+def _find_place(
+    timeline: Timeline, causes: dict[str, float], culprits: list[Culprit], named: tuple[IdleCause, ...], idle_ms: float
+) -> tuple[Place, str]:
+    """The place that makes the device wait, and the end of the message, which says where and beside whom it waits.
+    ``causes`` in ms without the warm-up, of which ``idle_ms`` is the sum."""
+    least_ms, half_ms = MAIN_SHARE * idle_ms, SITE_SHARE * idle_ms
+    mine = [one.cause for one in named if not one.covered_by and one.ms_per_step >= least_ms]
+    own = next((cause for cause in mine if cause in HOSTS), None)
+    of_host = (own,) if own in causes else HOSTS
+    host_ms = sum(causes.get(cause, 0.0) for cause in of_host)
+    place = culprits[0].place(half_ms) if culprits else NOWHERE
+    where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
+    where += "; other processes used the device too" if timeline.processes_on_device else ""
+    asked = host_ms >= (half_ms if culprits else least_ms) and place == NOWHERE
+    if asked and (idle_place := find_idle_place(timeline, *of_host)):
+        part = f"the {own}" if own else "the host's part"
+        where += f"; most of {part} in {idle_place.in_words()}"
+        if idle_place.share * host_ms >= (SITE_SHARE * host_ms if own else half_ms):
+            place = idle_place.place
+    recordings = count_recordings(timeline) if own == "host work" else 0
+    where += f"; {recordings} calls there record CUDA graphs" if recordings else ""
+    loading = causes.get("data loading", 0.0) >= half_ms
+    return find_slowest_loader(timeline) if loading else place, where
 
 
 def _about(cause: str, named: tuple[IdleCause, ...]) -> str:
@@ -296,6 +324,8 @@ def _circumstances(timeline: Timeline) -> list[str]:
         found.append(BACK_TO_BACK)
     if len(np.unique(timeline.on_device.stream)) == 1 and not len(timeline.collectives):
         found.append(ONE_STREAM)
+    if count_recordings(timeline):
+        found.append(RECORDS)
     waits = timeline.bubbles.due_to("launching")
     of_graphs = ends_with_graph(timeline)
     if len(waits) and 2 * waits[of_graphs].sum() > waits.sum():

@@ -83,8 +83,9 @@ class LaunchBound(RankRule):
         COMPILED_ALREADY,
         Advice(
             "repeated",
-            "Replay them as a CUDA graph (torch.compile(mode='reduce-overhead'), torch.cuda.make_graphed_callables), "
-            "or launch fewer and larger kernels: torch.compile, foreach or fused optimisers, larger batches.",
+            "Replay the launches as a CUDA graph (torch.compile(mode='reduce-overhead'), "
+            "torch.cuda.make_graphed_callables), or launch fewer and larger kernels: torch.compile, foreach or fused "
+            "optimisers, larger batches.",
         ),
         Advice(
             "",
@@ -109,7 +110,8 @@ class LaunchBound(RankRule):
         host, run, idle = (milliseconds(ms) for ms in (host_ms, launching.busy_ns * 1e-6 / many, idle_ms))
         launches = f"{launching.launches / many:,.0f} launches that run for {run}"
         behind = f"the host takes {host} {per} for {launches}, so the device waits {idle} for the next one"
-        queue = f"half begin within {launching.delay_ns / 1000:.3g} µs of being launched"
+        delay = launching.delay_ns
+        queue = f"half begin within {delay / 1000:.3g} µs of being launched; " if delay >= 0 else ""
         bare = timeline.step_figures.bare_ms
         assumed = "" if bare else "; this assumes that the profiler adds half to the host's time"
         repeated = 2 * (launching.replayable or 0) >= launching.launches
@@ -122,7 +124,7 @@ class LaunchBound(RankRule):
             per_step=launching.launches / steps if steps else None,
             first_ns=int(bubbles.ts[bubbles.by_cause[:, LAUNCHING] > 0].min()),
             idle_ms_per_step=round(idle_ms, 6),
-            message=f"{behind}; {queue}; {_graphs(launching, many)}{where}"
+            message=f"{behind}; {queue}{_graphs(launching, many)}{where}"
             f"{'' if timeline.step_figures.bare_ms else assumed}",
             fix=self.advise(*([COMPILED] if runs_compiled(timeline) else []), *(["repeated"] if repeated else [])),
         )
@@ -161,23 +163,23 @@ def _graphs(launching: Launching, steps: int) -> str:
         return "the trace holds too few steps to tell whether they repeat"
     if 2 * launching.replayable < steps:
         return "no stretch of them is the same in every step, which a CUDA graph needs"
-    share = launching.replayable / launching.launches
-    return f"CUDA graphs would take away {launching.replayable / steps:,.0f} of them ({share:.0%})"
+    return f"CUDA graphs would take away {launching.replayable / steps:,.0f} of them"
 
 
 def ends_with_graph(timeline: Timeline) -> Bools:
     """Which bubbles (n,) end when a graph was launched."""
     launch = timeline.bubbles.launch
-    found: Bools = (launch >= 0) & np.append(timeline.calls.role == "graph-launch", False)[launch]
+    found: Bools = (launch >= 0) & np.append(timeline.calls.do(["graph-launch"]), False)[launch]
     return found
 
 
 def _waiting_ms(timeline: Timeline) -> float:
     """Milliseconds a step that the device waits for a launch that comes right after another one, but for those of
     graphs."""
-    by_cause = timeline.bubbles.by_cause[~ends_with_graph(timeline)]
-    waiting = by_cause[by_cause[:, LAUNCHING] > 0][:, [LAUNCHING, LATENCY]]
-    return float(waiting.sum()) * 1e-6 / max(len(timeline.steps), 1)
+    by_cause = timeline.bubbles.by_cause
+    counts = ~ends_with_graph(timeline) & (by_cause[:, LAUNCHING] > 0)
+    waiting = sum(int(by_cause[counts, cause].sum()) for cause in (LAUNCHING, LATENCY))
+    return waiting * 1e-6 / max(len(timeline.steps), 1)
 
 
 def _bare_share(timeline: Timeline) -> float:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from syncscope.advice import Advice
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import Occurrences, places_of
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
+
+IN_LOADER = "in-loader"
+"""The name for pinning inside the fetch of a batch: a ``DataLoader`` without workers does it in its caller's thread."""
 
 
 class PinThenCopy(RankRule):
@@ -35,6 +40,13 @@ class PinThenCopy(RankRule):
     question = Intervention.REMOVE_HOST_WORK
     advice = (
         Advice(
+            IN_LOADER,
+            "DataLoader(pin_memory=True) without workers pins in the thread that launches: with num_workers=1 or more "
+            "a thread of the loader does it. Else leave pin_memory out.",
+            before="loader = DataLoader(data, pin_memory=True)",
+            after="loader = DataLoader(data, num_workers=2, pin_memory=True)",
+        ),
+        Advice(
             "",
             "Leave the pinning out, or move it off this thread: DataLoader(pin_memory=True), or a buffer pinned once "
             "that the loading code fills.",
@@ -60,3 +72,15 @@ class PinThenCopy(RankRule):
 
     def message(self, group: Group) -> str:
         return f"{group.subject} pins memory in the thread that launches, only to copy it to the device at once"
+
+    def names(self, group: Group) -> Iterator[str]:
+        if _in_loader(group):
+            yield IN_LOADER
+        yield from super().names(group)
+
+
+def _in_loader(group: Group) -> bool:
+    """Whether all of a group's memory is pinned while its thread fetches a batch."""
+    loads, rows = group.timeline.loads, group.rows
+    inside = (loads.tid == rows.tid[:, None]) & (loads.ts <= rows.ts[:, None]) & (rows.ts[:, None] < loads.end)
+    return bool(inside.any(axis=1).all())

@@ -39,6 +39,7 @@ BECAUSE = {
     "allocation": "while the host allocates memory",
     "pageable copy": "while the host stages a copy of pageable memory",
     "host collective": "while the host waits for another rank's",
+    "host idle": "while the host sleeps, or waits for a thread or another process",
     "collective": "beside another collective",
     ONCE: "in warm-up, which later steps do not repeat",
 }

@@ -126,7 +126,8 @@ def find_bubbles(
     parts["unknown"] = parts["unknown"] + np.where(too_long, parts["queued on device"], 0)
     parts["queued on device"] = np.where(too_long, 0, parts["queued on device"])
     doubted = _is_doubted(activities, calls, begin, end, following, unseen)
-    by_cause = np.stack([np.where(doubted, 0, parts[cause]) for cause in CAUSES], axis=1)
+    by_cause = np.stack([parts[cause] for cause in CAUSES], axis=1)
+    by_cause[doubted] = 0
     by_cause[doubted, CAUSES.index("unknown")] = (end - begin)[doubted]
     return Bubbles(
         row=np.arange(len(begin), dtype=np.int64), ts=begin, end=end, launch=launch,
@@ -136,16 +137,17 @@ def find_bubbles(
 
 
 def when_busy(
-    calls: Calls, waits: Waits, copies: Copies, loads: Loads, warm_ups: WarmUps, *marks: Marks
+    calls: Calls, waits: Waits, copies: Copies, loads: Loads, warm_ups: WarmUps, idle: Union, *marks: Marks
 ) -> dict[str, Union]:
-    """When the host does what explains idle time, by cause; ``marks`` are the annotations and the recorded calls."""
+    """When the host does what explains idle time, by cause; ``idle`` is when it does nothing (``host_idle``), ``marks``
+    are the annotations and the recorded calls."""
     memory = waits.take(~is_wait(waits.kind))
     staged = copies.take((copies.memory == "pageable") & (copies.launch >= 0))
     launching = calls.tid[calls.do(LAUNCHES)]
     loads = loads.take(np.isin(loads.tid, launching))
     warm_ups = warm_ups.take(np.isin(warm_ups.tid, launching))
     of_hosts, collectives = find_marks(HOST_COLLECTIVE, *marks), find_marks(COLLECTIVE, *marks)
-    return {
+    busy = {
         "warm-up": Union(warm_ups.ts, warm_ups.end),
         "data loading": Union(loads.ts, loads.end),
         "allocation": Union(memory.ts, memory.end),
@@ -153,6 +155,8 @@ def when_busy(
         "host collective": Union(of_hosts.ts, of_hosts.end),
         "collective": Union(collectives.ts, collectives.end),
     }
+    named = Union(*(np.concatenate([getattr(one, edge) for one in busy.values()]) for edge in ("ts", "end")))
+    return busy | {"host idle": Union(*idle.without(named))}
 
 
 def _launch_returns(activities: Activities, calls: Calls, never: int) -> Ints:
@@ -160,11 +164,11 @@ def _launch_returns(activities: Activities, calls: Calls, never: int) -> Ints:
     since they count up: before the call with the next one (``never`` where there is none), or before the trace began
     (0)."""
     # A copy that blocks returns after it ran, so there its begin counts.
-    returned = np.where(calls.role == "copy-sync", calls.ts, calls.end)
-    numbered = calls.take(calls.correlation >= 0)
-    numbered = numbered.take(np.argsort(numbered.correlation, kind="stable"))
-    slot = np.searchsorted(numbered.correlation, activities.correlation, side="right")
-    later = np.append(numbered.ts, never)[slot]
+    returned = np.where(calls.do(["copy-sync"]), calls.ts, calls.end)
+    numbered = np.flatnonzero(calls.correlation >= 0)
+    numbered = numbered[np.argsort(calls.correlation[numbered], kind="stable")]
+    slot = np.searchsorted(calls.correlation[numbered], activities.correlation, side="right")
+    later = np.append(calls.ts[numbered], never)[slot]
     lost = np.where(activities.correlation < 0, never, np.where(slot == 0, 0, later))
     return np.where(activities.launch >= 0, np.append(returned, 0)[activities.launch], lost)
 

@@ -41,7 +41,7 @@ def in_collectives(waits: Waits, places: tuple[Place, ...], ops: Ops) -> Bools:
     The Python frames show it, or the ops around the wait, or the op just before it, because older versions of PyTorch
     wait for a barrier after its op.
     """
-    searching = set(ops.tid[ops.name == UNUSED].tolist())
+    searching = set(ops.tid[ops.named(lambda name: name == UNUSED)].tolist())
     inside: Bools = np.array(
         [
             is_collective(place, chain)

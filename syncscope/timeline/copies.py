@@ -51,13 +51,13 @@ def _directions(copies: Activities, calls: Calls) -> Objects:
 
 def on_compute_stream(table: Activities, activities: Activities) -> Bools:
     """Which rows of ``table`` (n,) are on a stream that computes."""
-    compute = activities.take(is_compute(activities))
+    compute, dur = is_compute(activities), activities.dur
     on_stream = np.zeros(len(table), dtype=bool)
     for device in np.unique(table.device):
-        here = compute.device == device
-        streams, of_row = np.unique(compute.stream[here], return_inverse=True)
+        here = compute & (activities.device == device)
+        streams, of_row = np.unique(activities.stream[here], return_inverse=True)
         time = np.zeros(len(streams), dtype=np.int64)
-        np.add.at(time, of_row, compute.dur[here])
+        np.add.at(time, of_row, dur[here])
         computing = streams[time / max(int(time.sum()), 1) >= COMPUTE_SHARE]
         on_stream |= (table.device == device) & np.isin(table.stream, computing)
     return on_stream

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
+from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import Coverage, EachStep, Meetings, StepSource, TraceInfo
 from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline.bare import bare_step_ns
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 64
 """Process groups that are told apart."""
+
+LEAST_BEFORE, LOADING_SHARE = 10_000_000, 0.1
+"""Nanoseconds of the host before the first work of the device from which on they are told, and the share of them that
+the data loader takes from which on it is named."""
 
 
 def describe(timeline: Timeline) -> TraceInfo:
@@ -52,6 +57,7 @@ def describe(timeline: Timeline) -> TraceInfo:
                     *_about_run(timeline),
                     *_tell_sharing(timeline),
                     *_ahead(timeline),
+                    *_before_first_work(timeline),
                     *notes,
                 )
             )
@@ -183,6 +189,25 @@ def _ahead(timeline: Timeline) -> tuple[str, ...]:
     return (
         f"the device sets the pace: the host runs ahead with steps of {host * 1e-6:.3g} ms, and the device takes "
         f"{device * 1e-6:.3g} ms for each, which is the length of a step here",
+    )
+
+
+def _before_first_work(timeline: Timeline) -> tuple[str, ...]:
+    """A sentence on what the host did before the device's first work, where no step says that it belongs to any, and
+    that is longer than all that is looked at."""
+    starts = [int(table.ts.min()) for table in (timeline.calls, timeline.ops, timeline.annotations) if len(table)]
+    if timeline.span is None or timeline.device is None or len(timeline.steps) or not starts:
+        return ()
+    first, last = timeline.span
+    before = first - min(starts)
+    if before < max(last - first, LEAST_BEFORE):
+        return ()
+    loads = timeline.loads
+    loading = Union(loads.ts, loads.end).clipped(min(starts), first).length
+    part = f", {milliseconds(loading * 1e-6)} of them in the data loader" if loading >= LOADING_SHARE * before else ""
+    return (
+        f"nothing is said of the {milliseconds(before * 1e-6)} before the device's first work{part}: where they come "
+        "back, mark the steps (prof.step())",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.row_groups import group_rows, number_groups
 from syncscope.timeline.tables import Collectives
 
@@ -20,12 +20,17 @@ SLOWEST, START_NS = 0.05, 1_000_000
 """Bytes that the slowest network moves in a nanosecond, and the nanoseconds that it takes to start, at most. What takes
 more than twice that waits, whether or not there are others alike."""
 
+DIRECT_SLOWEST, DIRECT_START_NS = 1.0, 100_000
+"""The same of kernels that write to the memory of the other devices of a host at once: through PCIe at the worst."""
 
-def find_waiting(collectives: Collectives) -> Ints:
+
+def find_waiting(collectives: Collectives, direct: Bools) -> Ints:
     """For each collective (n,) the ns in which it waits for another rank, as far as one rank shows that: what is beyond
     the shortest of its kind and group that moves as many bytes or more, or beyond what the slowest network takes. 0
-    where sizes are unknown."""
+    where sizes are unknown. ``direct`` (n,) are those whose kernels use no network (``names.is_direct_collective``)."""
     slowest = START_NS + (collectives.bytes / SLOWEST).astype(np.int64)
+    within = DIRECT_START_NS + (collectives.bytes / DIRECT_SLOWEST).astype(np.int64)
+    slowest = np.where(direct, within, slowest)
     too_long = (collectives.bytes > 0) & (collectives.dur > 2 * slowest)
     waiting = np.where(too_long, collectives.dur - slowest, 0)
     known = np.flatnonzero(collectives.bytes > 0)

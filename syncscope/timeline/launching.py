@@ -70,9 +70,9 @@ def find_launching(
     launches = calls.do(LAUNCHES) & ((step >= 0) | (not stepped)) & np.isin(calls.row, warm)
     if not launches.any():
         return None
-    kernels = activities.take((activities.kind == "kernel") & np.append(launches, False)[activities.launch])
-    launch, first = np.unique(kernels.launch, return_index=True)
-    delay = kernels.ts[first] - calls.ts[launch]
+    kernels = np.flatnonzero((activities.kind == "kernel") & np.append(launches, False)[activities.launch])
+    launch, first = np.unique(activities.launch[kernels], return_index=True)
+    delay = activities.ts[kernels[first]] - calls.ts[launch]
     threads, counts = np.unique(calls.tid[launches], return_counts=True)
     begin, end, tid = away
     on_these = np.isin(tid, threads[counts >= MAIN_SHARE * counts.sum()])
@@ -80,7 +80,7 @@ def find_launching(
         launches=int(launches.sum()),
         own_ns=span[1] - span[0] - Union(begin[on_these], end[on_these]).clipped(*span).length,
         delay_ns=int(np.median(delay)) if len(delay) else 0,
-        busy_ns=int(kernels.dur.sum()),
+        busy_ns=int(activities.dur[kernels].sum()),
         graphs=_find_graphs(calls, activities, step),
     )
 
@@ -134,11 +134,21 @@ def _last_ends(calls: Calls, activities: Activities) -> Ints:
     return done
 
 
+def _first_begins(calls: Calls, activities: Activities) -> Ints:
+    """For each call (n,), when the first of the work that it gave a device began; the largest number where it gave
+    none."""
+    begins = np.full(len(calls), np.iinfo(np.int64).max, dtype=np.int64)
+    known = activities.launch >= 0
+    np.minimum.at(begins, activities.launch[known], activities.ts[known])
+    return begins
+
+
 def every_launch_waits(calls: Calls, activities: Activities, recorded: bool) -> bool:
     """Whether kernel launches return only when their kernel has ended, as with ``CUDA_LAUNCH_BLOCKING=1``; ``recorded``
-    is whether a recording says that it was set. It is without effect when it is set too late."""
+    is whether a recording says that it was set. It is without effect when it is set too late. A kernel that began
+    before its launch shows nothing: the device's clock is early, so it may have ended after the call as well."""
     done = _last_ends(calls, activities)
     kernels = (calls.role == "launch") & (done >= 0)
-    waited = calls.end[kernels] >= done[kernels]
+    waited = (calls.end[kernels] >= done[kernels]) & (_first_begins(calls, activities)[kernels] >= calls.ts[kernels])
     enough = len(waited) >= (1 if recorded else LEAST_LAUNCHES)
     return bool(enough and waited.mean() >= WAITING_SHARE)

@@ -29,7 +29,8 @@ KERNELS: Final = {
 """In the names of kernels, by library."""
 
 LIBRARY_OPS: Final = re.compile(
-    r"aten::_*(?:(?:int_|scaled_)?(?:mm|addmm|bmm|baddbmm|addmv|mv|dot|linear)|(?:cudnn|miopen)\w*|fft\w*|linalg_\w+)$"
+    r"aten::_*(?:(?:int_|scaled_)?(?:mm|addmm|bmm|baddbmm|addmv|mv|dot|linear)|(?:cudnn|miopen)\w*|fft\w*|linalg_\w+"
+    r"|convolution_backward)$"
 )
 """Ops that do nothing on the host but to have a library choose and launch its kernels."""
 

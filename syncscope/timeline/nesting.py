@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -29,13 +27,25 @@ class Nesting:
         self.parent: Ints = np.full(len(ts), -1, dtype=np.int64)
         """For each row (n,) the row right around it."""
         self._threads: dict[int, Ints] = {}
-        for thread in different(tid):
-            rows = np.flatnonzero(tid == thread)
-            self._threads[int(thread)] = rows
-            self.parent[rows] = self._parents(rows)
-            around = self.parent[rows]
-            if ((around >= 0) & (self._end[around] + TOLERANCE < self._end[rows])).any():
+        self._begins: dict[int, Ints] = {}
+        """For each thread when its rows begin."""
+        threads = different(tid).tolist()
+        for thread in threads:
+            if len(threads) == 1:  # as with Python's frames, the most of all rows
+                rows, self._begins[thread], ends = np.arange(len(ts)), ts, end
+            else:
+                rows = np.flatnonzero(tid == thread)
+                self._begins[thread], ends = ts[rows], end[rows]
+            self._threads[thread] = rows
+            parents = _find_parents(self._begins[thread], ends)
+            latest = ends[parents]
+            latest += TOLERANCE
+            if ((latest < ends) & (parents >= 0)).any():
                 self._nest(rows)
+            elif len(threads) == 1:
+                self.parent = parents
+            else:
+                self.parent[rows] = np.where(parents >= 0, rows[parents], -1)
 
     def threads(self) -> frozenset[int]:
         """The threads that have rows."""
@@ -49,21 +59,6 @@ class Nesting:
         """The outermost rows of a thread, in order of time."""
         rows = self.rows(tid)
         return rows[self.parent[rows] < 0]
-
-    def _parents(self, rows: Ints) -> Ints:
-        # Depth is begins minus ends seen so far. The parent of a row at depth d is the last row at depth d − 1
-        # before it, so one search per depth finds all parents.
-        ts = self._ts[rows]
-        end = np.maximum(self._end[rows], ts + 1)
-        closed = np.searchsorted(np.sort(end), ts, side="right")
-        depth = np.arange(len(rows)) - closed
-        parents = np.full(len(rows), -1, dtype=np.int64)
-        shallow = depth.astype(np.min_scalar_type(int(depth.max(initial=0))))  # numpy sorts narrow numbers by radix
-        begins = np.cumsum(np.bincount(shallow))
-        levels = np.split(np.argsort(shallow, kind="stable"), begins)
-        for above, here in pairwise(levels[:-1]):
-            parents[here] = above[np.searchsorted(above, here) - 1] if len(above) else -1
-        return np.where(parents >= 0, rows[parents], -1)
 
     def _nest(self, rows: Ints) -> None:
         """The parents of rows of one thread of which some stick out of the one around them, which are cut off there."""
@@ -84,14 +79,9 @@ class Nesting:
 
     def innermost(self, tid: Ints, ts: Ints, end: Ints) -> Ints:
         """For each interval (n,), the innermost row of its thread that encloses it, −1 where none does."""
-        enclosing = np.full(len(ts), -1, dtype=np.int64)
+        enclosing = self._last_begun(tid, ts)
         if not len(self._ts):
             return enclosing
-        for thread, rows in self._threads.items():
-            inside = np.flatnonzero(tid == thread)
-            if len(inside):
-                last = np.searchsorted(self._ts[rows], ts[inside], side="right") - 1
-                enclosing[inside] = np.where(last >= 0, rows[np.maximum(last, 0)], -1)
         # The last row that began before may be over already: then one of its ancestors encloses, or none.
         while len(over := np.flatnonzero((enclosing >= 0) & (self._end[enclosing] + TOLERANCE < end))):
             enclosing[over] = self.parent[enclosing[over]]
@@ -99,64 +89,64 @@ class Nesting:
 
     def busiest(self, tid: Ints, ts: Ints, end: Ints) -> Ints:
         """For each interval (n,), the innermost row of its thread that takes half of it or more, −1 where none does."""
-        busiest = self.innermost(tid, ts, end)
-        first, behind = self._below(busiest, tid)
-        live = np.arange(len(ts) if len(self._ts) else 0)
-        while len(live):
-            # Rows that one row encloses follow each other. What takes half of an interval is there in its middle: it is
-            # the last of them that begins before, or the one before that, which comes first where both take half.
-            middle = ts[live] + (end[live] - ts[live]) // 2
-            last = self._last_begun(first[live], behind[live], middle)
-            best, most = np.full(len(live), -1, dtype=np.int64), np.full(len(live), -1, dtype=np.int64)
-            for place in (last - 1, last):
-                row = self._in_order[np.maximum(place, 0)]
-                inside = np.minimum(self._end[row], end[live]) - np.maximum(self._ts[row], ts[live])
-                near = (self._end[row] > ts[live]) & (self._ts[row] < end[live]) & (place >= first[live])
-                better = near & (inside > most) & (2 * inside >= end[live] - ts[live])
-                best, most = np.where(better, row, best), np.where(better, inside, most)
-            live, best = live[best >= 0], best[best >= 0]
-            busiest[live] = best
-            first[live], behind[live] = self._below(best, tid[live])
-        return busiest
+        around = self.innermost(tid, ts, end)
+        if not len(self._ts):
+            return around
+        # What takes half of an interval is there in its middle. Of two that take half each, the first counts.
+        middle = ts + (end - ts) // 2
+        first = self._taking_half(self._last_begun(tid, middle - 1), around, ts, end)
+        second = self._taking_half(self._last_begun(tid, middle), around, ts, end)
+        best = np.where((first >= 0) & (self._end[first] <= middle), first, second)
+        return np.where(best >= 0, best, around)
 
-    @cached_property
-    def _around(self) -> Ints:
-        """``parent``, and for the outermost rows of each thread a number of their own, less than −1."""
-        around = self.parent.copy()
-        for number, thread in enumerate(self._threads):
-            around[self.roots(thread)] = -2 - number
-        return around
+    def _taking_half(self, rows: Ints, around: Ints, ts: Ints, end: Ints) -> Ints:
+        """For each interval (n,), the innermost of its row and of those around it, up to ``around``, that takes half of
+        it, as do all between; −1 where none does."""
+        best, row = np.full(len(rows), -1, dtype=np.int64), rows
+        live = np.arange(len(rows))
+        while len(live := live[(row[live] != around[live]) & (row[live] >= 0)]):
+            mine = row[live]
+            begin, over = np.maximum(self._ts[mine], ts[live]), np.minimum(self._end[mine], end[live])
+            near = (self._end[mine] > ts[live]) & (self._ts[mine] < end[live])
+            half = near & (2 * (over - begin) >= end[live] - ts[live])
+            best[live] = np.where(half, np.where(best[live] >= 0, best[live], mine), -1)
+            row = row.copy()
+            row[live] = self.parent[mine]
+        best[row != around] = -1  # not inside of what is around
+        return best
 
-    @cached_property
-    def _in_order(self) -> Ints:
-        """The rows by the row around them and then by time: those of one row follow each other."""
-        return np.argsort(self._around, kind="stable")
-
-    @cached_property
-    def _around_in_order(self) -> Ints:
-        return self._around[self._in_order]
-
-    def _below(self, rows: Ints, tid: Ints) -> tuple[Ints, Ints]:
-        """Where the rows right inside each of ``rows`` (n,), or inside no row of its thread, begin and end in
-        ``_in_order``."""
-        around = rows.copy()
-        for number, thread in enumerate(self._threads):
-            around[(rows < 0) & (tid == thread)] = -2 - number
-        order = self._around_in_order
-        return np.searchsorted(order, around), np.searchsorted(order, around, side="right")
-
-    def _last_begun(self, first: Ints, behind: Ints, time: Ints) -> Ints:
-        """For each stretch of ``_in_order`` the place of the last row that begins at a time or before it, ``first − 1``
-        for none."""
-        low, high = first.copy(), behind.copy()
-        while len(open_ := np.flatnonzero(low < high)):
-            middle = (low[open_] + high[open_]) // 2
-            begun = self._ts[self._in_order[middle]] <= time[open_]
-            low[open_], high[open_] = np.where(begun, middle + 1, low[open_]), np.where(begun, high[open_], middle)
-        return low - 1
+    def _last_begun(self, tid: Ints, time: Ints) -> Ints:
+        """For each moment (n,), the last row of its thread that begins then or before, −1 for none."""
+        last = np.full(len(time), -1, dtype=np.int64)
+        for thread, rows in self._threads.items():
+            mine = np.flatnonzero(tid == thread)
+            if len(mine):
+                place = np.searchsorted(self._begins[thread], time[mine], side="right") - 1
+                last[mine] = np.where(place >= 0, rows[np.maximum(place, 0)], -1)
+        return last
 
     def chain(self, row: int) -> Iterator[int]:
         """The row and its ancestors, innermost first."""
         while row >= 0:
             yield row
             row = int(self.parent[row])
+
+
+def _find_parents(ts: Ints, end: Ints) -> Ints:
+    """The parents of the rows of one thread, in order of ``ts``, as positions among them; −1 for none."""
+    # Depth is begins minus ends seen so far; the ends at a begin come first. What is new takes memory, so it is reused.
+    ends = ts + 1
+    np.maximum(ends, end, out=ends)
+    ends.sort()
+    depth = np.searchsorted(ends, ts, side="right")
+    np.subtract(np.arange(len(ts)), depth, out=depth)
+    shallow = depth.astype(np.min_scalar_type(int(depth.max(initial=0))))  # numpy sorts narrow numbers by radix
+    by_depth = np.argsort(shallow, kind="stable")
+    # The parent of a row at depth d is the last row at depth d − 1 before it. So a row that is deeper than the one
+    # before is the first child of that one, and the next rows of its depth have the same parent.
+    deeper = np.zeros(len(ts), dtype=bool)
+    deeper[1:] = shallow[1:] > shallow[:-1]
+    first = np.flatnonzero(deeper[by_depth])
+    parents = depth
+    parents[by_depth] = np.repeat(np.append(-1, by_depth[first] - 1), np.diff(first, prepend=0, append=len(ts)))
+    return parents

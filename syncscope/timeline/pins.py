@@ -16,7 +16,7 @@ OPS = ("aten::pin_memory", "aten::_pin_memory")
 
 def find_pins(ops: Ops, recorded: Marks) -> Pins:
     """The pinnings seen as ops or as recorded calls; step, copy and place are unknown yet."""
-    rows = np.flatnonzero(np.isin(ops.name, OPS))
+    rows = np.flatnonzero(ops.named(OPS.__contains__))
     # One pinning is an op inside an op; the outermost stands for both.
     rows = rows[~np.isin(ops.nesting.parent[rows], rows)]
     seen, calls = ops.take(rows), recorded.take(recorded.name == ENTRY)

@@ -165,10 +165,17 @@ class Places:
         """Places (n,) of the innermost frames that take half of intervals on their thread, 0 where none does."""
         return self._of_frames(self.stacks.nesting.busiest(tid, ts, end))
 
+    def of_busiest_annotations(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
+        """Places (n,) of the innermost annotations that take half of intervals on their thread, 0 where none does."""
+        return self._of_marks(self._annotations.nesting.busiest(tid, ts, end))
+
     def of_annotations(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
         """Places (n,) by the innermost annotation around intervals on their thread, 0 where there is none."""
-        marks = self._annotations
-        names = np.append(marks.table.name, "")[marks.nesting.innermost(tid, ts, end)]
+        return self._of_marks(self._annotations.nesting.innermost(tid, ts, end))
+
+    def _of_marks(self, rows: Ints) -> Ints:
+        """Places (n,) of annotations by their rows, −1 none."""
+        names = np.append(self._annotations.table.name, "")[rows]
         places = {
             name: self._index.setdefault(Place(annotation=name), len(self._index)) for name in dict.fromkeys(names)
         }

@@ -45,6 +45,12 @@ class PythonStacks:
         are: Bools = wanted[self._function]
         return are
 
+    @property
+    def built_in(self) -> Bools:
+        """Which rows (n,) are functions in C."""
+        built_in: Bools = self._line < 0
+        return built_in
+
     def are_in(self, file: str, functions: tuple[str, ...]) -> Bools:
         """Which rows (n,) are one of these functions of files that end with ``file``. A method counts by its own
         name."""

@@ -34,7 +34,7 @@ def reads_scaler(waits: Waits, ops: Ops) -> Bools:
     """Which waits (n,) read whether a gradient scaler found gradients that are not finite: the outermost op around the
     wait comes right behind the check. One read for each device follows."""
     reads = np.zeros(len(waits), dtype=bool)
-    if not (ops.name == SCALER_CHECK).any():
+    if not ops.named(lambda name: name == SCALER_CHECK).any():
         return reads
     for tid in np.unique(waits.tid).tolist():
         roots = ops.nesting.roots(tid)

@@ -55,11 +55,12 @@ def _is_left_over(activities: Activities, seen_from: int | None) -> Bools:
 def find_outlasting(steps: Steps, activities: Activities, launch_ts: Ints) -> int | None:
     """When the device had finished the work that several steps launched, where that alone takes it longer than all of
     them take on the host; else ``None``. ``launch_ts`` (m,) is when each of ``activities`` was launched."""
-    own = activities.take(step_of(steps, launch_ts) >= 0)
-    if not len(own) or len(steps) < 2:
+    mine = step_of(steps, launch_ts) >= 0
+    if not mine.any() or len(steps) < 2:
         return None
     begin, end = int(steps.ts.min()), int(steps.end.max())
-    return int(own.end.max()) if Union(own.ts, own.end).length > end - begin else None
+    own = Union(activities.ts[mine], activities.end[mine])
+    return int(activities.end[mine].max()) if own.length > end - begin else None
 
 
 def find_blocked(waits: Waits, copies: Copies) -> Union:

@@ -28,12 +28,13 @@ Objects: TypeAlias = npt.NDArray[np.object_]
 """Texts, or tuples of texts."""
 
 CAUSES = (
-    "wait", "warm-up", "data loading", "allocation", "pageable copy", "host collective", "collective", "launching",
-    "host work", "launch latency", "queued on device", "unknown",
+    "wait", "warm-up", "data loading", "allocation", "pageable copy", "host collective", "collective", "host idle",
+    "launching", "host work", "launch latency", "queued on device", "unknown",
 )  # fmt: skip
 """Causes of idle time, as the report names them. *warm-up*: the host does what is done once (``warm_up``). *host
 collective*: the host is inside one of the hosts' own (gloo), and waits for the other ranks. *collective*: the host is
-inside the call of another one, or the device hands over between one and compute. *launching*: the host launches one
+inside the call of another one, or the device hands over between one and compute. *host idle*: the host sleeps, or
+waits for a thread or another process. *launching*: the host launches one
 thing right after the other, and the device is done sooner. *launch latency*: from the return of the launching call to
 the device's begin. *queued on device*: launched well before, held by the device itself (another stream's event, or
 its own pace). *unknown*: the trace holds no runtime calls."""
@@ -99,8 +100,20 @@ class NamedTable(TimedTable):
         found: Bools = np.array([bool(test(name)) for name in names], dtype=bool)[number]
         return found
 
+    def names(self) -> list[str]:
+        """The different names of the rows."""
+        number, names = self._names
+        return [names[one] for one in np.flatnonzero(np.bincount(number, minlength=len(names))).tolist()]
+
+    @classmethod
+    def of(cls, rows: Rows) -> Self:
+        table = super().of(rows)
+        names = rows.texts["name"]
+        table.__dict__["_names"] = names.codes, list(names.names)  # known, so it need not be found
+        return table
+
     @cached_property
-    def _names(self) -> tuple[Ints, list[str]]:
+    def _names(self) -> tuple[npt.NDArray[np.integer], list[str]]:
         """Each row's name as a number (n,), and the names by number."""
         return number_texts(self.name)
 

@@ -20,6 +20,7 @@ from syncscope.timeline.compiled_rows import read_compiled
 from syncscope.timeline.compiling import Compiled, find_compiled
 from syncscope.timeline.copies import HOST_COPIES, find_copies
 from syncscope.timeline.disagreement import Disagreement
+from syncscope.timeline.host_idle import find_idle_frames
 from syncscope.timeline.info import describe, measure_steps
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.kernel_lines import Lines, find_kernel_lines
@@ -51,10 +52,11 @@ from syncscope.timeline.tables import (
     WarmUps,
 )
 from syncscope.timeline.waits import find_waits, in_profiler, is_wait, join_copies, pending_work, waited_streams
-from syncscope.timeline.warm_up import find_warm_ups, warming_up
+from syncscope.timeline.warm_up import are_warming_up, find_warm_ups, warming_up
 from syncscope.timeline.witnesses import find_disagreements
 from syncscope.timeline.witnesses_of_launches import find_unmade
 from syncscope.trace.model import Trace
+from syncscope.trace.names import is_direct_collective
 
 
 class Tables:
@@ -143,7 +145,12 @@ class Tables:
     def waiting_for_peers(self) -> Ints:
         """For each of ``collectives`` (n,) the ns in which it surely waits for another rank
         (``late_peers.find_waiting``)."""
-        return find_waiting(self.collectives)
+        names = self.trace.rows["device"].texts["name"]
+        direct = np.array([is_direct_collective(name) for name in names.names], dtype=bool)
+        # A process sees the devices of its host: a world of no more ranks than these is most likely there, too.
+        ranks, devices = self.trace.world_size, len(self.trace.devices)
+        inside = ranks is not None and ranks <= devices
+        return find_waiting(self.collectives, direct[names.codes[self.collectives.device_row]] | inside)
 
     @cached_property
     def pins(self) -> Pins:
@@ -191,8 +198,16 @@ class Tables:
         once = self.warming_up(waits.ts, waits.end, waits.tid) != ""
         waits = waits.take(is_wait(waits.kind) & (waits.pending != 0) & ~once)
         marks = self._places.calls, self.annotations
-        host = when_busy(self.calls, self.waits, self.copies, self.loads, self.warm_ups, *marks)
+        host = when_busy(self.calls, self.waits, self.copies, self.loads, self.warm_ups, self._host_idle, *marks)
         return find_bubbles(self.on_device, self.calls, self.span, waits, host, self._unseen)
+
+    @cached_property
+    def _host_idle(self) -> Union:
+        """When the thread that launches most sleeps, or waits for a thread or another process."""
+        threads, many = np.unique(self.calls.tid[self.calls.do(COMMANDS)], return_counts=True)
+        rows = find_idle_frames(self.stacks) if len(threads) else np.empty(0, dtype=np.int64)
+        rows = rows[self.stacks.tid[rows] == threads[many.argmax()]] if len(threads) else rows
+        return Union(self.stacks.ts[rows], self.stacks.end[rows])
 
     @cached_property
     def _unseen(self) -> Unseen:
@@ -225,8 +240,14 @@ class Tables:
 
     def busiest_places(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
         """For each interval (n,) of a thread, which of ``places`` has most of it: that of the innermost frame that
-        takes half of it or more, else of what is around it."""
-        return first_place(self._places.of_busiest_frames(ts, end, tid), self._places.around(ts, end, tid))
+        takes half of it or more, else of the call around it, else of the innermost annotation that takes half."""
+        places = self._places
+        return first_place(
+            places.of_busiest_frames(ts, end, tid),
+            places.of_calls(ts, end, tid),
+            places.of_frames(ts, end, tid),
+            places.of_busiest_annotations(ts, end, tid),
+        )
 
     @property
     def recorded_calls(self) -> RecordedCalls:
@@ -241,7 +262,8 @@ class Tables:
     @cached_property
     def on_device(self) -> Activities:
         """The activities of ``device``."""
-        return self.activities.take(self.activities.device == (-1 if self.device is None else self.device))
+        mine = self.activities.device == (-1 if self.device is None else self.device)
+        return self.activities if mine.all() else self.activities.take(mine)
 
     @cached_property
     def span(self) -> tuple[int, int] | None:
@@ -339,8 +361,8 @@ class Timeline(Tables):
         )
         steps, calls = tables.steps, tables.calls
         span = (int(steps.ts.min()), int(steps.end.max())) if len(steps) else tables.span
-        warm = calls.take(self.warming_up(calls.ts, calls.end, calls.tid) == "")
-        return find_launching(calls, warm.row, tables.on_device, step_of(steps, calls.ts), away, span)
+        warm = calls.row[~are_warming_up(once, calls.ts, calls.end, calls.tid)]
+        return find_launching(calls, warm, tables.on_device, step_of(steps, calls.ts), away, span)
 
     @cached_property
     def overlap(self) -> Overlap | None:

@@ -30,6 +30,9 @@ ALL_STREAMS, NO_STREAM = -1, -2
 AT_ONCE = 50_000
 """Nanoseconds between a blocking copy's call and the wait that follows it inside the same op, at most."""
 
+RIGHT_BEHIND = 3_000
+"""The same where the clock of the runtime's rows and that of the ops are so far apart that the two seem to be in
+different ops. A program that waits by itself behind a copy takes longer: it has to leave the op first."""
 
 HELD_NS = 100_000
 """Nanoseconds that a copy's call lasts at least when the host sits in it until memory is copied. One that only puts the
@@ -48,27 +51,43 @@ def find_waits(calls: Calls, ops: Ops) -> Waits:
     rows = rows[Nesting(calls.ts[rows], calls.end[rows], calls.tid[rows]).parent < 0]
     waiting = calls.take(rows)
     op = ops.nesting.innermost(waiting.tid, waiting.ts, waiting.end)
+    copy_call = _completed_copies(calls, rows, op, ops)
+    op = _inner(op, np.where(copy_call >= 0, _op_of(calls, copy_call, ops), -1), ops)
     known = np.isin(waiting.tid, list(ops.nesting.threads()))
     unknown = np.full(len(rows), -1, dtype=np.int64)
     return Waits(
         row=np.arange(len(rows), dtype=np.int64), ts=waiting.ts, end=waiting.end, begin=waiting.ts, call=rows,
         name=waiting.name, kind=objects([KINDS[role] for role in waiting.role]), tid=waiting.tid, step=unknown,
         correlation=waiting.correlation, op=op, ops=ops.chains(op), ops_known=known,
-        copy_call=_completed_copies(calls, rows, op, known, ops), copy=unknown, pending=unknown,
+        copy_call=copy_call, copy=unknown, pending=unknown,
         place=np.zeros(len(rows), dtype=np.int64),
     )  # fmt: skip
 
 
-def _completed_copies(calls: Calls, rows: Ints, op: Ints, known: Bools, ops: Ops) -> Ints:
+def _op_of(calls: Calls, rows: Ints, ops: Ops) -> Ints:
+    """The innermost op around each of some calls (n,), −1 none."""
+    return ops.nesting.innermost(calls.tid[rows], calls.ts[rows], calls.end[rows])
+
+
+def _inner(op: Ints, other: Ints, ops: Ops) -> Ints:
+    """Of two ops each (n,), the one that is further inside; a copy and its wait are in the same."""
+    differ = np.flatnonzero((other >= 0) & (other != op))
+    inner = op.copy()
+    deeper = [len(ops.chain(int(other[row]))) > (len(ops.chain(int(op[row]))) if op[row] >= 0 else 0) for row in differ]
+    inner[differ[deeper]] = other[differ[deeper]]
+    return inner
+
+
+def _completed_copies(calls: Calls, rows: Ints, op: Ints, ops: Ops) -> Ints:
     """The copy that each wait completes: its own, or for a stream's wait the copy just before it inside the same op."""
     role, ts, end, tid = calls.role, calls.ts, calls.end, calls.tid
     before = last_before(ts[rows], tid[rows], np.flatnonzero(role == "copy"), ts, tid)
     copy = np.maximum(before, 0)
-    same_op = (op >= 0) & (ops.nesting.innermost(tid[copy], ts[copy], end[copy]) == op)
+    same_op = (op >= 0) & (_op_of(calls, copy, ops) == op)
     # Where no ops are known, the wait must come at once, with nothing but queries between it and the copy.
     ordered = np.flatnonzero(np.isin(role, list(ORDERED)))
-    adjacent = ~known & (last_before(ts[rows], tid[rows], ordered, ts, tid) == before)
-    adjacent &= ts[rows] - end[copy] <= AT_ONCE
+    near = np.where(np.isin(tid[rows], list(ops.nesting.threads())), RIGHT_BEHIND, AT_ONCE)
+    adjacent = (last_before(ts[rows], tid[rows], ordered, ts, tid) == before) & (ts[rows] - end[copy] <= near)
     completed = (role[rows] == "stream-sync") & (before >= 0) & (end[copy] <= ts[rows]) & (same_op | adjacent)
     # The first of two waits after one copy completes it.
     first = np.zeros(len(rows), dtype=bool)
@@ -106,7 +125,10 @@ def join_copies(waits: Waits, copies: Copies, calls: Calls) -> tuple[Waits, Copi
     begin = np.where(held, np.minimum(began, waits.ts), waits.ts)
     wait = np.full(len(copies), -1, dtype=np.int64)
     wait[copy[copy >= 0]] = waits.row[copy >= 0]
-    return replace(waits, copy=copy, begin=begin), replace(copies, wait=wait)
+    joined = np.flatnonzero(wait >= 0)
+    op, ops = copies.op.copy(), copies.ops.copy()
+    op[joined], ops[joined] = waits.op[wait[joined]], waits.ops[wait[joined]]
+    return replace(waits, copy=copy, begin=begin), replace(copies, wait=wait, op=op, ops=ops)
 
 
 def waited_streams(waits: Waits, copies: Copies, records: SyncRecords) -> Ints:

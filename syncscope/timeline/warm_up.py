@@ -115,6 +115,15 @@ def warming_up(warm_ups: WarmUps, ts: Ints, end: Ints, tid: Ints) -> Objects:
     return kind
 
 
+def are_warming_up(warm_ups: WarmUps, ts: Ints, end: Ints, tid: Ints) -> Bools:
+    """Which intervals (n,) of a thread lie in warm-up of any kind."""
+    inside = np.zeros(len(ts), dtype=bool)
+    for name in set(warm_ups.name.tolist()):
+        own = warm_ups.take(warm_ups.name == name)
+        inside |= Nesting(own.ts, own.end, own.tid).innermost(tid, ts, end) >= 0
+    return inside
+
+
 _Found = Iterator[tuple[int, int, int, str]]
 
 

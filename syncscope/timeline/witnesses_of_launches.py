@@ -10,9 +10,9 @@ import numpy as np
 
 from syncscope.timeline.disagreement import Disagreement, disagree, find_correlations
 from syncscope.timeline.intervals import Bools, Ints, are_among, different
-from syncscope.timeline.row_groups import group_rows, number_groups
+from syncscope.timeline.row_groups import group_rows, number_groups, rank
 from syncscope.timeline.tables import Activities, Calls
-from syncscope.timeline.warm_up import in_capture
+from syncscope.timeline.warm_up import are_warming_up, in_capture
 
 if TYPE_CHECKING:
     from syncscope.timeline.timeline import Timeline
@@ -116,21 +116,32 @@ def about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
         row = row[~launching[row]]
         launching[row] = True
         row = ops.nesting.parent[row]
-    silent = np.flatnonzero(~launching & (timeline.warming_up(ops.ts, ops.end, ops.tid) == ""))
+    silent = np.flatnonzero(~launching)
+    silent = silent[~are_warming_up(timeline.warm_ups, ops.ts[silent], ops.end[silent], ops.tid[silent])]
     texts = timeline.trace.rows["ops"].texts["name"]
     name, names = texts.codes.astype(np.int64), texts.names
     launched, times = (np.bincount(name[rows], minlength=len(names)) for rows in (launching, slice(None)))
-    _, many_silent = np.unique(np.searchsorted(np.sort(commands.ts), ops.ts[silent]), return_counts=True)
-    ends = np.cumsum(many_silent)
-    missing = 0
-    for end, size in zip(ends[many_silent > MOST_ON_HOST], many_silent[many_silent > MOST_ON_HOST], strict=True):
-        own = name[silent[end - size : end]]
-        here = np.bincount(own, minlength=len(names))
-        surely = (launched >= OFTEN) & (launched >= NEARLY_ALWAYS * (times - here))
-        kinds, many = int((surely & (here > 0)).sum()), int(here[surely].sum())
-        lost = many > MOST_ON_HOST and kinds >= LEAST_KINDS and many >= LEAST_SILENT * len(own)
-        missing += many if lost else 0
+    group, rows = _rows_between(np.sort(commands.ts), ops.ts, silent)
+    # A pair is a group and a name that is in it.
+    pair, pairs = rank(group * len(names) + name[rows])
+    here, kind, of_group = np.bincount(pair, minlength=pairs), np.empty(pairs, np.int64), np.empty(pairs, np.int64)
+    kind[pair], of_group[pair] = name[rows], group
+    surely = (launched[kind] >= OFTEN) & (launched[kind] >= NEARLY_ALWAYS * (times[kind] - here))
+    kinds, many = (np.bincount(of_group[surely], weights=weights) for weights in (None, here[surely]))
+    size = np.bincount(group, minlength=len(kinds))[: len(kinds)]
+    lost = (many > MOST_ON_HOST) & (kinds >= LEAST_KINDS) & (many >= LEAST_SILENT * size)
+    missing = int(many[lost].sum())
     return disagree("runtime", missing, "", "{} ops in a row launch nothing that do so everywhere else")
+
+
+def _rows_between(commands: Ints, ts: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Those of some rows, in order of ``ts``, of which more than ``MOST_ON_HOST`` begin between the same two
+    ``commands``: the number of their group, and the rows."""
+    between = np.searchsorted(commands, ts[rows])
+    begins = np.flatnonzero(np.diff(between, prepend=-1))
+    sizes = np.diff(begins, append=len(rows))
+    many = sizes[sizes > MOST_ON_HOST]
+    return np.repeat(np.arange(len(many)), many), rows[np.repeat(sizes > MOST_ON_HOST, sizes)]
 
 
 def about_empty_steps(timeline: Timeline) -> tuple[Disagreement, ...]:

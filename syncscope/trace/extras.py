@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 LIBRARIES = {
     "arrow": ("pyarrow",),
-    "cache": ("platformdirs", "pyarrow"),
+    "cache": ("platformdirs",),
     "cluster": ("distributed",),
     "hta": ("hta.trace_analysis",),
     "remote": ("fsspec",),

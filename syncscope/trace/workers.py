@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import os
 import struct
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -39,7 +40,11 @@ _START = "import sys; _, file, *sys.path = sys.argv; from syncscope.trace.worker
 _UNDER_WAY = 3  # pieces, for each worker
 _REQUEST = struct.Struct("<qq")  # where a span begins and ends; or _SENT, and the length of the piece that follows
 _SENT = -1
+_STARTED = b"!"
+"""What a worker says first."""
 _SIZE = 8  # bytes of a reply's length
+T = TypeVar("T")
+
 _INT32 = np.iinfo(np.int32)
 _ENVIRONMENT = {
     # By default glibc returns the memory of each piece to the system, and gets it again for the next one.
@@ -87,7 +92,11 @@ def decode_pieces(pieces: Pieces, strings: Strings, workers: int) -> Iterator[Pa
     else:
         return
     with _Team(workers, pieces.file) as team:
-        yield from team.decode(remaining, strings)
+        for piece in remaining:
+            if team.is_ready():
+                yield from team.decode(itertools.chain([piece], remaining), strings)
+            else:  # which takes as long as to decode fifty pieces
+                yield split(decode_piece(_read(piece, pieces.file, buffer)), strings)
 
 
 def _read(piece: Piece, file: int | None, buffer: Buffer) -> memoryview:
@@ -109,8 +118,10 @@ class _Team:
         self._threads = ThreadPoolExecutor(workers)
         self._own = threading.local()
         self._workers: list[_Worker] = []
+        self._starting: list[Future[_Worker]] = []
 
     def __enter__(self) -> _Team:
+        self._starting = [self._submit(self._own_worker) for _ in range(self._size)]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -120,24 +131,38 @@ class _Team:
         for worker in self._workers:
             worker.close()
 
+    def is_ready(self) -> bool:
+        """Whether a worker has started. Raises :class:`WorkerLost`."""
+        started = [starting.result() for starting in self._starting if starting.done()]
+        return bool(started)
+
     def decode(self, pieces: Iterator[Piece], strings: Strings) -> Iterator[Part]:
         pending: deque[Future[tuple[_Worker, bytes]]] = deque()
         for piece in pieces:
-            try:
-                pending.append(self._threads.submit(self._request, piece))
-            except RuntimeError as error:  # Python ends, and starts no thread any more
-                raise WorkerLost(str(error)) from None
+            pending.append(self._submit(self._request, piece))
             if len(pending) >= _UNDER_WAY * self._size:
                 yield _part(*pending.popleft().result(), strings)
         while pending:
             yield _part(*pending.popleft().result(), strings)
 
-    def _request(self, piece: Piece) -> tuple[_Worker, bytes]:
-        """Runs in a thread: the reply of the thread's own worker."""
+    def _submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
+        try:
+            return self._threads.submit(work, *arguments)
+        except RuntimeError as error:  # Python ends, and starts no thread any more
+            raise WorkerLost(str(error)) from None
+
+    def _own_worker(self) -> _Worker:
+        """Runs in a thread: the thread's own worker, once it has started."""
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is None:
             worker = self._own.worker = _Worker(self._file)
             self._workers.append(worker)
+            worker.wait_until_started()
+        return worker
+
+    def _request(self, piece: Piece) -> tuple[_Worker, bytes]:
+        """Runs in a thread: the reply of the thread's own worker."""
+        worker = self._own_worker()
         return worker, worker.request(piece)
 
 
@@ -157,6 +182,16 @@ class _Worker:
             )
         except OSError:
             raise WorkerLost from None
+
+    def wait_until_started(self) -> None:
+        """Raises :class:`WorkerLost`."""
+        assert self._process.stdout is not None
+        try:
+            started = self._process.stdout.read(len(_STARTED))
+        except (OSError, ValueError):
+            raise WorkerLost from None
+        if started != _STARTED:
+            raise WorkerLost
 
     def request(self, piece: Piece) -> bytes:
         """Send a piece and wait for the reply. Raises :class:`WorkerLost`."""
@@ -199,6 +234,8 @@ def _part(worker: _Worker, data: bytes, strings: Strings) -> Part:
 def serve(file: int) -> None:
     """Runs in a worker until its input ends. ``file`` is the shared descriptor, −1 for none."""
     gc.disable()  # what a piece leaves behind holds no cycles
+    sys.stdout.buffer.write(_STARTED)
+    sys.stdout.buffer.flush()
     strings, buffer = Strings(), Buffer()
     sent = 0
     while len(request := sys.stdin.buffer.read(_REQUEST.size)) == _REQUEST.size:

@@ -184,12 +184,13 @@ def test_shapes_from_values(ops: tuple[str, ...], part: str):
     assert part in findings(chain(*ops), "SYN103")[0].fix
 
 
-def test_many_small_copies_are_to_be_stacked():
+@pytest.mark.parametrize(("direction", "part"), [("HtoD", "Stack them"), ("DtoH", "join the values on the device")])
+def test_many_small_copies_are_to_be_joined_where_they_come_from(direction: str, part: str):
     builder = TraceBuilder().step(0, 1000)
     for number in range(8):
-        waiting(builder, 10 + 100 * number, "aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=1024)
+        waiting(builder, 10 + 100 * number, "aten::to", "aten::copy_", copy=direction, memory="pageable", size=1024)
     fixes = {finding.rule: finding.fix for finding in findings(builder, "SYN101", "CPY201")}
-    assert "Stack them" in fixes["SYN101"]
+    assert part in fixes["SYN101"]
 
 
 @pytest.mark.parametrize(

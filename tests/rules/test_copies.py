@@ -134,6 +134,13 @@ class TestPinThenCopy:
         builder.launch("k", call=(205, 5), runs=(211, 5)).copy("HtoD", call=(220, 5), runs=(230, 60))
         assert findings(builder, "CPY202") == []
 
+    def test_a_loader_without_workers_is_not_told_to_pin(self):
+        loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+        builder = TraceBuilder().steps(0, 1000).annotation(loader, 5, 208).op("aten::pin_memory", 10, 200)
+        builder.op("aten::to", 218, 26).copy("HtoD", call=(220, 5), runs=(230, 60), bytes=4096)
+        (found,) = findings(builder, "CPY202")
+        assert "num_workers=1 or more" in found.fix
+
     def test_without_ops_and_records_it_cannot_see(self):
         assert "CPY202" in blind(TraceBuilder().copy("HtoD", call=(220, 5), runs=(230, 60)))
 

@@ -7,7 +7,7 @@ from syncscope.advice import UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
 from syncscope.rules.base.idle_causes import main_cause
-from syncscope.rules.device_starved import BACK_TO_BACK, BESIDE_GRAPH, GRAPH_LAUNCH, ONE_STREAM, DeviceStarved
+from syncscope.rules.device_starved import BACK_TO_BACK, BESIDE_GRAPH, GRAPH_LAUNCH, ONE_STREAM, RECORDS, DeviceStarved
 from syncscope.rules.launch_bound import COMPILED
 from syncscope.schema.findings import IdleCause
 from syncscope.timeline import Timeline
@@ -31,7 +31,7 @@ def loop(gap: float, *, wait: bool) -> TraceBuilder:
 def test_a_device_idle_for_a_tenth_is_starved():
     found = findings(loop(40, wait=False), "OVL303")
     assert len(found) == 1
-    assert "40%" in found[0].message or "41%" in found[0].message
+    assert "40 %" in found[0].message or "41 %" in found[0].message
     assert "): launching " in found[0].message
     assert found[0].site is None
 
@@ -56,7 +56,7 @@ def mostly_busy(*gaps: float, behind: float = 0) -> TraceBuilder:
 
 def test_a_long_wait_for_the_host_is_told_where_it_is_the_most_there_is_to_gain() -> None:
     (found,) = findings(mostly_busy(3, 3, 3, 3), "OVL303")
-    assert found.severity == "warning" and "(6%): host work 12" in found.message
+    assert found.severity == "warning" and "(5.7 %): host work 12" in found.message
     assert "work that the host does" in found.fix
 
 
@@ -116,7 +116,7 @@ def test_without_device_activity_it_cannot_see(builder: TraceBuilder):
 def test_every_cause_has_its_fix_and_its_sentence():
     assert set(BECAUSE) == set(CAUSES)
     advised = {DeviceStarved().advise(*cause.split()) for cause in CAUSES}
-    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH, COMPILED, ONE_STREAM)
+    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH, COMPILED, ONE_STREAM, RECORDS)
     by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
     assert advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
     assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))
@@ -140,6 +140,23 @@ def test_a_host_that_waits_for_other_ranks_by_itself_is_told_where():
     assert "; most of the host collective in agree (train.py:40)" in finding.message
     assert finding.fix.startswith("The host waits there for the other ranks")
     assert not next(one for one in finding.causes if one.cause == "host collective").covered_by
+
+
+def test_where_a_host_sleeps_is_told_though_a_wait_is_named_too():
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 3000).launch("a", call=(1, 5), runs=(10, 20))
+    builder.frame("train.py", 40, "pace", 45, 1500).builtin("sleep", 50, 1400)
+    builder.launch("b", call=(1600, 5), runs=(1610, 400)).stream_sync(1620, 392, record=True)
+    (finding,) = findings(builder.launch("c", call=(2400, 5), runs=(2410, 400)), "OVL303")
+    assert finding.site is not None and finding.site.function == "pace"
+    assert "; most of the host idle in pace (train.py:40)" in finding.message
+    assert finding.fix.startswith("See what keeps the host there")
+
+
+def test_what_a_first_pass_does_besides_loading_kernels_is_no_finding():
+    builder = TraceBuilder().launch("fill", call=(0, 5), runs=(10, 5)).launch("a", call=(20, 40_000), runs=(40_025, 20))
+    builder.launch("a", call=(43_000, 5), runs=(43_010, 20))
+    (finding,) = findings(builder, "OVL303")
+    assert (finding.severity, finding.fix[:19]) == ("note", "Record later steps:")
 
 
 def test_idle_time_that_nothing_explains_is_a_note():
@@ -239,3 +256,17 @@ def test_a_fix_that_is_not_for_the_longest_cause_says_so():
     assert longest.cause == "wait" and own is not None and own.cause == "host work"
     assert idle.message.endswith("; the fix is for the host work, as the longest has findings of its own")
     assert idle.fix.startswith("Move the work")
+
+
+@pytest.mark.parametrize(("calls", "told"), [(2, True), (1, False)])
+def test_graphs_that_several_calls_record_anew_are_named_as_the_hosts_work(calls: int, told: bool):
+    builder = TraceBuilder().launch("first", call=(0, 5), runs=(10, 20))
+    for number in range(2):
+        start = 1000 + 12_500 * number
+        builder.op("CompiledFunction", start, 12_000)
+        builder.launch("warm", call=(start + 9000, 5), runs=(start + 9010, 20))
+        if number < calls:
+            builder.call("cudaStreamBeginCapture", start + 10_000, 5).call("cudaStreamEndCapture", start + 10_100, 5)
+        builder.launch("after", call=(start + 11_000, 5), runs=(start + 11_010, 20))
+    found = next(finding for finding in findings(builder, "OVL303") if finding.severity != "note")
+    assert ("recorded anew" in found.fix, "2 calls there record CUDA graphs" in found.message) == (told, told)

@@ -27,6 +27,13 @@ def test_a_function_that_only_passes_calls_on_is_no_place() -> None:
     assert found.site is not None and found.site.function == "encode"
 
 
+def test_the_annotation_in_which_the_host_is_for_most_of_a_bubble_is_named_though_it_ends_in_it() -> None:
+    builder = TraceBuilder().launch("k", call=(0, 5), runs=(10, 20)).annotation("encode", 8, 900)
+    builder.launch("k", call=(1000, 5), runs=(1010, 20))
+    (found,) = findings(builder, "OVL303")
+    assert found.annotation == "encode"
+
+
 def test_without_functions_and_annotations_the_op_is_named_that_takes_the_host() -> None:
     builder = TraceBuilder().launch("k", call=(0, 5), runs=(10, 20))
     builder.op("aten::randn", 100, 4000).op("aten::normal_", 110, 3900).op("aten::to", 4150, 50)

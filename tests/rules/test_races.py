@@ -140,5 +140,5 @@ def test_the_report_tells_not_looked_for_from_not_seen() -> None:
         assert isinstance(console.file, io.StringIO)
         return console.file.getvalue()
 
-    assert "not checked HAZ401, HAZ402, HAZ403: no window looked" in rendered(busy().recording(0, 100))
-    assert "checked in part HAZ401, HAZ402, HAZ403: races were" in rendered(busy().recording(0, 100, hazards=()))
+    assert "not checked HAZ401–HAZ403: no window looked" in rendered(busy().recording(0, 100))
+    assert "checked in part HAZ401–HAZ403: races were" in rendered(busy().recording(0, 100, hazards=()))

@@ -11,14 +11,15 @@ from tests.builders import TraceBuilder
 KERNEL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
 
-def waiting(*collectives: tuple[float, int]) -> list[float]:
+def waiting(*collectives: tuple[float, int], direct: bool = False) -> list[float]:
     """For collectives of (µs, bytes), one behind the other, the µs in which each waits."""
     builder, at = TraceBuilder(rank=0, world_size=2), 10.0
     for dur, size in collectives:
         elements = {"In msg nelems": size // 4, "Out msg nelems": size // 4, "dtype": "Float"} if size else {}
         builder.launch(KERNEL, call=(at - 8, 2), runs=(at, dur), stream=13, args=elements)
         at += dur + 20
-    found = find_waiting(Timeline(builder.trace()).collectives)
+    rows = Timeline(builder.trace()).collectives
+    found = find_waiting(rows, np.full(len(rows), direct))
     return [ns / 1000 for ns in found.tolist()]
 
 
@@ -44,6 +45,12 @@ def test_what_takes_far_longer_than_any_network_waits_though_it_is_alone() -> No
     assert waiting((11_000, 400_000), (1900, 400)) == [0, 0]
 
 
+def test_a_kernel_that_uses_no_network_waits_sooner() -> None:
+    assert waiting((2500, 40_000)) == [0]
+    assert waiting((2500, 40_000), direct=True) == [2500 - 140]
+    assert waiting((200, 40_000), direct=True) == [0]
+
+
 def test_other_work_on_the_device_is_no_waiting() -> None:
     assert waiting((100, 8192), (110, 8192), (105, 8192), (300, 8192)) == [0] * 4
 
@@ -51,3 +58,10 @@ def test_other_work_on_the_device_is_no_waiting() -> None:
 def test_collectives_mostly_wait_if_most_of_what_is_exposed_does() -> None:
     assert mostly_wait(np.array([0, 90]), np.array([10, 60]))
     assert not mostly_wait(np.array([0, 0]), np.array([10, 60]))
+
+
+def test_kernels_that_write_to_their_peers_memory_are_known_by_their_names() -> None:
+    elements = {"In msg nelems": 10_000, "Out msg nelems": 10_000, "dtype": "Float"}
+    for kernel, waits in (("multimem_all_reduce_kernel<float>", 2_360_000), (KERNEL, 0)):
+        builder = TraceBuilder(rank=0, world_size=2).launch(kernel, call=(0, 2), runs=(10, 2500), args=elements)
+        assert Timeline(builder.trace()).waiting_for_peers.tolist() == [waits]

@@ -102,17 +102,21 @@ def test_without_calls_there_is_nothing():
     assert Timeline(TraceBuilder().kernel("k", 0, 5).trace()).queued.tolist() == []
 
 
-def blocking(*returns: float) -> Timeline:
-    """Kernels of 20 µs whose launches take as long as given, recorded with the variable set."""
+def blocking(*returns: float, behind: float = 5) -> Timeline:
+    """Kernels of 20 µs that begin ``behind`` their launches, which take as long as given, with the variable set."""
     builder = TraceBuilder().recording(0, 1000, launch_blocking=True)
     for number, length in enumerate(returns):
-        builder.launch("k", call=(100 * number, length), runs=(100 * number + 5, 20))
+        builder.launch("k", call=(100 * number + 50, length), runs=(100 * number + 50 + behind, 20))
     return Timeline(builder.stream_sync(990, 2).trace())
 
 
 def test_every_launch_waits_when_nine_in_ten_return_after_their_kernel():
     assert blocking(*[25] * 9, 5).launch_blocking
     assert not blocking(*[25] * 8, 5, 5).launch_blocking
+
+
+def test_kernels_before_their_launches_tell_of_a_clock_and_not_of_waits():
+    assert not blocking(*[25] * 9, behind=-10).launch_blocking
 
 
 def test_without_launches_none_waits():

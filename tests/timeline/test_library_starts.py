@@ -79,9 +79,11 @@ def test_a_trace_of_a_first_pass_is_noted() -> None:
     assert "Record later steps" in finding.fix
 
 
-def convolution(builder: TraceBuilder, at: float, silence: float, runs: float) -> TraceBuilder:
+def convolution(
+    builder: TraceBuilder, at: float, silence: float, runs: float, op: str = "aten::cudnn_convolution"
+) -> TraceBuilder:
     """A convolution whose kernel, of one name for all shapes, runs for some µs."""
-    builder.op("aten::cudnn_convolution", at, silence + 20)
+    builder.op(op, at, silence + 20)
     return builder.launch("cutlass_wmma", call=(at + silence, 5), runs=(at + silence + 10, runs))
 
 
@@ -89,6 +91,11 @@ def test_each_shape_of_a_convolution_has_a_plan_of_its_own() -> None:
     builder = convolution(convolution(TraceBuilder(), 0, 2 * MS, 50), 5 * MS, 2 * MS, 70)
     builder = convolution(builder, 10 * MS, 10, 70)
     assert stretches(builder) == [(LOADING, 0, 2 * MS), (LOADING, 5 * MS, 7 * MS)]
+
+
+def test_backward_of_a_convolution_chooses_a_kernel_too() -> None:
+    builder = convolution(TraceBuilder(), 0, 2 * MS, 50, op="aten::convolution_backward")
+    assert stretches(builder) == [(LOADING, 0, 2 * MS)]
 
 
 def test_what_a_convolution_of_a_known_shape_does_is_no_plan() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from syncscope.schema.counting import RunBin
 from syncscope.schema.run import Run
 from syncscope.timeline import Timeline
@@ -32,6 +36,17 @@ def test_phases_have_their_share_steps_and_certain_waits() -> None:
     assert (train.where, train.share, train.waits_per_step) == ("train.py:42 main", 0.8, 1.5)
     assert train.step_ms is not None and (train.step_ms.median, train.step_ms.p95) == (100.0, 120.0)
     assert (evaluate.where, evaluate.times, evaluate.step_ms, evaluate.waits_per_step) == (None, 2, None, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("told", "typical"), [({"mean_ns": 110_000_000}, 110.0), ({}, 100.0), ({"median_ns": 20_000_000}, 100.0)]
+)
+def test_a_step_of_a_run_takes_the_mean(told: dict[str, Any], typical: float) -> None:
+    """A recording that does not say tells it where the host runs ahead of the device."""
+    phase: dict[str, Any] = {"median_ns": 100_000_000, "p95_ns": 120_000_000, **told}
+    builder = TraceBuilder().recording(pid=PID).phase("train", steps=80, time_ns=8_000_000_000, **phase)
+    (train,) = run_of(builder.run()).phases
+    assert train.step_ms is not None and train.step_ms.typical == typical
 
 
 def test_a_run_has_the_steps_of_training() -> None:

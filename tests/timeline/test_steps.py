@@ -152,3 +152,20 @@ def test_a_device_that_keeps_up_or_a_single_step_changes_nothing() -> None:
     for trace in (running_ahead(90), running_ahead(400, steps=1)):
         timeline = Timeline(trace.trace())
         assert timeline.outlasted is None and timeline.info().warnings == ()
+
+
+@pytest.mark.parametrize(("begin", "told"), [(20_000, True), (0, False)])
+def test_what_the_host_did_before_the_first_work_is_told_where_no_step_holds_it(begin: float, told: bool) -> None:
+    builder = TraceBuilder().op("aten::randperm", 0, 10).annotation("enumerate(DataLoader)#_It.__next__", 20, 15_000)
+    builder.launch("k", call=(begin + 100, 5), runs=(begin + 110, 20))
+    warnings = Timeline(builder.trace()).info().warnings
+    assert [
+        ("before the device's first work" in one, "15 ms of them in the data loader" in one) for one in warnings
+    ] == ([(True, True)] if told else [])
+
+
+def test_steps_hold_what_comes_before_their_first_work() -> None:
+    builder = (
+        TraceBuilder().steps(0, 30_000).op("aten::randperm", 0, 10).launch("k", call=(20_000, 5), runs=(20_010, 20))
+    )
+    assert Timeline(builder.trace()).info().warnings == ()

@@ -172,3 +172,13 @@ def test_what_runs_until_the_host_is_recorded_is_part_of_the_trace() -> None:
 
     assert span(TraceBuilder().kernel("queued before", 0, 900)) == 1_100_000
     assert span(TraceBuilder().kernel("before", 0, 100).op("aten::randn", 150, 800)) == 1_100_000
+
+
+@pytest.mark.parametrize(("devices", "waits"), [(2, True), (1, False)])
+def test_a_small_collective_that_takes_long_waits_where_all_ranks_may_be_of_this_host(devices: int, waits: bool):
+    builder = TraceBuilder(rank=0, world_size=2)
+    builder.top["deviceProperties"] = [{"id": number, "name": "NVIDIA B200"} for number in range(devices)]
+    kernel = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+    sizes = {"In msg nelems": 8, "Out msg nelems": 16, "dtype": "Long"}
+    builder.launch(kernel, call=(0, 2), runs=(10, 393), args=sizes)
+    assert [bool(ns) for ns in Timeline(builder.trace()).waiting_for_peers.tolist()] == [waits]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from syncscope.timeline import Timeline
 from tests.builders import TID, TraceBuilder
 
@@ -190,3 +192,20 @@ class TestTheProfilersOwn:
             .device_sync(210, 10)
         )
         assert timeline(builder).waits.step.tolist() == [-1]
+
+
+@pytest.mark.parametrize(("apart", "joined"), [(2, True), (8, False)])
+def test_a_wait_right_behind_a_copy_completes_it_though_clocks_put_them_into_different_ops(apart: float, joined: bool):
+    builder = TraceBuilder().op("aten::to", 0, 200).op("aten::copy_", 20, 150)
+    builder.copy("DtoH", call=(10, 90), runs=(12, 80), memory="pageable").stream_sync(100 + apart, 5)
+    timeline = Timeline(builder.trace())
+    assert (timeline.waits.copy_call >= 0).tolist() == [joined]
+    assert timeline.waits.ops[0] == ("aten::to", "aten::copy_")
+    assert timeline.copies.ops[0] == (("aten::to", "aten::copy_") if joined else ("aten::to",))
+
+
+def test_a_copy_and_its_wait_are_in_the_op_that_is_further_inside():
+    builder = TraceBuilder().op("aten::to", 0, 200).op("aten::copy_", 20, 80)
+    builder.copy("DtoH", call=(30, 68), runs=(32, 60), memory="pageable").stream_sync(99, 50)
+    timeline = Timeline(builder.trace())
+    assert timeline.waits.ops[0] == timeline.copies.ops[0] == ("aten::to", "aten::copy_")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from syncscope.timeline import Timeline
-from syncscope.timeline.warm_up import CAPTURE, COLLECTIVES, COMPILATION, GROWTH, LOADING, SEARCH
+from syncscope.timeline.warm_up import CAPTURE, COLLECTIVES, COMPILATION, GROWTH, LOADING, SEARCH, are_warming_up
 from tests.builders import TraceBuilder
 from tests.rules.scenes import findings
 
@@ -155,3 +155,13 @@ def test_idle_time_besides_warm_up_is_still_found() -> None:
     builder.launch("b", call=(110, 1), runs=(112, 1)).launch("c", call=(500, 1), runs=(502, 1))
     text = starved(builder)
     assert text.startswith("warning: ") and "besides 0.107 ms of warm-up: host work 0.388 ms" in text
+
+
+def test_what_lies_in_warm_up_of_any_kind_is_what_has_a_kind() -> None:
+    builder = capturing(TraceBuilder().launch("a", call=(0, 5), runs=(10, 5)), 100)
+    timeline = Timeline(builder.call("cudaGraphLaunch", 300, 5).trace())
+    calls = timeline.calls
+    inside = are_warming_up(timeline.warm_ups, calls.ts, calls.end, calls.tid)
+    assert inside.any() and not inside.all()
+    assert (inside == (timeline.warming_up(calls.ts, calls.end, calls.tid) != "")).all()
+    assert not are_warming_up(timeline.warm_ups, calls.ts, calls.end, calls.tid + 1).any()

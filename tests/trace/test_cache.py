@@ -6,6 +6,8 @@ import os
 import sys
 import zlib
 
+import msgspec
+import numpy as np
 import pytest
 
 from fixtures.labels import TRACES
@@ -14,7 +16,7 @@ from syncscope.trace.extras import MissingExtra
 from tests.builders import TraceBuilder
 from tests.same import assert_same
 
-pytest.importorskip("pyarrow")
+pytest.importorskip("platformdirs")
 REAL = sorted(TRACES.glob("[a-e]*/*.json.gz"))[:8]
 
 
@@ -142,9 +144,40 @@ def test_a_trace_that_cannot_be_read_is_not_cached(tmp_path, folder):
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("library", ["pyarrow", "platformdirs"])
-def test_without_the_extra_the_cache_says_so(path, monkeypatch, library):
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingExtra, match=rf"^{library} is not installed: pip install 'syncscope\[cache\]'$"):
+def test_without_the_extra_the_cache_says_so(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
+    with pytest.raises(MissingExtra, match=r"^platformdirs is not installed: pip install 'syncscope\[cache\]'$"):
         load(path, cache=True)
     load(path)
+
+
+@pytest.mark.parametrize("numbers", [[], [0], [-1, 5], [-(2**63), 2**63 - 1], [2**40, -1], [255, 0], [128, -128]])
+def test_a_column_is_kept_as_narrow_as_its_numbers_and_nothing_is_lost(numbers):
+    kept = cache._column(np.array(numbers, dtype=np.int64))
+    assert np.frombuffer(zlib.decompress(kept.data), dtype=kept.type).tolist() == numbers
+    if max(map(abs, numbers), default=0) < 128:
+        assert kept.type == "|i1"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda columns: columns.pop("tid"),
+        lambda columns: columns.update(tid=cache._column(np.arange(7))),
+        lambda columns: columns.update(name=cache._column(np.array([5]), ["aten::add"])),
+        lambda columns: columns.update(name=cache._column(np.array([0]))),
+        lambda columns: setattr(columns["tid"], "type", "<f8"),
+        lambda columns: setattr(columns["tid"], "data", b"no"),
+    ],
+    ids=["lost", "longer", "code", "names", "type", "data"],
+)
+def test_an_entry_whose_columns_do_not_fit_is_ignored(path, folder, spoil, no_reading):
+    first = load(path, cache=True)
+    (kept,) = folder.iterdir()
+    entry = msgspec.msgpack.decode(kept.read_bytes()[len(cache.MAGIC) + 4 :], type=cache._Kept)
+    spoil(entry.tables["ops"])
+    body = msgspec.msgpack.encode(entry)
+    kept.write_bytes(cache.MAGIC + zlib.crc32(body).to_bytes(4, "little") + body)
+    assert_same(load(path, cache=True), first)
+    no_reading()
+    assert_same(load(path, cache=True), first)

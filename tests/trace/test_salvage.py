@@ -146,6 +146,13 @@ def test_a_broken_last_event_does_not_cost_the_metadata_behind_it():
     assert trace.warnings == ("1 event skipped as not valid, the first: broken JSON",)
 
 
+def test_a_file_without_its_beginning_is_read_from_the_first_key_that_is_known():
+    trace = read("{{" + WHOLE[1:].replace('"schemaVersion": 1', '"id": 6}', 1))
+    assert starts(trace) == ALL
+    assert trace.warnings[0].startswith("the text before the key ")
+    assert trace.warnings[0].endswith(" was not readable and is ignored")
+
+
 def test_a_broken_key_before_the_events_costs_only_itself():
     trace = read(replaced(WHOLE, '"schemaVersion": 1', '"note": ""said" \\" he", "schemaVersion": 1'))
     assert starts(trace) == ALL

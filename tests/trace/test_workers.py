@@ -33,7 +33,9 @@ def big(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
+    """Workers read all but the first piece."""
     monkeypatch.setattr(workers, "PIECES_BEFORE_WORKERS", 1)
+    monkeypatch.setattr(workers._Team, "is_ready", lambda team: team._starting[0].result() is not None)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -53,6 +55,26 @@ def test_workers_are_started(big, monkeypatch):
     load(big, workers=2)
     assert len(started) == 2
     assert [one._process.poll() for one in started] == [-signal.SIGKILL] * 2
+
+
+def test_until_a_worker_has_started_this_process_reads_on(big, monkeypatch):
+    monkeypatch.setattr(workers._Team, "is_ready", lambda team: False)
+    monkeypatch.setattr(workers._Worker, "request", None)
+    before = threading.active_count()
+    assert_same(load(big, workers=2), load(big, workers=1))
+    assert threading.active_count() == before
+
+
+def test_a_worker_is_ready_once_it_has_said_so(monkeypatch):
+    monkeypatch.undo()
+    with workers._Team(1, None) as team:
+        team._starting[0].result(timeout=60)
+        assert team.is_ready()
+    monkeypatch.setattr(workers, "_START", "raise SystemExit")
+    with workers._Team(1, None) as team:
+        team._starting[0].exception(timeout=60)
+        with pytest.raises(workers.WorkerLost):
+            team.is_ready()
 
 
 def test_a_small_file_starts_no_worker(big, monkeypatch):
@@ -117,6 +139,7 @@ def test_an_interrupted_read_leaves_no_worker_and_no_noise(big, ending):
 import time
 from syncscope.trace import load, source, workers
 workers.PIECES_BEFORE_WORKERS = 1
+workers._Team.is_ready = lambda team: team._starting[0].result() is not None
 class Forever(source.Blocks):
     file = property(lambda self: None, lambda self, file: None)  # all is sent to the workers
     def __iter__(self):

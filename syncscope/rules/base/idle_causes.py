@@ -88,7 +88,7 @@ def _copies(hit: Hit, inspection: Inspection) -> frozenset[int]:
 def _place(cause: str, inspection: Inspection, culprits: list[Culprit]) -> Place:
     if cause == "data loading":
         return find_slowest_loader(inspection.timeline)
-    if cause in ("launching", "host work", "host collective"):
+    if cause in ("launching", "host work", "host collective", "host idle"):
         idle_place = find_idle_place(inspection.timeline, cause)
         return idle_place.place if idle_place is not None else NOWHERE
     return culprits[0].place(0.0) if cause == "wait" and culprits else NOWHERE

@@ -64,8 +64,8 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     """Where the host is while the device is idle for ``causes``; ``None`` where that is not known, or everywhere."""
     bubbles, calls = timeline.bubbles, timeline.calls
     due = np.sum([bubbles.due_to(cause) for cause in causes], axis=0)
-    rows = np.argsort(-due, kind="stable")[:MOST_BUBBLES]
-    rows = rows[due[rows] > 0]
+    rows = np.flatnonzero(due > 0)
+    rows = rows[np.argsort(-due[rows], kind="stable")[:MOST_BUBBLES]]
     if not len(rows):
         return None
     launch = bubbles.launch[rows]

@@ -48,7 +48,7 @@ def only_infers(timeline: Timeline) -> bool:
     """Whether a trace with ops, and without our own records, has no backward and no optimiser."""
     if timeline.trace.recording is not None or "cpu_op" not in timeline.has:
         return False
-    return not any(TRAINS.match(name) for table in (timeline.ops, timeline.annotations) for name in set(table.name))
+    return not any(TRAINS.match(name) for table in (timeline.ops, timeline.annotations) for name in table.names())
 
 
 def runs_compiled(timeline: Timeline) -> bool:
@@ -68,8 +68,8 @@ def may_be_compiled(timeline: Timeline) -> bool:
     """Whether something in a trace is of ``torch.compile``, or it holds no ops, which would show that."""
     if timeline.compiled is not None or "cpu_op" not in timeline.has:
         return True
-    tables = (timeline.ops, timeline.annotations, timeline.activities)
-    named = any(COMPILED.search(name) for table in tables for name in set(table.name.tolist()))
+    names = *timeline.ops.names(), *timeline.annotations.names(), *set(timeline.activities.name.tolist())
+    named = any(COMPILED.search(name) for name in names)
     return named or timeline.stacks.pass_through(COMPILED_FILES)
 
 

@@ -24,6 +24,7 @@ class Intervention(Enum):
     LAUNCH_ASYNCHRONOUSLY = "every launch returns at once"
     FILL_IDLE = "none of the host's work that the device waits for, of the longest cause that no other finding is about"
     REPLAY_GRAPHS = "each stretch of launches that all steps repeat is launched as one CUDA graph"
+    RECORD_NO_GRAPHS = "as REPLAY_GRAPHS, with nothing that the host does while it records graphs"
     JOIN_GRAPHS = "as REPLAY_GRAPHS, with neither the waits at the line that breaks the graph nor Python around them"
 
 

@@ -64,7 +64,7 @@ class _Damage:
             warnings.append(f"{_events(self.repaired)} with unescaped quotes or bare numbers repaired")
         if self.skipped:
             warnings.append(Loss(f"{_events(self.skipped)} skipped as not valid, the first: {self.first}"))
-        warnings += [Loss(f"the key {key} was not readable and is ignored") for key in sorted(self.keys)]
+        warnings += [Loss(f"the {key} was not readable and is ignored") for key in sorted(self.keys)]
         if self.tail:
             warnings.append(Loss("text after the end of the trace is ignored"))
         return warnings
@@ -114,12 +114,13 @@ def _read_object(text: str, damage: _Damage) -> tuple[list[Event] | None, dict[s
         position = _skip(text, position)
         if text.startswith("}", position):
             return events, top, position + 1
-        key = ""
+        named = ""
         try:
             key, position = _SCANNER.raw_decode(text, position)
             position = _skip(text, position)
             if not isinstance(key, str) or not text.startswith(":", position):
                 raise ValueError
+            named = key
             position = _skip(text, position + 1)
             if key == "traceEvents" and text.startswith("[", position):
                 events, position = _read_events(text, position + 1, damage)
@@ -134,7 +135,7 @@ def _read_object(text: str, damage: _Damage) -> tuple[list[Event] | None, dict[s
             if following is None:
                 damage.cut = True
                 return events, top, len(text)
-            damage.keys.add(one_line(str(key)))
+            damage.keys.add(f"key {one_line(named)}" if named else f"text before the key {following[1]}")
             position = following.start()
 
 

@@ -15,12 +15,13 @@ import numpy as np
 
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import FORMAT, Bare, RecordedGpu, Recording
-from syncscope.trace.decoding.columns import integer
+from syncscope.trace.decoding.columns import Int, integer
 from syncscope.trace.decoding.events import Document, Event
 from syncscope.trace.model import Device, Trace
 from syncscope.trace.rows import Rows
 from syncscope.trace.source import Loss, TraceError, one_line
 from syncscope.trace.tables.frames import RawTables, thread_names
+from syncscope.trace.tables.processes import find_merged
 from syncscope.trace.tables.steps import find_steps
 
 _OTHER_DEVICE = re.compile(r"(?:mtia|hpu|privateuse1|glow|ipu|npu|tpu)\w{0,40}")
@@ -54,6 +55,15 @@ def build_trace(contents: Contents, path: str) -> Trace:
     frames.rename_threads(aliases)
     base_ns = _base(document, frames, warnings)
     pid = _process(frames, recording)
+    merged = find_merged(frames.runtime, frames.device)
+    if pid in merged:
+        frames.keep(pid, merged[pid])
+        warnings.append(
+            Loss(
+                f"the file holds {len(merged)} processes with devices of their own, as of ranks whose traces were "
+                f"merged: only process {pid} is read; give the trace of each rank to see who waits for whom"
+            )
+        )
     steps = find_steps(frames, recording, base_ns, pid)
     warnings += [steps.note] if steps.note else []
     distributed = document.distributed if isinstance(document.distributed, dict) else {}
@@ -115,6 +125,15 @@ class _Frames:
         for table in (self.frames, self.ops, self.runtime, self.annotations):
             tids, codes = np.unique(table["tid"], return_inverse=True)
             table.numbers["tid"] = np.array([aliases.get(int(tid), int(tid)) for tid in tids], dtype=np.int64)[codes]
+
+    def keep(self, pid: int, devices: Int) -> None:
+        """Leave out what is of other processes and of other devices."""
+        for name in ("ops", "runtime", "frames", "annotations"):
+            table: Rows = getattr(self, name)
+            setattr(self, name, table.take(table["pid"] == pid))
+        for name in ("device", "sync", "device_annotations"):
+            table = getattr(self, name)
+            setattr(self, name, table.take(np.isin(table["device"], devices)))
 
     def all(self) -> tuple[Rows, ...]:
         return self.frames, self.ops, self.runtime, self.device, self.sync, self.annotations

@@ -37,6 +37,7 @@ class RawTables:
     def __init__(self, numbers: Strings) -> None:
         self._numbers = numbers
         self._parts: dict[str, list[Columns]] = {}
+        self._number_by_external_id = False
 
     def add(self, table: str, columns: Columns) -> None:
         """Append rows to a table."""
@@ -77,16 +78,21 @@ class RawTables:
     def runtime(self) -> Rows:
         """:data:`.model.RUNTIME`"""
         columns = self._host("runtime")
+        self._number_by_external_id = _is_numbered_by_external_id(columns)
+        if self._number_by_external_id:
+            columns["correlation"] = columns["external_id"]
         columns["external_id"] = _linked(columns["external_id"], columns["correlation"])
         return _table(columns, model.RUNTIME)
 
     def device(self, launches: Rows) -> Rows:
-        """:data:`.model.DEVICE`. ``launches`` is the runtime table, whose calls are right about HIP's copies."""
+        """:data:`.model.DEVICE`, after the runtime table: ``launches``, whose calls are right about HIP's copies."""
         raw = [self._take(kind) for kind in _DEVICE_KINDS]
         counts = [len(columns["ts"]) for columns in raw]
         is_copy = np.repeat([False, True, False], counts)
         columns: _Columns = {name: np.concatenate([part.pop(name) for part in raw]) for name in list(raw[0])}
         columns["name"] = names = interned(columns["name"], self._strings)
+        if self._number_by_external_id and (columns["correlation"] < 0).all():
+            columns["correlation"] = columns["external_id"]
         direction, memory = _copies(names, is_copy, columns.pop("copied"), self._strings)
         _trust_hip_calls(launches, columns["correlation"], is_copy, direction, columns["bytes"])
         columns |= {
@@ -218,6 +224,15 @@ def _ranks(column: Int | Texts, rows: Int) -> Int:
 def _linked(external: Int, correlation: Int) -> Int:
     """External ids that link to an op. torch ≤ 2.5 repeats the correlation where there is none; that becomes −1."""
     return np.where(external == correlation, -1, external)
+
+
+def _is_numbered_by_external_id(calls: _Columns) -> bool:
+    """Whether runtime calls have no correlations, and an external id each that no other has: old traces of ROCm join
+    calls and what they launched by that. An external id that links to an op is that of several calls."""
+    external = calls["external_id"]
+    if not len(external) or (calls["correlation"] >= 0).any() or (external < 0).any():
+        return False
+    return len(np.unique(external)) == len(external)
 
 
 def _copies(
