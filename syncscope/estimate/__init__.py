@@ -8,6 +8,7 @@ from __future__ import annotations
 from syncscope.estimate.answers import lower_severity
 from syncscope.estimate.peers import MOST_PEERS, Peer, peers_to_compare
 from syncscope.estimate.prepare import Prepared, prepare
+from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.savings import Estimate, estimate_savings
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "Estimate",
     "Peer",
     "Prepared",
+    "Program",
+    "compile_program",
     "estimate_savings",
     "lower_severity",
     "peers_to_compare",

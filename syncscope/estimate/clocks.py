@@ -13,6 +13,7 @@ import numpy as np
 
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, DevicePart
 from syncscope.timeline.intervals import Floats
+from syncscope.timeline.row_groups import number_texts
 from syncscope.timeline.tables import Objects
 
 COMPUTE = re.compile(
@@ -89,9 +90,9 @@ class Kinds(NamedTuple):
 
 def classify(names: Objects) -> Kinds:
     """The kinds of activities by their names."""
-    known = {name: _kind(name) for name in set(names.tolist())}
-    columns = np.array([known[name] for name in names.tolist()], dtype=np.float64).reshape(-1, 3)
-    return Kinds(*columns.T)
+    number, known = number_texts(names)
+    columns = np.array([_kind(name) for name in known], dtype=np.float64).reshape(-1, 3)
+    return Kinds(*columns.T[:, number])
 
 
 def _kind(name: str) -> tuple[float, float, float]:

@@ -246,19 +246,23 @@ def _named_streams(timeline: Timeline, host: HostPart) -> dict[int, int]:
     completes."""
     records = timeline.sync_records
     number = number_streams(timeline.activities)[1]
-    item_of = {call: item for item, call in enumerate(host.call.tolist()) if call >= 0}
-    waits = timeline.waits.take(timeline.waits.copy >= 0)
+    item_of = np.full(len(timeline.calls) + 1, -1)
+    item_of[host.call[host.call >= 0]] = np.flatnonzero(host.call >= 0)
+    waits = timeline.waits.take((timeline.waits.copy >= 0) & (item_of[timeline.waits.call] >= 0))
     copies = timeline.copies.take(waits.copy)
-    completed = zip(waits.call.tolist(), copies.device.tolist(), copies.stream.tolist(), strict=True)
-    names = {item_of[call]: (device, stream) for call, device, stream in completed if call in item_of}
+    completed = zip(item_of[waits.call].tolist(), copies.device.tolist(), copies.stream.tolist(), strict=True)
+    names = {item: (device, stream) for item, device, stream in completed}
     columns = (column.tolist() for column in (records.correlation, records.device, records.stream))
     noted = {
         correlation: (max(device, 0), stream)
         for correlation, device, stream in zip(*columns, strict=True)
         if stream >= 0
     }
-    correlations = timeline.calls.correlation.tolist()
-    names |= {item: noted[correlations[call]] for call, item in item_of.items() if correlations[call] in noted}
+    if noted:
+        called = np.flatnonzero(host.call >= 0)
+        correlations = timeline.calls.correlation[host.call[called]].tolist()
+        pairs = zip(called.tolist(), correlations, strict=True)
+        names |= {item: noted[correlation] for item, correlation in pairs if correlation in noted}
     return {item: number[name] for item, name in names.items() if name in number}
 
 

@@ -47,9 +47,11 @@ class Edit:
         return not (self.gone or self.early or self.beside or self.pieces) and self.dur == self.batch == np.inf
 
     def combine(self, other: Edit) -> Edit:
-        """Both edits of one item."""
+        """Both edits of one item. The device waits only if both that take the host's wait away have it wait."""
+        freeing = [edit for edit in (self, other) if edit.free]
         return Edit(
-            min(self.pre, other.pre), min(self.own, other.own), self.free or other.free, self.joins and other.joins,
+            min(self.pre, other.pre), min(self.own, other.own), bool(freeing),
+            bool(freeing) and all(edit.joins for edit in freeing),
             self.gone or other.gone, min(self.dur, other.dur), min(self.gap, other.gap), self.early or other.early,
             self.beside or other.beside, min(self.batch, other.batch), self.pieces or other.pieces,
         )  # fmt: skip
@@ -176,13 +178,12 @@ class TimingChange:
 class Changes:
     """The edits of all questions by item."""
 
-    def __init__(self, questions: Sequence[Question]) -> None:
+    def __init__(self, ways: Sequence[Ways]) -> None:
         # Most items are changed in one of a few ways: each way is spread out over the columns once.
         self._ways: dict[tuple[int, ...], Change] = {}
         self._of: dict[int, Change] = {}
         self._edits: dict[int, tuple[tuple[int, Edit], ...]] = {}
         alike: dict[Edit, Edit] = {}
-        ways = [Ways.of(question) for question in questions]
         numbers = [[(number, alike.setdefault(edit, edit)) for edit in one.edits] for number, one in enumerate(ways)]
         # By item, then by question; nobody asks for most items.
         self._numbered = [pair for pairs in numbers for pair in pairs]
@@ -237,14 +238,14 @@ def _timing_change(ways: Ways) -> TimingChange:
     return TimingChange(ways.items[kept], *(ways.column(name)[kept] for name in ("pre", "own", "gap")))
 
 
-def find_lasting(questions: Sequence[Question], items: int) -> list[int]:
+def find_lasting(questions: Sequence[Ways], items: int) -> list[int]:
     """The questions that have columns from begin to end: all where they are few, or where the first changes something;
     else the first, and those that change much or look back."""
-    if len(questions) <= FEW or questions[0]:
+    if len(questions) <= FEW or len(questions[0].items):
         return list(range(len(questions)))
     many = [
         number
         for number, question in enumerate(questions)
-        if len(question) >= OFTEN * items or any(edit.lasts for edit in question.values())
+        if len(question.items) >= OFTEN * items or any(edit.lasts for edit in question.edits)
     ]
     return [0, *many]

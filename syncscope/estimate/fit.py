@@ -10,6 +10,7 @@ import numpy as np
 from syncscope.estimate.items import COLLECTIVE
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Scenario, replay
+from syncscope.schema.numbers import percent
 from syncscope.timeline.intervals import Floats
 
 MISFIT = 0.03
@@ -22,23 +23,24 @@ MISSED = 0.5
 """Share of what a replay misses by which a saving may be off."""
 
 SLOWER = (
-    "replayed, the recorded steps take {:.1%} longer than they did, so the trace lacks what let their work run side by "
+    "replayed, the recorded steps take {} longer than they did, so the trace lacks what let their work run side by "
     "side (launches or streams that it lost)"
 )
 FASTER = (
-    "replayed, the recorded steps take {:.1%} less time than they did, so they waited for something that the trace "
+    "replayed, the recorded steps take {} less time than they did, so they waited for something that the trace "
     "lacks (events that it lost, another process on the device)"
 )
 TOO_LONG = (
-    "the recorded steps are {:.1%} longer than the bare ones of {:.3g} ms even without what a profiler adds, so they "
+    "the recorded steps are {} the bare ones of {:.3g} ms even without what a profiler adds, so they "
     "did more: record steps like the others (--profile-at), or give --bare-ms of such steps"
 )
 TOO_SHORT = (
-    "the bare steps of {1:.3g} ms are {0:.1%} longer than the recorded ones, so they did more (an epoch's end, a "
+    "the bare steps of {1:.3g} ms are {0} the recorded ones, so they did more (an epoch's end, a "
     "loader that was slower then): record more of them (--profile-at), or give --bare-ms of steps like "
     "the recorded ones"
 )
-"""In what a replay differs from the traced or the bare steps, with the share by which it does and a bare step."""
+"""In what a replay differs from the traced or the bare steps, with the share by which it does and a bare step in
+ms."""
 
 WIDER = "ranges are wider: {}"
 WIDER_OF_RECORDED = "savings are those of the recorded steps, and ranges are wider: {}"
@@ -127,7 +129,7 @@ def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None
     traced = replay(program, [{}], [Scenario()], profiled=True)
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
     misfit = max((float(end) - 1 for end in ends), key=abs)
-    says = (SLOWER if misfit > 0 else FASTER).format(abs(misfit))
+    says = (SLOWER if misfit > 0 else FASTER).format(percent(abs(misfit), 1.0))
     if abs(misfit) > USELESS:
         return Fit(misfit, why=says)
     found = _fit_bare(bare or program, misfit, bare_ns, bare_ms)
@@ -167,7 +169,7 @@ def _doubted(program: Program, misfit: float, off_at: Callable[[list[Scenario]],
     usual = Scenario(USUAL, worker_paced=_worker_paced(program))
     off = float(off_at([usual])[0])
     differ, share = (TOO_LONG, off) if off > 0 else (TOO_SHORT, 1 / (1 + off) - 1)
-    says = differ.format(share, wanted * 1e-6)
+    says = differ.format(_compare(share), wanted * 1e-6)
     if abs(off) > USELESS:
         return Fit(misfit, why=says)
     return Fit(
@@ -246,3 +248,8 @@ def _around(program: Program, likely: Scenario, least: float, most: float) -> tu
     if program.workers is None and (program.items.loading > 0).any():
         scenarios += [likely._replace(worker_paced=0.0)] * 2
     return tuple(scenarios)
+
+
+def _compare(share: float) -> str:
+    """How much longer something is, by its ``share``: ``34 % longer than``, ``2.6 times as long as``."""
+    return f"{percent(share, 1.0)} longer than" if share < 1 else f"{1 + share:.2g} times as long as"

@@ -165,8 +165,12 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
     order = np.argsort(end, kind="stable")
     begin, end = begin[order], end[order]
     slot = np.searchsorted(called, end, side="left")
+    told = any(WITH_WORKERS in name for name in names) if names else None
+    workers = told if loader is None else loader.workers > 0
     for number, (first, last, at) in enumerate(zip(begin, end, slot, strict=True)):
-        inside = last - max(first, called[at] - pre[at]) if at < len(rows) else 0.0
+        if workers is False:  # a batch that the host makes itself may hold calls, those that pin it
+            at = _greatest(first, last, called, pre, int(at))
+        inside = min(last, called[at]) - max(first, called[at] - pre[at]) if at < len(rows) else 0.0
         # The first batch has none before it; it takes the usual time.
         apart = last - end[number - 1] if number else float(np.median(np.diff(end))) if len(end) > 1 else 0.0
         if pace is not None and at < len(rows):
@@ -174,8 +178,17 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
             length[rows[at]], period[rows[at]] = 1.0 if ahead else max(inside, 1.0), pace
         elif inside >= LEAST_LOADING * step and apart > 0:
             length[rows[at]], period[rows[at]] = inside, apart
-    told = any(WITH_WORKERS in name for name in names) if names else None
-    return Loading(length, period, told if loader is None else loader.workers > 0)
+    return Loading(length, period, workers)
+
+
+def _greatest(first: float, last: float, called: Floats, pre: Floats, after: int) -> int:
+    """The call before which most of a batch was made, from ``first`` to ``last``: up to ``after``, the first call when
+    it was there."""
+    some = np.arange(int(np.searchsorted(called, first, side="left")), min(after + 1, len(called)))
+    if not len(some):
+        return after
+    inside = np.minimum(called[some], last) - np.maximum(called[some] - pre[some], first)
+    return int(some[np.argmax(inside)])
 
 
 def _pace(bare: Bare) -> float | None:

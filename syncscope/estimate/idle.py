@@ -12,10 +12,10 @@ from syncscope.timeline.intervals import Floats, Ints
 from syncscope.timeline.tables import CAUSES
 from syncscope.timeline.waits import is_wait
 
-OF_HOST = ("data loading", "allocation", "pageable copy", "host collective", "launching", "host work")
+OF_HOST = ("data loading", "allocation", "pageable copy", "host collective", "host idle", "launching", "host work")
 """Causes that take up the part of a bubble between what a wait caused and the launch."""
 
-AT_MOST = frozenset({"host collective", "launching", "host work"})
+AT_MOST = frozenset({"host collective", "host idle", "launching", "host work"})
 """Causes that seldom go as a whole, so that their saving is the most there is."""
 
 BEYOND_ITSELF = frozenset({"data loading"})
@@ -91,12 +91,18 @@ def meet_no_other(study: Study) -> Question:
     return _shorten(study, "host collective")
 
 
+def never_idle(study: Study) -> Question:
+    """The host neither sleeps nor waits for a thread or another process."""
+    return _shorten(study, "host idle")
+
+
 QUESTIONS: dict[str, Callable[[Study], Question]] = {
     "wait": empty_no_queue,
     "data loading": load_ahead,
     "allocation": allocate_ahead,
     "pageable copy": pin_copies,
     "host collective": meet_no_other,
+    "host idle": never_idle,
     "launching": launch_in_time,
     "host work": skip_host_work,
 }
@@ -123,9 +129,14 @@ def _shorten(study: Study, cause: str) -> Question:
     of_host = bubbles.by_cause[:, [CAUSES.index(name) for name in OF_HOST]].sum(axis=1)
     due = bubbles.due_to(cause)
     item = study.program.items_of(bubbles.launch)
+    chain_of = np.where(item >= 0, items.chain[item], -1)
+    chains, many = np.unique(chain_of[item >= 0], return_counts=True)
+    if len(chains):  # what ends a gap may have a launch that the trace does not hold, most likely of the busiest thread
+        ends = study.timeline.span is not None and bubbles.end >= study.timeline.span[1]
+        chain_of = np.where((item >= 0) | ends, chain_of, chains[many.argmax()])
     edits: Question = {}
-    for chain in np.unique(items.chain[item[item >= 0]]).tolist():
-        mine = (item >= 0) & (items.chain[item] == chain) & (due > 0)
+    for chain in chains.tolist():
+        mine = (chain_of == chain) & (due > 0)
         begin = bubbles.ts[mine] + bubbles.due_to("wait")[mine]
         edits |= _leave_out(study, begin, begin + of_host[mine], due[mine] / of_host[mine], chain)
     return edits

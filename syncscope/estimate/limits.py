@@ -38,6 +38,10 @@ OF_WAITS = (
 OF_CALLS = (*OF_WAITS, Intervention.REMOVE_ALLOCATION)
 """Interventions that take calls of the host away, and the copies that they make."""
 
+SIDE_BY_SIDE = 0.001
+"""Share of the compute up to which kernels of several streams come one after the other, as those of a CUDA graph and of
+the stream that replays it do."""
+
 LOST_SHARE = 0.1
 """Share of the launches without a row of the device from which on what is left says how late the host was, not more."""
 
@@ -162,10 +166,12 @@ def _held(timeline: Timeline, hit: Hit) -> int:
 
 
 def _left_to_fill_ms(timeline: Timeline) -> float:
-    """Milliseconds a step in which a device that computes on one stream does not compute, but for the spaces between
-    kernels that were queued, which launching sooner does not fill."""
-    kernels, overlap = timeline.on_device, timeline.overlap
-    if overlap is None or len(np.unique(kernels.stream[(kernels.kind == "kernel") & (kernels.collective == "")])) > 1:
+    """Milliseconds a step in which a device that computes one kernel at a time does not compute, but for the spaces
+    between kernels that were queued, which launching sooner does not fill."""
+    every, overlap = timeline.on_device, timeline.overlap
+    kernels = every.take((every.kind == "kernel") & (every.collective == ""))
+    side_by_side = int(kernels.dur.sum()) - Union(kernels.ts, kernels.end).length
+    if overlap is None or side_by_side > SIDE_BY_SIDE * int(kernels.dur.sum()):
         return np.inf
     queued = timeline.bubbles.due_to("queued on device")
     spaces_ms = float(queued[queued < SPACE_NS].sum()) * 1e-6 / max(len(timeline.steps), 1)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from syncscope.estimate.columns import Columns, Part
 from syncscope.estimate.dependencies import NOW, Target
-from syncscope.estimate.edits import Change, Changes, Question, either, find_lasting
+from syncscope.estimate.edits import Change, Changes, Ways, either, find_lasting
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items, are_one_by_one, find_slack
 from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import QUEUE, Program
 from syncscope.estimate.replay_rows import HOST, Interval, Meeting, ReplayItem
-from syncscope.estimate.runs import Run, find_runs
+from syncscope.estimate.runs import Edited, Run, find_runs
 from syncscope.timeline.intervals import Bools, Floats
 
 HOLDS_ENGINE = 20_000
@@ -35,7 +35,7 @@ class Machine:
     def __init__(
         self,
         program: Program,
-        questions: Sequence[Question],
+        questions: Sequence[Ways],
         scenarios: Floats,
         steps: frozenset[int],
         profiled: bool,
@@ -74,8 +74,8 @@ class Machine:
         self._of_chain = [np.flatnonzero(items.chain == chain) for chain in range(program.chains)]
         self._follows = items.follows
         self._launched = [0] * len(program.streams)
-        self._spread: dict[Run, tuple[Floats, Floats | float, Floats]] = {}
         self._lay_out()
+        self._spread_out()
         if self._on_one_rank is not None:
             self._on_one_rank = self._columns.spread(self._one_rank)
         self._begins: deque[Floats] = deque([np.zeros(self._columns.width)], maxlen=2)
@@ -182,7 +182,7 @@ class Machine:
                 self._run_item(part, number)
 
     def _run_stretch(self, run: Run) -> None:
-        work, busy, behind = self._spread.get(run) or self._columns_of(run)
+        work, busy, behind = run.wide or self._columns_of(run)
         host = self._host[run.chain]
         after = host + work
         if run.stream >= 0:
@@ -196,41 +196,61 @@ class Machine:
             stream[:] = end
             if exclusive:
                 self._compute[:] = end
-            after = self._queued(run.stream, run.launches, after, work)
+            # Where questions come and go, what is kept changes, and what was recorded does not.
+            after = self._queued(run.stream, run.launches, end.copy() if self._columns.sparse else end, after, work)
         host[:] = after
 
+    def _spread_out(self) -> None:
+        """Give each stretch its columns, where all questions keep theirs."""
+        every = [] if self._columns.sparse else [part for step in self._steps for part in step if isinstance(part, Run)]
+        for runs in ([run for run in every if run.edited is None], [run for run in every if run.edited is not None]):
+            if not runs:
+                continue
+            works = np.array([run.work for run in runs])[:, None] * self._scale
+            behinds = np.array([run.behind for run in runs])[:, self._which]
+            busy: Iterable[Floats | float] = [run.busy for run in runs]
+            if runs[0].edited is not None:
+                wide = np.repeat(np.array(busy)[:, None], self._columns.width, axis=1)
+                self._edit_all((works, wide, behinds), [run.edited for run in runs if run.edited is not None])
+                busy = wide
+            for run, *own in zip(runs, works, busy, behinds, strict=True):
+                run.wide = own[0], own[1], own[2]
+
+    def _edit_all(self, wide: tuple[Floats, Floats, Floats], edited: Sequence[Edited]) -> None:
+        """Give the questions that change stretches their columns as they have them; ``wide`` are each (stretches,
+        columns)."""
+        stretch = np.repeat(np.arange(len(edited)), [len(one.questions) for one in edited])
+        slot = self._columns.slot[np.concatenate([one.questions for one in edited])]
+        for columns, name in zip(wide, ("work", "busy", "behind"), strict=True):
+            own = np.concatenate([getattr(one, name) for one in edited])
+            columns.reshape(len(edited), -1, self._scenarios)[stretch, slot] = own
+
     def _columns_of(self, run: Run) -> tuple[Floats, Floats | float, Floats]:
-        """``work``, ``busy`` and ``behind`` of a stretch (columns,)."""
+        """``work``, ``busy`` and ``behind`` of a stretch (columns,), for now."""
         if run.edited is None:
-            narrow = run.work * self._scale, run.busy, run.behind[self._which]
-            if not self._columns.sparse:
-                self._spread[run] = narrow
-            return narrow
+            return run.work * self._scale, run.busy, run.behind[self._which]
         self._enter(run.edited.questions.tolist())
         wide = (run.work * self._scale, np.full(self._columns.width, run.busy), run.behind[self._which])
-        slots = self._columns.slot[run.edited.questions]
-        for column, own in zip(wide, run.edited[1:], strict=True):
-            column.reshape(-1, self._scenarios)[slots] = own
-        if not self._columns.sparse:
-            self._spread[run] = wide
+        self._edit_all((wide[0][None], wide[1][None], wide[2][None]), [run.edited])
         return wide
 
-    def _queued(self, stream: int, launches: int, host: Floats, work: Floats | float = 0.0) -> Floats:
-        """The host after launches that took it some ``work``, held while the stream's queue is full."""
+    def _queued(self, stream: int, launches: int, done: Floats, host: Floats, work: Floats | float = 0.0) -> Floats:
+        """The host after launches that took it some ``work``, held while the stream's queue is full. ``done`` is when
+        they will be, and is kept."""
         queue = self._queue[stream]
-        self._launched[stream] += launches
-        queue.append((self._launched[stream], self._stream[stream].copy()))
+        launched = self._launched[stream] = self._launched[stream] + launches
+        queue.append((launched, done))
         if self._columns.sparse:
-            self._recent[stream].append(queue[-1][1])
-        full = self._launched[stream] - QUEUE
+            self._recent[stream].append(done)
+        full = launched - QUEUE
         while len(queue) > 1 and queue[1][0] <= full:
             queue.popleft()
-        done, end = queue[0]
-        if done > full:
+        many, end = queue[0]
+        if many > full:
             return host
         # The launch that needed the place was held. The rest of the work came after it.
-        behind = min(full - done, launches - 1) / launches
-        return np.maximum(host, end + behind * work)
+        behind = min(full - many, launches - 1) / launches
+        return np.maximum(host, end + behind * work if behind else end)
 
     def _run_item(self, number: int, step: int) -> None:
         if self._columns.sparse:
@@ -281,7 +301,7 @@ class Machine:
                 free = either(change.free, change.gone)
                 self._record(HOST, begin, blocked, gone=free)
                 after = blocked if free is None else np.where(free, after, blocked)
-            after = self._queued(item.stream, 1, after)
+            after = self._queued(item.stream, 1, self._stream[item.stream].copy(), after)
         return after
 
     def _activity(self, number: int, change: Change, step: int, launched: Floats) -> Floats:

@@ -7,7 +7,7 @@ bytes: msgpack of its fields with the raw bytes of each array, compressed. Nothi
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,6 @@ from syncscope.estimate.limits import Limit, find_limits, find_whole_limit, why_
 from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
 from syncscope.estimate.power import UNKNOWN, Condition, condition_of
-from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.questions import is_at_most, question
 from syncscope.estimate.stamps import Stamped, find_stamped
@@ -113,10 +112,16 @@ class Prepared:
         return Prepared(**{**fields, "questions": questions, "causes": causes, "asked": asked, "base": base})
 
 
-def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = None) -> Prepared:
+def prepare(
+    timeline: Timeline,
+    hits: Sequence[Hit],
+    bare_ms: float | None = None,
+    program: Callable[[], Program | None] | None = None,
+) -> Prepared:
     """Compile the program of a trace, and find what fixing each of ``hits`` would change about it.
 
-    ``bare_ms`` is the mean length of a step with no profiler; it counts before the recording's own.
+    ``bare_ms`` is the mean length of a step with no profiler; it counts before the recording's own. ``program`` returns
+    the program, where it is compiled already.
     """
     findings = tuple(hit.finding for hit in hits)
     recording = timeline.trace.recording
@@ -124,12 +129,12 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
     prepared = Prepared(findings, timeline.trace.rank, find_shared_collectives(timeline), phase=phase)
     if not hits and not may_ask(timeline):
         return prepared
-    program = compile_program(timeline, MEASURED)
-    if program is None:
+    compiled = compile_program(timeline) if program is None else program()
+    if compiled is None:
         found = tuple(_lowered(timeline, finding) for finding in findings)
         return replace(prepared, findings=found, replay=Replay(null_why=_missing(timeline)) if hits else None)
     bare = recording.bare if recording else None
-    study = Study(timeline, program)
+    study = Study(timeline, compiled)
     untried = tuple(why_untried(timeline, hit) for hit in hits)
     questions = tuple({} if why else question(study, hit) for hit, why in zip(hits, untried, strict=True))
     asked = (*ask_about_loader(study), *ask_about_graphs(study, hits))
@@ -147,10 +152,10 @@ def prepare(timeline: Timeline, hits: Sequence[Hit], bare_ms: float | None = Non
         whole_limit_ms=find_whole_limit(timeline) if len(timeline.calls) else None,
         untried=untried,
         causes=causes,
-        program=program,
+        program=compiled,
         bare_ns=tuple(bare.steps_ns) if bare and bare_step_ns(bare) else (),
         bare_ms=_steady_ms(bare) if bare_ms is None else bare_ms,
-        stamped=find_stamped(timeline, program, bare) if bare_ms is None else None,
+        stamped=find_stamped(timeline, compiled, bare) if bare_ms is None else None,
         replay=Replay(assumptions=(*assumptions, *study.assumptions)),
         condition=condition_of(recording.gpu, recording.device) if recording else UNKNOWN,
         asked=asked,

@@ -54,11 +54,11 @@ def profiler_cost(timeline: Timeline, host: HostPart, device: DevicePart, costs:
 
 
 def _recorded_events(timeline: Timeline, costs: Costs) -> Iterator[tuple[Ints, Ints, float]]:
-    """For each kind of event besides calls: times since the trace's base, threads, and the cost of one."""
+    """For each kind of event besides calls: times since the trace's base in order, threads, and the cost of one."""
     trace, recording = timeline.trace, timeline.trace.recording
     sites = recording.sites if recording else ()
     for warned, cost in ((True, costs.warning), (False, costs.entry)):
-        mine = [event for event in sites if (event.kind == "warning") == warned]
+        mine = sorted((event for event in sites if (event.kind == "warning") == warned), key=lambda event: event.end_ns)
         ends = np.array([event.end_ns - trace.base_ns for event in mine], dtype=np.int64)
         yield ends, np.array([event.tid for event in mine], dtype=np.int64), cost
     for table, cost in (("ops", costs.op), ("frames", costs.frame)):
@@ -73,10 +73,12 @@ def _chain_of_threads(timeline: Timeline, host: HostPart) -> tuple[Ints, Ints]:
 
 
 def _add(cost: Floats, time: Ints, chain: int, host: HostPart, each: float) -> None:
-    """Add the cost of ``each`` event to the item of its chain that ends next: its host work holds the event."""
+    """Add the cost of ``each`` event to the item of its chain that ends next: its host work holds the event. ``time``
+    is in order; what comes before the steps is not theirs."""
     rows = np.flatnonzero(host.chain == chain)
-    ended = np.searchsorted(np.sort(time[time >= 0]), np.maximum.accumulate(host.end[rows]), side="right")
-    cost[rows] += each * np.diff(ended, prepend=0)
+    ends = np.maximum.accumulate(host.end[rows]).astype(np.int64)
+    ended = np.searchsorted(time, ends, side="right") - np.searchsorted(time, 0)
+    cost[rows] += each * np.diff(np.maximum(ended, 0), prepend=0)
 
 
 def without_profiler(items: Items) -> Items:

@@ -15,7 +15,7 @@ from syncscope.estimate.dependencies import Targets, carry_over, find_host_waits
 from syncscope.estimate.device import find_device_part, find_timing, number_streams
 from syncscope.estimate.host import find_host_part, find_loading, recorded_steps
 from syncscope.estimate.items import DevicePart, HostPart, Items
-from syncscope.estimate.profiler_cost import Costs, profiler_cost
+from syncscope.estimate.profiler_cost import MEASURED, Costs, profiler_cost
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats, Ints
 
@@ -65,7 +65,7 @@ class Program:
         return self._item_of_call[np.minimum(calls, len(self._item_of_call) - 1)]
 
 
-def compile_program(timeline: Timeline, costs: Costs) -> Program | None:
+def compile_program(timeline: Timeline, costs: Costs = MEASURED) -> Program | None:
     """The program of the recorded steps; ``None`` for a trace without calls or device activity, and for one without
     steps that is too long to count as one."""
     tables, steps = timeline, recorded_steps(timeline)

@@ -14,6 +14,7 @@ from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
 from syncscope.estimate.masks import without_indices
 from syncscope.estimate.study import Study
+from syncscope.estimate.waiting import without_call
 from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.collective_advice import is_made_cheaper
 from syncscope.rules.base.idle_causes import own_cause
@@ -21,7 +22,9 @@ from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.timeline.copies import HOST_COPIES
 from syncscope.timeline.intervals import Floats, Ints
 from syncscope.timeline.launching import LAUNCHES
+from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.tables import Copies
+from syncscope.timeline.warm_up import CAPTURE
 
 FORMATTER_LAUNCHES = 7
 """Kernels that the printing of a tensor launches before its first wait, at most."""
@@ -42,6 +45,9 @@ to 13 on an H200's host."""
 GRAPH_NODE = 150.0
 """Nanoseconds of host work by which a node makes the launch of a graph longer."""
 
+RECORDS = ("record", "warm")
+"""Kinds of ``CompiledSpan`` in which a CUDA graph is recorded, or inputs of a new size are run before that."""
+
 GRAPH_GAP = 250.0
 """Nanoseconds between two nodes of a graph on the device, its beginning and end shared out among them."""
 
@@ -56,15 +62,17 @@ def remove_wait(study: Study, hit: Hit) -> Question:
     """The host does not wait. What it launches after waiting for a stream or an event waits for that on the device."""
     waits = study.timeline.waits.take(sorted(hit.waits))
     read = {item: Edit(free=True) for item in study.items(waits.call[waits.copy >= 0])}
-    return read | {item: Edit(free=True, joins=True) for item in study.items(waits.call[waits.copy < 0])}
+    explicit = {item: Edit(free=True, joins=True) for item in study.items(waits.call[waits.copy < 0])}
+    return combine([read, explicit, without_call(study, [*explicit], [*read, *explicit])])
 
 
 def remove_read(study: Study, hit: Hit) -> Question:
     """Neither the wait nor the small copy that it reads, nor what makes a condition that only this reads."""
     copies, items = study.copies(hit)
-    edits = {item: Edit(free=True) for item in study.waits(hit)}
-    edits |= {item: Edit(own=0.0, gone=True, free=True) for item in items[copies.bytes <= SMALL_READ].tolist()}
-    return edits | without_conditions(study, copies)
+    waits, read = study.waits(hit), items[copies.bytes <= SMALL_READ].tolist()
+    edits = {item: Edit(free=True) for item in waits}
+    edits |= {item: Edit(own=0.0, gone=True, free=True) for item in read}
+    return combine([edits | without_conditions(study, copies), without_call(study, read, waits)])
 
 
 def keep_shape(study: Study, hit: Hit) -> Question:
@@ -194,6 +202,19 @@ def replay_graphs(study: Study, hit: Hit) -> Question:
     return {} if _is_of_other_steps(study, hit) else launch_graphs(study) or launch_at_once(study)
 
 
+def record_no_graphs(study: Study, hit: Hit) -> Question:
+    """As ``replay_graphs``, with nothing that the host does while it records graphs, or runs what it will record."""
+    if _is_of_other_steps(study, hit):
+        return {}
+    timeline, calls = study.timeline, study.timeline.calls
+    spans = [span for span in timeline.compiled.spans if span.kind in RECORDS] if timeline.compiled else []
+    ts, end, tid = (np.array([getattr(span, name) for span in spans], dtype=np.int64) for name in ("ts", "end", "tid"))
+    recording = timeline.warming_up(calls.ts, calls.end, calls.tid) == CAPTURE
+    recording |= Nesting(ts, end, tid).innermost(calls.tid, calls.ts, calls.end) >= 0
+    without = dict.fromkeys(study.items(np.flatnonzero(recording)), Edit(pre=0.0, own=0.0, free=True))
+    return combine([replay_graphs(study, hit), without])
+
+
 def launch_at_once(study: Study) -> Question:
     """The host takes no time for launches that the device waits for, and kernels follow each other as in a graph."""
     in_time, kernels = launch_in_time(study), study.timeline.activities
@@ -311,6 +332,7 @@ QUESTIONS: dict[Intervention, Intervene] = {
     Intervention.LAUNCH_ASYNCHRONOUSLY: launch_asynchronously,
     Intervention.FILL_IDLE: fill_idle,
     Intervention.REPLAY_GRAPHS: replay_graphs,
+    Intervention.RECORD_NO_GRAPHS: record_no_graphs,
     Intervention.JOIN_GRAPHS: join_graphs,
 }
 """What each intervention changes."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from syncscope.estimate.columns import Part
-from syncscope.estimate.edits import Question
+from syncscope.estimate.edits import Question, Ways
 from syncscope.estimate.machine import Machine
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay_rows import Interval
@@ -75,7 +75,7 @@ class Replayed:
 
 def replay(
     program: Program,
-    questions: Sequence[Question],
+    questions: Sequence[Question | Ways],
     scenarios: Sequence[Scenario],
     steps: Sequence[int] | None = None,
     *,
@@ -89,8 +89,9 @@ def replay(
     changes nothing on the other ranks; with such a question, question 0 must change nothing.
     """
     order = range(program.steps) if steps is None else steps
+    ways = [question if isinstance(question, Ways) else Ways.of(question) for question in questions]
     machine = Machine(
-        program, questions, np.array(scenarios, dtype=np.float64), frozenset(order), profiled, on_one_rank, probes
+        program, ways, np.array(scenarios, dtype=np.float64), frozenset(order), profiled, on_one_rank, probes
     )
     for number, step in enumerate(order):
         machine.step(number, step, last=number == len(order) - 1)

@@ -16,6 +16,7 @@ import numpy as np
 from syncscope.estimate.edits import TimingChange
 from syncscope.estimate.items import Items
 from syncscope.timeline.intervals import Bools, Floats, Ints
+from syncscope.timeline.row_groups import rank
 
 LONGEST = 32
 """The most items of a stretch. Places in the launch queue are counted by stretches."""
@@ -56,6 +57,8 @@ class Run:
     """From the host's begin of the stretch to the stream's end, when a launch holds the stream up (scales,)."""
     edited: Edited | None
     """``None`` where no question changes anything in it."""
+    wide: tuple[Floats, Floats | float, Floats] | None = None
+    """``work``, ``busy`` and ``behind`` in the columns of a replay, where those stay the same."""
 
 
 Step = list["Run | int"]
@@ -71,23 +74,19 @@ def find_runs(
     starts = np.flatnonzero(first)
     work, busy, behind = _Parts(items, np.arange(len(items)), starts).sums(scales)
     changed = _changed(items, apart, starts, changes, scales)
-    most = np.maximum.reduceat(items.stream, starts).tolist()
-    count = np.add.reduceat((items.stream >= 0).astype(np.int64), starts).tolist()
-    alone = np.logical_or.reduceat(items.alone, starts).tolist()
-    chain, of_step = items.chain[starts].tolist(), items.step[starts].tolist()
+    runs = map(
+        Run,
+        items.chain[starts].tolist(),
+        np.maximum.reduceat(items.stream, starts).tolist(),
+        np.add.reduceat((items.stream >= 0).astype(np.int64), starts).tolist(),
+        np.logical_or.reduceat(items.alone, starts).tolist(),
+        work.tolist(), busy.tolist(), behind, map(changed.get, range(len(starts))),
+    )  # fmt: skip
     steps: list[Step] = [[] for _ in range(int(items.step.max()) + 1)]
-    single = apart[starts].tolist()
-    for number, (item, step) in enumerate(zip(starts.tolist(), of_step, strict=True)):
-        if step not in wanted:
-            continue
-        if single[number]:
-            steps[step].append(item)
-            continue
-        run = Run(
-            chain[number], most[number], count[number], alone[number], float(work[number]), float(busy[number]),
-            behind[number], changed.get(number),
-        )  # fmt: skip
-        steps[step].append(run)
+    numbered = zip(items.step[starts].tolist(), apart[starts].tolist(), starts.tolist(), runs, strict=True)
+    for step, single, item, run in numbered:
+        if step in wanted:
+            steps[step].append(item if single else run)
     return steps
 
 
@@ -103,11 +102,14 @@ def _changed(
     )
     inside = ~apart[item]
     item, question, shares = item[inside], question[inside], [pre[inside], own[inside], gap[inside]]
-    run = np.searchsorted(starts, item, side="right") - 1
+    sizes = np.diff(starts, append=len(items))
+    run = np.repeat(np.arange(len(starts)), sizes)[item]
     # A pair is a stretch and a question that changes it; stretch by stretch.
-    pairs, of_pair = np.unique(run * len(changes) + question, return_inverse=True)
+    of_pair, many = rank(run * len(changes) + question)
+    pairs = np.empty(many, dtype=np.int64)
+    pairs[of_pair] = run * len(changes) + question
     runs, asking = np.divmod(pairs, len(changes))
-    lengths = np.append(starts[1:], len(items))[runs] - starts[runs]
+    lengths = sizes[runs]
     begins = np.append(0, np.cumsum(lengths))
     changed = begins[of_pair] + item - starts[runs[of_pair]]
     if not len(pairs):

@@ -9,6 +9,8 @@ import numpy as np
 
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.host import recorded_steps
+from syncscope.estimate.items import Items
+from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import Program
 from syncscope.rules import Hit
 from syncscope.timeline import Timeline
@@ -96,6 +98,11 @@ class Study:
         names = np.full(len(self.program.items), "", dtype=object)
         names[item[item >= 0]] = activities.name[item >= 0]
         return names
+
+    @cached_property
+    def without_profiler(self) -> Items:
+        """The program's items without the profiler's share of the host's work."""
+        return without_profiler(self.program.items)
 
     def waits(self, hit: Hit) -> list[int]:
         """The items of the waits that a finding speaks of."""

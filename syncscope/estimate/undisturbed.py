@@ -14,6 +14,7 @@ from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Scenario, replay
 from syncscope.estimate.stamps import scale_stretches
+from syncscope.schema.numbers import percent
 
 CLOCKS = (0.88, 0.94, 1.06, 1.12)
 """Clocks, as shares of that of the recorded steps, at which a GPU at its power limit is looked for to meet the bare
@@ -33,7 +34,7 @@ CUT = (
     "the bare steps of {:.3g} ms leave of it"
 )
 
-CLOCKED = "kernels are taken to be {change:.0%} {how} without a profiler than recorded, as the bare steps show"
+CLOCKED = "kernels are taken to be {change} {how} without a profiler than recorded, as the bare steps show"
 
 
 def fit_undisturbed(prepared: Prepared, program: Program, known: bool) -> tuple[Program, Fit]:
@@ -75,7 +76,7 @@ def _attempts(prepared: Prepared, program: Program, known: bool) -> Iterator[tup
     clock = _clock(prepared, program) if prepared.condition.at_limit else None
     if clock is not None:
         bare, found = fitted(at_clock(program, clock))
-        says = CLOCKED.format(change=abs(1 - clock), how="slower" if clock < 1 else "faster")
+        says = CLOCKED.format(change=percent(abs(1 - clock), 1.0), how="slower" if clock < 1 else "faster")
         yield bare, replace(found, doubt_why=found.doubt_why or WIDER.format(says), doubt=max(found.doubt, CLOCK_DOUBT))
 
 

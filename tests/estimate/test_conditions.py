@@ -68,4 +68,4 @@ def test_work_of_the_program_s_own_before_the_copy_stays() -> None:
     one = checked((COMPARE,), pause=300)
     changes = asked(one, "SYN102")
     kept = [edit.pre for item, edit in changes.items() if edit.gone and not one.program.items.kernel[item]]
-    assert kept and set(kept) == {1.0}
+    assert kept and all(0.98 < pre < 1 for pre in kept), "but for the dispatch of the copy"

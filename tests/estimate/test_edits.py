@@ -35,7 +35,7 @@ def test_an_item_of_several_questions_has_all_their_edits(questions: list[dict[i
 
 @given(st.lists(QUESTIONS, min_size=1, max_size=3))
 def test_changes_of_timing_are_told_from_others(questions: list[dict[int, Edit]]) -> None:
-    changes = Changes(questions)
+    changes = Changes(list(map(Ways.of, questions)))
     others = {item for question in questions for item, edit in question.items() if not edit.only_timing}
     assert changes.items == others
     for question, timing in zip(questions, changes.timing_changes, strict=True):
@@ -46,7 +46,8 @@ def test_changes_of_timing_are_told_from_others(questions: list[dict[int, Edit]]
 
 
 def test_the_change_of_an_item_has_a_column_a_question() -> None:
-    changes, scale = Changes([{}, {3: Edit(gone=True)}, {3: Edit(pre=0.5)}]), np.ones(3)
+    questions = [{}, {3: Edit(gone=True)}, {3: Edit(pre=0.5)}]
+    changes, scale = Changes(list(map(Ways.of, questions))), np.ones(3)
     columns = Columns(1, 3, 1, range(3))
     change = changes.of(3, columns, scale)
     assert change.gone is not None

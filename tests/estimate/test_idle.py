@@ -74,3 +74,13 @@ def test_no_cause_saves_more_than_the_step() -> None:
     for cause in QUESTIONS:
         assert 0 <= saved_without(cause, each_step(loader)) <= 1000
     assert STEPS > 1
+
+
+def test_host_work_before_a_kernel_whose_launch_is_not_in_the_trace_counts() -> None:
+    def work(builder: TraceBuilder, at: float) -> None:
+        builder.launch("k", call=(at + 5, 5), runs=(at + 15, 20)).kernel("triton", at + 600, 20)
+        builder.launch("k", call=(at + 610, 5), runs=(at + 640, 100))
+
+    one = study(each_step(work))
+    left = [edit for edit in cause_question(one, "host work").values() if edit.pre < 0.1 and edit.own == 1]
+    assert len(left) >= STEPS - 2  # the 565 µs before the kernel are left out of nearly every step

@@ -67,6 +67,8 @@ def test_a_wait_gains_no_more_than_is_idle_besides_the_spaces_between_queued_ker
         builder.launch("tiny", call=(3 * number, 2), runs=(1000 + 10 * number, 7))
     builder.device_sync(950, 3060).launch("gemm", call=(4050, 5), runs=(4060, 500))
     assert limit(builder, "SYN105").ms == pytest.approx((4060 - 3997) / MS, abs=0.005)
+    after = limit(builder.launch("replayed", call=(4055, 5), runs=(4560, 500), stream=9), "SYN105").ms
+    assert after == pytest.approx((4060 - 3997) / MS, abs=0.005)
     beside = limit(builder.launch("other", call=(900, 5), runs=(1000, 500), stream=9), "SYN105").ms
     assert beside is not None and beside > 3
 

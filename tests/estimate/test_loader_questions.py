@@ -16,14 +16,18 @@ STEPS, STEP, PACE = 4, 1000, 2500
 """A recorded step (µs) that lives on what its loader had ready, and the loader's own pace."""
 
 
-def recorded(loader: RecordedLoader | None, length: int, loading: int = 3, copies: bool = False) -> Timeline:
-    """Each step gets a batch in ``loading`` µs, runs a kernel of 600 µs, and waits for it; bare steps take
-    ``length``."""
+def recorded(
+    loader: RecordedLoader | None, length: int, loading: int = 3, copies: bool = False, pins: bool = False
+) -> Timeline:
+    """Each step gets a batch in ``loading`` µs, at whose end it may pin it, runs a kernel of 600 µs, and waits for
+    it; bare steps take ``length``."""
     builder, at, marks = TraceBuilder(), 0, [0]
     step = STEP + loading
     for _ in range(STEPS):
         begin = at + loading
         builder.entry("DataLoader", at + 1, begin)
+        if pins:
+            builder.call("cudaHostAlloc", begin - 40, 10)
         if copies:
             builder.copy("HtoD", call=(begin + 1, 95), runs=(begin + 6, 89), memory="pageable", bytes=1_000_000)
         builder.launch("gemm", call=(begin + 100, 5), runs=(begin + 107, 600))
@@ -72,6 +76,12 @@ def test_without_workers_two_take_the_loading_off_the_host() -> None:
     loader = RecordedLoader(workers=0, pinned=True)
     answer = asked(estimated(recorded(loader, STEP + 800, loading=800)))["two workers"]
     assert answer.saving_ms_per_step == pytest.approx(0.8, abs=0.1)
+
+
+def test_two_workers_take_all_of_the_loading_where_the_host_pins_the_batch_too() -> None:
+    loader = RecordedLoader(workers=0, pinned=True)
+    answer = asked(estimated(recorded(loader, STEP + 800, loading=800, pins=True)))["two workers"]
+    assert answer.saving_ms_per_step == pytest.approx(0.76, abs=0.1)
 
 
 def test_pinned_and_prefetched_batches_take_their_copies_out_of_the_way() -> None:

@@ -14,6 +14,7 @@ from syncscope.estimate.program import compile_program
 from syncscope.estimate.questions import GRAPH_GAP, PAGEABLE_RATE, QUESTIONS, STACKED, STACKING_RATE, question
 from syncscope.estimate.replay import SLOWDOWN, Scenario, replay
 from syncscope.estimate.study import PEERS, Study
+from syncscope.estimate.waiting import AFTER, BEFORE
 from syncscope.rules import Hit
 from syncscope.rules.base.question import Intervention
 from syncscope.timeline import Timeline
@@ -80,8 +81,31 @@ def test_an_explicit_wait_becomes_a_wait_of_the_device() -> None:
 
     one = study(each_step(draw))
     changes = asked(one, "SYN105", waits=frozenset(range(STEPS)))
-    assert {edit.joins for edit in changes.values()} == {True}
-    assert saved_us(one, changes) == pytest.approx(404, abs=3)
+    assert sum(edit.joins for edit in changes.values()) == STEPS
+    assert saved_us(one, changes) == pytest.approx(404 + 3 + AFTER / 1000, abs=3)
+
+
+def test_a_wait_takes_the_way_to_it_and_back_from_it_with_it() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.launch("gemm", call=(at + 10, 5), runs=(at + 17, 3))
+        builder.copy("DtoH", call=(at + 40, 6), runs=(at + 48, 2), memory="pinned", bytes=4)
+        builder.stream_sync(at + 46, 8)
+        builder.launch("gemm", call=(at + 100, 5), runs=(at + 107, 3))
+
+    one = study(each_step(draw))
+    calls = (6 + 8) + BEFORE / 1000 + AFTER / 1000
+    assert saved_us(one, asked(one, "SYN102", waits=frozenset(range(STEPS)))) == pytest.approx(calls, abs=1.5)
+
+
+def test_no_more_than_there_is_goes_with_a_wait() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.launch("gemm", call=(at + 10, 5), runs=(at + 17, 3))
+        builder.copy("DtoH", call=(at + 16, 6), runs=(at + 24, 2), memory="pinned", bytes=4)
+        builder.stream_sync(at + 22, 8)
+        builder.launch("gemm", call=(at + 32, 5), runs=(at + 39, 3))
+
+    one = study(each_step(draw))
+    assert saved_us(one, asked(one, "SYN102", waits=frozenset(range(STEPS)))) == pytest.approx(14 + 1 + 2, abs=1.5)
 
 
 def blocking(memory: str):
@@ -352,6 +376,22 @@ def test_what_happens_outside_the_steps_changes_nothing() -> None:
 def test_every_intervention_has_a_question_and_is_some_rules() -> None:
     assert set(QUESTIONS) == set(Intervention)
     assert set(Intervention) <= {rule.question for rule in rules.RULES}
+
+
+def test_where_graphs_are_recorded_in_each_step_the_host_need_not_record_them() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.launch("gemm", call=(at + 10, 5), runs=(at + 20, 100))
+        builder.call("cudaStreamBeginCapture", at + 100, 1).call("cudaLaunchKernel", at + 300, 5)
+        builder.call("cudaStreamEndCapture", at + 500, 1).call("cudaGraphInstantiate", at + 510, 90)
+        builder.launch("gemm", call=(at + 700, 5), runs=(at + 710, 200))
+
+    one = study(each_step(draw))
+    changes = asked(one, "CMP703", waits=frozenset())
+    calls = one.timeline.calls
+    recording = one.items(np.flatnonzero(calls.named(lambda name: "Capture" in name or "Instantiate" in name)))
+    assert len(recording) == 3 * STEPS
+    assert all(changes[item].own == changes[item].pre == 0 for item in recording)
+    assert saved_us(one, changes) > 400
 
 
 def test_edits_of_one_item_add_up() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fixtures.labels import TRACES
 from syncscope import load, rules
 from syncscope.estimate import columns, estimate_savings, prepare
-from syncscope.estimate.edits import Edit
+from syncscope.estimate.edits import Edit, Ways
 from syncscope.estimate.items import TO_DEVICE
 from syncscope.estimate.machine import Machine
 from syncscope.estimate.profiler_cost import MEASURED
@@ -193,7 +193,9 @@ def test_a_question_has_columns_only_while_more_than_the_time_differs(monkeypatc
     compiled = program([LOOP] * 30)
     questions = [{}, *({item: Edit(free=True)} for item in waits(compiled))]
     monkeypatch.setattr("syncscope.estimate.edits.FEW", 0)
-    ran = Machine(compiled, questions, np.array([Scenario()]), frozenset(range(30)), True, (), frozenset())
+    ran = Machine(
+        compiled, list(map(Ways.of, questions)), np.array([Scenario()]), frozenset(range(30)), True, (), frozenset()
+    )
     for number in range(30):
         ran.step(number, number, last=number == 29)
         assert ran._columns.slots <= 1 + columns.SPARE

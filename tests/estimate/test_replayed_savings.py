@@ -90,8 +90,9 @@ def test_bounds_hold_the_doubt_of_scenarios_and_of_windows() -> None:
     sure, unsure = (ask(compiled, Fit(0.0, scenarios)) for scenarios in (SCENARIOS[:1], SCENARIOS))
     narrow, wide = sure.all, unsure.all
     assert narrow.ms == wide.ms
-    doubts = DRIFT * sure.step_ms, REPEATED * (narrow.ms or 0.0)
-    assert narrow.high == pytest.approx((narrow.ms or 0.0) + math.hypot(*doubts), abs=1e-5)
+    saved = narrow.ms or 0.0
+    doubts = DRIFT * sure.step_ms, REPEATED * saved * (1 - saved / sure.step_ms)
+    assert narrow.high == pytest.approx(saved + math.hypot(*doubts), abs=1e-5)
     assert (wide.high or 0.0) > (narrow.high or 0.0)
 
 

@@ -117,7 +117,7 @@ def test_a_bare_step_that_has_nothing_to_do_with_the_trace_leaves_no_saving() ->
     found = one(made, "SYN105")
     assert found.saving_ms_per_step is found.saving_low_ms_per_step is found.saving_high_ms_per_step is None
     assert made.replay is not None and made.replay.null_why == found.saving_null_why
-    assert "longer than the bare ones of 0.5 ms" in str(found.saving_null_why)
+    assert "times as long as the bare ones of 0.5 ms" in str(found.saving_null_why)
 
 
 def test_no_saving_is_more_than_the_bare_step() -> None:
