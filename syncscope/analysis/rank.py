@@ -15,10 +15,20 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from syncscope import __version__, rules
+from syncscope.analysis.beside import Beside
 from syncscope.analysis.job import Job as Job
 from syncscope.analysis.judged import judged_of
 from syncscope.analysis.merge import merge
-from syncscope.estimate import MOST_PEERS, Peer, Prepared, estimate_savings, lower_severity, prepare
+from syncscope.estimate import (
+    MOST_PEERS,
+    Peer,
+    Prepared,
+    Program,
+    compile_program,
+    estimate_savings,
+    lower_severity,
+    prepare,
+)
 from syncscope.report.picture.lanes import Lanes, draw_lanes
 from syncscope.rules import Hit
 from syncscope.schema.findings import Finding
@@ -120,15 +130,20 @@ def _analyze_once(path: str, job: Job, shown: str | None) -> Rank:
 
 def _analyze(path: str, job: Job, shown: str | None) -> Rank:
     timeline = Timeline(load(path, **msgspec.structs.asdict(job.reading)))
-    hits, not_checked = rules.find(timeline)
-    pictures = [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else []  # before the replay takes memory
     report, kept = EMPTY_REPORT, NOTHING_KEPT
     peers: tuple[Peer, ...] = ()
-    if job.report:
-        report, prepared = make_report(timeline, hits, not_checked, job)
-        report = estimate_report(report, prepared)
-        peers = find_peer(report, prepared)
-        kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
+    with Beside.of(timeline.trace, job.reading) as beside:
+        _build(timeline, beside)
+        program = beside.begin(lambda: compile_program(timeline)) if job.report and beside.threaded else None
+        hits, not_checked = rules.find(timeline)
+        # Without a thread, before the replay takes memory.
+        drawn = beside.begin(lambda: [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else [])
+        if job.report:
+            report, prepared = make_report(timeline, hits, not_checked, job, program)
+            report = estimate_report(report, prepared)
+            peers = find_peer(report, prepared)
+            kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
+        pictures = drawn()
     if shown is not None and shown != timeline.trace.path:
         traces = tuple(msgspec.structs.replace(info, path=shown) for info in report.traces)
         report = msgspec.structs.replace(report, traces=traces)
@@ -136,15 +151,28 @@ def _analyze(path: str, job: Job, shown: str | None) -> Rank:
     return msgspec.json.encode(Results(report=report, pictures=tuple(pictures), peers=peers)), kept
 
 
+def _build(timeline: Timeline, beside: Beside) -> None:
+    """Build the tables that the rules, the picture and the replay share, so that these need not wait for each other."""
+    stacks = beside.begin(lambda: timeline.stacks)
+    _ = timeline.activities, timeline.ops.nesting
+    stacks()
+    _ = timeline.places, timeline.warm_ups
+
+
 def make_report(
-    timeline: Timeline, hits: Sequence[Hit], not_checked: Sequence[NotChecked], job: Job
+    timeline: Timeline,
+    hits: Sequence[Hit],
+    not_checked: Sequence[NotChecked],
+    job: Job,
+    program: Callable[[], Program | None] | None = None,
 ) -> tuple[Report, Prepared]:
-    """The report on one trace, still without savings, and what estimating them needs.
+    """The report on one trace, still without savings, and what estimating them needs. ``program`` returns the trace's,
+    where it is compiled already.
 
     The findings whose savings are wanted come first in the report.
     """
     wanted = [hit for hit in hits if hit.finding.rule in job.codes and hit.finding.site_source != "count"]
-    prepared = prepare(timeline, wanted, job.bare_ms)
+    prepared = prepare(timeline, wanted, job.bare_ms, program)
     estimated = {hit.finding.number for hit in wanted}
     others = tuple(hit.finding for hit in hits if hit.finding.number not in estimated)
     info = timeline.info()

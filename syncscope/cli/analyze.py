@@ -60,7 +60,7 @@ def analyze(
       syncscope analyze trace.json.gz --select SYN --format json
       syncscope analyze trace.json.gz -o sarif=waits.sarif -o markdown=-
 
-      syncscope analyze s3://bucket/run/ --engine dask --scheduler tcp://head:8786 -o report.json
+      syncscope analyze s3://bucket/run/ --engine dask --scheduler tcp://head:8786
 
     [bold]Exit status[/bold]: 0 done, whatever was found; 2 wrong usage or configuration; 3 a trace cannot be read, even
     when others can.

@@ -91,6 +91,13 @@ def _options(
 ) -> None:
     """Find the waits that a PyTorch program hides, what each costs, and the line it is on.
 
+    [bold]To begin[/bold]
+
+      syncscope profile train.py            record a program, on a GPU
+      syncscope analyze syncscope-train/    read the report, anywhere
+      syncscope analyze trace.json.gz       or that of a trace of torch.profiler
+      syncscope check syncscope-train/      fail where it waits, for CI
+
     [bold]profile[/bold] and [bold]watch[/bold] need a GPU and PyTorch. The other commands need neither.
     """
 

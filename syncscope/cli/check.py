@@ -30,22 +30,36 @@ from syncscope.cli.options import (
 if TYPE_CHECKING:
     from syncscope.policy import Policy
 
+GATE = "Gate"
+"""Group of options in ``--help``."""
+
 BaselineFile = Annotated[
     Path | None,
     typer.Option(
         "--baseline",
         metavar="FILE",
+        rich_help_panel=GATE,
         help="File of findings that may stay: each passes unless it occurs more often.",
         readable=False,  # else typer asks, and answers with more than a line
         show_default=False,
     ),
 ]
-WriteBaseline = Annotated[bool, typer.Option("--write-baseline", help="Write the baseline, which must not be there.")]
-Update = Annotated[bool, typer.Option("--update", help="Remove fixed findings from the baseline. It never adds any.")]
-ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 instead of 1.")]
+WriteBaseline = Annotated[
+    bool, typer.Option("--write-baseline", rich_help_panel=GATE, help="Write the baseline file, which must not exist.")
+]
+Update = Annotated[
+    bool,
+    typer.Option("--update", rich_help_panel=GATE, help="Remove fixed findings from the baseline. It never adds any."),
+]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", rich_help_panel=GATE, help="Exit with 0 instead of 1.")]
 
 AllowPartial = Annotated[
-    bool, typer.Option("--allow-partial", help="Pass although part of a trace, a trace or a rank was not seen.")
+    bool,
+    typer.Option(
+        "--allow-partial",
+        rich_help_panel=GATE,
+        help="Pass although part of a trace, a whole trace or a rank was not seen.",
+    ),
 ]
 
 
@@ -86,17 +100,17 @@ def check(
       syncscope check out/report.json
       syncscope check run/ --select SYN101,SYN102 -o report.html
       syncscope check trace.json.gz --format github -o waits.sarif -o junit.xml
-      syncscope check trace.json.gz --baseline syncscope-baseline.json --write-baseline
-      syncscope check trace.json.gz --baseline syncscope-baseline.json
-      syncscope check trace.json.gz --baseline syncscope-baseline.json --update
+      syncscope check run/ --baseline syncscope-baseline.json --write-baseline
+      syncscope check run/ --baseline syncscope-baseline.json
+      syncscope check run/ --baseline syncscope-baseline.json --update
 
     [bold]A line that may wait[/bold]
 
-      history.append(loss.item())  # syncscope: expect SYN102 -- one read every 100 steps
+      show(loss.item())  # syncscope: expect SYN102 -- once every 100 steps
 
     [bold]Exit status[/bold]: 0 clean; 1 unexpected findings, stale expectations or exceeded budgets; 2 wrong usage or
-    configuration, or a baseline that cannot be read; 3 a trace cannot be read, or a gated rule or a budget cannot be
-    checked, on all there was to see. Where both 1 and 3 apply, it is 1.
+    configuration, or a baseline that cannot be read; 3 a trace cannot be read, or holds too little to check a gated
+    rule or a budget. Where both 1 and 3 apply, it is 1.
     """
     from syncscope.cli.inputs import analyze_or_read, print_unread, reading_options, select_engine
     from syncscope.cli.output import Content, view, with_stdout, write_outputs

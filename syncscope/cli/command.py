@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 from syncscope.cli.console import open_what_is_closed
-from syncscope.cli.light import import_help_writer, keep_numpy_in_one_thread
+from syncscope.cli.light import import_help_writer, prepare_numpy
 
 
 class AnyCommand(TyperCommand):
@@ -28,7 +28,7 @@ class Command(AnyCommand):
 
     def invoke(self, ctx: Any) -> Any:
         open_what_is_closed()
-        keep_numpy_in_one_thread()
+        prepare_numpy()
         return super().invoke(ctx)
 
 

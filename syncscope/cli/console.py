@@ -11,29 +11,31 @@ from collections.abc import Iterator, Sequence
 from inspect import cleandoc
 from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
-
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from syncscope.analysis.analyze import Progress
 
 LONG_BYTES = 10_000_000
 """A single file smaller than this is read before a progress bar would be seen."""
 
 
-class QuietConsole(Console):
-    """A console whose reader may go away (``| head``). The rest is then dropped; the exit code stays the command's."""
-
-    def on_broken_pipe(self) -> None:
-        drop_stdout()
-
-
 def stdout() -> Console:
+    """A console whose reader may go away (``| head``). The rest is then dropped; the exit code stays the command's."""
+    from rich.console import Console
+
+    class QuietConsole(Console):
+        def on_broken_pipe(self) -> None:
+            drop_stdout()
+
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a name that the terminal cannot show does not end the command
     return QuietConsole(highlight=False, emoji=False, markup=False)
 
 
 def stderr() -> Console:
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False, emoji=False, markup=False)
 
 
@@ -77,8 +79,11 @@ def unwrap(doc: str) -> list[str]:
 @contextlib.contextmanager
 def progress(files: Sequence[str]) -> Iterator[Progress | None]:
     """Show a bar on stderr. Yields the function that moves it, or ``None`` for short work or without a terminal."""
-    console = stderr()
-    if not console.is_terminal or (len(files) < 2 and sum(map(_size, files)) < LONG_BYTES):
+    short = len(files) < 2 and sum(map(_size, files)) < LONG_BYTES
+    # What rich takes for a terminal; without any of it, rich is not imported.
+    may_show = sys.stderr.isatty() or any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+    console = None if short or not may_show else stderr()
+    if console is None or not console.is_terminal:
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -12,7 +12,7 @@ import typer
 from syncscope.cli.console import stdout, write_stdout
 from syncscope.cli.errors import UNREADABLE, CommandError
 from syncscope.cli.inputs import analyze_traces, is_report, read_report, reading_options, select_codes
-from syncscope.cli.options import Cache, Config, Ignore, MaxSize, Open, Select, codes
+from syncscope.cli.options import OUTPUT, Cache, Config, Ignore, MaxSize, Open, Select, codes
 from syncscope.cli.output import STDOUT, needs_picture, open_pages, say_written, targets, with_page, write
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def diff(
         Literal["text", "json", "markdown", "html"] | None,
         typer.Option(
             "--format",
-            help="What to print; text by default. markdown suits a comment on a pull request.",
+            metavar="FORMAT",
+            rich_help_panel=OUTPUT,
+            help="What is printed: text (the default), json, markdown (for a comment on a pull request) or html.",
             show_default=False,
         ),
     ] = None,
@@ -42,6 +44,7 @@ def diff(
             "--output",
             "-o",
             metavar="[FORMAT=]PATH",
+            rich_help_panel=OUTPUT,
             help="Write a file; the ending decides: .txt, .json, .html or .md. Repeatable.",
             show_default=False,
         ),
@@ -53,11 +56,11 @@ def diff(
     cache: Cache = False,
     config: Config = None,
 ) -> None:
-    """Show what changed between two recordings: findings that are new, fixed, or occur more or less often a step.
+    """Show what changed between two recordings: findings that are new, fixed, or that occur more or less often.
 
     Findings are matched by rule, function and expression, so moving code changes nothing. A finding is neither new nor
     fixed when one of the recordings could not be checked for its rule. Step times are compared only when both were
-    measured in the same way. What was predicted of the findings that went is held against the change of the step.
+    measured in the same way. What the fixed findings were predicted to save is compared with the change of the step.
 
     [bold]Examples[/bold]
 

@@ -7,10 +7,8 @@ import os
 import sys
 
 import typer
-from rich.text import Text
 
 from syncscope.cli.console import drop, drop_stdout, stderr
-from syncscope.report.escape import terminal
 
 USAGE = 2
 UNREADABLE = 3
@@ -64,6 +62,10 @@ def exit_for(error: Exception) -> typer.Exit:
 
 def print_error(line: str) -> None:
     """Print one line of error on stderr; a terminal has it wrapped between words."""
+    from rich.text import Text
+
+    from syncscope.report.escape import terminal
+
     console = stderr()
     console.print(Text.assemble(("error: ", "bold red"), terminal(line)), soft_wrap=not console.file.isatty())
 

@@ -8,6 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
+OUTPUT, CHOICE, READING = "Output", "Findings", "Reading traces"
+"""Groups of options in ``--help``."""
+
 
 def complete_rules(incomplete: str) -> Iterator[tuple[str, str]]:
     """The codes that the last of ``SYN101,CP`` may become, each with its rule's name."""
@@ -28,14 +31,19 @@ Traces = Annotated[
         show_default=False,
     ),
 ]
-Script = Annotated[list[str] | None, typer.Argument(metavar="SCRIPT [ARGS]", show_default=False)]
+Script = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="SCRIPT [ARGS]", help="The program, and its own options.", show_default=False),
+]
 Module = Annotated[str | None, typer.Option("-m", metavar="MODULE", help="Run a module, as python -m does.")]
 Format = Annotated[
     Literal["text", "concise", "json", "html", "sarif", "junit", "github", "markdown"] | None,
     typer.Option(
         "--format",
-        help="Format of standard output; default: text. concise is one line a finding. github writes annotations for "
-        "GitHub Actions and the job's summary.",
+        metavar="FORMAT",
+        rich_help_panel=OUTPUT,
+        help="What is printed: text (the default), concise (one line a finding), json, html, sarif, junit, github "
+        "(annotations for GitHub Actions and the job's summary) or markdown.",
         show_default=False,
     ),
 ]
@@ -45,8 +53,9 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="[FORMAT=]PATH",
-        help="Write a file. FORMAT is one of --format. Without it the ending "
-        "decides: .txt, .json, .html, .sarif, .xml or .md. The path - is standard output. Repeatable.",
+        rich_help_panel=OUTPUT,
+        help="Write a file. Its ending says the format: .txt, .json, .html, .sarif, .xml or .md; or name it: text, "
+        "concise, json, html, sarif, junit, github, markdown. The path - is standard output. Repeatable.",
         show_default=False,
     ),
 ]
@@ -55,6 +64,7 @@ Select = Annotated[
     typer.Option(
         "--select",
         metavar="RULES",
+        rich_help_panel=CHOICE,
         help="Only these rules: codes or prefixes, such as SYN,CPY201.",
         show_default=False,
         autocompletion=complete_rules,
@@ -65,6 +75,7 @@ Ignore = Annotated[
     typer.Option(
         "--ignore",
         metavar="RULES",
+        rich_help_panel=CHOICE,
         help="All rules but these: codes or prefixes.",
         show_default=False,
         autocompletion=complete_rules,
@@ -72,32 +83,47 @@ Ignore = Annotated[
 ]
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="Show all findings in full, and what lies behind their figures."),
+    typer.Option(
+        "--verbose", "-v", rich_help_panel=OUTPUT, help="Show all findings in full, and what lies behind their figures."
+    ),
 ]
 Top = Annotated[
     int | None,
-    typer.Option("--top", metavar="N", min=1, help="Show only the N findings to begin with.", show_default=False),
+    typer.Option(
+        "--top",
+        metavar="N",
+        min=1,
+        rich_help_panel=OUTPUT,
+        help="Show only the N findings to begin with.",
+        show_default=False,
+    ),
 ]
-Open = Annotated[bool, typer.Option("--open", help="Open the HTML report in the browser.")]
+Open = Annotated[bool, typer.Option("--open", rich_help_panel=OUTPUT, help="Open the HTML report in the browser.")]
 BareMs = Annotated[
     float | None,
     typer.Option(
         "--bare-ms",
         metavar="MS",
         min=0.001,
+        rich_help_panel=CHOICE,
         help="Mean length of a step without a profiler. Savings need it where the trace does not have it.",
         show_default=False,
     ),
 ]
 HTA = Annotated[
     bool,
-    typer.Option("--hta", help="Add the tables of HolisticTraceAnalysis that syncscope hta prints (extra: hta)."),
+    typer.Option(
+        "--hta",
+        rich_help_panel=OUTPUT,
+        help="Add the tables of HolisticTraceAnalysis that syncscope hta prints (extra: hta).",
+    ),
 ]
 OnlyPhase = Annotated[
     str | None,
     typer.Option(
         "--phase",
         metavar="NAME",
+        rich_help_panel=CHOICE,
         help="Only what is found in this phase of the program: its name, or a kind such as train, evaluate or "
         "generate.",
         show_default=False,
@@ -110,6 +136,7 @@ Jobs = Annotated[
         "-j",
         metavar="N",
         min=1,
+        rich_help_panel=READING,
         help="Number of processes that read traces. Each holds one trace in memory. Default: one for each processor, "
         "or one process when there is little to read.",
         show_default=False,
@@ -119,6 +146,7 @@ Engine = Annotated[
     Literal["local", "dask"],
     typer.Option(
         "--engine",
+        rich_help_panel=READING,
         help="Read traces on this machine (local) or on a cluster (dask; extra: cluster).",
     ),
 ]
@@ -127,6 +155,7 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
+        rich_help_panel=READING,
         help="Address of the dask scheduler, such as tcp://host:8786. The workers must see the traces under the same "
         "paths.",
         show_default=False,
@@ -137,6 +166,7 @@ MaxSize = Annotated[
     typer.Option(
         "--max-size",
         metavar="SIZE",
+        rich_help_panel=READING,
         help="Largest uncompressed size of a trace, such as 500M or 20G; default: 8G. For a damaged trace the limit is "
         "a quarter of it.",
         show_default=False,
@@ -146,6 +176,7 @@ Cache = Annotated[
     bool,
     typer.Option(
         "--cache",
+        rich_help_panel=READING,
         help="Keep the columns of each trace, and what was found in it, in your cache folder, and read them from there "
         "the next time (extra: cache).",
     ),
@@ -155,6 +186,7 @@ Config = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
+        rich_help_panel=CHOICE,
         help="Configuration file. Default: the nearest syncscope.toml, or pyproject.toml with a tool.syncscope table, "
         "in this folder or above.",
         readable=False,  # as of the baseline of check

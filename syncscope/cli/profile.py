@@ -28,51 +28,108 @@ if TYPE_CHECKING:
     from syncscope.collect.collector import Collector
     from syncscope.collect.plan import Plan
 
+STEPS, CONTENTS = "Which steps", "What is recorded"
+"""Groups of options in ``--help``."""
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="DIR", help="Folder to write to; default: syncscope-SCRIPT."),
+]
+Warmup = Annotated[
+    int, typer.Option("--warmup", metavar="N", min=0, rich_help_panel=STEPS, help="Steps to skip first.")
+]
+Bare = Annotated[
+    int, typer.Option("--bare", metavar="N", min=0, rich_help_panel=STEPS, help="Steps to time without a profiler.")
+]
+Steps = Annotated[int, typer.Option("--steps", metavar="N", min=1, rich_help_panel=STEPS, help="Steps to record.")]
+Attribution = Annotated[
+    int,
+    typer.Option(
+        "--attribution", metavar="N", min=0, rich_help_panel=STEPS, help="Later steps to record with PyTorch's ops."
+    ),
+]
+Mode = Annotated[
+    str,
+    typer.Option(
+        "--mode",
+        metavar="MODE",
+        rich_help_panel=CONTENTS,
+        help="windows: a light recording, and PyTorch's ops in a window of their own. full: one window with all.",
+    ),
+]
+Hazards = Annotated[
+    bool,
+    typer.Option("--hazards", rich_help_panel=CONTENTS, help="Look for races too, in a separate, slow window."),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        "--seconds",
+        min=0.01,
+        metavar="S",
+        rich_help_panel=STEPS,
+        help="Record windows of S seconds instead of steps.",
+    ),
+]
+ProfileAt = Annotated[
+    int,
+    typer.Option(
+        "--profile-at",
+        metavar="STEP",
+        min=0,
+        rich_help_panel=STEPS,
+        help="Begin the windows of a phase at this step.",
+    ),
+]
+Phase = Annotated[
+    str | None,
+    typer.Option(
+        "--phase",
+        metavar="NAME",
+        rich_help_panel=STEPS,
+        help="Record this phase only: a kind (train, evaluate, generate, …), a name or a function.",
+    ),
+]
+Stop = Annotated[
+    bool,
+    typer.Option(
+        "--stop", rich_help_panel=STEPS, help="End the program once training, or else its main phase, is recorded."
+    ),
+]
+Count = Annotated[
+    bool,
+    typer.Option("--count/--no-count", rich_help_panel=CONTENTS, help="Count the waits of the whole run, too."),
+]
+Source = Annotated[
+    bool, typer.Option("--source/--no-source", rich_help_panel=CONTENTS, help="Keep source lines in the recording.")
+]
+Children = Annotated[
+    bool,
+    typer.Option(
+        "--children/--no-children",
+        rich_help_panel=CONTENTS,
+        help="Record the processes that the program starts, too.",
+    ),
+]
+
 
 def profile(
     script: Script = None,
     module: Module = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Folder to write to; default: syncscope-SCRIPT."),
-    ] = None,
-    warmup: Annotated[int, typer.Option("--warmup", metavar="N", min=0, help="Steps to skip first.")] = 5,
-    bare: Annotated[int, typer.Option("--bare", metavar="N", min=0, help="Steps to time without a profiler.")] = 10,
-    steps: Annotated[int, typer.Option("--steps", metavar="N", min=1, help="Steps to record.")] = 5,
-    attribution: Annotated[
-        int, typer.Option("--attribution", metavar="N", min=0, help="Later steps to record with PyTorch's ops.")
-    ] = 3,
-    mode: Annotated[
-        str,
-        typer.Option(
-            "--mode",
-            metavar="MODE",
-            help="windows: a light recording, and ops in a separate window. full: one window with all.",
-        ),
-    ] = "windows",
-    hazards: Annotated[bool, typer.Option("--hazards", help="Look for races too, in a separate, slow window.")] = False,
-    seconds: Annotated[
-        float | None,
-        typer.Option("--seconds", min=0.01, metavar="S", help="Record windows of S seconds instead of steps."),
-    ] = None,
-    profile_at: Annotated[
-        int, typer.Option("--profile-at", metavar="STEP", min=0, help="Begin the windows of a phase at this step.")
-    ] = 0,
-    phase: Annotated[
-        str | None,
-        typer.Option(
-            "--phase", metavar="NAME", help="Record windows of this phase only: a kind (train, …), name or function."
-        ),
-    ] = None,
-    stop: Annotated[
-        bool, typer.Option("--stop", help="End the program once training, or else its main phase, is recorded.")
-    ] = False,
-    count: Annotated[bool, typer.Option("--count/--no-count", help="Count the waits of the whole run, too.")] = True,
-    source: Annotated[bool, typer.Option("--source/--no-source", help="Keep source lines in the recording.")] = True,
-    children: Annotated[
-        bool,
-        typer.Option("--children/--no-children", help="Record the processes that the program starts, too."),
-    ] = True,
+    output: Folder = None,
+    warmup: Warmup = 5,
+    bare: Bare = 10,
+    steps: Steps = 5,
+    attribution: Attribution = 3,
+    mode: Mode = "windows",
+    hazards: Hazards = False,
+    seconds: Seconds = None,
+    profile_at: ProfileAt = 0,
+    phase: Phase = None,
+    stop: Stop = False,
+    count: Count = True,
+    source: Source = True,
+    children: Children = True,
 ) -> None:
     """Run a program and record where it waits for the GPU.
 

@@ -55,15 +55,15 @@ def loader(name: str, *, is_module: bool) -> Callable[[], tuple[Any, Any]]:
     return lambda: load_module(name) if is_module else load_script(name)
 
 
-def require_gpu() -> None:
+ELSEWHERE = " Record on a machine with a GPU, then analyse the trace on any machine: syncscope analyze TRACE"
+
+
+def require_gpu(advice: str = ELSEWHERE) -> None:
     """Exit with ``NOTHING_RECORDED`` where there is no GPU, before the program has begun."""
     from syncscope.collect.gpu import gpu_count
 
     if gpu_count() == 0:
-        say(
-            "error: there is no GPU, so the script was not run. Record on a machine with a GPU, then analyse the trace "
-            "on any machine: syncscope analyze TRACE"
-        )
+        say(f"error: there is no GPU, so the script was not run.{advice}")
         raise typer.Exit(NOTHING_RECORDED)
 
 

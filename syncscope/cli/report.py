@@ -10,7 +10,7 @@ import typer
 
 from syncscope.cli.errors import UNREADABLE, USAGE, CommandError
 from syncscope.cli.inputs import analyze_traces, choose_phase, exit_if_unread, is_report, read_report, reading_options
-from syncscope.cli.options import BareMs, Cache, Config, MaxSize, OnlyPhase, Open, Output
+from syncscope.cli.options import OUTPUT, BareMs, Cache, Config, MaxSize, OnlyPhase, Open, Output
 from syncscope.cli.output import Content, needs_picture, open_pages, targets, with_page, write_outputs
 from syncscope.cli.perfetto import annotate, by_name, destinations, traces_beside
 
@@ -31,6 +31,7 @@ def report(
         typer.Option(
             "--perfetto",
             metavar="PATH",
+            rich_help_panel=OUTPUT,
             help="Write the trace with the findings as additional tracks, for Perfetto. A PATH that ends in .gz is "
             "gzipped. For several traces, PATH is a folder.",
             show_default=False,

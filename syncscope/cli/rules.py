@@ -16,15 +16,19 @@ def rules(
     code: Annotated[
         str | None,
         typer.Argument(
-            metavar="RULE", help="A rule's code or name.", show_default=False, autocompletion=complete_rules
+            metavar="RULE",
+            help="A rule's code or name, or how codes begin.",
+            show_default=False,
+            autocompletion=complete_rules,
         ),
     ] = None,
 ) -> None:
-    """List the rules, or explain one.
+    """List the rules, those whose codes begin alike, or explain one.
 
     [bold]Examples[/bold]
 
       syncscope rules
+      syncscope rules CPY
       syncscope rules SYN102
       syncscope rules scalar-read
 
@@ -38,6 +42,9 @@ def rules(
         if code.upper() == rule.code or code.lower() == rule.name:
             _explain(rule)
             return
+    if alike := [rule for rule in every if rule.code.startswith(code.upper())]:
+        _list(alike)
+        return
     from difflib import get_close_matches
 
     known = [name for rule in every for name in (rule.code, rule.name)]

@@ -19,58 +19,89 @@ if TYPE_CHECKING:
     from syncscope.collect.children.request import Request
     from syncscope.collect.watch.watcher import Watcher
 
+REPORT, GATE, LIVE = "Report", "New waits", "While it runs"
+"""Groups of options in ``--help``."""
+
+ReportFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        rich_help_panel=REPORT,
+        help="JSON report to write; default: syncscope-SCRIPT-watch/report.json. The counts go beside a file that "
+        "is called report.json, and else to a folder FILE-counts.",
+    ),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        "--every",
+        metavar="TIME",
+        rich_help_panel=REPORT,
+        help="Write the report every so often, too: 30s, 10m, 2h.",
+        show_default=False,
+    ),
+]
+Signal = Annotated[
+    str | None,
+    typer.Option(
+        "--signal",
+        metavar="NAME",
+        rich_help_panel=REPORT,
+        help="Write the report when this signal comes, too, such as USR1.",
+        show_default=False,
+    ),
+]
+Baseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline",
+        metavar="FILE",
+        rich_help_panel=GATE,
+        help="Warn at once when a line waits that is not in it.",
+        show_default=False,
+    ),
+]
+Fail = Annotated[
+    bool, typer.Option("--fail", rich_help_panel=GATE, help="End the program at such a line, with status 1.")
+]
+Export = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--export",
+        metavar="KIND[=TARGET]",
+        rich_help_panel=LIVE,
+        help="Send figures while the program runs: tensorboard=DIR, wandb, wandb=PROJECT, prometheus=PORT, "
+        "jsonl=FILE. Repeatable.",
+        show_default=False,
+    ),
+]
+Children = Annotated[
+    bool, typer.Option("--children/--no-children", help="Count in the processes that the program starts, too.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=LIVE, help="Show no live line.")]
+Source = Annotated[
+    bool, typer.Option("--source/--no-source", rich_help_panel=REPORT, help="Keep source lines in the report.")
+]
+
 
 def watch(
     script: Script = None,
     module: Module = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="JSON report to write. What was counted goes beside a report.json, else to a folder FILE-counts. "
-            "Default: syncscope-SCRIPT-watch/report.json.",
-        ),
-    ] = None,
-    every: Annotated[
-        str | None,
-        typer.Option(
-            "--every", metavar="TIME", help="Write the report in between too: 30s, 10m, 2h.", show_default=False
-        ),
-    ] = None,
-    signal: Annotated[
-        str | None,
-        typer.Option(
-            "--signal", metavar="NAME", help="Write it when this signal comes too, such as USR1.", show_default=False
-        ),
-    ] = None,
-    baseline: Annotated[
-        Path | None,
-        typer.Option(
-            "--baseline", metavar="FILE", help="Warn at once when a line waits that is not in it.", show_default=False
-        ),
-    ] = None,
-    fail: Annotated[bool, typer.Option("--fail", help="End the program at such a line, with status 1.")] = False,
-    export: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--export",
-            metavar="KIND[=TARGET]",
-            help="Send figures while the program runs: tensorboard=DIR, wandb, wandb=PROJECT, prometheus=PORT, "
-            "jsonl=FILE. Repeatable.",
-            show_default=False,
-        ),
-    ] = None,
-    children: Annotated[
-        bool, typer.Option("--children/--no-children", help="Count in the processes that the program starts, too.")
-    ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no live line.")] = False,
-    source: Annotated[bool, typer.Option("--source/--no-source", help="Keep source lines in the report.")] = True,
+    output: ReportFile = None,
+    every: Every = None,
+    signal: Signal = None,
+    baseline: Baseline = None,
+    fail: Fail = False,
+    export: Export = None,
+    children: Children = True,
+    quiet: Quiet = False,
+    source: Source = True,
 ) -> None:
     """Run a program and count where it waits for the GPU, from its first step to its last.
 
-    No profiler runs, and counting is held to 1 % of the time. On a terminal one line shows how it goes.
+    No profiler runs, and counting aims at 1 % of the time. On a terminal, one line shows what was counted so far.
 
     Options after the script's name belong to the script. Its output and exit status stay its own. The processes that it
     starts are counted, too, once they use CUDA.
@@ -94,7 +125,7 @@ def watch(
     name = module or arguments.pop(0)
     load = loader(name, is_module=module is not None)
     report = (output or Path(f"syncscope-{stem_of(name, module)}-watch") / "report.json").absolute()
-    require_gpu()
+    require_gpu(advice="")
     request = _request(name, module, report, source)
     watcher = _watcher(
         name, module, report, request, every, signal, baseline, fail, export or [], live=not quiet, children=children

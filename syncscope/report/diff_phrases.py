@@ -5,7 +5,7 @@ from __future__ import annotations
 from syncscope.compare.diff import Change, Diff, Kind
 from syncscope.compare.fingerprints import format_count
 from syncscope.compare.prediction import Prediction
-from syncscope.report.numbers import between, count, milliseconds
+from syncscope.report.numbers import between, count, milliseconds, percent, span
 
 OTHER_WORK = 0.15
 """Share by which the device's compute differs where a comparison says so: more than clocks at the power limit do."""
@@ -27,12 +27,12 @@ def summarize_diff(diff: Diff) -> str:
 
 
 def format_counts(change: Change) -> str:
-    """How often a step: ``0 → 1 ×``; of idle time, whose pieces are no events of the program, how much."""
+    """How often a step: ``0 → 1 times a step``; of idle time, whose pieces are no events of the program, how much."""
     idle = change.finding.idle_ms_per_step
     if idle is not None:
         return f"idle for {milliseconds(idle)} a step{' before' if change.kind == 'fixed' else ''}"
     before, after = ("?" if count is None else format_count(count) for count in (change.before, change.after))
-    return f"{before} → {after} × a step"
+    return f"{before} → {after} times a step"
 
 
 def describe_candidates(change: Change) -> str:
@@ -41,29 +41,31 @@ def describe_candidates(change: Change) -> str:
 
 
 def describe_step(diff: Diff) -> str:
-    """``14.5 ms → 14.2 ms (-2.1 %), bare``, or that it is not known."""
+    """``14.5 → 14.2 ms (−2.1 %), without a profiler``, or that it is not known."""
     step = diff.step
     if step is None:
         return "not measured in the same way in both"
-    share = f" ({100 * (step.after - step.before) / step.before:+.1f} %)" if step.before else ""
+    change = step.after - step.before
+    share = f" ({'−' if change < 0 else '+'}{percent(abs(change), step.before)})" if step.before else ""
     how = "without a profiler" if step.measured == "bare" else "under the profiler"
-    return f"{milliseconds(step.before)} → {milliseconds(step.after)}{share}, {how}"
+    return f"{span(milliseconds(step.before), ' → ', milliseconds(step.after))}{share}, {how}"
 
 
 def describe_prediction(diff: Diff) -> str | None:
-    """``predicted 2.1 to 3 ms, came 2.4 ms: as predicted``; ``None`` where nothing was predicted of what went."""
+    """``predicted to save 2.1 to 3 ms, saved 2.4 ms: as predicted``; ``None`` where nothing was predicted of the fixed
+    findings."""
     said = diff.predicted
     if said is None:
         return None
     predicted = _predicted(said)
     if said.came_ms is None or diff.step is None:
-        return f"{predicted}; what came was not measured in the same way in both"
+        return f"{predicted}; the step was not measured in the same way in both"
     came = (
-        f"came {milliseconds(said.came_ms)}"
+        f"saved {milliseconds(said.came_ms)}"
         if said.came_ms >= 0
         else f"the step is {milliseconds(-said.came_ms)} longer"
     )
-    how = "" if diff.step.measured == "bare" else " under the profiler, which is not what was predicted"
+    how = "" if diff.step.measured == "bare" else " under the profiler (the prediction is without it)"
     return f"{predicted}, {came}{how}: {_OUTCOMES[said.outcome]}"
 
 
@@ -73,7 +75,7 @@ def describe_doubts(diff: Diff) -> list[str]:
     if said is None:
         return []
     if said.unpredicted:
-        out.append(f"Of {count(said.unpredicted, 'other finding')} that went nothing was predicted.")
+        out.append(f"Nothing was predicted of {count(said.unpredicted, 'other fixed finding')}.")
     if said.other_changes:
         were = "is" if said.other_changes == 1 else "are"
         out.append(f"{count(said.other_changes, 'other finding')} {were} new or changed, which changes the step, too.")
@@ -88,9 +90,9 @@ _OUTCOMES = {"as predicted": "as predicted", "less": "less than predicted", "mor
 
 
 def _predicted(said: Prediction) -> str:
-    """``predicted 2.1 to 3 ms``: of what went, as the earlier report said."""
+    """``predicted to save 2.1 to 3 ms``: the fixed findings, as the earlier report said."""
     if said.high_ms < LEAST:
-        return "predicted nothing"
+        return "predicted to save nothing"
     if said.high_ms - said.low_ms < LEAST:
-        return f"predicted {milliseconds(said.high_ms)}"
-    return f"predicted {between(said.low_ms, said.high_ms)}"
+        return f"predicted to save {milliseconds(said.high_ms)}"
+    return f"predicted to save {between(said.low_ms, said.high_ms)}"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from syncscope.report.numbers import milliseconds, percent
-from syncscope.report.run_phrases import describe_frequency, describe_source
+from syncscope.report.run_phrases import describe_frequency
 from syncscope.report.worth_phrases import describe_saving, find_step_of_run
 from syncscope.schema.findings import COMPILED, Finding, Frame
 from syncscope.schema.report import TraceInfo
@@ -70,7 +70,7 @@ def _label_stall(finding: Finding) -> str:
     return "compiling" if finding.site_source == COMPILED else "blocked"
 
 
-def _recorded(finding: Finding, info: TraceInfo, stall: float | None, of: str = " as recorded") -> list[str]:
+def _recorded(finding: Finding, info: TraceInfo, stall: float | None, of: str = " of the recorded step") -> list[str]:
     """How long it was blocked, exposed and idle, with the share of the recorded step, or of the device's
     time where there are no steps. What is nothing is left out."""
     named = (
@@ -131,4 +131,4 @@ def format_location(frame: Frame) -> str:
 def describe_finding(finding: Finding) -> list[str]:
     """What happens at a finding's line, and what must be known of it; one sentence each, without what to do."""
     caveats = ["the line is that of the def"] if finding.site is not None and finding.site_source == "stack" else []
-    return [finding.message, *([finding.exceeds] if finding.exceeds else []), *caveats, *describe_source(finding)]
+    return [finding.message, *([finding.exceeds] if finding.exceeds else []), *caveats]

@@ -53,7 +53,7 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[Example | None, ...]
     """What to write instead, of each finding."""
     conclusion: tuple[tuple[str, str], ...]
-    """The three lines at the top, each with its label."""
+    """The lines at the top, each with its label."""
     first: str | None
     """The card of the change to make first."""
     cards: tuple[CardView, ...]

@@ -142,7 +142,7 @@ def _draw_saving(diff: Diff) -> dict[str, Any] | None:
     rows = (
         Row(name="predicted", left_ms=left, saved_ms=step.before - left, low_ms=said.low_ms, high_ms=said.high_ms,
             said=span, fingerprint=None),
-        Row(name="as it came", left_ms=step.after, saved_ms=max(0.0, step.before - step.after), low_ms=None,
+        Row(name="measured", left_ms=step.after, saved_ms=max(0.0, step.before - step.after), low_ms=None,
             high_ms=None, said=milliseconds(step.after), fingerprint=None),
     )  # fmt: skip
     return draw_savings(rows, step.before, on_page, first="the step before")

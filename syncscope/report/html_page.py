@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from syncscope.report.gpu_phrases import describe_gpu
-from syncscope.report.numbers import count, milliseconds, percent
+from syncscope.report.numbers import count, milliseconds
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.spots import Spot
 from syncscope.report.trace_phrases import QUEUED, label_by_file, label_cause, was_shared
-from syncscope.report.worth_phrases import answer_asked, describe_all
+from syncscope.report.worth_phrases import answer_asked
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
@@ -29,6 +29,7 @@ BECAUSE = {
     "allocation": "the host was allocating memory",
     "pageable copy": "the host was inside copies of pageable memory",
     "host collective": "the host waited for other ranks in collectives of the hosts' own (gloo)",
+    "host idle": "the host slept, or waited for a thread or another process",
     "collective": "the host was starting collectives, or the device went from one to the next",
     "launching": "the host launched small pieces of work one by one",
     "host work": "the host was busy between launches",
@@ -91,7 +92,7 @@ def make_views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
         view = View(
             label=label,
             rank=info.rank,
-            details=write_details(report, number, wait_ms),
+            details=write_details(report, number),
             figures=make_figures(info, wait_ms),
             parts=split_step(info.overlap, was_shared(info)),
             lanes=at,
@@ -124,9 +125,9 @@ def _owners(findings: dict[int, Finding], spots: Sequence[Spot]) -> tuple[int | 
     return tuple(next((index[number] for number in spot.findings if number in index), None) for spot in spots)
 
 
-def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[str, ...]:
-    """The sentences under the verdict: what was not seen, the longest cause of idle time, how long the host is blocked,
-    and what all changes together save."""
+def write_details(report: Report, trace: int) -> tuple[str, ...]:
+    """The sentences under the verdict: what was not seen, the longest cause of idle time, the state of the GPU, and
+    what was asked beside the findings."""
     info = report.traces[trace]
     out = [*_tell_unseen(report, info), *([SHARED] if was_shared(info) else [])]
     overlap, whole = info.overlap, find_whole(info)
@@ -134,19 +135,12 @@ def write_details(report: Report, trace: int, wait_ms: float | None) -> tuple[st
         cause = max(overlap.idle_by_cause, key=overlap.idle_by_cause.__getitem__)
         out.append(f"The longest cause of idle time: {_explain(cause, info)}.")
     out += describe_gpu(info.gpu)
-    step = "a recorded step" if info.steps.count else "in all"
-    if wait_ms is not None and wait_ms > 0:
-        share = f" ({percent(wait_ms, whole)})" if whole else ""
-        out.append(f"The host is blocked for {milliseconds(wait_ms)}{share} {step}.")
-    if not any(finding.status == "unexpected" and finding.trace == trace for finding in report.findings):
+    found = any(finding.status == "unexpected" and finding.trace == trace for finding in report.findings)
+    if not found and len(report.traces) > 1:  # of a single trace the lines above say so
         mine = (entry for entry in report.not_checked if entry.trace == trace)
         unseen = len({entry.rule for entry in mine if not (entry.partial or entry.needless)})
         some = f" {count(unseen, 'rule')} could not be checked." if unseen else ""
-        if len(report.traces) > 1:  # else the lines above say so
-            out.append("No unexpected findings." + some)
-    else:
-        per = "of the step without the profiler" if info.steps.count else "in all"
-        out += [f"Every change below together {saving} {per}." for saving in describe_all(report)]
+        out.append("No unexpected findings." + some)
     return (*out, *answer_asked(info))
 
 

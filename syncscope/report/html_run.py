@@ -17,6 +17,7 @@ from syncscope.report.run_phrases import (
     describe_run,
     describe_share,
     describe_waits,
+    spell_waits,
 )
 from syncscope.report.runs import group_processes
 from syncscope.report.trace_phrases import label_processes
@@ -37,9 +38,11 @@ class PhaseRow(msgspec.Struct, frozen=True, kw_only=True):
     colour: str
     share: str
     steps: int
-    median: str | None
+    step: str | None
     p95: str | None
     waits: str
+    spelled: str | None
+    """The waits in words, for the figure's description."""
     recorded: str
 
 
@@ -112,8 +115,8 @@ def _rest(run: Run, numbers: Sequence[int]) -> list[PhaseRow]:
     share = describe_share(sum(run.phases[number].share for number in numbers))
     return [
         PhaseRow(
-            name=f"{len(numbers)} more", where=None, colour="phase-rest", share=share, steps=0, median=None, p95=None,
-            waits="–", recorded="–",
+            name=f"{len(numbers)} more", where=None, colour="phase-rest", share=share, steps=0, step=None, p95=None,
+            waits="–", spelled=None, recorded="–",
         )
     ]  # fmt: skip
 
@@ -126,8 +129,9 @@ def _row(run: Run, number: int, colour: str) -> PhaseRow:
         colour=colour,
         share=describe_share(phase.share),
         steps=phase.steps,
-        median=None if phase.step_ms is None else milliseconds(phase.step_ms.median),
+        step=None if phase.step_ms is None else milliseconds(phase.step_ms.typical),
         p95=None if phase.step_ms is None else milliseconds(phase.step_ms.p95),
         waits=describe_waits(phase),
+        spelled=spell_waits(phase),
         recorded=describe_recorded(run, number),
     )

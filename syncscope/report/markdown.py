@@ -20,7 +20,7 @@ from syncscope.report.run_phrases import (
     describe_run,
     describe_share,
     describe_step,
-    describe_waits,
+    spell_waits,
 )
 from syncscope.report.runs import group_processes
 from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels, label_by_file
@@ -122,8 +122,8 @@ def _phase(run: Run, number: int) -> str:
     facts = [f"{describe_share(phase.share)} of the time"]
     if phase.steps:
         facts.append(f"{count(phase.steps, 'step')} of {describe_step(phase.step_ms)[0]}")
-    if phase.waits_per_step is not None:
-        facts.append(f"{describe_waits(phase)} waits a step")
+    if waits := spell_waits(phase):
+        facts.append(waits)
     if phase.recorded:
         steps = describe_recorded(run, number)
         facts.append("recorded" if steps == "yes" else f"steps {steps} recorded")

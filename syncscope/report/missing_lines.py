@@ -20,12 +20,17 @@ def explain_missing_lines(findings: Sequence[Finding], report: Report) -> str | 
     stacks = all("stacks" in report.traces[one.trace].has for one in unknown)
     amd = any(_on_amd(one, report) for one in (*unknown, *of_def))
     ways = ([] if amd else ["`syncscope profile`"]) + ([] if stacks else ["torch.profiler's with_stack=True"])
-    every = count(len(leads), "finding")
-    said = f"no line is known of {len(unknown)} of {every}" if unknown else ""
+    said = f"{_how_many(unknown, leads)} no line" if unknown else ""
     if of_def:
-        some = f" of {len(of_def)} of {every}" if len(of_def) < len(leads) else ""
-        said += f"{'; ' if said else ''}only the line of the def is known{some}"
-    return f"{said}; to see lines, record with {' or '.join(ways)}" if ways else said
+        said += f"{', ' if said else ''}{_how_many(of_def, leads)} only the line of the function's def"
+    return f"{said}: to see lines, record with {' or '.join(ways)}" if ways else said
+
+
+def _how_many(some: Sequence[Finding], leads: Sequence[Finding]) -> str:
+    """``1 of 6 findings has``, ``the finding has``, ``all 3 findings have``."""
+    if len(some) == len(leads):
+        return "the finding has" if len(leads) == 1 else f"all {len(leads)} findings have"
+    return f"{len(some)} of {count(len(leads), 'finding')} {'has' if len(some) == 1 else 'have'}"
 
 
 def _on_amd(finding: Finding, report: Report) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from syncscope.schema.numbers import milliseconds as milliseconds
+from syncscope.schema.numbers import percent as percent
 
 
 def between(low: float, high: float) -> str:
@@ -14,16 +15,6 @@ def span(first: str, word: str, last: str) -> str:
     """Two amounts with a word between them, and the unit once where it is the same: ``14.5 → 14.1 ms``."""
     unit = last.rpartition(" ")[2]
     return f"{first.removesuffix(f' {unit}')}{word}{last}"
-
-
-def percent(part: float, whole: float | None) -> str:
-    """``27 %``, ``2.6 %``, ``under 1 %``: two digits; a dash when there is no whole."""
-    if not whole:
-        return "—"
-    value = 100 * part / whole
-    if 0 < value < 1:
-        return "under 1 %"
-    return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"
 
 
 def size(number: int) -> str:
@@ -41,7 +32,9 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def seconds(value: float) -> str:
-    """``61.2 s``, ``12 min 5 s``, ``3 h 2 min``."""
+    """``35.6 ms``, ``61.2 s``, ``12 min 5 s``, ``3 h 2 min``."""
+    if 0 < value < 1:
+        return milliseconds(1000 * value)
     if value < 300:
         return f"{value:.3g} s"
     minutes, rest = divmod(round(value), 60)

@@ -44,7 +44,7 @@ def describe_counting(run: Run) -> str:
         return "waits were not counted"
     cost = "" if run.counted.overhead_share is None else f" (cost {_share(run.counted.overhead_share)})"
     one_in = run.counted.one_in
-    lead = f"waits counted in one of {_few_digits(one_in)} steps" if one_in > 1 else "every wait counted"
+    lead = f"waits counted in one of {_few_digits(one_in, 2)} steps" if one_in > 1 else "every wait counted"
     parts = [phase for phase in run.phases if _was_missed(phase) or (phase.one_in >= PARTLY and phase.one_in != one_in)]
     others = [_counted_part(phase) for phase in sorted(parts, key=lambda phase: -phase.share)]
     but = f"{', ' if one_in > 1 else ', but '}{', '.join(others[:MOST_PARTS])}" if others else ""
@@ -62,7 +62,7 @@ def _counted_part(phase: Phase) -> str:
     if _was_missed(phase):
         return f"of {phase.name} in none of {count(phase.steps, 'step')}"
     if phase.steps:
-        return f"of {phase.name} in one of {_few_digits(phase.one_in)} steps"
+        return f"of {phase.name} in one of {_few_digits(phase.one_in, 2)} steps"
     return f"of {phase.name} in {describe_share(1 / phase.one_in)} of the time"
 
 
@@ -84,13 +84,30 @@ def describe_share(share: float) -> str:
 
 
 def describe_step(step: StepTime | None) -> tuple[str, str]:
-    """The median and the 95th percentile of a step."""
-    return ("–", "–") if step is None else (milliseconds(step.median), milliseconds(step.p95))
+    """The mean and the 95th percentile of a step."""
+    return ("–", "–") if step is None else (milliseconds(step.typical), milliseconds(step.p95))
 
 
 def describe_waits(phase: Phase) -> str:
-    """Waits a step, ``–`` where it has no steps or nothing was counted."""
-    return "–" if phase.waits_per_step is None else f"{_few_digits(phase.waits_per_step)}"
+    """Waits a step: ``2.1``. Of a phase without steps ``62 in all``, or ``3 each time`` where it was entered several
+    times. ``–`` where nothing was counted."""
+    if phase.waits_per_step is None:
+        return "–"
+    number = _few_digits(phase.waits_per_step)
+    return f"{number} {_per(phase)}" if phase.waits_per_step and not phase.steps else number
+
+
+def spell_waits(phase: Phase) -> str | None:
+    """The same in a sentence: ``2.1 waits a step``, ``62 waits in all``; ``None`` where nothing was counted."""
+    if phase.waits_per_step is None:
+        return None
+    number = _few_digits(phase.waits_per_step)
+    return f"{number} {'wait' if number == '1' else 'waits'} {_per(phase)}"
+
+
+def _per(phase: Phase) -> str:
+    """What a phase's waits are counted by."""
+    return "a step" if phase.steps else "each time" if phase.times > 1 else "in all"
 
 
 def describe_recorded(run: Run, phase: int) -> str:
@@ -131,7 +148,7 @@ def _differing(phase: Phase, first: Phase) -> list[str]:
         said.append(f"{phase.name}: {describe_share(phase.share)} of the time, not {describe_share(first.share)}")
     waits, others = phase.waits_per_step, first.waits_per_step
     if waits is not None and others is not None and abs(waits - others) > max(0.01, ALIKE * max(waits, others)):
-        said.append(f"{phase.name}: {_few_digits(waits)} waits a step, not {_few_digits(others)}")
+        said.append(f"{phase.name}: {spell_waits(phase)}, not {_few_digits(others)}")
     return said
 
 
@@ -205,19 +222,20 @@ def _counted(number: int, rate: float, steps: int, where: tuple[int, int] | None
 
 def _sampled(rate: float, low: float | None, high: float | None, one_in: float) -> str:
     """How often, where only some steps were counted; with its interval."""
-    counted = f"counted in one of {_few_digits(one_in)} steps"
+    counted = f"counted in one of {_few_digits(one_in, 2)} steps"
     if low is None or high is None or high - low <= EQUAL * high:
         return f"{_rate(rate)} ({counted})"
-    unit = "" if rate > 1 - EQUAL else " a step"
-    return f"about {_rate(rate, exact=False)} ({_few_digits(low, 2)}–{_few_digits(high, 2)}{unit}; {counted})"
+    if rate < 1 - EQUAL and low > 0 and high <= 1:
+        return f"about {_rate(rate)} ({_few_digits(1 / high, 2)}–{_few_digits(1 / low, 2)}; {counted})"
+    return f"about {_few_digits(rate, 2)} a step ({_few_digits(low, 2)}–{_few_digits(high, 2)}; {counted})"
 
 
-def _rate(rate: float, *, exact: bool = True) -> str:
+def _rate(rate: float) -> str:
     """``every step``, ``2 a step``, ``every 10 steps``."""
     if abs(rate - 1) < EQUAL:
-        return "every step" if exact else "1 a step"
+        return "every step"
     if rate > 1:
-        return f"{_few_digits(rate, 3 if exact else 2)} a step"
+        return f"{_few_digits(rate)} a step"
     if rate <= 0:
         return "never seen"
     every = 1 / rate

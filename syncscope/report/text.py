@@ -27,6 +27,7 @@ from syncscope.report.verdict_phrases import (
     describe_baseline,
     describe_changes,
     explain_how_to_allow,
+    join_codes,
     summarize_report,
     summarize_verdict,
 )
@@ -37,7 +38,7 @@ from syncscope.schema.verdict import Budget, BudgetOutcome, Verdict
 
 BUDGET_STYLES: dict[BudgetOutcome, str] = {"kept": "dim", "exceeded": "bold red", "not checked": "bold yellow"}
 INDENT = 2
-LABEL = 7
+LABEL = 10
 """Cells of the label of a line that opens the report."""
 NEEDLESS = "not checked, and nothing here is what it is about "
 
@@ -98,7 +99,7 @@ def render_verdict(verdict: Verdict, report: Report, console: Console, view: Vie
 
 
 def _opening(report: Report, verdict: Verdict | None, console: Console) -> None:
-    """Print what was lost, and the three lines that a reader should know first."""
+    """Print what was lost, and the lines that a reader should know first."""
     for loss, where in group_losses(report):
         _line(console, Text.assemble(("not all was seen: ", "bold red"), terminal(loss) + _at(where)), hang=INDENT)
     text_ranks.unread(report.unread, console)
@@ -179,7 +180,7 @@ def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], con
         on = f" (on {join_labels(where[why, needless])})" if len(where[why, needless]) < len(traces) else ""
         label = ("checked in part ", "dim") if why in partial else ("not checked ", "bold yellow")
         label = (NEEDLESS, "dim") if needless else label
-        text = Text.assemble(label, f"{', '.join(sorted(rules))}: {terminal(why)}{on}")
+        text = Text.assemble(label, f"{join_codes(sorted(rules))}: {terminal(why)}{on}")
         _line(console, text, hang=INDENT)
 
 
@@ -188,5 +189,5 @@ def _not_checked_shortly(entries: Iterable[NotChecked], console: Console) -> Non
     reasons."""
     rules = sorted({terminal(entry.rule) for entry in entries if not entry.partial and not entry.needless})
     if rules:
-        text = Text.assemble(("not checked ", "bold yellow"), ", ".join(rules), (" (--verbose says why)", "dim"))
+        text = Text.assemble(("not checked ", "bold yellow"), join_codes(rules), (" (--verbose says why)", "dim"))
         _line(console, text, hang=INDENT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -10,15 +11,16 @@ from rich.text import Text
 from syncscope.report.cards import Card
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import describe_occurrences, describe_often, format_location
-from syncscope.report.impact import Impact, Level, describe_impact
+from syncscope.report.impact import LOW, Impact, Level, describe_impact, measure_gain
 from syncscope.report.numbers import count, size
 from syncscope.report.run_phrases import describe_source
+from syncscope.report.runs import phase_of
 from syncscope.report.text_lines import line, place
 from syncscope.report.trace_phrases import label_by_number
 from syncscope.report.view import MOST_CARDS, View
-from syncscope.report.worth_phrases import describe_causes
+from syncscope.report.worth_phrases import describe_causes, find_step_ms
 from syncscope.schema.findings import Finding, Frame
-from syncscope.schema.report import Report
+from syncscope.schema.report import Report, TraceInfo
 
 STYLES: dict[Level, str] = {
     "wrong": "bold red",
@@ -26,6 +28,12 @@ STYLES: dict[Level, str] = {
     "medium": "bold cyan",
     "low": "dim",
     "unknown": "bold",
+}
+Kind = Literal["whole", "outside", "small"]
+"""A card in full; a line among those that were counted outside of all steps, or among those that save little."""
+HEADINGS: dict[Kind, str] = {
+    "outside": "outside of the steps, saving not known:",
+    "small": "under 1 % of the step each:",
 }
 INDENT = 2
 LONG_PLACE = 30
@@ -36,16 +44,18 @@ MOST_BRIEF = 20
 
 def show_cards(cards: Sequence[Card], report: Report, console: Console, view: View, *, failing: bool = False) -> None:
     """Print the cards in their order. Those that are ``failing`` a gate are all shown in full; of others those that
-    save under 1 %, and those after the first five, have a line each, unless ``view`` asks for more or for fewer."""
+    save or block under 1 %, those outside of all steps, and those after the first five, have a line each, unless
+    ``view`` asks otherwise."""
     kept = list(cards if view.top is None else cards[: view.top])
-    most = len(kept) if failing or view.verbose or view.top is not None else MOST_CARDS
-    whole = [card for card in kept if failing or view.verbose or view.top is not None or _matters(card, report)][:most]
-    shown = {id(card) for card in whole}
-    for card in whole:
+    every = failing or view.verbose or view.top is not None
+    kinds = {id(card): "whole" if every else _find_kind(card, report) for card in kept}
+    whole = [card for card in kept if kinds[id(card)] == "whole"]
+    most = len(kept) if every else MOST_CARDS
+    for card in whole[:most]:
         _card(card, report, console, view, failing)
-    short = [card for card in kept if id(card) not in shown]
-    _briefly([card for card in short if _matters(card, report)], "also:", report, console)
-    _briefly([card for card in short if not _matters(card, report)], "under 1 % of the step each:", report, console)
+    _briefly(whole[most:], "also:", report, console)
+    for kind, heading in HEADINGS.items():
+        _briefly([card for card in kept if kinds[id(card)] == kind], heading, report, console)
     if len(kept) < len(cards):
         line(console, Text(f"… and {count(len(cards) - len(kept), 'more finding')} (--top {view.top})", style="dim"))
         console.print()
@@ -59,8 +69,9 @@ def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Conso
     for card in cards[:MOST_BRIEF]:
         finding = card.lead
         impact = describe_impact(finding, report.traces[finding.trace])
-        lead = "" if impact.level == "low" else f"{impact.words} · "
-        facts = [*describe_source(finding), *describe_often(finding, report.traces), *_where_briefly(card, report)]
+        lead = "" if _find_kind(card, report) != "whole" else f"{impact.words} · "
+        source = describe_source(finding) if lead else []
+        facts = [*source, *describe_often(finding, report.traces), *_where_briefly(card, report)]
         where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))
         codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
         text = Text.assemble(
@@ -83,8 +94,23 @@ def _short(place: str) -> str:
     return place if len(place) <= LONG_PLACE else f"…/{place.rsplit('/', 1)[-1]}"
 
 
-def _matters(card: Card, report: Report) -> bool:
-    return describe_impact(card.lead, report.traces[card.lead.trace]).level != "low"
+def _find_kind(card: Card, report: Report) -> Kind:
+    """Where a card is shown: by what it saves, and whether that can be told."""
+    finding, info = card.lead, report.traces[card.lead.trace]
+    level = describe_impact(finding, info).level
+    phase = phase_of(finding, report.traces)
+    if level == "unknown" and finding.site_source == "count" and phase is not None and not phase.steps:
+        return "outside"
+    return "small" if level == "low" or _blocks_little(finding, info) else "whole"
+
+
+def _blocks_little(finding: Finding, info: TraceInfo) -> bool:
+    """Whether a note of unknown saving blocks the host for under 1 % of the step, so that it saves no more."""
+    blocked = finding.stall_ms if finding.stall_ms_per_step is None else finding.stall_ms_per_step
+    step_ms = find_step_ms(info)
+    if finding.severity != "note" or measure_gain(finding, info) is not None or blocked is None or not step_ms:
+        return False
+    return blocked < LOW * step_ms
 
 
 def _card(card: Card, report: Report, console: Console, view: View, failing: bool) -> None:
@@ -133,7 +159,7 @@ def _tags(card: Card) -> list[tuple[str, str]]:
 def _facts(card: Card, report: Report, view: View) -> list[str]:
     """How often it occurs and how long, and on which traces; on request also the op and its bytes."""
     finding, traces = card.lead, report.traces
-    details = [*describe_source(finding), describe_occurrences(finding, traces)]
+    details = [describe_occurrences(finding, traces)]
     if view.verbose:
         details += [terminal(finding.op)] if finding.op else []
         details += [f"{size(finding.bytes)} in all"] if finding.bytes is not None else []

@@ -22,6 +22,7 @@ from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import format_place
 from syncscope.report.text import FILE_WIDTH
 from syncscope.report.text_lines import line, place
+from syncscope.report.verdict_phrases import join_codes
 
 STYLES: dict[Kind, str] = {
     "new": "bold red",
@@ -48,7 +49,7 @@ def render(diff: Diff, console: Console) -> None:
         for change in diff.of(kind):
             _change(change, console)
     if diff.not_compared:
-        rules = ", ".join(terminal(rule) for rule in diff.not_compared)
+        rules = join_codes([terminal(rule) for rule in diff.not_compared])
         line(console, Text.assemble(("not compared ", "bold yellow"), f"{rules}: not checked on both sides"), hang=2)
     line(console, Text(summarize_diff(diff), style="bold"), hang=2)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
@@ -10,19 +12,36 @@ from syncscope.report.escape import log_line, terminal
 from syncscope.report.view import Link
 from syncscope.schema.findings import Frame
 
+UNIT = re.compile(r"(?<=\d) (?=%|(?:ns|µs|ms|s|min|h|W|MHz|B|KiB|MiB|GiB)\b)")
+"""The space between a number and its unit, where no line is broken."""
+KEPT = "\ue000"
+"""Stands for that space while a text is wrapped; rich breaks lines at no-break spaces, too."""
+
 
 def line(console: Console, text: Text, indent: int = 0, hang: int = 0) -> None:
     """Print wrapped; lines after the first are indented by ``hang`` more."""
     width = max(console.width - indent, 20)
-    if text.cell_len > width:
-        width = max(width - hang, 20)
-    for number, part in enumerate(text.wrap(console, width)):
+    text = text.copy()
+    text.plain = UNIT.sub(KEPT, text.plain)
+    for number, part in enumerate(_wrap(text, console, width, max(width - hang, 20))):
         part.rstrip()
+        part.plain = part.plain.replace(KEPT, " ")
         margin = " " * (indent + (hang if number else 0))
         shown = Text.assemble(margin, part)
         if log_line(shown.plain) != shown.plain:
             shown = Text(log_line(shown.plain))
         console.print(shown, soft_wrap=True, highlight=False)
+
+
+def _wrap(text: Text, console: Console, first: int, others: int) -> list[Text]:
+    """The lines of a text, the first of them of another width."""
+    lines = list(text.wrap(console, first))
+    if len(lines) < 2 or first == others:
+        return lines
+    taken = len(lines[0].plain.rstrip())
+    rest = text[taken:]
+    rest = rest[len(rest.plain) - len(rest.plain.lstrip()) :]
+    return [lines[0], *rest.wrap(console, others)]
 
 
 def place(frame: Frame, expression: str | None, style: str, link: Link | None = None) -> Text:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from syncscope.report.escape import terminal
 from syncscope.report.gpu_phrases import describe_gpu
-from syncscope.report.numbers import count, milliseconds
+from syncscope.report.numbers import count, milliseconds, percent
 from syncscope.report.runs import is_counted_only
 from syncscope.report.text_lines import line
 from syncscope.report.trace_phrases import label_cause, was_shared
@@ -16,6 +16,8 @@ from syncscope.report.worth_phrases import answer_asked
 from syncscope.schema.report import TraceInfo
 
 INDENT = 2
+LEAST_TOLD = 0.01
+"""Of the step: less than that by which a replay misses it is not told."""
 
 
 def show_trace(info: TraceInfo, console: Console, view: View) -> None:
@@ -27,7 +29,7 @@ def show_trace(info: TraceInfo, console: Console, view: View) -> None:
     if info.rank is not None:
         facts.append(f"rank {info.rank}")
     if is_counted_only(info):
-        line(console, Text(" · ".join([*facts, "no window was recorded: waits were counted only"])), INDENT)
+        line(console, Text(" · ".join(facts)), INDENT)
         return
     line(console, Text(" · ".join([*facts, *_steps(info), _coverage(info)])), INDENT, hang=INDENT)
     for text in (*describe_gpu(info.gpu), *answer_asked(info)):
@@ -91,5 +93,5 @@ def _savings(info: TraceInfo) -> list[str]:
     bare = f"; {terminal(replay.bounds_why)}" if replay.bounds_why else bare
     assumed = [f"assumed: {terminal(text)}" for text in replay.assumptions]
     of, meets = ("of a recorded step", "it") if info.steps.count else ("in all", "the trace")
-    within = f"{abs(replay.misfit or 0.0):.1%}"
+    within = percent(max(abs(replay.misfit or 0.0), LEAST_TOLD), 1.0)
     return [f"savings: {of}, from a replay that meets {meets} within {within}{bare}", *assumed]

@@ -26,7 +26,8 @@ def summarize_report(report: Report) -> str:
         if number := _with_status(report, status):
             facts.append(f"{number} {ending}")
     step = "a recorded step" if all(info.steps.count for info in report.traces) else "in all"
-    facts += [f"all fixed together: {saving} {step}" for saving in describe_all(report)]
+    if places > 1:
+        facts += [f"all fixed together: {saving} {step}" for saving in describe_all(report)]
     if report.unread:
         facts.append(f"{count(len(report.unread), 'trace')} not read")
     return " · ".join(facts)
@@ -122,3 +123,20 @@ def group_by_reason(entries: Iterable[NotChecked]) -> dict[tuple[str, bool], lis
         if entry.rule not in rules:
             rules.append(entry.rule)
     return reasons
+
+
+def join_codes(codes: Sequence[str]) -> str:
+    """Codes of rules in their order, three and more that follow each other as one: ``CMP701–CMP704, DST601``."""
+    runs: list[list[str]] = []
+    for code in codes:
+        follows = runs and code[:3] == runs[-1][-1][:3] and _number(code) == _number(runs[-1][-1]) + 1
+        if follows and _number(code) > 0:
+            runs[-1].append(code)
+        else:
+            runs.append([code])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
+
+
+def _number(code: str) -> int:
+    """The number in a rule's code, −1 where it is none."""
+    return int(code[3:]) if code[3:].isascii() and code[3:].isdigit() else -1

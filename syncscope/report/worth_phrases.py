@@ -28,13 +28,15 @@ def describe_amount(finding: Finding, info: TraceInfo) -> str | None:
 
 
 def find_step_of_run(finding: Finding, info: TraceInfo) -> float | None:
-    """The median step of a finding's phase over the run, in ms; ``None`` where it was not measured. Steps in which
-    something is compiled are no median ones: what a finding about those takes is added to it."""
+    """The mean step of a finding's phase over the run, in ms; ``None`` where it was not measured. For what is compiled
+    it is a median step, in which nothing is, and what the finding takes."""
     phases = info.run.phases if info.run else ()
-    median = next((one.step_ms.median for one in phases if one.name == finding.phase and one.step_ms), None)
-    if median is None or finding.site_source != COMPILED:
-        return median
-    return median + (finding.run_stall_ms_per_step or 0.0)
+    step = next((one.step_ms for one in phases if one.name == finding.phase), None)
+    if step is None:
+        return None
+    if finding.site_source != COMPILED:
+        return step.typical
+    return step.median + (finding.run_stall_ms_per_step or 0.0)
 
 
 def describe_all(report: Report) -> list[str]:
@@ -51,12 +53,12 @@ LEAST_ASKED = 0.01
 
 def answer_asked(info: TraceInfo) -> Iterator[str]:
     """What changes would save that no finding speaks of, a sentence each, where that is something. Not escaped."""
-    bare = info.steps.bare_ms
+    bare, step = info.steps.bare_ms, "step" if info.run is None else "recorded step"
     for asked in info.replay.asked if info.replay else ():
         saving = asked.saving_ms_per_step
         if saving is not None and bare and saving >= LEAST_ASKED * bare:
             change = asked.question[:1].upper() + asked.question[1:]
-            yield f"{change} would save {milliseconds(saving)} a step ({percent(saving, bare)})."
+            yield f"{change} would save {milliseconds(saving)} a {step} ({percent(saving, bare)})."
 
 
 def describe_causes(finding: Finding, report: Report) -> list[str]:

@@ -48,6 +48,8 @@ class RecordedPhase(msgspec.Struct, frozen=True, kw_only=True):
     median_ns: Number | None = None
     """Length of a step, without the phases inside it that come only now and then."""
     p95_ns: Number | None = None
+    mean_ns: Number | None = None
+    """Without steps far beyond ``p95_ns``. ``None`` in a recording that does not say."""
     in_every_step_of: Number | None = None
     """The phase whose every step contains this one (generation in each step of a reinforcement learner)."""
     recorded: bool = False

@@ -240,12 +240,32 @@ def gain(finding: Finding) -> float | None:
     return likely / finding.per_step * finding.run_per_step
 
 
+TOWERS = 2.0
+"""Exposed time of which nobody knows what can be gained comes before all gains if it is this many times the most that
+any of them can be."""
+
+
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
     what can be gained; what gains less than can be told behind a note on idle time; other notes and what only sums up
-    others last. Where the gain is unknown, or that of several together, by severity and blocked or exposed time. Among
-    equals, those of training come first."""
-    return tuple(sorted(findings, key=_place))
+    others last. Where the gain is unknown, or that of several together, by severity and blocked or exposed time; but
+    collectives first that are exposed for far longer than anything gains. Among equals, those of training come
+    first."""
+    findings = tuple(findings)
+    gains = [max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) for one in findings if _tier(one) == 0]
+    most = max(gains, default=0.0)
+    return tuple(sorted(findings, key=lambda finding: _place(finding, most)))
+
+
+def is_exposed(finding: Finding) -> bool:
+    """Whether a finding is about collectives or copies with no compute beside them for a time that is known."""
+    return finding.exposed_ms is not None or finding.exposed_ms_per_step is not None
+
+
+def _towering(finding: Finding, most: float) -> float | None:
+    """The milliseconds that a finding of unknown gain is exposed, where that is far more than ``most``."""
+    exposed = finding.exposed_ms if finding.exposed_ms_per_step is None else finding.exposed_ms_per_step
+    return exposed if exposed is not None and exposed > TOWERS * most else None
 
 
 def _tier(finding: Finding) -> int:
@@ -256,12 +276,15 @@ def _tier(finding: Finding) -> int:
     return 2 if finding.saving_below_drift and finding.run_saving_ms_per_step is None else 0
 
 
-def _place(finding: Finding) -> tuple[object, ...]:
+def _place(finding: Finding, most: float) -> tuple[object, ...]:
+    """Where a finding comes among others, of which one can gain ``most``."""
     blocked = (
         finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.idle_ms_per_step, finding.stall_ms,
         finding.exposed_ms,
     )  # fmt: skip
     gained = gain(finding)
+    if gained is None and most > 0:
+        gained = _towering(finding, most)
     return (
         STATUSES.index(finding.status),
         not finding.rule.startswith(RACES),

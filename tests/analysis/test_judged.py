@@ -14,7 +14,7 @@ from syncscope.analysis import judged, rank
 from syncscope.analysis.analyze import analyze
 from tests.builders import TraceBuilder
 
-pytest.importorskip("pyarrow")
+pytest.importorskip("platformdirs")
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 def test_traces_are_compared(run: Run) -> None:
     done = run("diff", "clean.json", "waiting.json.gz", "--select", "SYN")
     assert done.code == 0
-    assert "new SYN102 scalar-read · 0 → 1 × a step\n  train.py:21  loss.item()  in train_step\n" in done.out
+    assert "new SYN102 scalar-read · 0 → 1 times a step\n  train.py:21  loss.item()  in train_step\n" in done.out
     assert done.out.endswith("1 new, 0 the same\n")
     assert "fixed SYN102" in run("diff", "waiting.json.gz", "clean.json").out
 

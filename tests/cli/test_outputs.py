@@ -34,7 +34,7 @@ def test_several_outputs_are_written_at_once(run: Run, folder: Path) -> None:
         ("junit", "<?xml "),
         ("github", "::error file=train.py,line=21,"),
         ("markdown", "### syncscope: failed"),
-        ("text", "idle   "),
+        ("text", "step      "),
     ],
 )
 def test_standard_output_gets_one_format_alone(run: Run, format: str, start: str) -> None:

@@ -12,6 +12,11 @@ def test_every_rule_is_listed_with_its_name(run: Run) -> None:
         assert any(line.split()[:3] == [rule.code, rule.name, rule.severity] for line in lines)
 
 
+def test_the_beginning_of_codes_lists_those_rules(run: Run) -> None:
+    codes = [line.split()[0] for line in run("rules", "cpy").out.splitlines() if line[:1].strip()]
+    assert codes == sorted(rule.code for rule in RULES if rule.code.startswith("CPY"))
+
+
 @pytest.mark.parametrize("name", ["SYN102", "syn102", "scalar-read"])
 def test_one_rule_is_explained_by_code_or_name(run: Run, name: str) -> None:
     (rule,) = [rule for rule in RULES if rule.code == "SYN102"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from syncscope.cli import light
 from tests.builders import TraceBuilder
 
 ANALYSIS = {"numpy", "pandas", "pyarrow", "plotly", "msgspec", "isal", "torch", "pydantic"}
@@ -53,15 +55,19 @@ def test_a_report_imports_nothing_that_it_does_not_use(tmp_path: Path, format: s
 
 
 def test_what_was_kept_is_shown_without_what_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("platformdirs")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
     command = ("analyze", str(file), "--cache", "-o", f"json={tmp_path / 'report.json'}", "--format", "json")
-    assert "syncscope.rules" in imported_by(*command)
+    names = imported_by(*command)
+    assert "syncscope.rules" in names
+    assert names.isdisjoint({"pandas", "pyarrow"})  # they take more memory than the columns of 200 MB
     first = (tmp_path / "report.json").read_bytes()
     names = imported_by(*command)
     assert names.isdisjoint({"numpy", "pandas", "pyarrow", "syncscope.rules", "syncscope.timeline"})
     assert (tmp_path / "report.json").read_bytes() == first
+    # Where nothing is said on a terminal, what says it is not imported either.
+    assert "rich.console" not in imported_by("analyze", str(file), "--cache", "--format", "json")
 
 
 def test_a_verdict_imports_no_frames(tmp_path: Path) -> None:
@@ -76,3 +82,24 @@ def test_reading_a_report_again_imports_no_frames(tmp_path: Path) -> None:
     assert imported_by("report", str(tmp_path / "report.json"), "-o", page).isdisjoint(
         {"pandas", "pyarrow", "torch", "pygments"}
     )
+
+
+def _unset(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Also where a test sets it."""
+    monkeypatch.setenv(name, "")
+    monkeypatch.delenv(name)
+
+
+def test_numpy_is_told_before_its_import_what_the_environment_leaves_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "numpy", raising=False)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    _unset(monkeypatch, "NUMPY_MADVISE_HUGEPAGE")
+    light.prepare_numpy()
+    assert (os.environ["OPENBLAS_NUM_THREADS"], os.environ["NUMPY_MADVISE_HUGEPAGE"]) == ("3", "0")
+
+
+def test_numpy_that_is_imported_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", sys)
+    _unset(monkeypatch, "NUMPY_MADVISE_HUGEPAGE")
+    light.prepare_numpy()
+    assert "NUMPY_MADVISE_HUGEPAGE" not in os.environ

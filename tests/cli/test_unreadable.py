@@ -111,7 +111,7 @@ def test_a_size_that_is_none_is_wrong_usage(run: Run, size: str) -> None:
 def test_a_cache_changes_nothing_but_is_filled(
     run: Run, folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("platformdirs")
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: folder / name)
     outputs = []
     for options in ([], ["--cache"], ["--cache"]):
@@ -122,7 +122,7 @@ def test_a_cache_changes_nothing_but_is_filled(
 
 
 def test_a_cache_without_its_extra_is_wrong_usage(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
     done = run("analyze", "waiting.json.gz", "--cache")
     assert done.code == 2
     assert "pip install 'syncscope[cache]'" in done.err

@@ -42,11 +42,11 @@ def judged(before: Report, after: Report) -> Prediction:
 @pytest.mark.parametrize(
     ("after", "outcome", "said"),
     [
-        (7.6, "as predicted", "predicted 2.1 to 3 ms, came 2.4 ms: as predicted"),
-        (6.95, "as predicted", "predicted 2.1 to 3 ms, came 3.05 ms: as predicted"),
-        (8.5, "less", "predicted 2.1 to 3 ms, came 1.5 ms: less than predicted"),
-        (6.0, "more", "predicted 2.1 to 3 ms, came 4 ms: more than predicted"),
-        (10.5, "less", "predicted 2.1 to 3 ms, the step is 0.5 ms longer: less than predicted"),
+        (7.6, "as predicted", "predicted to save 2.1 to 3 ms, saved 2.4 ms: as predicted"),
+        (6.95, "as predicted", "predicted to save 2.1 to 3 ms, saved 3.05 ms: as predicted"),
+        (8.5, "less", "predicted to save 2.1 to 3 ms, saved 1.5 ms: less than predicted"),
+        (6.0, "more", "predicted to save 2.1 to 3 ms, saved 4 ms: more than predicted"),
+        (10.5, "less", "predicted to save 2.1 to 3 ms, the step is 0.5 ms longer: less than predicted"),
     ],
 )
 def test_what_came_is_held_against_the_range(after: float, outcome: str, said: str) -> None:
@@ -75,7 +75,7 @@ def test_a_step_that_was_not_measured_is_not_judged() -> None:
 
 def test_a_step_under_the_profiler_is_told_as_such() -> None:
     found = diff(report(finding(), bare=None), report(bare=None, profiled=8.5))
-    assert "came 2.5 ms under the profiler, which is not what was predicted" in str(describe_prediction(found))
+    assert "saved 2.5 ms under the profiler (the prediction is without it)" in str(describe_prediction(found))
 
 
 def test_findings_of_one_place_are_one_change() -> None:
@@ -106,7 +106,7 @@ def test_what_else_changed_is_told() -> None:
     assert found.predicted is not None
     assert (found.predicted.unpredicted, found.predicted.other_changes) == (1, 1)
     assert describe_doubts(found) == [
-        "Of 1 other finding that went nothing was predicted.",
+        "Nothing was predicted of 1 other fixed finding.",
         "1 other finding is new or changed, which changes the step, too.",
     ]
 

@@ -95,7 +95,8 @@ def counted_only() -> Finding:
     site = Site(file="train.py", line=80, function="estimate_loss", expression="losses.append(loss.cpu())")
     made = msgspec.structs.replace(
         made, site=site, at=None, chain=(), site_source="count", op=None, count=0, per_step=None,
-        message="losses.append(loss.cpu()) waits for the device", saving_null_why="no window recorded it",
+        message="losses.append(loss.cpu()) waits for the device: counted 240 times in 80 steps of evaluate; no window "
+        "recorded it", saving_null_why="no window recorded it",
         fix="Keep the losses on the device and copy them once.",
     )  # fmt: skip
     return rate(made, 3.0, 240, phase="evaluate", run_steps=(0, 79), run_stall_ms_per_step=0.21)

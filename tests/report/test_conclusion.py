@@ -1,4 +1,4 @@
-"""The three lines that open every output."""
+"""The lines that open every output."""
 
 from __future__ import annotations
 
@@ -26,20 +26,23 @@ def changed(**fields: Any) -> Finding:
     return msgspec.structs.replace(READ, **fields)
 
 
-def test_it_says_how_idle_what_first_and_what_the_step_becomes() -> None:
+def test_it_says_what_the_step_becomes_what_first_what_was_recorded_and_how_idle() -> None:
     said = lines(*sample.findings())
     assert said["idle"] == "27 % of the recorded step (1.6 of 6 ms): wait 15 %, host work 12 %; copies alone 6.7 %, " \
         "collectives alone 1.7 %"  # fmt: skip
-    assert said["first"] == "train.py:42  loss.item(): Keep the value on the device and read it once an epoch"
-    assert said["step"] == "5.1 → 4.91 ms, −3.7 %; train.py:42"
+    first = "train.py:42  loss.item() (−3.7 %): Keep the value on the device and read it once an epoch"
+    assert said["first"] == first
+    assert said["step"] == "5.1 → 4.7 ms, −7.8 %, with all 3 changes"
+    assert said["recorded"] == "3 steps; their share of the program is not known"
+    assert list(said) == ["step", "first", "recorded", "idle"]
 
 
 def test_a_likely_saving_has_its_doubt_and_the_step_its_base() -> None:
     info = sample.trace_info()
     unprofiled = msgspec.structs.replace(info.steps, bare_ms=None)
     said = lines(changed(**{**RANGE, "likely_saving_ms_per_step": 0.51}), steps=unprofiled)
-    assert said["step"] == "about 5.1 → 4.59 ms (replayed without the profiler), −10 % (0 to 30 %); train.py:42"
-    assert lines(changed(**RANGE))["step"] == "at best 5.1 → 3.57 ms, −30 %; train.py:42"
+    assert said["step"] == "about 5.1 → 4.59 ms (replayed without the profiler), −10 % (0 to 30 %), with one change"
+    assert lines(changed(**RANGE))["step"] == "at best 5.1 → 3.57 ms, −30 %, with one change"
 
 
 def test_a_replay_that_takes_longer_than_what_it_replays_is_no_step() -> None:
@@ -57,7 +60,7 @@ def test_the_first_change_is_one_whose_saving_can_be_told() -> None:
     hidden = changed(saving_ms_per_step=0.001, saving_high_ms_per_step=0.01, saving_below_drift=True, fingerprint="1")
     assert lines(hidden)["first"] == "no change is known to save 1 % of the step; 1 rule could not be checked"
     assert lines(hidden)["step"] == "5.1 ms"
-    assert lines(hidden, READ)["step"].endswith("train.py:42")
+    assert lines(hidden, READ)["first"].startswith("train.py:42")
 
 
 def test_where_most_is_warm_up_other_steps_come_first() -> None:
@@ -80,7 +83,7 @@ def test_findings_that_may_stay_are_not_nothing() -> None:
 
 def test_a_race_comes_first_and_is_no_matter_of_time() -> None:
     said = lines(changed(rule="HAZ401", **RANGE), READ)
-    assert said["step"] == "5.1 ms; results may be wrong until it is changed"
+    assert said["step"] == "5.1 ms; results may be wrong until the first change is made"
 
 
 def test_what_has_no_line_is_named_by_its_cause_or_its_op() -> None:
@@ -96,7 +99,7 @@ def test_unknown_figures_are_said_to_be_unknown() -> None:
     unknown = dict.fromkeys(("saving_ms_per_step", "saving_low_ms_per_step", "saving_high_ms_per_step"))
     said = lines(changed(**unknown), overlap=None)
     assert said["idle"] == "not known: the trace holds no device activity"
-    assert said["step"] == "5.1 ms; what it saves is not known"
+    assert said["step"] == "5.1 ms; what the first change saves is not known"
     assert lines()["first"].startswith("nothing was found")
 
 
@@ -105,13 +108,13 @@ def test_without_steps_nothing_is_a_share_of_a_step() -> None:
     stepless = msgspec.structs.replace(info.steps, count=0, bare_ms=None, profiled_ms=None)
     said = lines(READ, steps=stepless)
     assert said["idle"].startswith("27 % of the device's time (1.6 of 6 ms)")
-    assert "(the whole trace, replayed without the profiler)" in said["step"]
+    assert "(replayed without the profiler)" in said["trace"]
 
 
-def test_of_a_run_that_was_only_counted_the_median_step_is_told() -> None:
+def test_of_a_run_that_was_only_counted_the_step_of_the_run_is_told() -> None:
     said = dict(conclude(sample_run.report([sample_run.only_counted()])).lines)
     assert said["idle"] == "not known: no window was recorded, waits were counted only"
-    assert said["step"] == "98.1 ms (median of the run); what it saves is not known"
+    assert said["step"] == "98.1 ms (of the run); what the first change saves is not known"
 
 
 def test_the_findings_that_fail_a_gate_come_before_all_others() -> None:
@@ -124,7 +127,7 @@ def test_of_several_ranks_the_one_to_begin_with_is_named() -> None:
     infos = [sample.trace_info(f"{rank}.json", rank) for rank in (0, 1)]
     report: Report = sample.report(infos, [changed(trace=1, rank=1)])
     assert conclude(report).idle.startswith("rank 1: 27 % of the recorded step")
-    assert conclude(report).idle.endswith("; so in 2 traces")
+    assert conclude(report).idle.endswith("; the same in both traces")
     assert conclude(report).step.startswith("rank 1: 5.1 → ")
 
 

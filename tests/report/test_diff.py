@@ -48,14 +48,14 @@ def terminal(found: Diff, width: int = 100) -> str:
 
 def test_the_terminal_shows_every_change_its_place_and_the_step() -> None:
     text = terminal(diff(before(), after()))
-    assert "step   5.1 ms → 4.08 ms (-20.0 %), without a profiler\n" in text
-    assert "new SYN104 tensor-print · 0 → 1 × a step\n  train.py:7  print(x)  in train_step\n" in text
+    assert "step   5.1 → 4.08 ms (−20 %), without a profiler\n" in text
+    assert "new SYN104 tensor-print · 0 → 1 times a step\n  train.py:7  print(x)  in train_step\n" in text
     assert "  fix: Print rarely.\n" in text
-    assert "more SYN102 scalar-read · 2 → 3 × a step\n" in text
-    assert "unclear CPY201 pageable-copy · ? → 1 × a step\n  in ## solve ##, line unknown, aten::item\n" in text
+    assert "more SYN102 scalar-read · 2 → 3 times a step\n" in text
+    assert "unclear CPY201 pageable-copy · ? → 1 times a step\n  in ## solve ##, line unknown, aten::item\n" in text
     assert "  expected: a small one\n" in text
-    assert "fewer SYN105 explicit-sync · 1 → 0.5 × a step\n" in text
-    assert "fixed SYN103 dynamic-shape · 1 → 0 × a step\n" in text
+    assert "fewer SYN105 explicit-sync · 1 → 0.5 times a step\n" in text
+    assert "fixed SYN103 dynamic-shape · 1 → 0 times a step\n" in text
     assert "not compared CPY201: not checked on both sides\n" in text
     assert text.endswith("1 new, 1 more often, 1 unclear, 1 less often, 1 fixed, 1 the same\n")
 

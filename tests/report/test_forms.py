@@ -27,12 +27,12 @@ def test_a_report_read_from_json_can_be_shown_too() -> None:
     shown = subprocess.run(
         [sys.executable, "-c", program], input=sample.report().to_json(), capture_output=True, text=True, check=True
     )
-    assert shown.stdout.startswith("idle   27 %")
+    assert shown.stdout.startswith("step      5.1 → 4.7 ms")
 
 
 def test_a_cell_shows_what_to_know_first_and_a_row_for_each_place() -> None:
     cell = sample.report()._repr_html_()
-    assert "<b>step</b> 5.1 → 4.91 ms, −3.7 %; train.py:42" in cell
+    assert "<b>step</b> 5.1 → 4.7 ms, −7.8 %, with all 3 changes" in cell
     assert cell.count("<tr>") == 1 + 3
     assert "<code>loss.item()</code>" in cell
 
@@ -65,5 +65,5 @@ def test_a_comparison_is_a_line_in_a_list_and_what_the_command_prints_when_print
 
 def test_in_a_notebook_too_they_are_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    assert str(sample.report()).startswith("idle   27 %")
+    assert str(sample.report()).startswith("step      5.1 → 4.7 ms")
     assert str(syncscope.diff(sample.report(), sample.report())).endswith("nothing changed, 5 the same")

@@ -36,7 +36,7 @@ def alone(finding: Finding, **how: Any) -> str:
 def test_an_unexpected_wait_is_an_error_at_its_line() -> None:
     assert alone(scalar_read()) == (
         "::error file=train.py,line=42,title=SYN102 scalar-read::The host waits for everything queued before it. "
-        "(saves 3.7 %25 · once a step · blocked 1.63 ms (27 %25 as recorded))"
+        "(saves 3.7 %25 · once a step · blocked 1.63 ms (27 %25 of the recorded step))"
         "%0AFix: Keep the value on the device and read it once an epoch."
     )
 

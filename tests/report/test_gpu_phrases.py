@@ -60,7 +60,7 @@ def test_report_text_and_page_say_it() -> None:
     (info,) = found.traces
     assert info.gpu is not None and info.gpu.at_limit and info.gpu.power_w == 692
     assert "The GPU is at its 700 W limit" in to_text(found)
-    assert any("The GPU is at its 700 W limit" in text for text in write_details(found, 0, None))
+    assert any("The GPU is at its 700 W limit" in text for text in write_details(found, 0))
 
 
 def test_what_a_change_of_the_loader_saves_is_said_where_it_is_something() -> None:
@@ -76,7 +76,7 @@ def test_what_a_change_of_the_loader_saves_is_said_where_it_is_something() -> No
     steps = msgspec.structs.replace(info.steps, bare_ms=1.0)
     info = msgspec.structs.replace(info, steps=steps, replay=Replay(misfit=0.0, asked=(asked, little)))
     found = msgspec.structs.replace(found, traces=(info,))
-    details = write_details(found, 0, None)
+    details = write_details(found, 0)
     assert "Two more workers would save 0.4 ms a step (40 %)." in details
     assert not any("prefetched" in text for text in details)
     assert "Two more workers would save 0.4 ms a step (40 %)." in " ".join(to_text(found).split())

@@ -48,7 +48,7 @@ def data_of(page: str) -> Any:
 
 
 def test_every_output_says_whether_the_fix_brought_what_was_predicted() -> None:
-    said = "predicted 0.202 to 0.54 ms, came 0.276 ms: as predicted"
+    said = "predicted to save 0.202 to 0.54 ms, saved 0.276 ms: as predicted"
     assert f"\nfixed  {said}\n" in text_diff.to_text(compared())
     assert f"What went: {said}." in markdown_diff.render(compared()).replace("\\", "")
     found = json.loads(compared().to_json())["predicted"]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from syncscope.report.impact import describe_impact
-from tests.report import sample
+from tests.report import sample, sample_run
 
 READ = sample.findings()[0]
 INFO = sample.trace_info()
@@ -36,3 +36,10 @@ def test_the_impact_is_the_share_of_the_step(
     open_end = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53}
     impact = describe_impact(msgspec.structs.replace(READ, **{**open_end, **fields}), INFO)
     assert (impact.level, impact.words, impact.amount) == (level, words, amount)
+
+
+def test_of_a_counted_run_it_says_which_step_is_saved() -> None:
+    of_windows = msgspec.structs.replace(READ, phase="train", saving_ms_per_step=0.51)
+    of_run = msgspec.structs.replace(of_windows, run_saving_ms_per_step=2.0)
+    said = [describe_impact(one, sample_run.info()).amount for one in (of_windows, of_run)]
+    assert said == ["0.51 ms a recorded step", "2 ms a step of the run"]

@@ -30,7 +30,7 @@ def test_a_finding_is_a_row_with_its_line_weight_and_fix() -> None:
     page = html(render(report, Verdict(gate=("SYN102",), unexpected=report.findings[:1])))
     assert "<td>saves 3.7 %<br>0.19 ms<br><strong>SYN102</strong> scalar-read</td>" in page
     assert "<td><code>train.py:42</code><br><code>loss.item()</code><br>in <code>train_step</code></td>" in page
-    assert "<td>once a step · blocked 1.63 ms (27 % as recorded)</td>" in page
+    assert "<td>once a step · blocked 1.63 ms (27 % of the recorded step)</td>" in page
     assert "<br><strong>Fix:</strong> Keep the value on the device and read it once an epoch.</td>" in page
     assert "CPY201" not in page
 
@@ -57,7 +57,7 @@ def test_every_trace_has_its_row_and_its_warnings() -> None:
 
 
 def test_what_to_know_first_stands_under_the_headline() -> None:
-    assert "<p><strong>idle</strong> 27 % of the recorded step" in html(render(sample.report()))
+    assert "<p><strong>step</strong> 5.1 → 4.7 ms" in html(render(sample.report()))
 
 
 def test_many_findings_are_cut_and_counted() -> None:

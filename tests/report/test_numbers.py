@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 from syncscope.report.numbers import between, count, milliseconds, percent, size
+from syncscope.schema.numbers import three_digits
 
 
 def test_milliseconds_keep_three_digits_in_the_unit_that_suits() -> None:
     assert [milliseconds(ms) for ms in (0.0124, 1.634, 163.4, 4321.0)] == ["12.4 µs", "1.63 ms", "163 ms", "4321 ms"]
+
+
+def test_no_number_is_written_with_an_exponent() -> None:
+    assert [milliseconds(999.7), three_digits(2350.0)] == ["1000 ms", "2350"]
 
 
 def test_a_range_names_its_unit_once_where_both_ends_have_it() -> None:

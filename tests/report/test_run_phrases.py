@@ -13,11 +13,13 @@ from syncscope.report.run_phrases import (
     describe_frequency,
     describe_run,
     describe_share,
+    describe_waits,
+    spell_waits,
 )
 from syncscope.schema.findings import Finding
 from syncscope.schema.run import Counted
 from tests.report import sample, sample_run
-from tests.report.sample_run import EPOCH_END, EVALUATE, TRAIN, info, rate, run
+from tests.report.sample_run import EPOCH_END, EVALUATE, TRAIN, info, phases, rate, run
 
 READ = sample.findings()[0]
 
@@ -54,11 +56,12 @@ def test_how_often_where_every_step_was_counted(
 @pytest.mark.parametrize(
     ("per_step", "low", "high", "says"),
     [
-        (0.125, 0.11, 0.14, "about every 8 steps (0.11–0.14 a step; counted in one of 8 steps)"),
+        (0.125, 0.11, 0.14, "about every 8 steps (7.1–9.1; counted in one of 8 steps)"),
+        (0.55, 0.084, 1.1, "about 0.55 a step (0.084–1.1; counted in one of 8 steps)"),
         (2.04, 1.9, 2.2, "about 2 a step (1.9–2.2; counted in one of 8 steps)"),
         (1.0, 0.96, 1.04, "about 1 a step (0.96–1; counted in one of 8 steps)"),
         (1.0, 1.0, 1.0, "every step (counted in one of 8 steps)"),
-        (0.0001, 0.00001, 0.0004, "about every 10000 steps (0.00001–0.0004 a step; counted in one of 8 steps)"),
+        (0.0001, 0.00001, 0.0004, "about every 10000 steps (2500–100000; counted in one of 8 steps)"),
     ],
 )
 def test_where_only_some_steps_were_counted_there_is_an_interval(
@@ -109,7 +112,7 @@ def test_without_training_the_longest_phase_is_taken_for_granted() -> None:
 def test_a_finding_of_a_run_that_was_not_counted_has_the_frequency_of_its_recorded_steps() -> None:
     assert describe_frequency(READ, [sample.trace_info()]) is None
     assert describe_cost(READ, [sample.trace_info()]) == (
-        "once a step · blocked 1.63 ms (27 % as recorded) · saves 0.19 ms (3.7 %)"
+        "once a step · blocked 1.63 ms (27 % of the recorded step) · saves 0.19 ms (3.7 %)"
     )
 
 
@@ -143,6 +146,7 @@ def test_one_line_in_two_phases_is_two_findings() -> None:
         ({"counted": None}, "412 steps in 61.2 s; waits were not counted"),
         ({"steps": 0}, "61.2 s; every wait counted (cost 0.4 %)"),
         ({"steps": 1, "seconds": 725.0}, "1 step in 12 min 5 s; every wait counted (cost 0.4 %)"),
+        ({"seconds": 0.0356}, "412 steps in 35.6 ms; every wait counted (cost 0.4 %)"),
         ({"seconds": 10950.0}, "412 steps in 3 h 2 min; every wait counted (cost 0.4 %)"),
     ],
 )
@@ -184,11 +188,23 @@ def test_what_a_rank_did_otherwise_is_named() -> None:
     assert everything[-1] == "2 more"
 
 
+def test_waits_of_a_phase_without_steps_are_those_of_all_or_of_each_time() -> None:
+    start, train, *_ = phases()
+    start = msgspec.structs.replace(start, waits_per_step=62.0)
+    assert (describe_waits(start), spell_waits(start)) == ("62 in all", "62 waits in all")
+    often = msgspec.structs.replace(start, waits_per_step=1.0, times=4)
+    assert (describe_waits(often), spell_waits(often)) == ("1 each time", "1 wait each time")
+    assert (describe_waits(train), spell_waits(train)) == ("2.1", "2.1 waits a step")
+    assert describe_waits(msgspec.structs.replace(start, waits_per_step=0.0)) == "0"
+    uncounted = msgspec.structs.replace(train, waits_per_step=None)
+    assert (describe_waits(uncounted), spell_waits(uncounted)) == ("–", None)
+
+
 def test_a_finding_that_only_the_count_knows_says_so() -> None:
     from syncscope.report.finding_phrases import describe_finding
 
-    assert "no window recorded it" in describe_finding(sample_run.counted_only())
-    assert "no window recorded it" not in describe_finding(READ)
+    assert " ".join(describe_finding(sample_run.counted_only())).count("no window recorded it") == 1
+    assert "no window recorded it" not in " ".join(describe_finding(READ))
 
 
 PARTS = "412 steps in 61.2 s; every wait counted (cost 0.4 %), but of"
@@ -197,7 +213,7 @@ PARTS = "412 steps in 61.2 s; every wait counted (cost 0.4 %), but of"
 @pytest.mark.parametrize(
     ("one_in", "says"),
     [
-        ({"evaluate": 12.5}, f"{PARTS} evaluate in one of 12.5 steps"),
+        ({"evaluate": 12.5}, f"{PARTS} evaluate in one of 12 steps"),
         ({"evaluate": 1.001}, "412 steps in 61.2 s; every wait counted (cost 0.4 %)"),
         ({"start": 1.25}, f"{PARTS} start in 80 % of the time"),
         ({"start": 1.25, "evaluate": 3.0}, f"{PARTS} evaluate in one of 3 steps, of start in 80 % of the time"),

@@ -14,7 +14,7 @@ from syncscope.report.text_run import show_runs
 from syncscope.schema.report import Report
 from tests.report import sample
 from tests.report.hostile import HOSTILE, unseen
-from tests.report.sample_run import info, only_counted, ranks, report, run
+from tests.report.sample_run import counted_only, info, only_counted, ranks, report, run
 
 
 def shown(made: Report, width: int = 80) -> list[str]:
@@ -119,13 +119,13 @@ def test_without_a_run_nothing_is_said_of_it() -> None:
 
 def test_the_block_follows_the_headline_and_comes_before_the_findings() -> None:
     text = whole(report(), 120)
-    assert text.index("idle   ") < text.index("the run: ") < text.index("SYN102 scalar-read")
+    assert text.index("idle ") < text.index("the run: ") < text.index("SYN102 scalar-read")
     assert "SYN102 scalar-read  train.py:42  every 10 steps (41 in 412)\n" in text
 
 
 def test_a_process_in_which_nothing_was_recorded_says_so_and_no_more() -> None:
     text = whole(report([only_counted()]), 120)
-    assert "no window was recorded: waits were counted only" in text
+    assert "no window was recorded, waits were counted only" in text
     assert "no device activity" not in text
     assert "no runtime calls" not in text
 
@@ -139,3 +139,10 @@ def test_hostile_phases_stay_names(name: str) -> None:
     assert len(shown(made)) == 6
     two = msgspec.structs.replace(made, traces=(*made.traces, msgspec.structs.replace(made.traces[0], phase=name)))
     assert not [line for line in whole(two).splitlines() if line.lstrip().startswith("::")]
+
+
+def test_what_was_counted_outside_of_all_steps_has_a_line() -> None:
+    ended = msgspec.structs.replace(counted_only(), phase="epoch end", occurrences=4, run_steps=None)
+    text = whole(report(findings=[ended]), 120)
+    assert "outside of the steps, saving not known:\n  SYN100 unexplained-wait  train.py:80  once an epoch\n" in text
+    assert "fix: " not in text

@@ -52,7 +52,7 @@ def test_an_unknown_saving_is_left_out() -> None:
 
 def test_idle_time_is_told_by_its_length_and_not_by_the_number_of_bubbles() -> None:
     idle = saved(rule="OVL303", per_step=1290.0, stall_ms_per_step=None, idle_ms_per_step=2.5)
-    assert describe_cost(idle, [INFO]) == "idle 2.5 ms (42 % as recorded)"
+    assert describe_cost(idle, [INFO]) == "idle 2.5 ms (42 % of the recorded step)"
 
 
 def test_each_cause_of_idle_time_has_its_worth_or_names_the_findings_about_it() -> None:

@@ -63,3 +63,10 @@ def test_a_note_that_a_trace_is_warm_up_leads_what_gains_less_than_can_be_told()
     little = one("SYN101", likely_saving_ms_per_step=3.0, saving_below_drift=True)
     warm_up = one("OVL303", severity="note", idle_ms_per_step=900.0)
     assert ordered([NOTE, little, warm_up]) == (warm_up, little, NOTE)
+
+
+def test_collectives_that_are_exposed_for_far_longer_than_anything_gains_come_first() -> None:
+    waiting = one("OVL302", exposed_ms_per_step=110.0, saving_ms_per_step=None)
+    assert ordered([LOADER, waiting]) == (waiting, LOADER)
+    little = one("OVL302", exposed_ms_per_step=90.0, saving_ms_per_step=None)
+    assert ordered([little, LOADER]) == (LOADER, little)

@@ -11,11 +11,11 @@ from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.conclusion import describe_place
 from syncscope.report.escape import plotly_text
 from syncscope.report.figures.colours import Colour
-from syncscope.report.impact import Gain, describe_impact, measure_gain
+from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.numbers import milliseconds, percent, span
-from syncscope.report.worth_phrases import find_step_ms, is_doubted
+from syncscope.report.worth_phrases import find_step_ms
 from syncscope.rules.base.idle_causes import main_cause
-from syncscope.schema.findings import NOTHING, Finding
+from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 
 MOST_ROWS = 8
@@ -55,25 +55,10 @@ def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
         if gain is None or gain.step_ms != step or describe_impact(lead, info).level not in LEVELS:
             continue
         rows.append(_row(_name(lead), gain, lead.fingerprint))
-    whole = _together(report, trace, step) if len(rows) > 1 else None
+    whole = measure_all(report) if len(rows) > 1 else None
+    together = [_row("all of them together", whole, None)] if whole is not None else []
     greatest = sorted(range(len(rows)), key=lambda number: -rows[number].saved_ms)[:MOST_ROWS]
-    return (*(rows[number] for number in sorted(greatest)), *([whole] if whole else []))
-
-
-def _together(report: Report, trace: int, step: float | None) -> Row | None:
-    """All changes together, which is known of a report's only trace."""
-    known, likely = report.saving_all_ms_per_step, report.likely_saving_all_ms_per_step
-    ms = known if known is not None else likely
-    if len(report.traces) != 1 or ms is None or ms < NOTHING or not step:
-        return None
-    gain = Gain(
-        ms=ms,
-        low=report.saving_all_low_ms_per_step,
-        high=report.saving_all_high_ms_per_step,
-        kind="likely" if known is None or is_doubted(report.traces[trace]) else "known",
-        step_ms=step,
-    )
-    return _row("all of them together", gain, None)
+    return (*(rows[number] for number in sorted(greatest)), *together)
 
 
 def _row(name: str, gain: Gain, fingerprint: str | None) -> Row:

@@ -24,18 +24,24 @@ class Bars(Rows):
     """Nanoseconds in use."""
 
 
-def merge_rows(rows: Rows, key: Ints, near: Bools, most: int) -> tuple[Bars, Ints]:
+def merge_rows(rows: Rows, key: Ints, series: Ints, near: Bools, most: int) -> tuple[Bars, Ints]:
     """At most about ``most`` bars for ``rows``, and for each of ``rows`` (n,) the number of its bar.
 
     Only rows of equal ``key`` (n,) share a bar, and those that are ``near`` (n,) have one of their own. Bars are in
-    order of ``key``, then ``ts``. There are never fewer of them than keys, nor than rows that are ``near``.
+    order of ``series`` (n,), of which each has keys of its own, then ``ts``. There are never fewer of them than keys,
+    nor than rows that are ``near``.
     """
     order = np.lexsort((rows.ts, key))
     first = _groups(rows.ts[order], rows.end[order], key[order], near[order], most)
-    group = np.cumsum(first) - 1
+    starts = np.flatnonzero(first)
+    place = np.lexsort((rows.ts[order[starts]], series[order[starts]]))
+    moved = np.empty(len(place), dtype=np.int64)
+    moved[place] = np.arange(len(place))
     number = np.empty(len(rows), dtype=np.int64)
-    number[order] = group
-    return _bars(rows, order, key, first, group), number
+    number[order] = moved[np.cumsum(first) - 1]
+    if len(starts) == len(rows):
+        return _alone(rows, order[place], key), number
+    return _bars(rows, order, key, starts, place), number
 
 
 def _groups(ts: Ints, end: Ints, key: Ints, near: Bools, most: int) -> Bools:
@@ -57,26 +63,26 @@ def _groups(ts: Ints, end: Ints, key: Ints, near: Bools, most: int) -> Bools:
     return first
 
 
-def _bars(rows: Rows, order: Ints, key: Ints, first: Bools, group: Ints) -> Bars:
-    """The bars of ``rows`` in ``order``, of which ``first`` begin a ``group``."""
-    starts = np.flatnonzero(first)
-    ts, end, size = rows.ts[order], rows.end[order], rows.bytes[order]
-    # The longest of each group lends its columns; groups lie side by side, so it is the last of each when sorted.
-    last = np.append(starts, len(rows))[1:] - 1
-    longest = np.lexsort((end - ts, group))[last]
-    known = size >= 0
-    columns = {
-        **vars(rows.take(order[longest])),
-        "ts": ts[starts],
-        "end": _reduced(np.maximum, end, starts),
-        "bytes": np.where(
-            _reduced(np.maximum, size, starts) >= 0, _reduced(np.add, np.where(known, size, 0), starts), -1
-        ),
-    }
+def _alone(rows: Rows, order: Ints, key: Ints) -> Bars:
+    """The bars of ``rows`` in ``order``, one for each."""
+    columns = vars(rows.take(order))
+    one = np.ones(len(rows), dtype=np.int64)
+    return Bars(**columns, key=key[order], merged=one, busy=columns["end"] - columns["ts"])
+
+
+def _bars(rows: Rows, order: Ints, key: Ints, starts: Ints, place: Ints) -> Bars:
+    """The bars of ``rows`` in ``order``, of which those at ``starts`` begin a group; groups in the order ``place``."""
+    end, size = rows.end[order], rows.bytes[order]
+    dur = end - rows.ts[order]
     merged = np.diff(np.append(starts, len(rows)))
-    return Bars(**columns, key=key[order][starts], merged=merged, busy=_reduced(np.add, end - ts, starts))
-
-
-def _reduced(how: np.ufunc, values: Ints, starts: Ints) -> Ints:
-    """One value a group; ``reduceat`` refuses when there is none."""
-    return how.reduceat(values, starts) if len(starts) else values
+    # The longest of each group lends its columns; groups lie side by side, so it is the last of each when sorted.
+    longest = np.lexsort((dur, np.repeat(np.arange(len(starts)), merged)))[starts + merged - 1]
+    known = np.maximum.reduceat(size, starts) >= 0
+    columns = {
+        **vars(rows.take(order[longest[place]])),
+        "ts": rows.ts[order[starts[place]]],
+        "end": np.maximum.reduceat(end, starts)[place],
+        "bytes": np.where(known, np.add.reduceat(np.maximum(size, 0), starts), -1)[place],
+    }
+    busy = np.add.reduceat(dur, starts)[place]
+    return Bars(**columns, key=key[order[starts[place]]], merged=merged[place], busy=busy)

@@ -23,7 +23,7 @@ from syncscope.report.picture.rows import HOST, IDLE, KIND, KINDS, STREAM, Rows,
 from syncscope.report.picture.spots import KernelLines, Spot, Spots, find_lines
 from syncscope.rules import Hit
 from syncscope.timeline.intervals import Bools, Ints, Union
-from syncscope.timeline.row_groups import number_groups, number_texts
+from syncscope.timeline.row_groups import number_groups, number_texts, passing
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Objects
 from syncscope.timeline.timeline import Timeline
@@ -167,9 +167,9 @@ def _steps(rows: Rows, timeline: Timeline, start: int) -> tuple[StepMark, ...]:
     if not len(marks):
         return ()
     until = marks.end.copy()
-    launching = rows.take((rows.link >= 0) & (rows.where == HOST))
-    step = step_of(timeline.steps, launching.ts)
-    np.maximum.at(until, step[step >= 0], rows.end[launching.link][step >= 0])
+    launching = np.flatnonzero((rows.link >= 0) & (rows.where == HOST))
+    step = step_of(timeline.steps, rows.ts[launching])
+    np.maximum.at(until, step[step >= 0], rows.end[rows.link[launching]][step >= 0])
     columns = (marks.number.tolist(), marks.ts.tolist(), marks.dur.tolist(), until.tolist())
     return tuple(
         StepMark(number=number, ts=ts - start, dur=dur, until=end - start)
@@ -205,13 +205,8 @@ def _bars(rows: Rows, lane: Ints, timeline: Timeline, most: int) -> tuple[Bars, 
     """The bars by lane, kind and time, and the lane of each. ``link`` is then the number of a bar."""
     # Only waits and copies of the same findings, and only events of one lane and kind, may stand for one another.
     key, first = _combinations(lane, rows.kind, rows.spot)
-    bars, bar = merge_rows(rows, key, _near(rows, timeline, most), most)
-    lane_of_bar = lane[first][bars.key]
-    place = np.lexsort((bars.ts, bars.kind, lane_of_bar))
-    moved = np.empty(len(bars) + 1, dtype=np.int64)
-    moved[place], moved[-1] = np.arange(len(bars)), -1
-    sorted_bars = bars.take(place)
-    return replace(sorted_bars, link=moved[np.append(bar, -1)[sorted_bars.link]]), lane_of_bar[place]
+    bars, bar = merge_rows(rows, key, lane * len(KINDS) + rows.kind, _near(rows, timeline, most), most)
+    return replace(bars, link=np.append(bar, -1)[bars.link]), lane[first][bars.key]
 
 
 def _near(rows: Rows, timeline: Timeline, most: int) -> Bools:
@@ -261,14 +256,14 @@ def pack_links(link: Ints) -> tuple[Column, Column]:
 
 def find_backward(rows: Rows) -> set[int]:
     """The threads (tid) on which autograd runs the backward pass, and little else."""
-    ops = rows.take(rows.kind == KIND["op"])
-    number, names = number_texts(ops.name)
-    engine = np.array([ENGINE.match(str(name)) is not None for name in names], dtype=bool)[number]
+    ops = np.flatnonzero(rows.kind == KIND["op"])
+    engine = passing(rows.name[ops], lambda name: ENGINE.match(str(name)))
     found = set()
-    for tid in np.unique(ops.tid[engine]).tolist():
-        mine, its = ops.take(ops.tid == tid), engine[ops.tid == tid]
-        covered = Union(mine.ts[its], mine.end[its]).within(mine.ts, mine.end)
-        if covered.sum() >= MOSTLY * (mine.end - mine.ts).sum():
+    for tid in np.unique(rows.tid[ops[engine]]).tolist():
+        mine = rows.tid[ops] == tid
+        ts, end, its = rows.ts[ops[mine]], rows.end[ops[mine]], engine[mine]
+        covered = Union(ts[its], end[its]).within(ts, end)
+        if covered.sum() >= MOSTLY * (end - ts).sum():
             found.add(tid)
     return found
 

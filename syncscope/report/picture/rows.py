@@ -11,7 +11,6 @@ import numpy as np
 from syncscope.report.picture.spots import Spots
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools, Ints, Union
-from syncscope.timeline.row_groups import passing
 from syncscope.timeline.tables import Marks, Objects
 from syncscope.timeline.timeline import Timeline
 from syncscope.timeline.waits import is_wait
@@ -168,7 +167,7 @@ def _outermost(parent: Ints, marker: Bools) -> Bools:
 
 def _is_marker(marks: Marks) -> Bools:
     """Which rows (n,) are the profiler's step markers."""
-    return passing(marks.name, lambda name: name.startswith(MARKER))
+    return marks.named(lambda name: name.startswith(MARKER))
 
 
 def _widest(marks: Marks) -> Bools:
@@ -192,16 +191,16 @@ def _bubble_rows(timeline: Timeline) -> Rows:
 def _exposed_rows(device: Rows) -> list[Rows]:
     """The parts of copies and collectives with no compute beside them; as in ``Overlap``, copies inside the device do
     not count."""
-    moving = device.take(np.isin(device.kind, [KIND[kind] for kind in ("HtoD", "DtoH", "copy", "collective")]))
-    computing = device.take(device.kind == KIND["compute"])
+    moving = np.isin(device.kind, [KIND[kind] for kind in ("HtoD", "DtoH", "copy", "collective")])
     parts = []
-    for number, stream in sorted(set(zip(moving.device.tolist(), moving.stream.tolist(), strict=True))):
-        compute = _union(computing.take(computing.device == number))
-        ts, end = _union(moving.take((moving.device == number) & (moving.stream == stream))).without(compute)
+    for number, stream in sorted(set(zip(device.device[moving].tolist(), device.stream[moving].tolist(), strict=True))):
+        here = device.device == number
+        compute = _union(device, here & (device.kind == KIND["compute"]))
+        ts, end = _union(device, here & moving & (device.stream == stream)).without(compute)
         lane = {"device": np.full(len(ts), number, np.int64), "stream": np.full(len(ts), stream, np.int64)}
         parts.append(_rows(ts, end, STREAM, "exposed", **lane, name=np.full(len(ts), "exposed", object)))
     return parts
 
 
-def _union(rows: Rows) -> Union:
-    return Union(rows.ts, rows.end)
+def _union(rows: Rows, wanted: Bools) -> Union:
+    return Union(rows.ts[wanted], rows.end[wanted])

@@ -34,7 +34,7 @@ def none_near(rows: Rows) -> Any:
 @given(EVENTS, st.integers(1, 300))
 def test_every_event_is_inside_the_bar_that_stands_for_it(events: list[tuple[int, int, int, int]], most: int) -> None:
     rows, key = table(events)
-    bars, bar = merge_rows(rows, key, none_near(rows), most)
+    bars, bar = merge_rows(rows, key, key, none_near(rows), most)
     mine = bars.take(bar)
     assert (mine.key == key).all()
     assert (mine.ts <= rows.ts).all()
@@ -48,7 +48,7 @@ def test_every_event_is_inside_the_bar_that_stands_for_it(events: list[tuple[int
 @given(EVENTS, st.integers(1, 300))
 def test_there_are_as_many_bars_as_fit_or_as_kinds(events: list[tuple[int, int, int, int]], most: int) -> None:
     rows, key = table(events)
-    bars, _ = merge_rows(rows, key, none_near(rows), most)
+    bars, _ = merge_rows(rows, key, key, none_near(rows), most)
     assert len(bars) <= max(most, len(np.unique(key)))
     if len(rows) <= most:
         assert len(bars) == len(rows)
@@ -56,17 +56,17 @@ def test_there_are_as_many_bars_as_fit_or_as_kinds(events: list[tuple[int, int, 
 
 def test_the_longest_event_lends_its_name() -> None:
     rows, key = table([(0, 5, 0, -1), (10, 50, 0, -1), (100, 20, 0, -1)])
-    assert merge_rows(rows, key, none_near(rows), 1)[0].name.tolist() == ["event 50"]
+    assert merge_rows(rows, key, key, none_near(rows), 1)[0].name.tolist() == ["event 50"]
 
 
 def test_a_bar_with_no_known_size_has_none() -> None:
     rows, key = table([(0, 5, 0, -1), (10, 5, 0, -1), (0, 5, 1, 3), (10, 5, 1, -1)])
-    assert merge_rows(rows, key, none_near(rows), 2)[0].bytes.tolist() == [-1, 3]
+    assert merge_rows(rows, key, key, none_near(rows), 2)[0].bytes.tolist() == [-1, 3]
 
 
 def test_what_is_near_stays_as_it_is() -> None:
     rows, key = table([(10 * i, 5, 0, -1) for i in range(100)])
     near = np.isin(np.arange(100), range(20, 30))
-    bars, bar = merge_rows(rows, key, near, 12)
+    bars, bar = merge_rows(rows, key, key, near, 12)
     assert bars.merged[bar[20:30]].tolist() == [1] * 10
     assert len(bars) == 12

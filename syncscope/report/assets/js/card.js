@@ -22,7 +22,7 @@ function costs(finding, info, impact, step) {
           saving ? el("i", { class: "saves", style: width(saving, inRun || step || whole) }) : null,
         )
       : null;
-  const of = whole && time !== null ? `, ${share(time / whole)}${inRun ? "" : " as recorded"}` : "";
+  const of = whole && time !== null ? `, ${share(time / whole)}${inRun ? "" : " of it"}` : "";
   return el(
     "span",
     { class: "cost" },
@@ -31,7 +31,7 @@ function costs(finding, info, impact, step) {
       "span",
       { class: `impact ${impact.level}` },
       el("b", {}, impact.words),
-      impact.amount === null ? null : impact.amount.endsWith("step") ? impact.amount : `${impact.amount} a step`,
+      impact.amount === null ? null : impact.amount.includes(" step") ? impact.amount : `${impact.amount} a step`,
     ),
     meter,
   );
@@ -106,7 +106,7 @@ function body(view, shown, data, show) {
     el(
       "div",
       {},
-      finding.site ? el("p", {}, finding.message) : null,
+      finding.site ? el("p", {}, sentence(finding.message)) : null,
       otherRules(shown, data),
       snippet(finding, lanes ? lanes.sources : {}),
       el("p", { class: "fix" }, el("b", {}, "Fix "), finding.fix),
@@ -125,7 +125,7 @@ function summary(view, shown, data) {
   const often = data.page.runs.often[shown[0]];
   const { site } = finding;
   const where = site
-    ? [el("code", {}, place(site)), ` in ${site.function}`]
+    ? [el("code", {}, breakable(place(site))), ` in ${site.function}`]
     : [
         finding.op ? el("code", {}, finding.op) : null,
         finding.annotation ? [finding.op ? " in " : "in ", el("code", {}, finding.annotation)] : null,
@@ -153,7 +153,7 @@ function summary(view, shown, data) {
       others ? el("span", { class: "chip" }, others) : null,
       where.some(Boolean) ? el("span", { class: "line" }, where) : null,
       site && site.expression ? el("code", { class: "expression" }, site.expression) : null,
-      site ? null : el("span", { class: "message" }, finding.message),
+      site ? null : el("span", { class: "message" }, sentence(finding.message)),
       often ? el("span", { class: "often" }, often) : null,
     ),
     costs(finding, data.report.traces[finding.trace], impact, data.page.steps[finding.trace]),

@@ -72,11 +72,12 @@ function cost(finding) {
   return [finding.stall_ms, finding.stall_ms === null ? "blocked" : "blocked in all"];
 }
 
-/** The median step of a finding's phase over the run, in ms. What is compiled is in no median step: it is added. */
+/** The mean step of a finding's phase over the run, in ms. What is compiled is added to the median one. */
 function stepOfPhase(finding, info) {
   const phase = info.run && info.run.phases.find((one) => one.name === finding.phase);
   if (!phase || !phase.step_ms) return null;
-  return phase.step_ms.median + (finding.site_source === "compile" ? (finding.run_stall_ms_per_step ?? 0) : 0);
+  if (finding.site_source !== "compile") return phase.step_ms.mean ?? phase.step_ms.median;
+  return phase.step_ms.median + (finding.run_stall_ms_per_step ?? 0);
 }
 
 /** An amount of the recorded steps with its share of them, or null. */

@@ -40,7 +40,8 @@ class Findings {
     });
     const none = el("p", { class: "empty", id: "none" }, "");
     byId("lines-lead").hidden = data.page.without_lines === null;
-    fill("lines-lead", inline(data.page.without_lines || ""));
+    const { without_lines: missing } = data.page;
+    fill("lines-lead", missing ? inline(`${missing.charAt(0).toUpperCase()}${missing.slice(1)}.`) : "");
     fill(
       "cards",
       this.rows.map((row) => row.card),

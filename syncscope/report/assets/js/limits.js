@@ -37,7 +37,7 @@ function drawLimits(data, current) {
     : replay.null_why
       ? [`No savings: ${replay.null_why}.`]
       : [
-          `Savings come from a replay that misses the traced step by ${(100 * Math.abs(replay.misfit)).toFixed(1)} %` +
+          `Savings come from a replay that misses the traced step by ${share(Math.abs(replay.misfit))}` +
             (replay.bounds_why
               ? `; ${replay.bounds_why}.`
               : replay.host_scale === null

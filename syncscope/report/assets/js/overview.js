@@ -1,9 +1,9 @@
 // The sentence, the figures, and the bar that splits a step.
 
-/** The three lines that every output begins with; they are about the whole report. */
+/** The lines that every output begins with; they are about the whole report. */
 function drawVerdict(page) {
-  const [[, idle], ...rest] = page.conclusion;
-  fill("verdict", el("span", { class: "label" }, "Idle"), " ", el("span", {}, unbroken(idle)));
+  const [[label, headline], ...rest] = page.conclusion;
+  fill("verdict", el("span", { class: "label" }, words(label)), " ", el("span", {}, unbroken(headline)));
   fill(
     "lines",
     rest.map(([name, text]) =>
@@ -14,7 +14,7 @@ function drawVerdict(page) {
         el(
           "dd",
           {},
-          unbroken(text),
+          breakable(unbroken(text)),
           name === "first" && page.first ? [" ", el("a", { href: `#${page.first}` }, "See its card")] : null,
         ),
       ),

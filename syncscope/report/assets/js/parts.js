@@ -24,7 +24,14 @@ function swatch({ top, under = null, hatched = false }) {
 }
 
 /** A number stays on the line of its unit. */
-const unbroken = (text) => text.replace(/(\d) (ms|µs|%)/g, "$1\u00a0$2");
+const unbroken = (text) =>
+  text.replace(/(\d) (?=%|(?:ns|µs|ms|s|min|h|W|MHz)\b)/g, "$1\u00a0").replace(/\bunder 1\u00a0%/g, "under\u00a01\u00a0%");
+
+/** A message as a sentence of its own; one that begins with code stays as it is. */
+const sentence = (text) => unbroken(text.replace(/^(?:an?|the|no) /, (word) => words(word)));
+
+/** A path may be broken behind its slashes. */
+const breakable = (text) => text.split(/(?<=\/)/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
 
 const partRows = (parts) =>
   parts.map((part) =>

@@ -42,7 +42,7 @@ function phaseRow(phase) {
     cell(phase.share),
     cell(phase.steps ? phase.steps.toLocaleString("en") : NOTHING),
     cell(
-      phase.median === null ? NOTHING : phase.median,
+      phase.step === null ? NOTHING : phase.step,
       phase.p95 === null ? null : el("span", { class: "more" }, `p95 ${phase.p95}`),
     ),
     cell(phase.waits === "–" ? NOTHING : phase.waits),
@@ -61,6 +61,6 @@ function drawRunFigure(run, paperWidth) {
   drawFigure(plot, run.figure, paperWidth);
   plot.setAttribute(
     "aria-label",
-    run.phases.map((phase) => `${phase.name}: ${phase.share} of the time, ${phase.waits} waits a step`).join("; "),
+    run.phases.map((phase) => [`${phase.name}: ${phase.share} of the time`, phase.spelled].filter(Boolean).join(", ")).join("; "),
   );
 }

@@ -69,7 +69,7 @@ class Timeline {
       "timeline-lead",
       `${count(events, "event")}${steps.length ? ` in and around ${count(steps.length, "step")}` : ""}. `,
       merged
-        ? `${share(merged / events)} of them share a bar: away from the first steps, and from the first of each wait and copy, one bar stands for several short neighbours and says how many. `
+        ? `${share(merged / events)} of them share a bar with their neighbours, which says how many they are; the first steps, and the first of each wait and copy, are shown event by event. `
         : "",
       "Dotted lines lead from a wait to what it waited for.",
     );

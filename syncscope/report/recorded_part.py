@@ -1,0 +1,90 @@
+"""Which part of the program a report is about, and what share of the run that is.
+
+Names are as they stand in the report: not escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from syncscope.report.numbers import count, seconds
+from syncscope.report.run_phrases import describe_recorded, describe_share
+from syncscope.report.runs import find_phase, group_processes, is_counted_only
+from syncscope.report.trace_phrases import label_processes
+from syncscope.schema.report import Report, TraceInfo
+from syncscope.schema.run import Run
+
+UNKNOWN = "share of the program is not known"
+MOST_PHASES = 3
+"""Recorded phases that are named."""
+
+
+def describe_part(report: Report, trace: int) -> str:
+    """What was recorded of the process that a trace is of: ``steps 72–74 of train: 400 steps, 88 % of the run
+    (16.9 s)``."""
+    info = report.traces[trace]
+    if info.run is None:
+        return _without_run(report.traces)
+    said = _of_run(info.run, _phases(report, trace), info)
+    processes = group_processes(report.traces)
+    mine = next(
+        (
+            label
+            for one, label in zip(processes, label_processes(processes, report.traces), strict=True)
+            if trace in one.traces
+        ),
+        "",
+    )
+    return f"{mine}: {said}" if mine and len(processes) > 1 else said
+
+
+def _without_run(traces: Sequence[TraceInfo]) -> str:
+    """Steps of traces that say nothing of the rest of the program."""
+    least, most = min(info.steps.count for info in traces), max(info.steps.count for info in traces)
+    steps = count(most, "step") if least == most else f"{least} to {most} steps"
+    if len(traces) == 1:
+        return f"{steps if most else 'a trace without steps'}; {'their' if most > 1 else 'its'} {UNKNOWN}"
+    what = f"{steps} of each of {len(traces)} traces" if most else f"{len(traces)} traces without steps"
+    return f"{what}; their {UNKNOWN}"
+
+
+def _of_run(run: Run, phases: Sequence[str], info: TraceInfo) -> str:
+    """The recorded steps of each phase, with the share of the run that the phase takes."""
+    if is_counted_only(info) and not phases:
+        steps = f" of {count(run.steps, 'step')}" if run.steps else ""
+        return f"no steps: the waits{steps} were counted over {seconds(run.seconds)}"
+    said = list(_each(run, phases))
+    if not said:
+        return (
+            f"{count(info.steps.count, 'step') if info.steps.count else 'a window'} of a run of {seconds(run.seconds)}"
+        )
+    more = f"; {len(said) - MOST_PHASES} more phases" if len(said) > MOST_PHASES else ""
+    return f"{'; '.join(said[:MOST_PHASES])}{more}; the run took {seconds(run.seconds)}"
+
+
+def _each(run: Run, names: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        number = next((index for index, phase in enumerate(run.phases) if phase.name == name), None)
+        if number is None:
+            continue
+        phase, steps = run.phases[number], describe_recorded(run, number)
+        told = steps[:1].isdigit()
+        which = f"{'steps' if '–' in steps else 'step'} {steps} of {name}" if told else name
+        of = f"{count(phase.steps, 'step')}, " if phase.steps else ""
+        yield f"{which} ({of}{describe_share(phase.share)} of the run)"
+
+
+def _phases(report: Report, trace: int) -> list[str]:
+    """The phases that were recorded in the process of a trace, that of the trace first, then the longest."""
+    process = next((one for one in group_processes(report.traces) if trace in one.traces), None)
+    run = report.traces[trace].run
+    if process is None or run is None:
+        return []
+    mine = [report.traces[number].phase for number in (trace, *process.traces)]
+    own, *others = [name for name in dict.fromkeys(mine) if name is not None and find_phase(run, name)] or [""]
+    return [own, *sorted(others, key=lambda name: -_share(run, name))] if own else []
+
+
+def _share(run: Run, name: str) -> float:
+    phase = find_phase(run, name)
+    return phase.share if phase is not None else 0.0

@@ -1,0 +1,49 @@
+"""Which part of the program a report is about."""
+
+from __future__ import annotations
+
+import msgspec
+
+from syncscope.report.recorded_part import describe_part
+from syncscope.schema.report import TraceInfo
+from tests.report import sample
+from tests.report.sample_run import info, only_counted, phases, report, run
+
+
+def stepless(path: str) -> TraceInfo:
+    made = sample.trace_info(path)
+    return msgspec.structs.replace(made, steps=msgspec.structs.replace(made.steps, count=0))
+
+
+def test_the_recorded_steps_are_told_with_their_phase_and_its_share_of_the_run() -> None:
+    assert describe_part(report(), 0) == "steps 16–38 of train (412 steps, 81 % of the run); the run took 61.2 s"
+
+
+def test_phases_with_a_trace_of_their_own_are_told_that_of_the_trace_first() -> None:
+    start, train, evaluate, end = phases()
+    evaluate = msgspec.structs.replace(evaluate, recorded=True, recorded_steps=(7, 7))
+    of_both = run(phases=(start, train, evaluate, end))
+    infos = [info("train.json", run=of_both), info("evaluate.json", phase="evaluate", run=of_both)]
+    told = "step 7 of evaluate (80 steps, 12 % of the run); steps 16–38 of train (412 steps, 81 % of the run)"
+    assert describe_part(report(infos, ()), 1) == f"{told}; the run took 61.2 s"
+
+
+def test_of_several_processes_the_one_is_named() -> None:
+    infos = [info(f"{rank}.json", rank) for rank in range(2)]
+    assert describe_part(report(infos, ()), 1).startswith("rank 1: steps 16–38 of train")
+
+
+def test_a_process_that_was_only_counted_has_no_steps() -> None:
+    said = describe_part(report([only_counted()], ()), 0)
+    assert said == "no steps: the waits of 412 steps were counted over 61.2 s"
+
+
+def test_without_a_run_the_share_is_not_known() -> None:
+    assert describe_part(sample.report(), 0) == "3 steps; their share of the program is not known"
+    two = [sample.trace_info("a.json"), sample.trace_info("b.json")]
+    of_two = describe_part(sample.report(two), 0)
+    assert of_two == "3 steps of each of 2 traces; their share of the program is not known"
+    alone = sample.report([stepless("a.json")])
+    assert describe_part(alone, 0) == "a trace without steps; its share of the program is not known"
+    both = sample.report([stepless("a.json"), stepless("b.json")])
+    assert describe_part(both, 0) == "2 traces without steps; their share of the program is not known"
