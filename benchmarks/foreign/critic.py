@@ -188,11 +188,11 @@ def main(paths: list[str]) -> int:
     wrong = 0
     for path in map(Path, paths):
         try:
-            report = syncscope.analyze(path)
-        except syncscope.TraceError as error:
+            report, raw = syncscope.analyze(path), read_raw(path)
+        except (syncscope.TraceError, json.JSONDecodeError) as error:
             print(f"{path}: not read: {error}")
             continue
-        for said in criticise(report, read_raw(path)):
+        for said in criticise(report, raw):
             wrong += 1
             print(f"{path}: {said}")
     return 1 if wrong else 0

@@ -23,6 +23,12 @@ SETS = {
     "fourth reading: judged before the mends that it led to": Path(__file__).with_name("fourth_reading.json"),
     "fifth reading: judged before the mends that it led to": Path(__file__).with_name("fifth_reading.json"),
     "sixth reading: judged before the mends that it led to": Path(__file__).with_name("sixth_reading.json"),
+    "seventh reading, owners n to z: judged before the mends that it led to": Path(__file__).with_name(
+        "seventh_reading_n_to_z.json"
+    ),
+    "seventh reading, owners a to m: judged before the mends that it led to": Path(__file__).with_name(
+        "seventh_reading_a_to_m.json"
+    ),
 }
 """The files of judgements by what they are evidence of."""
 
