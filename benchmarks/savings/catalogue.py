@@ -59,11 +59,9 @@ class Pair:
     """Its fix changes what ``torch.compile`` makes of it."""
     newest: bool = False
     """Written after the constants of 2026-11-22 were set, with the recordings of all others in view."""
-    met: bool = False
-    """Never timed or recorded when the constants of 2026-11-23, 01:18 were set. Recorded that day from 04:26, and in
-    view since."""
-    unseen: bool = False
-    """Never recorded when those of 2026-11-23, 05:14 were set, so that nothing was changed because of it."""
+    contact: int = 0
+    """When it was first timed or recorded, on 2026-11-23, after the constants had been set: 1 from 04:26 (after those
+    of 01:18), 2 from 05:44 and 3 from 07:15 (after those of 05:14). 0 for those before."""
     patched: bool = False
     """A program of a public repository with a patch, timed whole in fresh processes."""
     backwards: float = 1.0
@@ -107,8 +105,7 @@ def pairs() -> list[Pair]:
                     fix.get("ranks", 1), fix.get("held_out", False), fix.get("fresh", False),
                     compiled=fix.get("compiled", False), asked=fix.get("asked", ""), settle_ms=fix.get("settle_ms", 0),
                     limited=fix.get("limited", False),
-                    newest=fix.get("newest", False), met=fix.get("met", False),
-                    unseen=fix.get("unseen", False),
+                    newest=fix.get("newest", False), contact=fix.get("contact", 0),
                 )
                 for size, sizes in constants["SIZES"].items()
             ]  # fmt: skip

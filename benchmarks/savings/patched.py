@@ -28,7 +28,7 @@ MET = frozenset({
     "language-model-tutorial", "gan-workers", "mnist-workers", "siamese-workers", "wgan-gp", "cgan", "dcgan",
     "fast-neural-style", "gan", "infogan", "tcn-copying", "vae",
 })  # fmt: skip
-"""... and after those, but before those of 2026-11-23, 05:14."""
+"""... and after those, but before those of 2026-11-23, 05:14. The others have a third contact."""
 
 
 PARTS = 8
@@ -82,8 +82,8 @@ class Patched:
         """The same as the scores know it."""
         return Pair(
             self.name, "patched", (), self.question, self.kind, self.findings, fresh=True, patched=True,
-            asked=self.asked, newest=self.name not in SEEN, met=self.name in MET,
-            unseen=self.name not in RECORDED | MET, backwards=self.backwards,
+            asked=self.asked, newest=self.name not in SEEN,
+            contact=0 if self.name in RECORDED else 1 if self.name in MET else 3, backwards=self.backwards,
         )  # fmt: skip
 
 
@@ -97,12 +97,22 @@ LLAMA = "--compile=False --eval_iters=1 --eval_interval=100000 --max_iters=10000
 TUTORIAL = "tutorials/02-intermediate/language_model/data/train.txt"
 DIGITS = {"data/mnist": "mnist60k"}
 LOSSES = ("d_loss.item()", "g_loss.item()")
+SHAKESPEARE = (
+    "config/train_shakespeare_char.py --max_iters=100000 --eval_interval=100000 --eval_iters=1 --log_interval=1"
+    " --compile=False"
+)
+NAMES = "--device cuda --max-steps 100000 --batch-size 512 --n-embd 256 --n-embd2 256 --n-head 8 --n-layer 6"
 
 MORE = tuple(
     Program(name, "two networks, pictures every 400 steps", "eriklindernoren/PyTorch-GAN",
             f"{script}.py --n_epochs 5", folder=f"implementations/{script}", data=DIGITS)
     for name, script in {"gan": "gan", "cgan": "cgan", "infogan": "infogan", "dcgan-mnist": "dcgan",
-                         "lsgan": "lsgan"}.items()
+                         "lsgan": "lsgan", "aae": "aae"}.items()
+) + tuple(
+    Program(name, "training", "yunjey/pytorch-tutorial", "main.py", folder=f"tutorials/{folder}",
+            data={"tutorials/data": "mnist60k"})
+    for name, folder in {"cnn-tutorial": "02-intermediate/convolutional_neural_network",
+                         "vae-tutorial": "03-advanced/variational_autoencoder"}.items()
 )  # fmt: skip
 """Programs of the same repositories that are not in that table."""
 
@@ -151,6 +161,27 @@ PATCHED = (
     Patched("torchvision-classification", "torchvision-classification", "all waits removed",
             waits("loss.item()", "acc1.item()", "acc5.item()"),
             "--data-path {data}/imagefolder --model resnet18 --epochs 4 -b 8 -j 4 --amp", settle=15, timed=80),
+    Patched("nanogpt", "nanogpt", "wait removed", waits("loss.item()"), SHAKESPEARE, timed=120),
+    Patched("tcn-copying-long", "tcn-copying", "all waits removed", waits("loss.item()", ".cpu()"),
+            "--epochs 2 --blank_len 2500", timed=120),
+    Patched("tcn-adding-long", "tcn-adding", "wait removed", waits("loss.item()"),
+            "--epochs 2 --seq_len 1000 --nhid 64 --batch_size 64", timed=120),
+    Patched("makemore-large", "makemore", "all waits removed", waits("torch.cuda.synchronize()"), NAMES, timed=120),
+    Patched("pygcn", "pygcn", "all waits removed",
+            waits("loss_train.item()", "acc_train.item()", "loss_val.item()", "acc_val.item()"),
+            "--epochs 100000", timed=200),
+    Patched("mnist-rnn-workers", "mnist-rnn", "more workers", (), "--accel --epochs 3", MNIST, kind="transform",
+            asked=WORKERS, timed=200),
+    Patched("cnn-tutorial-workers", "cnn-tutorial", "more workers", (), kind="transform", asked=FIRST_WORKERS,
+            settle=40, timed=160),
+    Patched("vae-tutorial-workers", "vae-tutorial", "more workers", (), kind="transform", asked=FIRST_WORKERS,
+            settle=40, timed=160),
+    Patched("cgan-workers", "cgan", "more workers", (), kind="transform", asked=FIRST_WORKERS, settle=40, timed=160,
+            backwards=2),
+    Patched("acgan-workers", "acgan", "more workers", (), "--n_epochs 5", {"data/mnist": "mnist60k"},
+            kind="transform", asked=FIRST_WORKERS, settle=40, timed=160, backwards=2),
+    Patched("aae-workers", "aae", "more workers", (), kind="transform", asked=FIRST_WORKERS, settle=40, timed=160,
+            backwards=2),
 )  # fmt: skip
 """All of them, the most wanted first."""
 

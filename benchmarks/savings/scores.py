@@ -38,17 +38,17 @@ SETS: dict[str, Callable[[Pair], bool]] = {
     "Held out": lambda pair: pair.held_out,
     "Two ranks": lambda pair: pair.ranks > 1,
     "New": lambda pair: pair.fresh and not pair.newest and not pair.compiled,
-    "Newest": lambda pair: pair.newest and not (pair.met or pair.unseen),
-    "Met": lambda pair: pair.met,
-    "Unseen": lambda pair: pair.unseen,
+    "Newest": lambda pair: pair.newest and not pair.contact,
+    "Met": lambda pair: pair.contact == 1,
+    "Met second": lambda pair: pair.contact == 2,
+    "Met third": lambda pair: pair.contact == 3,
     "Compiled": lambda pair: pair.compiled,
 }
 """What is scored together: pairs whose recordings were in view while the replay was made, pairs that were recorded and
 predicted before anything was changed because of them, those of two ranks, in view too, those written after the model
 of the power limit and of loaders was set, in view since they were scored, those written after the constants of
-2026-11-22 were set, those that were met on 2026-11-23 and are in view since, and those of which nothing was recorded
-when the last constants of that day were set. Those whose fix changes what ``torch.compile`` makes of the program are
-scored by themselves."""
+2026-11-22 were set, and those that were met on 2026-11-23, at three times, and are in view since. Those whose fix
+changes what ``torch.compile`` makes of the program are scored by themselves."""
 
 GRAPH = "CUDA graph"
 """The question of pairs that the report may answer without a finding."""

@@ -11,7 +11,7 @@ FIX = {
     "kind": "transform",
     "fresh": True,
     "newest": True,
-    "met": True,
+    "contact": 1,
     "settle_ms": 250,
     "limited": True,
     "findings": [("SYN", "scores.cpu()"), ("CPY2", "scores.cpu()")],

@@ -14,7 +14,7 @@ FIX = {
     "kind": "wait",
     "fresh": True,
     "newest": True,
-    "met": True,
+    "contact": 1,
     "settle_ms": 250,
     "limited": True,
     "findings": [("SYN", "plateau.step(loss")],

@@ -11,7 +11,7 @@ FIX = {
     "kind": "wait",
     "fresh": True,
     "newest": True,
-    "unseen": True,
+    "contact": 2,
     "settle_ms": 300,
     "limited": True,
     "findings": [("SYN", "norm.item()")],

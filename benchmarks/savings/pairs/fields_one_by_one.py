@@ -11,7 +11,7 @@ FIX = {
     "kind": "transform",
     "fresh": True,
     "newest": True,
-    "met": True,
+    "contact": 1,
     "findings": [("CPY203", 'field.to("cuda")')],
 }
 

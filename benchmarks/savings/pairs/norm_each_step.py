@@ -12,7 +12,7 @@ FIX = {
     "kind": "wait",
     "fresh": True,
     "newest": True,
-    "met": True,
+    "contact": 1,
     "findings": [
         ("SYN", "float(norm)"),
     ],

@@ -12,7 +12,7 @@ FIX = {
     "kind": "transform",
     "fresh": True,
     "newest": True,
-    "met": True,
+    "contact": 1,
     "findings": [
         ("SYN", 'to("cuda")'),
         ("CPY2", 'to("cuda")'),

@@ -14,7 +14,7 @@ FIX = {
     "kind": "wait",
     "fresh": True,
     "newest": True,
-    "met": True,
+    "contact": 1,
     "findings": [
         ("SYN105", "torch.cuda.synchronize()"),
     ],
