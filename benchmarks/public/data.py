@@ -10,23 +10,27 @@ import gzip
 import json
 import pickle
 import struct
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.public.models import (
+    make_checkpoint,
+    make_font,
+    make_hub_home,
+    make_language_model,
+    make_sam,
+    make_sentence_model,
+    make_style_model,
+    make_torch_home,
+)  # fmt: skip
+from benchmarks.public.pictures import write_picture
+from benchmarks.public.substitutes import make_byte_tokenizer, make_few_polars, make_one_process
+
 LETTERS = 65
 """Size of the alphabet of the character models."""
-
-
-def write_picture(path: Path, width: int, height: int, rng: np.random.Generator) -> None:
-    from PIL import Image
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    coarse = (rng.random((height // 8 + 1, width // 8 + 1, 3)) * 255).astype(np.uint8)
-    Image.fromarray(coarse).resize((width, height)).save(path)
 
 
 def write_words(path: Path, words: int, rng: np.random.Generator, vocabulary: int = 2000) -> None:
@@ -263,50 +267,6 @@ def make_sentence_pairs(folder: Path) -> None:
         out.writelines(lines)
 
 
-def make_sentence_model(folder: Path) -> None:
-    """A tiny BERT with random weights and a tokenizer of its own."""
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    folder.mkdir()
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{number}" for number in range(500))]
-    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in vocabulary))
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(vocabulary), hidden_size=128, num_hidden_layers=3, num_attention_heads=4, intermediate_size=256
-    )
-    BertModel(config).save_pretrained(folder)
-
-
-def make_style_model(folder: Path) -> None:
-    """The layers of VGG19 that pictures are compared by, with random weights."""
-    import torch
-    import torchvision
-
-    folder.mkdir()
-    weights = torchvision.models.vgg19().features.state_dict()
-    torch.save({f"features.{name}": value for name, value in weights.items()}, folder / "vgg19.pth")
-
-
-def make_language_model(folder: Path) -> None:
-    """A tiny Llama with random weights and a tokenizer of its own."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel()
-    special = ["<unk>", "<s>", "</s>"]
-    rng = np.random.default_rng(13)
-    lines = [" ".join(f"w{number}" for number in rng.integers(0, 500, 20)) for _ in range(500)]
-    tokenizer.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=1000, special_tokens=special))
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
-    fast.save_pretrained(folder)
-    config = LlamaConfig(
-        vocab_size=1000, hidden_size=256, intermediate_size=512, num_hidden_layers=4, num_attention_heads=4,
-        num_key_value_heads=4, max_position_embeddings=512, bos_token_id=1, eos_token_id=2,
-    )  # fmt: skip
-    LlamaForCausalLM(config).save_pretrained(folder)
-
-
 def make_instructions(folder: Path) -> None:
     rng = np.random.default_rng(14)
     folder.mkdir()
@@ -315,55 +275,68 @@ def make_instructions(folder: Path) -> None:
     (folder / "train.json").write_text(json.dumps(rows))
 
 
-def make_torch_home(folder: Path) -> None:
-    """Weights, and an empty repository that ``dino`` lists, where torch.hub looks for what it has downloaded."""
-    import torch
-    import torchvision
-
-    (folder / "hub/facebookresearch_xcit_main").mkdir(parents=True)
-    (folder / "hub/facebookresearch_xcit_main/hubconf.py").write_text("dependencies = []\n")
-
-    checkpoints = folder / "hub/checkpoints"
-    checkpoints.mkdir(parents=True)
-    torch.save(torchvision.models.resnet18().state_dict(), checkpoints / "resnet18-f37072fd.pth")
-    torch.save(torchvision.models.vgg16(init_weights=False).state_dict(), checkpoints / "vgg16-397923af.pth")
+def make_small_pictures(folder: Path) -> None:
+    rng = np.random.default_rng(19)
+    for number in range(512):
+        write_picture(folder / f"c{number % 10}_{number}.png", 32, 32, rng)
 
 
-def make_font(folder: Path) -> None:
-    import matplotlib
+def make_bees(folder: Path) -> None:
+    rng = np.random.default_rng(20)
+    for split, size in (("train", 60), ("val", 30)):
+        for label in ("ants", "bees"):
+            for number in range(size):
+                write_picture(folder / split / label / f"{number}.jpg", 256, 256, rng)
 
+
+def make_texts(folder: Path) -> None:
+    rng = np.random.default_rng(23)
     folder.mkdir()
-    font = Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf"
-    (folder / "Arial.ttf").write_bytes(font.read_bytes())
+    for split, size in (("train", 640), ("test", 64)):
+        rows = [{"text": " ".join(f"w{number}" for number in rng.integers(0, 500, 40))} for _ in range(size)]
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def make_hub_home(folder: Path) -> None:
-    """Weights where huggingface_hub looks for what it has downloaded."""
-    import timm
-    from safetensors.torch import save_file
+def make_ett(folder: Path) -> None:
+    """Hours of a transformer's load and temperature, and what two libraries are imported for, which is not used."""
+    folder.mkdir()
+    values = np.random.default_rng(24).normal(size=(17_420, 7)).cumsum(axis=0)
+    hours = np.datetime64("2016-07-01T00") + np.arange(len(values))
+    lines = [
+        f"{str(hour).replace('T', ' ')}:00:00," + ",".join(f"{value:.3f}" for value in row)
+        for hour, row in zip(hours, values, strict=True)
+    ]
+    (folder / "ETTh1.csv").write_text("date,HUFL,HULL,MUFL,MULL,LUFL,LULL,OT\n" + "\n".join(lines) + "\n")
+    (folder / "sktime").mkdir()
+    (folder / "sktime/__init__.py").write_text("")
+    (folder / "sktime/datasets.py").write_text("load_from_tsfile_to_dataframe = None\n")
+    (folder / "patoolib.py").write_text("")
 
-    repository = folder / "hub/models--timm--resnet50d.ra2_in1k"
-    commit = "0" * 40
-    (repository / "refs").mkdir(parents=True)
-    (repository / "refs/main").write_text(commit)
-    (repository / "snapshots" / commit).mkdir(parents=True)
-    weights = timm.create_model("resnet50d").state_dict()
-    save_file({name: value.contiguous() for name, value in weights.items()},
-              repository / "snapshots" / commit / "model.safetensors")  # fmt: skip
 
+def make_planetoid(folder: Path) -> None:
+    """Cora's eight files, of random numbers."""
+    from collections import defaultdict
 
-def make_checkpoint(folder: Path, programs: Path) -> None:
-    """A checkpoint of gpt-fast's smallest model, with the tokenizer of llama2.c."""
-    import torch
+    from scipy.sparse import csr_matrix
 
-    sys.path.insert(0, str(programs / "gpt-fast"))
-    from model import Transformer  # type: ignore[import-not-found]
-
-    folder = folder / "stories15M"
-    folder.mkdir(parents=True)
-    weights = Transformer.from_name("stories15M").state_dict()
-    torch.save({name: value.bfloat16() for name, value in weights.items()}, folder / "model.pth")
-    (folder / "tokenizer.model").write_bytes((programs / "llama2.c/tokenizer.model").read_bytes())
+    rng = np.random.default_rng(25)
+    folder.mkdir()
+    nodes, tested, labelled = 2708, 1000, 140
+    words = csr_matrix((rng.random((nodes, 300)) < 0.05).astype(np.float32))
+    labels = np.eye(7, dtype=np.int32)[np.arange(nodes) % 7]
+    graph = defaultdict(list)
+    for one, other in rng.integers(0, nodes, (5000, 2)).tolist():
+        graph[one].append(other)
+        graph[other].append(one)
+    known = nodes - tested
+    parts = {
+        "x": words[:labelled], "y": labels[:labelled], "allx": words[:known], "ally": labels[:known],
+        "tx": words[known:], "ty": labels[known:], "graph": graph,
+    }  # fmt: skip
+    for name, part in parts.items():
+        (folder / f"ind.cora.{name}").write_bytes(pickle.dumps(part, protocol=2))
+    order = rng.permutation(np.arange(known, nodes))
+    (folder / "ind.cora.test.index").write_text("".join(f"{node}\n" for node in order))
 
 
 MAKERS: dict[str, Callable[[Path], None]] = {
@@ -393,7 +366,18 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "font": make_font,
     "torch_home": make_torch_home,
     "hub_home": make_hub_home,
+    "byte_tokenizer": make_byte_tokenizer,
+    "one_process": make_one_process,
+    "few_polars": make_few_polars,
+    "pictures32": make_small_pictures,
+    "bees": make_bees,
+    "texts": make_texts,
+    "ett": make_ett,
+    "planetoid": make_planetoid,
 }
+
+FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {"checkpoint": make_checkpoint, "sam": make_sam}
+"""Those that need the clones."""
 
 
 def make(name: str, target: Path, programs: Path) -> str:
@@ -402,8 +386,8 @@ def make(name: str, target: Path, programs: Path) -> str:
     if folder.exists():
         return f"{name}: kept"
     try:
-        if name == "checkpoint":
-            make_checkpoint(folder, programs)
+        if name in FROM_PROGRAMS:
+            FROM_PROGRAMS[name](folder, programs)
         else:
             MAKERS[name](folder)
     except Exception as error:
@@ -414,7 +398,7 @@ def make(name: str, target: Path, programs: Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", type=Path)
-    parser.add_argument("names", nargs="*", default=[*MAKERS, "checkpoint"])
+    parser.add_argument("names", nargs="*", default=[*MAKERS, *FROM_PROGRAMS])
     parser.add_argument("--programs", type=Path, required=True, help="the folder with the clones")
     options = parser.parse_intermixed_args(arguments)
     options.target.mkdir(parents=True, exist_ok=True)

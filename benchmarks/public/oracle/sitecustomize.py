@@ -96,13 +96,13 @@ class WhenTorchIsThere:
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
         if name != "torch":
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
         spec = PathFinder.find_spec(name, path)
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
 
         def execute_and_listen(module) -> None:  # type: ignore[no-untyped-def]
+            sys.meta_path.remove(self)  # type: ignore[arg-type]
             execute(module)
             self.oracle.listen()
 
