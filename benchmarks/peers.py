@@ -23,12 +23,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import evidence
 from benchmarks.start import keep_bytecode
 from fixtures import repeat
 
 ROOT = Path(__file__).parents[1]
-EVIDENCE = ROOT / "docs" / "evidence.md"
-BEGIN, END = "<!-- begin of the peers -->", "<!-- end of the peers -->"
 RELEASES = ("HolisticTraceAnalysis==0.5.0", "traceinsight==0.6.1")
 STEPS = 5
 
@@ -179,15 +178,6 @@ def table(found: Mapping[str, Mapping[str, Sequence[Run | None]]]) -> str:
     return "\n".join(lines)
 
 
-def written(page: str, made: str) -> str:
-    """A page with what was made between its marks. Raises ``ValueError`` where it has none."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError("the page has no marks for the table")
-    return f"{before}{BEGIN}\n\n{made}\n\n{END}{after}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mb", type=float, nargs="+", default=[200])
@@ -207,7 +197,7 @@ def main() -> None:
     made = f"{table(found)}\n\n{os.cpu_count()} cores, {args.runs} rounds; load when it began {load:.1f}."
     print(made)
     if args.write:
-        EVIDENCE.write_text(written(EVIDENCE.read_text(encoding="utf-8"), made), encoding="utf-8")
+        evidence.put("peers", made)
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ class Program:
     ("make", "length_ns", "tells", "warm", "steps", "most"),
     [
         (host_bound, 6_000_000, False, 60, 100, 13),
-        (small_copies, 2_500_000, True, 400, 400, 6),
+        (small_copies, 2_500_000, True, 400, 1_600, 6),
         (rollout, 600_000, False, 2_000, 2_000, 2.6),
         (rollout, 600_000, True, 2_000, 2_000, 3.6),
     ],

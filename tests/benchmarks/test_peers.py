@@ -1,4 +1,4 @@
-"""The table beside others takes ratios round by round, and is put where the page says."""
+"""The table beside others takes ratios round by round."""
 
 import sys
 
@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("psutil")
 
 from benchmarks import peers
-from benchmarks.peers import BEGIN, END, Program, Run
+from benchmarks.peers import Program, Run
 
 
 def test_ratios_are_taken_round_by_round():
@@ -24,17 +24,6 @@ def test_a_program_that_fails_is_said_to():
     made = peers.table({"5 MB": runs})
     assert "| other | fails |" in made
     assert "get_x: KeyError" in made
-
-
-def test_only_what_is_between_the_marks_is_replaced():
-    page = f"before\n{BEGIN}\nold\n{END}\nafter"
-    assert peers.written(page, "new") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter"
-    with pytest.raises(ValueError, match="no marks"):
-        peers.written("page", "new")
-
-
-def test_the_page_has_the_marks():
-    assert peers.written(peers.EVIDENCE.read_text(encoding="utf-8"), "new")
 
 
 def test_a_run_is_measured_and_a_failure_is_none(tmp_path):

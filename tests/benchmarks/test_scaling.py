@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("psutil")
 
-from benchmarks import read, scaling
+from benchmarks import measure, read, scaling
 from fixtures import many_waits, repeat
 from syncscope import analyze, load
 
@@ -57,6 +57,20 @@ def test_the_tables_have_a_cell_for_each_column():
     lines = scaling.table(rows, "events").splitlines()
     assert len({line.count("|") for line in lines}) == 1
     assert lines[-1].startswith("| exponent | 1.00 |")
+
+
+def test_the_summary_has_a_row_with_the_exponent_of_each_thing_that_is_varied():
+    rows = [scaling.Row(size, [size**2 * 1e-6] * len(scaling.STAGES), 100.0) for size in (100, 1000)]
+    made = scaling.summary({"lines": rows, "steps": rows[:1]}).splitlines()
+    assert made[2] == "| lines | 100 · 1,000 | 0.04 · 4.00 | 2.00 | 100 · 100 |"
+    assert made[3].startswith("| steps | 100 | 0.04 | nan |")
+
+
+def test_of_several_runs_the_quickest_counts(monkeypatch):
+    took = iter([[3.0, 1, 1, 1], [2.0, 1, 1, 1]])
+    monkeypatch.setattr(measure, "run", lambda *_: measure.Measured(next(took), 0.0, 5.0))
+    (row,) = scaling.measured(lambda path, size: size, [7], runs=2)
+    assert (row.size, row.total) == (7, 5.0)
 
 
 def test_ratios_are_to_our_own_read_of_the_same_trace():
