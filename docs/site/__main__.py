@@ -1,4 +1,4 @@
-"""``python -m docs.site`` builds the site into ``build/site`` and checks it; ``--serve`` then shows it."""
+"""``python -m docs.site`` builds the site into ``build/docs/site`` and checks it; ``--serve`` then shows it."""
 
 from __future__ import annotations
 
