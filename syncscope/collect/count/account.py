@@ -32,7 +32,8 @@ COLD = 2.0
 meanwhile pushed ours out of the processor's caches: 1 to 8 times were measured beside an H200."""
 
 COLDEST = 20.0
-"""A wait whose counting took longer was disturbed by another thread or process."""
+"""So many times its price is believed of what was timed in the program, a wait or the end of a block. What took longer
+was disturbed by another thread or process."""
 
 MOST_ONCE_NS = 1_000_000
 """What the first wait of a place, of which more must be kept, is taken to cost at most, for the same reason."""
@@ -129,6 +130,10 @@ class Account:
             self.once += 1
             self.once_ns += min(took_ns, MOST_ONCE_NS)
         return 0
+
+    def book_block(self, took_ns: int) -> None:
+        """To close a block of steps and choose the next one took so long."""
+        self.cost_ns += min(took_ns, COLDEST * (self.prices.step + self.prices.switch))
 
     def settle(self, elapsed_ns: int, rare: bool = False) -> float:
         """Close the books after ``elapsed_ns`` more, of something ``rare``. Returns what counting cost in it."""

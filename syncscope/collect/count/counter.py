@@ -307,7 +307,7 @@ class Counter(Counted):
         self._apply(self._state, begins=state is self._state)
         if self._paused and sampling.on and state is self._state and not state.stepless:
             self._stay_paused(state, length / max(steps, 1))
-        account.cost_ns += self._clock() - begin
+        account.book_block(self._clock() - begin)
         in_the_way = self._paused or (sampling.out and not sampling.on)
         if in_the_way and sampling.left * averages.gate > 2 * account.prices.out:
             self._take_out()

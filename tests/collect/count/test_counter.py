@@ -383,6 +383,24 @@ def test_a_wait_that_another_thread_disturbed_tells_little_of_the_price(monkeypa
     run.counter.close()
 
 
+def test_a_block_whose_end_another_process_disturbed_stops_no_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running() as run:
+        train = run.enter(Phase(1))
+        apply = run.counter._apply
+
+        def interrupted(*args: Any, **options: Any) -> None:
+            run.now += 20 * MS
+            apply(*args, **options)
+
+        for number in range(12):
+            with monkeypatch.context() as patch:
+                if number == 1:
+                    patch.setattr(run.counter, "_apply", interrupted)
+                wait()
+                run.step(10 * MS)
+        assert only(run).count == run.counter.counted_steps(train) == 12
+
+
 def test_the_first_waits_of_places_cost_what_they_take_and_tell_nothing_of_further_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

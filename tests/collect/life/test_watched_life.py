@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import re
 import shutil
@@ -46,6 +47,20 @@ def waits_of(recording: Recording) -> dict[str | None, int]:
     return {recording.frames[recording.stacks[wait.stack][-1]].expression: wait.count for wait in recording.run.waits}
 
 
+def assert_counted(recording: Recording, steps: int) -> None:
+    """The waits of ``waits.py`` are counted in each of its steps, or in each of those that are said to be counted: on a
+    machine that does much else, counting may have to pause."""
+    waits, run = waits_of(recording), recording.run
+    assert run is not None and run.complete
+    (train,) = (phase for phase in run.phases if phase.kind == "train")
+    assert set(waits) == {"loss.tolist()", "net(x).tolist()"} and train.steps == steps
+    if train.counted_steps == steps:
+        assert waits == {"loss.tolist()": steps, "net(x).tolist()": math.ceil(steps / 10)}
+    else:
+        assert 0 < train.counted_steps <= waits["loss.tolist()"] < steps
+        assert 0 < waits["net(x).tolist()"] <= math.ceil(steps / 10)
+
+
 def wait_for(what: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not what():
@@ -57,8 +72,8 @@ def test_every_wait_of_the_run_is_counted_and_reported(tmp_path: Path) -> None:
     found = watched(tmp_path / "ours", "waits.py", "40", "0.01")
     assert (found.status, found.stdout) == (0, "to stdout\nthe end\n")
     recording = recorded(tmp_path / "ours")
-    assert recording.run is not None and recording.run.complete
-    assert waits_of(recording) == {"loss.tolist()": 40, "net(x).tolist()": 4}
+    assert recording.run is not None
+    assert_counted(recording, 40)
     report = Report.from_json((tmp_path / "ours" / "out" / "report.json").read_bytes())
     assert report.traces[0].run is not None
     assert report.traces[0].run.id == recording.run.id
@@ -210,7 +225,7 @@ def test_the_api_counts_and_reports(tmp_path: Path, how: str) -> None:
         assert found.stdout.endswith("True 40\n['loss.tolist()', 'net(x).tolist()'] ()\n")
     run = Report.from_json((folder / "out" / "report.json").read_bytes()).traces[0].run
     assert run is not None and run.complete and run.steps == 40
-    assert waits_of(recorded(folder)) == {"loss.tolist()": 40, "net(x).tolist()": 4}
+    assert_counted(recorded(folder), 40)
 
 
 def test_on_new_may_end_the_program_between_two_steps(tmp_path: Path) -> None:
@@ -250,7 +265,7 @@ def test_the_waits_of_a_child_are_counted_and_no_window_is_recorded(tmp_path: Pa
     assert found.status == 0 and "loss.tolist()" in found.stderr, found.stderr
     (path,) = (folder / "out").glob("trace.process-*")
     child = msgspec.convert(json.loads(gzip.decompress(path.read_bytes()))["syncscope"], Recording)
-    assert waits_of(child) == {"loss.tolist()": 20, "net(x).tolist()": 2}
+    assert_counted(child, 20)
     assert child.run is not None and not any(phase.recorded for phase in child.run.phases)
 
 
