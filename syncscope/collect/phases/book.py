@@ -259,7 +259,7 @@ class PhaseBook:
             phase.intruder = None
             listener_ns = self._clock() - ended
             phase.step_ns -= listener_ns  # what the listener does is no part of the next step
-            self.followed_ns -= listener_ns  # who told of the event adds all of it
+        self.followed_ns -= listener_ns  # who told of the event adds all of it, unless the program ends here
         if timed and phase is self.current and phase.steps >= ACQUAINTED:
             left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))
             drawn = 1 + int(left * self._draw.random()) if left else NONE

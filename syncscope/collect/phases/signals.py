@@ -185,10 +185,13 @@ class Signals:
     def tick(self) -> None:
         """A stretch of time ended, where steps are recorded by time."""
         if not self.failure:
+            clock = self._tracker.expected.clock
+            begin = clock()
             try:
                 self._tracker.tick()
             except Exception as error:
                 self._fail(error)
+            self._tracker.followed_ns += clock() - begin
 
     def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if not self._traced() and self._moments is not None:

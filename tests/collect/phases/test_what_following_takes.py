@@ -77,6 +77,27 @@ def test_what_the_listener_does_is_not_following(run: Followed, time: Time, monk
     assert run.tracker.followed_ns < 200 * 50 * LOOK_NS
 
 
+@pytest.mark.parametrize("how", ["by time", "as the program says"])
+def test_what_the_listener_does_is_not_following_either_where_it_ends_steps_or_the_program(
+    run: Followed, time: Time, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    def stepped(phase: Any) -> int:
+        time.now += 50_000_000
+        if phase.steps == 20:
+            raise SystemExit
+        return 0
+
+    monkeypatch.setattr(run, "stepped", stepped)
+    with pytest.raises(SystemExit):
+        while True:
+            time.now += 1_000_000
+            if how == "by time":
+                run.signals.tick()
+            else:
+                run.signals.user_step()
+    assert 0 < run.tracker.followed_ns < 20 * 50 * LOOK_NS
+
+
 def test_the_steps_to_time_are_drawn_without_the_programs_random_numbers(run: Followed, time: Time) -> None:
     random.seed(5)
     before = random.getstate()
