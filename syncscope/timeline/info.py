@@ -76,7 +76,12 @@ def _about_run(timeline: Timeline) -> Iterator[str]:
     run = timeline.trace.recording.run if timeline.trace.recording else None
     if run is None:
         return
-    if timeline.only_counted:
+    if timeline.only_counted and run.complete and not any(phase.steps for phase in run.phases):
+        yield (
+            "no step of the program could be told, so no window was recorded, and what its waits cost is not known: "
+            "call syncscope.step() at the end of each step, or record by time with syncscope profile --seconds 1"
+        )
+    elif timeline.only_counted:
         yield "no window was recorded: waits were counted, and what they cost is not known"
     if not run.complete:
         yield f"the program was killed or had not ended: its first {run.time_ns * 1e-9:,.1f} s were counted"

@@ -43,6 +43,13 @@ def test_a_run_without_a_window_is_a_recording(tmp_path: Path, name: str, worker
     assert info.warnings[-1] == "no window was recorded: waits were counted, and what they cost is not known"
 
 
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_run_whose_steps_could_not_be_told_says_what_to_do(complete: bool) -> None:
+    trace = spoiled(TraceBuilder().phase("start").counted(0, 10, line(5, "f(x)")).run(), complete=complete)
+    said = " ".join(Timeline(trace).info().warnings)
+    assert ("syncscope.step()" in said and "--seconds 1" in said) is complete
+
+
 def test_without_a_count_no_events_are_no_trace() -> None:
     document = counted().document()
     document["syncscope"]["run"] = None
