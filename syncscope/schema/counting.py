@@ -19,7 +19,7 @@ training. ``evaluate``: calls of a module that is not in training. ``generate``:
 function that generates or samples. ``rollout``: calls without gradients of a module in training. ``epoch end``: from
 the end of a loader of the training to what follows. ``checkpoint``: inside ``torch.save``."""
 
-CountedSource = Literal["user", "optimizer", "module", "seconds", "none"]
+CountedSource = Literal["user", "optimizer", "module", "gradient", "seconds", "none"]
 
 Direction = Literal["HtoD", "DtoH"]
 

@@ -40,9 +40,10 @@ EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "in
 ROLLING = frozenset(("rollout", "rollouts"))
 """Words in the names of functions in which a policy acts, though its modules are not in training."""
 
-Event = Literal["step", "training", "call", "eval", "next", "user"]
+Event = Literal["step", "training", "call", "eval", "next", "user", "backward", "grad"]
 """What happened: an optimiser stepped; an outermost module was called in training with gradients, in training without,
-or not in training; a loader gave a batch; the program said that a step ended."""
+or not in training; a loader gave a batch; the program said that a step ended; gradients were accumulated, or returned.
+"""
 
 
 class PhaseChoice(PhaseBook):
@@ -73,6 +74,8 @@ class PhaseChoice(PhaseBook):
             return self._train_for(nest)
         if event == "training":
             return self._training_call(nest)
+        if event in ("backward", "grad"):
+            return self._gradients_of(event, nest)
         return self._other_call(event, nest)
 
     def _train_around(self, nest: Nest) -> Phase | None:
@@ -144,6 +147,14 @@ class PhaseChoice(PhaseBook):
             return known
         kind = _said_kind(nest, loop) if any(one.optimised for one in self._trains) else None
         return self._new(kind or "train", loop, nest)
+
+    def _gradients_of(self, event: Event, nest: Nest) -> Phase:
+        """The phase whose gradients were computed here. Those that are accumulated train, by the program's own rule."""
+        phases = (self._by_loop.get(loop) for loop in nest.loops)
+        known = next((phase for phase in phases if phase is not None), None) or self._train_around(nest)
+        if known is not None or not nest.loops:
+            return known or self.current
+        return self._new("train" if event == "backward" else "other", nest.loops[0], nest)
 
     def _other_call(self, event: Event, nest: Nest) -> Phase:
         if not nest.loops:

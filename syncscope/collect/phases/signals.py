@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.expected import NOBODY
+from syncscope.collect.phases.gradients import GradientCalls
 from syncscope.collect.phases.modules import ModuleCalls
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
@@ -55,7 +56,8 @@ def optimizers_made(torch: Any) -> bool:
 
 
 class Signals:
-    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``.
+    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``,
+    and at each call of ``backward`` and ``grad`` of a program that tells no steps otherwise.
 
     ``failure`` says why it stopped doing so, if it had to: the program goes on.
     """
@@ -68,6 +70,7 @@ class Signals:
         self._torch: Any = None
         self._watching = False
         self._modules = ModuleCalls(tracker, self._followed, self._fail)
+        self._gradients = GradientCalls(tracker, self._followed, self._fail, lambda: self.optimizers_made)
         self._before: Any = None
         """The handle of the hook before steps of optimisers, which is there while somebody hears of moments."""
         self._in_scaler = False
@@ -98,6 +101,7 @@ class Signals:
         self._watch_scaler(torch)
         self._watch_loaders(torch)
         self._watch_saves(torch)
+        self._gradients.open(torch)
 
     def detach(self) -> None:
         """Remove every hook. Does nothing the second time."""
@@ -109,12 +113,14 @@ class Signals:
         self._handles = []
         self._watch_begins_of_steps()
         self._modules.close()
+        self._gradients.close()
         self._patches.restore()
 
     def forget(self) -> None:
         """Stop telling the tracker, in a forked child for instance."""
         self._watching = False
         self._modules.forget()
+        self._gradients.forget()
 
     def look_wider(self) -> None:
         """Look at all modules again, if it is time. From any thread."""

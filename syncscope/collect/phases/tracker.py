@@ -49,6 +49,12 @@ class Decision:
         """What the frame around that one runs: a later frame may have the number of one that is over."""
 
 
+class GradientPlace:
+    """A line that asks for gradients, and how often it did: the owner of the steps that end there."""
+
+    times = 0
+
+
 class PhaseTracker(PhaseChoice):
     """Finds phases and their steps. ``at`` is called at every wait, the other methods by ``Signals``.
 
@@ -64,6 +70,7 @@ class PhaseTracker(PhaseChoice):
         """Only ``tick`` ends steps."""
         self._key: tuple[int, int, int, Event] = (0, 0, 0, "call")
         self._returns: list[Phase] = []
+        self._gradient_places: dict[tuple[CodeType, int] | None, GradientPlace] = {}
         self._where: Where = "outside"
         """The last event, and the loop of its phase."""
         self._thread = threading.main_thread().ident or 0
@@ -140,6 +147,32 @@ class PhaseTracker(PhaseChoice):
             return
         elif self._is_boundary(phase, "module", module):
             self._boundary(phase, event, module)
+
+    def gradients_computed(self, frame: FrameType | None, event: Event) -> None:
+        """Gradients were computed: the end of a step where nothing else tells of steps for long."""
+        place = self._place_of(frame)
+        place.times += 1
+        if self.by_time or place.times < PATIENCE:
+            return
+        phase = self._phase_of(event, frame)
+        if self._where == "outside" or phase.source not in ("none", "gradient"):
+            return
+        phase.calls += 1
+        if self._is_boundary(phase, "gradient", place):
+            self._boundary(phase, event, place)
+
+    @property
+    def has_better_steps(self) -> bool:
+        """Whether a phase has steps that something else than gradients tells."""
+        return self.by_time or any(phase.source not in ("none", "gradient") for phase in self.phases)
+
+    def _place_of(self, frame: FrameType | None) -> GradientPlace:
+        """What stands for the program's line that asked for gradients."""
+        inner = self.nests.innermost(frame)
+        key = (inner.f_code, inner.f_lasti) if inner is not None else None
+        if len(self._gradient_places) >= MAX_LOOPS:
+            self._gradient_places.clear()
+        return self._gradient_places.setdefault(key, GradientPlace())
 
     def loader_next(self, frame: FrameType | None) -> None:
         """A loader gave a batch."""

@@ -88,13 +88,15 @@ def test_what_the_listener_does_is_not_following_either_where_it_ends_steps_or_t
         return 0
 
     monkeypatch.setattr(run, "stepped", stepped)
-    with pytest.raises(SystemExit):
+    step = run.signals.tick if how == "by time" else run.signals.user_step
+
+    def live() -> None:
         while True:
             time.now += 1_000_000
-            if how == "by time":
-                run.signals.tick()
-            else:
-                run.signals.user_step()
+            step()
+
+    with pytest.raises(SystemExit):
+        live()
     assert 0 < run.tracker.followed_ns < 20 * 50 * LOOK_NS
 
 
