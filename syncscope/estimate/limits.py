@@ -111,8 +111,9 @@ def why_untried(timeline: Timeline, hit: Hit) -> str | None:
         return None
     if (timeline.warming_up(ts, end, tid) != "").all():
         return ONCE
-    last = hit.finding.severity == "note" and not len(timeline.steps) and ts.min() >= max(timeline.last_command, 0)
-    return LAST if last else None
+    ts = np.concatenate((waits.ts[of_waits][waits.pending[of_waits] != 0], copies.launch_ts[of_copies]))
+    after = len(ts) > 0 and ts.min() >= max(timeline.last_command, 0)
+    return LAST if hit.finding.severity == "note" and not len(timeline.steps) and after else None
 
 
 def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
@@ -145,7 +146,7 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
         return Limit(ms=hit.finding.stall_ms_per_step if len(timeline.steps) else hit.finding.stall_ms)
     # What runs differ by is no gain: how steps of a program differ that somebody else ran is not known.
     foreign = timeline.trace.recording is None
-    steady = _steady_share(timeline, hit) if foreign and intervention in OF_CALLS else 1.0
+    steady = _steady_share(timeline, hit) if foreign and intervention in OF_WAITS else 1.0
     held_ms = _held(timeline, hit) * steady * 1e-6 / steps if foreign else None
     if intervention in OF_WAITS:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * steady * 1e-6 / steps

@@ -49,8 +49,8 @@ class PinThenCopy(RankRule):
         ),
         Advice(
             NO_BATCH,
-            "Leave the pinning out, or pin a buffer once and write the values into it: as few bytes as these are copied "
-            "from ordinary memory as fast.",
+            "Leave the pinning out, or pin a buffer once and write the values into it: so few bytes are copied from "
+            "ordinary memory as fast.",
             before="ids = torch.tensor(values).pin_memory().to('cuda', non_blocking=True)",
             after="ids = torch.tensor(values).to('cuda', non_blocking=True)",
         ),
