@@ -149,8 +149,9 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
     steady = _steady_share(timeline, hit) if foreign and intervention in OF_WAITS else 1.0
     held_ms = _held(timeline, hit) * steady * 1e-6 / steps if foreign else None
     if intervention in OF_WAITS:
-        late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * steady * 1e-6 / steps
+        late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
         if held_ms is not None:
+            late_ms = min(late_ms, held_ms) if steady < 1 else late_ms
             held_ms = min(held_ms, _left_to_fill_ms(timeline))
         return Limit(ms=late_ms if lateness.lost_much else held_ms, late_ms=late_ms)
     return Limit(ms=held_ms) if intervention in OF_CALLS else Limit()

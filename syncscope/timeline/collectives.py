@@ -208,5 +208,7 @@ def _find_delays(bubbles: Bubbles, behind: Ints, known: dict[Delay, int], places
             cause=cause, site=place.site, at=place.at, chain=place.chain, site_source=place.source,
             ordinal=place.ordinal,
         )  # fmt: skip
-        lost[known.setdefault(delay, len(known))] = ns
+        # Places without a line are one and the same, whatever annotations they are in.
+        one = known.setdefault(delay, len(known))
+        lost[one] = lost.get(one, 0) + ns
     return lost
