@@ -111,8 +111,8 @@ def why_untried(timeline: Timeline, hit: Hit) -> str | None:
         return None
     if (timeline.warming_up(ts, end, tid) != "").all():
         return ONCE
-    ts = np.concatenate((waits.ts[of_waits][waits.pending[of_waits] != 0], copies.launch_ts[of_copies]))
-    after = len(ts) > 0 and ts.min() >= max(timeline.last_command, 0)
+    held = np.append(waits.pending[of_waits] != 0, np.full(len(of_copies), True))  # had something to wait for
+    after = ts[held if held.any() else slice(None)].min() >= max(timeline.last_command, 0)
     return LAST if hit.finding.severity == "note" and not len(timeline.steps) and after else None
 
 

@@ -201,7 +201,7 @@ def _find_delays(bubbles: Bubbles, behind: Ints, known: dict[Delay, int], places
         for rows in group_rows(number_groups(bubbles.cause, behind))
     ]
     longest = sorted((one for one in sums if one[0] >= LEAST_DELAY), key=lambda one: -one[0])[:MOST_DELAYS]
-    lost = {}
+    lost: dict[int, int] = {}
     for ns, cause, number in longest:
         place = places[number]
         delay = Delay(

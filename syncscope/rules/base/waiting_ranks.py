@@ -14,7 +14,6 @@ from syncscope.schema.ranks import BetweenRanks
 WAITS = "; this rank waits "
 """How the clause of a message begins that says so."""
 
-
 WAITING = 0.5
 """A rank gains nothing by itself from a fix if it waits for this share of what the fix could save: what it does sooner,
 it waits longer."""
@@ -50,17 +49,16 @@ def limit_by_late_ranks(findings: Sequence[Finding], code: str, between: Between
 
 def _limit(finding: Finding, most: float, waited: float) -> Finding:
     """The finding of a rank that waits for ``waited`` ms, with no more than ``most`` ms to gain."""
-    less = (finding.saving_high_ms_per_step or 0.0) - most
-    if less <= 0:
+    high, message = finding.saving_high_ms_per_step or 0.0, finding.message.partition(WAITS)
+    less = max(high - most, 0.0)
+    if not less and not message[1]:
         return finding
     least, likely = finding.saving_low_ms_per_step, finding.likely_saving_ms_per_step
-    told = WAITS in finding.message
-    clause = "" if told else f"{WAITS}{milliseconds(waited)} in all for others that come late, so they set the pace"
     return msgspec.structs.replace(
         finding,
         severity="warning" if finding.severity == "error" else finding.severity,
         saving_low_ms_per_step=None if least is None else max(least - less, 0.0),
-        saving_high_ms_per_step=most,
+        saving_high_ms_per_step=high - less,
         likely_saving_ms_per_step=None if likely is None else min(likely, most),
-        message=finding.message + clause,
+        message=f"{message[0]}{WAITS}{milliseconds(waited)} in all for others that come late, so they set the pace",
     )
