@@ -29,6 +29,9 @@ SETS = {
     "seventh reading, owners a to m: judged before the mends that it led to": Path(__file__).with_name(
         "seventh_reading_a_to_m.json"
     ),
+    "eighth reading, owners n to z: judged before the mends that it led to": Path(__file__).with_name(
+        "eighth_reading_n_to_z.json"
+    ),
 }
 """The files of judgements by what they are evidence of."""
 

@@ -45,6 +45,10 @@ the stream that replays it do."""
 LOST_SHARE = 0.1
 """Share of the launches without a row of the device from which on what is left says how late the host was, not more."""
 
+LEAST_STEPS, ALL_SAVE = 3, 0.2
+"""The first of at least this many steps is odd where each of the others saves, or holds the host, at least this share
+of what the most of them does, and it does more."""
+
 BEYOND, BEYOND_SHARE = ("unknown", "warm-up"), 0.1
 """Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
 
@@ -107,8 +111,9 @@ def why_untried(timeline: Timeline, hit: Hit) -> str | None:
         return None
     if (timeline.warming_up(ts, end, tid) != "").all():
         return ONCE
-    last = hit.finding.severity == "note" and not len(timeline.steps) and ts.min() >= max(timeline.last_command, 0)
-    return LAST if last else None
+    held = np.append(waits.pending[of_waits] != 0, np.full(len(of_copies), True))  # had something to wait for
+    after = ts[held if held.any() else slice(None)].min() >= max(timeline.last_command, 0)
+    return LAST if hit.finding.severity == "note" and not len(timeline.steps) and after else None
 
 
 def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
@@ -140,10 +145,13 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
         # Whoever lets another thread pin, or leaves it out, has the copy still.
         return Limit(ms=hit.finding.stall_ms_per_step if len(timeline.steps) else hit.finding.stall_ms)
     # What runs differ by is no gain: how steps of a program differ that somebody else ran is not known.
-    held_ms = _held(timeline, hit) * 1e-6 / steps if timeline.trace.recording is None else None
+    foreign = timeline.trace.recording is None
+    steady = _steady_share(timeline, hit) if foreign and intervention in OF_WAITS else 1.0
+    held_ms = _held(timeline, hit) * steady * 1e-6 / steps if foreign else None
     if intervention in OF_WAITS:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
         if held_ms is not None:
+            late_ms = min(late_ms, held_ms) if steady < 1 else late_ms
             held_ms = min(held_ms, _left_to_fill_ms(timeline))
         return Limit(ms=late_ms if lateness.lost_much else held_ms, late_ms=late_ms)
     return Limit(ms=held_ms) if intervention in OF_CALLS else Limit()
@@ -163,6 +171,22 @@ def _held(timeline: Timeline, hit: Hit) -> int:
     launched, alone = copies.take(copies.launch >= 0), copies.take(copies.wait < 0)
     calls = Union(np.concatenate((waits.ts, launched.launch_ts)), np.concatenate((waits.end, launched.launch_end)))
     return calls.length + int(alone.exposed.sum())
+
+
+def _steady_share(timeline: Timeline, hit: Hit) -> float:
+    """Share of the time for which a finding holds the host that is left if the first step counts no more than the one
+    of the others with the most, where all hold it: in the first the host also waits for what was queued before the
+    recording."""
+    copies = timeline.copies.take(sorted(hit.copies))
+    waits = timeline.waits.take(sorted(hit.waits | _known(copies.wait)))
+    alone = copies.take((copies.wait < 0) & (copies.launch >= 0))
+    step, held = np.append(waits.step, alone.step), np.append(waits.stall, alone.launch_dur)
+    by_step = np.bincount(step[step >= 0], weights=held[step >= 0], minlength=len(timeline.steps))
+    if len(by_step) < LEAST_STEPS:
+        return 1.0
+    most = by_step[1:].max()
+    odd = by_step[0] > most and by_step[1:].min() > ALL_SAVE * most
+    return float((most + by_step[1:].sum()) / by_step.sum()) if odd else 1.0
 
 
 def _left_to_fill_ms(timeline: Timeline) -> float:

@@ -16,6 +16,7 @@ from syncscope.estimate.answers import Saving, deny_saving, give_causes, give_sa
 from syncscope.estimate.clocks import LIKELY
 from syncscope.estimate.edits import Question, Ways, combine
 from syncscope.estimate.fit import MISFIT, Fit, steady_steps
+from syncscope.estimate.limits import ALL_SAVE, LEAST_STEPS
 from syncscope.estimate.peers import Peer, with_peers
 from syncscope.estimate.power import POWER_DOUBT, SLOWED, Condition, Work, at_clock, between, may_be_capped, settle
 from syncscope.estimate.power import RANGE as RESPONSES
@@ -44,11 +45,6 @@ REPEATED = 0.1
 """Share of a saving, times the rest of the step, by which it differs from one process to the next. Of 44 pairs that
 were timed in two processes, in view when this was set, and that save more than 4 % of the step, half agreed within
 0.04, three quarters within 0.1 and nine tenths within 0.2."""
-
-
-LEAST_STEPS, ALL_SAVE = 3, 0.2
-"""The first of at least this many steps is odd where each of the others saves at least this share of what the best of
-them does, and it saves more."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
-from syncscope.rules.launch_bound import COMPILED, COMPILED_ALREADY, LaunchBound, ends_with_graph
+from syncscope.rules.launch_bound import COMPILED, COMPILED_ALREADY, LaunchBound, ends_with_graph, is_beside_graph
 from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
@@ -330,7 +330,7 @@ def _circumstances(timeline: Timeline) -> list[str]:
     of_graphs = ends_with_graph(timeline)
     if len(waits) and 2 * waits[of_graphs].sum() > waits.sum():
         found.append(GRAPH_LAUNCH)
-    elif (timeline.calls.role == "graph-launch").any():
+    elif 2 * waits[is_beside_graph(timeline)].sum() > waits.sum():
         found.append(BESIDE_GRAPH)
     elif runs_compiled(timeline):
         found.append(COMPILED)

@@ -13,8 +13,9 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools
-from syncscope.timeline.launching import Launching
+from syncscope.timeline.launching import LAUNCHES, Launching
 from syncscope.timeline.places import NOWHERE
+from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.tables import CAUSES
 
 LEAST_SHARE = 0.1
@@ -25,6 +26,9 @@ LEAST_LAUNCHES = 10
 
 PROFILED = 1.5
 """How much slower a profiler with PyTorch's ops makes a host that only launches."""
+
+FEW_LAUNCHES = 200
+"""Launches between two graphs, at most, that prepare or end a round: a serving program has some tens of them."""
 
 SHARED = "other processes used the device too: what waits behind their work hides whether it waits for launches"
 
@@ -170,6 +174,20 @@ def ends_with_graph(timeline: Timeline) -> Bools:
     """Which bubbles (n,) end when a graph was launched."""
     launch = timeline.bubbles.launch
     found: Bools = (launch >= 0) & np.append(timeline.calls.do(["graph-launch"]), False)[launch]
+    return found
+
+
+def is_beside_graph(timeline: Timeline) -> Bools:
+    """Which bubbles (n,) end with one of the few launches that come between those of graphs. A longer row of launches
+    is a part of the program that runs without graphs, such as a prefill."""
+    calls, launch = timeline.calls, timeline.bubbles.launch
+    launches = np.flatnonzero(calls.do(LAUNCHES))
+    launches = launches[np.argsort(calls.tid[launches], kind="stable")]
+    graphs = calls.role[launches] == "graph-launch"
+    row = number_groups(calls.tid[launches], np.cumsum(graphs))
+    few = np.zeros(len(calls) + 1, dtype=bool)
+    few[launches] = graphs.any() & (np.bincount(row)[row] <= FEW_LAUNCHES) if len(launches) else False
+    found: Bools = few[launch]
     return found
 
 

@@ -9,6 +9,7 @@ from syncscope.ranks.lateness import LateRank, compare_ranks
 from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
+from syncscope.rules.base.waiting_ranks import limit_by_late_ranks
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.device_starved import ONCE
 from syncscope.schema.findings import Finding
@@ -112,7 +113,8 @@ class StragglingSync(RunRule):
 
     def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
         apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
-        return tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart)
+        told = tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart)
+        return limit_by_late_ranks(told, CommNotOverlapped.code, compared.between_ranks)
 
     def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:
         """What is between the ranks in one phase."""

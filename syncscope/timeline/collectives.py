@@ -201,12 +201,14 @@ def _find_delays(bubbles: Bubbles, behind: Ints, known: dict[Delay, int], places
         for rows in group_rows(number_groups(bubbles.cause, behind))
     ]
     longest = sorted((one for one in sums if one[0] >= LEAST_DELAY), key=lambda one: -one[0])[:MOST_DELAYS]
-    lost = {}
+    lost: dict[int, int] = {}
     for ns, cause, number in longest:
         place = places[number]
         delay = Delay(
             cause=cause, site=place.site, at=place.at, chain=place.chain, site_source=place.source,
             ordinal=place.ordinal,
         )  # fmt: skip
-        lost[known.setdefault(delay, len(known))] = ns
+        # Places without a line are one and the same, whatever annotations they are in.
+        one = known.setdefault(delay, len(known))
+        lost[one] = lost.get(one, 0) + ns
     return lost

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from syncscope.timeline.copy_ops import CopyOps
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.places import Place
@@ -25,14 +26,15 @@ HAND_OVER = 20_000
 µs."""
 
 
-def find_copies(activities: Activities, calls: Calls, ops: Ops, compute: dict[int, Union]) -> Copies:
+def find_copies(activities: Activities, calls: Calls, ops: Ops, copy_ops: CopyOps, compute: dict[int, Union]) -> Copies:
     """The copies that devices made; step, wait and place are unknown yet.
 
     ``compute`` is when each device computes (``overlap.compute_unions``).
     """
     made = activities.take(activities.kind == "memcpy")
     launch_ts, launch_end, tid = (np.append(column, -1)[made.launch] for column in (calls.ts, calls.end, calls.tid))
-    op = np.where(made.launch >= 0, ops.nesting.innermost(tid, launch_ts, launch_end), -1)
+    op = np.full(len(made), -1, dtype=np.int64)
+    op[made.launch >= 0] = copy_ops.of(made.launch[made.launch >= 0])
     unknown = np.full(len(made), -1, dtype=np.int64)
     return Copies(
         row=np.arange(len(made), dtype=np.int64), ts=made.ts, end=made.end, device_row=made.row, launch=made.launch,

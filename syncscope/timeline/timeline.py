@@ -19,6 +19,7 @@ from syncscope.timeline.compiled_regions import find_regions
 from syncscope.timeline.compiled_rows import read_compiled
 from syncscope.timeline.compiling import Compiled, find_compiled
 from syncscope.timeline.copies import HOST_COPIES, find_copies
+from syncscope.timeline.copy_ops import CopyOps
 from syncscope.timeline.disagreement import Disagreement
 from syncscope.timeline.host_idle import find_idle_frames
 from syncscope.timeline.info import describe, measure_steps
@@ -310,10 +311,16 @@ class Tables:
         return compute_unions(self.activities)
 
     @cached_property
+    def _copy_ops(self) -> CopyOps:
+        return CopyOps(self.calls, self.ops)
+
+    @cached_property
     def _waits_and_copies(self) -> tuple[Waits, Copies]:
         """Waits and copies, each naming the other."""
         waits, copies = join_copies(
-            self._program_waits, find_copies(self.activities, self.calls, self.ops, self._compute), self.calls
+            self._program_waits,
+            find_copies(self.activities, self.calls, self.ops, self._copy_ops, self._compute),
+            self.calls,
         )
         streams = waited_streams(waits, copies, self.sync_records)
         waits = replace(waits, pending=pending_work(waits, self.calls, self.activities, streams))
@@ -327,7 +334,7 @@ class Tables:
     @property
     def _program_waits(self) -> Waits:
         """The waits without the profiler's own."""
-        waits = find_waits(self.calls, self.ops)
+        waits = find_waits(self.calls, self.ops, self._copy_ops)
         waits = replace(waits, step=step_of(self.steps, waits.ts), place=self._places.of_waits(waits))
         return waits.take(~in_profiler(waits, self.calls, self._places)).numbered()
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from syncscope.timeline.calls import ORDERED, find_first, last_before
+from syncscope.timeline.copy_ops import CLOCKS_APART, CopyOps
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.places import Places
@@ -44,15 +45,15 @@ def is_wait(kind: Objects) -> Bools:
     return np.isin(kind, [KINDS[role] for role in SYNC_ROLES])
 
 
-def find_waits(calls: Calls, ops: Ops) -> Waits:
+def find_waits(calls: Calls, ops: Ops, copy_ops: CopyOps) -> Waits:
     """The blocking calls with their ops, the profiler's own too; step, copy, pending work and place are unknown yet."""
     rows = np.flatnonzero(calls.do(KINDS))
     # A driver's wait inside a runtime's is the same wait.
     rows = rows[Nesting(calls.ts[rows], calls.end[rows], calls.tid[rows]).parent < 0]
     waiting = calls.take(rows)
     op = ops.nesting.innermost(waiting.tid, waiting.ts, waiting.end)
-    copy_call = _completed_copies(calls, rows, op, ops)
-    op = _inner(op, np.where(copy_call >= 0, _op_of(calls, copy_call, ops), -1), ops)
+    copy_call = _completed_copies(calls, rows, op, ops, copy_ops)
+    op = _inner(op, np.where(copy_call >= 0, copy_ops.of(np.maximum(copy_call, 0)), -1), ops)
     known = np.isin(waiting.tid, list(ops.nesting.threads()))
     unknown = np.full(len(rows), -1, dtype=np.int64)
     return Waits(
@@ -64,11 +65,6 @@ def find_waits(calls: Calls, ops: Ops) -> Waits:
     )  # fmt: skip
 
 
-def _op_of(calls: Calls, rows: Ints, ops: Ops) -> Ints:
-    """The innermost op around each of some calls (n,), −1 none."""
-    return ops.nesting.innermost(calls.tid[rows], calls.ts[rows], calls.end[rows])
-
-
 def _inner(op: Ints, other: Ints, ops: Ops) -> Ints:
     """Of two ops each (n,), the one that is further inside; a copy and its wait are in the same."""
     differ = np.flatnonzero((other >= 0) & (other != op))
@@ -78,15 +74,16 @@ def _inner(op: Ints, other: Ints, ops: Ops) -> Ints:
     return inner
 
 
-def _completed_copies(calls: Calls, rows: Ints, op: Ints, ops: Ops) -> Ints:
+def _completed_copies(calls: Calls, rows: Ints, op: Ints, ops: Ops, copy_ops: CopyOps) -> Ints:
     """The copy that each wait completes: its own, or for a stream's wait the copy just before it inside the same op."""
     role, ts, end, tid = calls.role, calls.ts, calls.end, calls.tid
     before = last_before(ts[rows], tid[rows], np.flatnonzero(role == "copy"), ts, tid)
     copy = np.maximum(before, 0)
-    same_op = (op >= 0) & (_op_of(calls, copy, ops) == op)
+    same_op = (op >= 0) & (copy_ops.of(copy) == op)
     # Where no ops are known, the wait must come at once, with nothing but queries between it and the copy.
     ordered = np.flatnonzero(np.isin(role, list(ORDERED)))
-    near = np.where(np.isin(tid[rows], list(ops.nesting.threads())), RIGHT_BEHIND, AT_ONCE)
+    right_behind = CLOCKS_APART if copy_ops.clocks_disagree else RIGHT_BEHIND
+    near = np.where(np.isin(tid[rows], list(ops.nesting.threads())), right_behind, AT_ONCE)
     adjacent = (last_before(ts[rows], tid[rows], ordered, ts, tid) == before) & (ts[rows] - end[copy] <= near)
     completed = (role[rows] == "stream-sync") & (before >= 0) & (end[copy] <= ts[rows]) & (same_op | adjacent)
     # The first of two waits after one copy completes it.

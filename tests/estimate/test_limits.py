@@ -201,3 +201,20 @@ def test_where_many_launches_left_no_row_a_read_gains_no_more_than_the_device_is
         lost.call("cudaLaunchKernel", 1300 + 10 * number, 5)
     assert limit(lost, "SYN102").ms == limit(reading(), "SYN102").late_ms
     assert limit(reading(beside=50), "SYN102").ms == pytest.approx((810 + 3) / MS)
+
+
+@pytest.mark.parametrize(("waits", "counted"), [([9000, 1000, 900, 800], 3700), ([9000, 1000, 0, 0], 10000)])
+def test_a_first_step_that_also_waits_for_what_was_queued_before_counts_no_more_than_the_next(
+    waits: list[float], counted: float
+) -> None:
+    builder = TraceBuilder().steps(*(10_000 * number for number in range(len(waits) + 1)))
+    for number, dur in enumerate(waits):
+        start = 10_000.0 * number + 100
+        builder.launch("gemm", call=(start, 5), runs=(start + 10, 40))
+        if dur:
+            builder.op("aten::to", start + 6, dur + 100).op("aten::copy_", start + 7, dur + 98)
+            builder.copy("HtoD", call=(start + 10, dur - 20), runs=(start + dur - 50, 30), memory="pageable")
+            builder.stream_sync(start + 10 + dur - 20, 20)
+    held_ms = counted / MS / len(waits)
+    for code in ("SYN101", "CPY201"):
+        assert limit(builder, code).ms == pytest.approx(held_ms, rel=0.02)

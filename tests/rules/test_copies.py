@@ -141,6 +141,12 @@ class TestPinThenCopy:
         (found,) = findings(builder, "CPY202")
         assert "num_workers=1 or more" in found.fix
 
+    @pytest.mark.parametrize(("size", "loader"), [(4096, False), (2 << 20, True)])
+    def test_a_loader_is_advised_only_for_what_may_be_a_batch(self, size: int, loader: bool):
+        builder = TraceBuilder().steps(0, 1000).op("aten::pin_memory", 10, 200).op("aten::to", 218, 26)
+        (found,) = findings(builder.copy("HtoD", call=(220, 5), runs=(230, 60), bytes=size), "CPY202")
+        assert ("DataLoader" in found.fix) == loader
+
     def test_without_ops_and_records_it_cannot_see(self):
         assert "CPY202" in blind(TraceBuilder().copy("HtoD", call=(220, 5), runs=(230, 60)))
 

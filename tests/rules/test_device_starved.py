@@ -194,11 +194,11 @@ def test_frees_of_a_cache_that_is_full_are_no_sign_of_that():
     assert found and not any("PYTORCH_NO_CUDA_MEMORY_CACHING" in one.fix for one in found)
 
 
-def decoding(graph_us: float, between: float, graphs: int = 1) -> TraceBuilder:
-    """Small launches, ``between`` µs apart, and then a graph, whose launch takes ``graph_us`` while the device waits;
-    it runs for 300 µs."""
+def decoding(graph_us: float, between: float, graphs: int = 1, small: int = 4) -> TraceBuilder:
+    """``small`` launches, ``between`` µs apart, and then a graph, whose launch takes ``graph_us`` while the device
+    waits; it runs for 300 µs."""
     builder, at = TraceBuilder(), 0.0
-    for _ in range(4):
+    for _ in range(small):
         builder.launch("small", call=(at, 5), runs=(at + 6, 3))
         at += between
     for number in range(graphs):
@@ -215,6 +215,7 @@ def decoding(graph_us: float, between: float, graphs: int = 1) -> TraceBuilder:
         (decoding(400, 20), "launch of a graph itself"),
         (decoding(40, 90), "replays a graph already"),
         (decoding(400, 90, graphs=0), "Launch fewer and larger kernels"),
+        (decoding(40, 90, small=300), "Launch fewer and larger kernels"),
     ],
 )
 def test_graphs_are_no_answer_to_the_launch_of_one(builder: TraceBuilder, part: str):

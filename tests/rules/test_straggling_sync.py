@@ -348,3 +348,26 @@ def test_who_gives_the_traces_of_all_ranks_is_not_told_to_record_the_others():
 def test_who_gives_one_rank_is_told_to_record_the_others():
     fixes = [one.fix for one in joined(exchanging(0, [20, 500, 3000, 5500])).findings if one.rule == "OVL302"]
     assert ["give all traces at once" in fix for fix in fixes] == [True]
+
+
+def reading(number: int, held: float, waits: float) -> TraceBuilder:
+    """A rank without steps that reads a value behind ``held`` µs of queued work, and then is in a collective that
+    transfers for 100 µs, ``waits`` µs longer."""
+    builder = TraceBuilder(rank=number, world_size=2).launch("forward", call=(0, 5), runs=(10, held))
+    builder.op("aten::item", 20, held + 10).op("aten::_local_scalar_dense", 21, held + 8)
+    builder.copy("DtoH", call=(22, 3), runs=(held + 11, 2), memory="pinned").stream_sync(26, held - 10)
+    comes = held + 600.0
+    builder.launch("backward", call=(held + 100, 5), runs=(held + 110, 490))
+    group = {"Process Group Name": "0"}
+    builder.launch(ALL_REDUCE, call=(held + 120, 3), runs=(comes, 100 + waits), stream=13, args=group)
+    return builder.launch("step", call=(comes + 200 + waits, 5), runs=(comes + 210 + waits, 50))
+
+
+def test_a_rank_that_waits_for_another_gains_what_the_late_one_gains():
+    report = joined(reading(0, 500, 1000), reading(1, 200, 0))
+    waiting, late = sorted((one for one in report.findings if one.rule == "SYN102"), key=lambda one: one.trace)
+    assert late.saving_high_ms_per_step and waiting.saving_high_ms_per_step == late.saving_high_ms_per_step
+    assert "waits 1 ms in all for others that come late" in waiting.message and "waits" not in late.message[60:]
+    (alone,) = [one for one in joined(reading(0, 500, 1000)).findings if one.rule == "SYN102"]
+    assert (alone.saving_high_ms_per_step or 0) > waiting.saving_high_ms_per_step
+    assert merge([report]).findings == report.findings

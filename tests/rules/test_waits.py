@@ -277,6 +277,11 @@ class TestExplicitSync:
         (held,) = findings(builder.launch("k", call=(305, 2), runs=(309, 300)), "SYN105")
         assert held.severity != "note"
 
+    def test_a_wait_that_found_nothing_to_wait_for_does_not_keep_the_last_one_from_ending_a_trace(self):
+        builder = TraceBuilder().device_sync(20, 2).launch("k", call=(30, 2), runs=(34, 300)).device_sync(40, 294)
+        (last,) = findings(builder.on(8, "profiler").device_sync(950, 5), "SYN105")
+        assert (last.count, last.severity) == (2, "note") and "nothing follows it" in last.message
+
     def test_a_long_wait_for_nothing_that_is_known_stays_an_error(self):
         builder = TraceBuilder().recording(0, 900).launch("k", call=(1, 2), runs=(4, 5))
         builder.entry("torch.cuda.synchronize", 19, 401, line(9, "torch.cuda.synchronize()")).device_sync(20, 380)

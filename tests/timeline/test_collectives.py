@@ -105,3 +105,19 @@ def test_why_nothing_computes_beside_it():
     assert only(reduced().launch("sgd", call=(30, 5), runs=(85, 5)))["beside"] == HELD
     assert only(reduced().launch("sgd", call=(90, 5), runs=(98, 5)))["beside"] == UNQUEUED
     assert only(reduced())["beside"] == UNQUEUED
+
+
+def test_idle_time_before_a_collective_is_told_in_full_though_annotations_part_it() -> None:
+    builder = TraceBuilder().step(0, 4000)
+    at = 0.0
+    for name, idle in (("sparse arch", 2000.0), ("dense arch", 600.0)):
+        builder.launch("k", call=(at + 1, 4), runs=(at + 10, 100)).annotation(name, at + 20, 100)
+        builder.op("aten::item", at + 21, 92).op("aten::_local_scalar_dense", at + 22, 90)
+        builder.copy("DtoH", call=(at + 23, 2), runs=(at + 110, 1), memory="pinned").stream_sync(at + 30, 81)
+        at += 110 + idle
+    builder.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", call=(at, 5), runs=(at + 6, 50), stream=13)
+    meetings = Timeline(builder.trace()).info().meetings
+    assert meetings is not None
+    ((one,), delays) = meetings.collectives, meetings.delays
+    works = [ms for ms, number in zip(one.idle_ms, one.delays, strict=True) if delays[number].cause == "host work"]
+    assert sum(works) > 2.4

@@ -196,7 +196,7 @@ class TestTheProfilersOwn:
 
 @pytest.mark.parametrize(("apart", "joined"), [(2, True), (8, False)])
 def test_a_wait_right_behind_a_copy_completes_it_though_clocks_put_them_into_different_ops(apart: float, joined: bool):
-    builder = TraceBuilder().op("aten::to", 0, 200).op("aten::copy_", 20, 150)
+    builder = TraceBuilder().op("aten::to", 0, 200).op("aten::copy_", 101, 69)
     builder.copy("DtoH", call=(10, 90), runs=(12, 80), memory="pageable").stream_sync(100 + apart, 5)
     timeline = Timeline(builder.trace())
     assert (timeline.waits.copy_call >= 0).tolist() == [joined]

@@ -51,6 +51,11 @@ def tell_of_ranks(
     ]
 
 
+def waits_ms(row: RankBetween, between: BetweenRanks) -> float:
+    """Milliseconds a step (in all, without steps) that a rank waits for others, with what it waits once."""
+    return row.waits_ms_per_step + (row.waits_before_ms or 0.0) / max(between.steps, 1)
+
+
 def _exposed_ms(finding: Finding) -> float:
     """Milliseconds a step, or in all where there are no steps."""
     return (finding.exposed_ms_per_step if finding.per_step is not None else finding.exposed_ms) or 0.0
@@ -91,12 +96,7 @@ def _fix(fix: str, *, compared: bool) -> str:
 
 def _left(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> float:
     """The share of what its collectives are exposed for in which a rank waits for no other."""
-    return max(1 - _waits_ms(row, between) / exposed_ms, 0.0) if exposed_ms else 1.0
-
-
-def _waits_ms(row: RankBetween, between: BetweenRanks) -> float:
-    """Milliseconds a step, with what it waits once."""
-    return row.waits_ms_per_step + (row.waits_before_ms or 0.0) / max(between.steps, 1)
+    return max(1 - waits_ms(row, between) / exposed_ms, 0.0) if exposed_ms else 1.0
 
 
 def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
@@ -112,7 +112,7 @@ def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
         clause += f"{milliseconds(row.waits_ms_per_step)}{per} for others that come late{whom}"
     if before >= LEAST_MS:
         clause += f", and {milliseconds(before)} once for one that began {began} later"
-    waits = _waits_ms(row, between)
+    waits = waits_ms(row, between)
     if waits < max(LEAST_MS, MOST * exposed_ms):
         return clause
     again = row.waits_ms_per_step >= MOST * waits

@@ -1,0 +1,64 @@
+"""What a rank gains that waits for another anyhow: no more than the late rank gains by the same fix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from syncscope.rules.base.lateness import waits_ms
+from syncscope.schema.findings import Finding
+from syncscope.schema.numbers import milliseconds
+from syncscope.schema.ranks import BetweenRanks
+
+WAITS = "; this rank waits "
+"""How the clause of a message begins that says so."""
+
+WAITING = 0.5
+"""A rank gains nothing by itself from a fix if it waits for this share of what the fix could save: what it does sooner,
+it waits longer."""
+
+
+def limit_by_late_ranks(findings: Sequence[Finding], code: str, between: BetweenRanks | None) -> list[Finding]:
+    """The findings of traces without steps, whose ranks are replayed alone: one of a rank that waits for others, for
+    ``WAITING`` of what its fix could save longer than the latest rank does, gains what the same finding gains on ranks
+    that do not.
+
+    Those of the rule ``code`` are about the waiting itself, and stay. The same if it is done twice.
+    """
+    if between is None or not between.whole:
+        return list(findings)
+    waits = {row.trace: waits_ms(row, between) for row in between.ranks}
+    least = min(waits.values(), default=0.0)
+    more = {trace: waited - least for trace, waited in waits.items()}
+
+    def sets_the_pace(finding: Finding) -> bool:
+        return WAITING * (finding.saving_high_ms_per_step or 0.0) > more.get(finding.trace, 0.0)
+
+    paces = [one for one in findings if sets_the_pace(one)]
+
+    def limited(finding: Finding) -> Finding:
+        if finding.rule == code or finding.saving_ms_per_step is not None or sets_the_pace(finding):
+            return finding
+        same = (one for one in paces if (one.rule, one.fingerprint) == (finding.rule, finding.fingerprint))
+        most = max((one.saving_high_ms_per_step or 0.0 for one in same), default=0.0)
+        return _limit(finding, most, waits.get(finding.trace, 0.0))
+
+    return [limited(finding) for finding in findings]
+
+
+def _limit(finding: Finding, most: float, waited: float) -> Finding:
+    """The finding of a rank that waits for ``waited`` ms, with no more than ``most`` ms to gain."""
+    high, message = finding.saving_high_ms_per_step or 0.0, finding.message.partition(WAITS)
+    less = max(high - most, 0.0)
+    if not less and not message[1]:
+        return finding
+    least, likely = finding.saving_low_ms_per_step, finding.likely_saving_ms_per_step
+    return msgspec.structs.replace(
+        finding,
+        severity="warning" if finding.severity == "error" else finding.severity,
+        saving_low_ms_per_step=None if least is None else max(least - less, 0.0),
+        saving_high_ms_per_step=high - less,
+        likely_saving_ms_per_step=None if likely is None else min(likely, most),
+        message=f"{message[0]}{WAITS}{milliseconds(waited)} in all for others that come late, so they set the pace",
+    )
