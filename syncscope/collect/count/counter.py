@@ -252,6 +252,8 @@ class Counter(Counted):
         cost = account.settle(elapsed, state.rare)
         account.cost_ns += account.prices.step + followed
         account.followed_ns += followed
+        if state.sampling.new and not state.rare and self._may_be_rare(state):  # what the others left is spent first
+            account.rare_ns += min(max(-account.allow(0), 0.0), cost, account.rare_left_ns)
         state.block_followed_ns += followed
         state.block_ns += elapsed
         state.block_cost_ns += cost
@@ -282,7 +284,7 @@ class Counter(Counted):
             cost /= share or 1.0  # the rest would have cost as much
         if not sampling.on and self._in:
             account.cost_ns += steps * sampling.averages.gate
-        spare = account.rare_left_ns if state.may_be_rare(account.time_ns - self.tally.start_ns) else 0.0
+        spare = account.rare_left_ns if self._may_be_rare(state) else 0.0
         sampling.next_block(
             steps,
             length,
@@ -312,9 +314,17 @@ class Counter(Counted):
         if in_the_way and sampling.left * averages.gate > 2 * account.prices.out:
             self._take_out()
 
+    def _may_be_rare(self, state: PhaseTally) -> bool:
+        return state.may_be_rare(self._account.time_ns - self.tally.start_ns)
+
+    def _is_rare(self, state: PhaseTally) -> bool:
+        """Whether counting ``state`` may take what is kept for what is rare. The first steps of a phase that may be
+        rare take of it what they lack: another phase may have spent all else, and nothing is known of this one yet."""
+        return state.rare or (state.sampling.new and self._may_be_rare(state))
+
     def _stay_paused(self, state: PhaseTally, step_ns: float) -> None:
         """Let steps of this length pass until counting may go on, but look at them again now and then."""
-        lacking = _enough_ns(state) - self._account.allow(0, rare=state.rare)
+        lacking = _enough_ns(state) - self._account.allow(0, rare=self._is_rare(state))
         state.sampling.left = max(int(min(lacking / CAP, STEADY_NS) / max(step_ns, 1)), 1)
         state.choose_weight()
 
@@ -323,7 +333,7 @@ class Counter(Counted):
         never inside of one, which would be counted in part."""
         sampling = state.sampling
         expected = sampling.left * sampling.averages.cost
-        allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, state.rare)
+        allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, self._is_rare(state))
         if self._paused:
             inside = not (begins or state.stepless or not state.phase.steps)
             paused = inside or allowed < _enough_ns(state)

@@ -44,7 +44,7 @@ class PhaseTally:
 
     @property
     def rare(self) -> bool:
-        """What it costs to count it is booked to what is rare."""
+        """What it costs to count it is booked to what is rare, beyond its first steps."""
         return self.stepless or self.sampling.spared
 
     def may_be_rare(self, time_ns: int) -> bool:

@@ -122,6 +122,8 @@ class Sampling:
         self._draw = draw
         self._always = always
         self._blocks = 0
+        self.new = True
+        """So few steps were counted that it is not known how dense their waits are."""
         self._next_on = False
         self.averages = Averages()
         self.one_in = 1.0
@@ -171,7 +173,8 @@ class Sampling:
             elif self._others.lengths:
                 self._runs.append(length_ns - steps * self._others.length)
         self._blocks += counted or not self.on
-        if self._always or self._blocks < NEW_STEPS:
+        self.new = self._blocks < NEW_STEPS
+        if self._always or self.new:
             self.on, self.left = True, 1
             return
         self._choose_rate(prices, outs, spare_ns)

@@ -57,6 +57,27 @@ def test_a_dense_evaluation_of_a_sampled_training_is_counted_in_every_step() -> 
         assert run.counter.one_in(evaluate) == 1 < run.counter.one_in(train)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("steps", "waits", "before_ns"), [(10, 3_000, 4 * SECOND), (40, 300, 0)], ids=["nothing left", "something left"]
+)
+def test_the_first_steps_of_an_evaluation_take_of_what_is_rare_what_the_training_left_them_lacking(
+    seed: int, steps: int, waits: int, before_ns: int
+) -> None:
+    """And no more than that: the later steps have to be counted too."""
+    with running(random.Random(seed).random, before_ns=before_ns) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _epoch in range(4):
+            run.enter(train)
+            for _ in range(steps):
+                step(run, waits, 60 * MS)
+            run.enter(evaluate)
+            for _ in range(4):
+                step(run, 200, 20 * MS)
+        assert counts(run, 2) == [4 * 4 * 200]
+        assert run.counter.counted_steps(evaluate) == evaluate.steps
+
+
 def test_a_dense_evaluation_before_the_first_step_is_counted_in_every_step() -> None:
     with running(random.Random(1).random, before_ns=5 * SECOND) as run:
         evaluate = run.enter(Phase(1, "evaluate"))
