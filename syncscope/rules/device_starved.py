@@ -10,7 +10,7 @@ from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, main_cause
 from syncscope.rules.base.idle_places import find_idle_place
-from syncscope.rules.base.program import runs_compiled
+from syncscope.rules.base.program import runs_compiled, works_in_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
@@ -62,6 +62,9 @@ this."""
 ONE_STREAM = "one-stream"
 """The name for a device on which one stream ran, and no collective, so that nothing there waits for something else."""
 
+
+IN_COMPILED = "in-compiled"
+"""The name for host work that enters and leaves what ``torch.compile`` made."""
 
 GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
 """The names for a device that waits mostly for the launch of a graph, and for one that waits for other launches in a
@@ -151,6 +154,11 @@ class DeviceStarved(RankRule):
             "CUDA graphs are recorded anew there: see why (TORCH_LOGS=cudagraphs; sizes that change, tensors at new "
             "addresses, torch.compiler.cudagraph_mark_step_begin() left out), or run each size once before, where that "
             "is only the warm-up.",
+        ),
+        Advice(
+            f"{IN_COMPILED} host work",
+            "The host enters and leaves compiled code there, which no other thread can do: let it break into fewer "
+            "parts (fullgraph=True names what breaks it), and keep what is done between the parts short.",
         ),
         Advice(
             "host work",
@@ -326,6 +334,8 @@ def _circumstances(timeline: Timeline) -> list[str]:
         found.append(ONE_STREAM)
     if count_recordings(timeline):
         found.append(RECORDS)
+    if works_in_compiled(timeline):
+        found.append(IN_COMPILED)
     waits = timeline.bubbles.due_to("launching")
     of_graphs = ends_with_graph(timeline)
     if len(waits) and 2 * waits[of_graphs].sum() > waits.sum():

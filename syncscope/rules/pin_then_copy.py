@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from syncscope.advice import Advice
+from syncscope.advice import NO_BATCH, Advice
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import Occurrences, places_of
+from syncscope.rules.base.program import name_copied
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
@@ -47,6 +48,16 @@ class PinThenCopy(RankRule):
             after="loader = DataLoader(data, num_workers=2, pin_memory=True)",
         ),
         Advice(
+            NO_BATCH,
+            "Make the values in memory that is pinned already, a buffer pinned once and used again, or leave the "
+            "pinning out: a few bytes from pageable memory hold the host for no longer than a call.",
+            before="x = torch.tensor(values).pin_memory().to('cuda', non_blocking=True)",
+            after="""
+            buffer[:len(values)] = torch.tensor(values)   # made once with pin_memory=True
+            x = buffer[:len(values)].to('cuda', non_blocking=True)
+            """,
+        ),
+        Advice(
             "",
             "Leave the pinning out, or move it off this thread: DataLoader(pin_memory=True), or a buffer pinned once "
             "that the loading code fills.",
@@ -76,6 +87,7 @@ class PinThenCopy(RankRule):
     def names(self, group: Group) -> Iterator[str]:
         if _in_loader(group):
             yield IN_LOADER
+        yield from name_copied(group)
         yield from super().names(group)
 
 

@@ -155,7 +155,7 @@ def test_a_wait_of_microseconds_is_not_given_what_runs_differ_by() -> None:
         builder.launch("gemm", call=(start, 5), runs=(start + 10, 99_000))
         builder.call("cudaEventSynchronize", start + 99_500, 3)
     (finding,) = estimated(builder, "SYN105")
-    assert finding.saving_high_ms_per_step == pytest.approx(5 * 3 / MS)
+    assert finding.saving_high_ms_per_step == pytest.approx(4 * 3 / MS)  # nothing follows the last
 
 
 def test_what_cannot_be_replayed_is_no_error_where_it_blocks_for_little() -> None:
@@ -201,3 +201,22 @@ def test_where_many_launches_left_no_row_a_read_gains_no_more_than_the_device_is
         lost.call("cudaLaunchKernel", 1300 + 10 * number, 5)
     assert limit(lost, "SYN102").ms == limit(reading(), "SYN102").late_ms
     assert limit(reading(beside=50), "SYN102").ms == pytest.approx((810 + 3) / MS)
+
+
+def test_the_wait_that_ends_a_trace_without_steps_adds_nothing_to_what_those_before_it_gain() -> None:
+    def twice(*, after: bool) -> TraceBuilder:
+        builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 100)).device_sync(20, 92)
+        builder.launch("b", call=(450, 5), runs=(460, 900)).device_sync(470, 892)
+        return builder.launch("c", call=(1900, 5), runs=(1910, 9)) if after else builder
+
+    assert limit(twice(after=False), "SYN105").ms == pytest.approx(92 / MS)
+    gained = limit(twice(after=True), "SYN105").ms
+    assert gained is not None and gained > 0.5
+
+
+def test_the_result_of_a_call_saves_nothing_however_long_the_host_uses_it() -> None:
+    builder = TraceBuilder().step(0, 9000).launch("gemm", call=(0, 5), runs=(10, 500))
+    builder.op("aten::to", 20, 700).op("aten::_to_copy", 21, 698).op("aten::copy_", 22, 696)
+    builder.copy("DtoH", call=(30, 5), runs=(520, 100), memory="pinned", bytes=1 << 20).stream_sync(40, 600)
+    (copy,) = estimated(builder.op("numpy_to_pil", 800, 8000), "SYN101")
+    assert copy.saving_high_ms_per_step is None and copy.saving_null_why == LAST
