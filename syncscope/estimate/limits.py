@@ -85,6 +85,17 @@ def find_whole_limit(timeline: Timeline) -> float | None:
     return overlap.idle_ms - beyond_ms + overlap.copy_exposed_ms + overlap.comm_exposed_ms
 
 
+def is_first_pass(timeline: Timeline, hits: Sequence[Hit]) -> bool:
+    """Whether a trace without steps is little besides warm-up, as its note on idle time says: what else is in it need
+    not come back."""
+    return not len(timeline.steps) and any(_explains_idle_time_by_warm_up(hit) for hit in hits)
+
+
+def _explains_idle_time_by_warm_up(hit: Hit) -> bool:
+    fills = BY_CODE[hit.finding.rule].question is Intervention.FILL_IDLE
+    return fills and hit.finding.severity == "note" and not hit.finding.causes
+
+
 def why_untried(timeline: Timeline, hit: Hit) -> str | None:
     """Why to leave a finding's waits and copies out gains nothing: they are warm-up, as all idle time of a finding
     without causes is, collectives that wait for another rank, or what the trace ends with. ``None``

@@ -250,7 +250,7 @@ class DeviceStarved(RankRule):
             first_ns=int(timeline.bubbles.ts[due].min()),
             idle_ms_per_step=once_ms,
             message=f"{milliseconds(once_ms)} of {milliseconds(span_ms)} {'a step' if steps else 'in all'} are warm-up "
-            f"({kinds}), in which the device is idle and which later steps do not repeat",
+            f"({kinds}), in which the device is idle and which later steps do not repeat{_tell_of_pauses(timeline)}",
             fix=self.advise(ONCE),
         )
 
@@ -291,6 +291,19 @@ class DeviceStarved(RankRule):
         fix = self.advise(*shared, *_circumstances(timeline), *recorded, *first.split())
         message = found.message if first == longest or shared else f"{found.message}{_about(first, named)}"
         return msgspec.structs.replace(found, sums_up=sums_up, fix=fix, message=message)
+
+
+def _tell_of_pauses(timeline: Timeline) -> str:
+    """What is said besides warm-up of a host that sleeps, or waits for something else than the device: that is no part
+    of a first pass."""
+    overlap = timeline.overlap
+    assert overlap is not None
+    ms = overlap.idle_by_cause.get("host idle", 0.0)
+    if ms < MAIN_SHARE * (overlap.idle_ms - overlap.idle_by_cause.get(ONCE, 0.0) + overlap.device_busy_ms):
+        return ""
+    place = find_idle_place(timeline, "host idle")
+    where = f" in {place.in_words()}" if place else ""
+    return f"; for {milliseconds(ms)} of the rest it is idle while the host sleeps, or waits for something else{where}"
 
 
 def _find_place(

@@ -220,3 +220,18 @@ def test_the_result_of_a_call_saves_nothing_however_long_the_host_uses_it() -> N
     builder.copy("DtoH", call=(30, 5), runs=(520, 100), memory="pinned", bytes=1 << 20).stream_sync(40, 600)
     (copy,) = estimated(builder.op("numpy_to_pil", 800, 8000), "SYN101")
     assert copy.saving_high_ms_per_step is None and copy.saving_null_why == LAST
+
+
+def test_what_is_beside_much_warm_up_is_told_as_a_share_of_all() -> None:
+    def waits(*, loads: float) -> Finding:
+        builder = TraceBuilder().launch("first", call=(0, 10), runs=(12, 20))
+        builder.op("aten::mm", 100, loads + 100).launch("gemm", call=(110, loads), runs=(loads + 115, 20))
+        at = loads + 1000
+        builder.launch("a", call=(at, 5), runs=(at + 8, 60)).device_sync(at + 10, 60)
+        builder.launch("b", call=(at + 100, 5), runs=(at + 108, 60))
+        (finding,) = estimated(builder, "SYN105")
+        return finding
+
+    assert waits(loads=10).severity == "error"
+    much = waits(loads=300 * MS)
+    assert much.severity == "warning" and much.saving_below_drift

@@ -306,3 +306,19 @@ def test_what_the_host_does_to_enter_and_leave_compiled_code_is_for_no_other_thr
     assert "fullgraph=True" in within.fix
     (between,) = findings(compiled(inside=False), "OVL303")
     assert "out of the thread that launches" in between.fix
+
+
+def test_a_host_that_sleeps_is_no_part_of_a_first_pass():
+    def first_pass(*, sleeps: bool) -> str:
+        builder = TraceBuilder().frame("train.py", 3, "main", 0, 400_000).launch("first", call=(0, 10), runs=(12, 20))
+        builder.op("aten::mm", 100, 300_100).launch("gemm", call=(110, 300_000), runs=(300_115, 20))
+        for at in range(301_000, 310_000, 1000):
+            if sleeps:
+                builder.frame("train.py", 40, "pace", at - 900, 700).builtin("sleep", at - 890, 680)
+            builder.launch("later", call=(at, 10), runs=(at + 12, 100))
+        (finding,) = findings(builder, "OVL303")
+        assert (finding.severity, "warm-up" in finding.message) == ("note", True)
+        return finding.message
+
+    assert "; for 6.08 ms of the rest it is idle while the host sleeps" in first_pass(sleeps=True)
+    assert first_pass(sleeps=False).endswith("which later steps do not repeat")
