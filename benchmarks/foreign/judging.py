@@ -26,6 +26,9 @@ SETS = {
     "seventh reading, owners n to z: judged before the mends that it led to": Path(__file__).with_name(
         "seventh_reading_n_to_z.json"
     ),
+    "eighth reading, owners a to m: judged before the mends that it led to": Path(__file__).with_name(
+        "eighth_reading_a_to_m.json"
+    ),
     "seventh reading, owners a to m: judged before the mends that it led to": Path(__file__).with_name(
         "seventh_reading_a_to_m.json"
     ),

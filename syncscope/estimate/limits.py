@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from syncscope.advice import MOVED_WEIGHTS
+from syncscope.advice import LAST_TO_HOST, MOVED_WEIGHTS
 from syncscope.estimate.idle import BEYOND_ITSELF, ONCE
 from syncscope.estimate.questions import is_at_most
 from syncscope.estimate.study import Study
@@ -89,12 +89,25 @@ def find_whole_limit(timeline: Timeline) -> float | None:
     return overlap.idle_ms - beyond_ms + overlap.copy_exposed_ms + overlap.comm_exposed_ms
 
 
+def is_first_pass(timeline: Timeline, hits: Sequence[Hit]) -> bool:
+    """Whether a trace without steps is little besides warm-up, as its note on idle time says: what else is in it need
+    not come back."""
+    return not len(timeline.steps) and any(_explains_idle_time_by_warm_up(hit) for hit in hits)
+
+
+def _explains_idle_time_by_warm_up(hit: Hit) -> bool:
+    fills = BY_CODE[hit.finding.rule].question is Intervention.FILL_IDLE
+    return fills and hit.finding.severity == "note" and not hit.finding.causes
+
+
 def why_untried(timeline: Timeline, hit: Hit) -> str | None:
     """Why to leave a finding's waits and copies out gains nothing: they are warm-up, as all idle time of a finding
-    without causes is, collectives that wait for another rank, or a note on what ends a trace without steps. ``None``
+    without causes is, collectives that wait for another rank, or what the trace ends with. ``None``
     where it may gain something."""
     if BY_CODE[hit.finding.rule].question is Intervention.FILL_IDLE and not hit.finding.causes:
         return ONCE
+    if LAST_TO_HOST.gave(hit.finding.fix):
+        return LAST
     noted = hit.finding.rule == PageableCopy.code and hit.finding.severity == "note"
     if (noted or MOVED_WEIGHTS.gave(hit.finding.fix)) and not len(timeline.steps):
         return ONCE
@@ -164,10 +177,13 @@ def _lost_much(timeline: Timeline) -> bool:
 
 def _held(timeline: Timeline, hit: Hit) -> int:
     """Nanoseconds that the calls of a finding hold the host, with what their copies take beyond: all that comes after
-    begins sooner by no more than that. A copy that the host waits for takes no time besides the wait."""
+    begins sooner by no more than that. A copy that the host waits for takes no time besides the wait, and nothing comes
+    after the waits that end a trace without steps."""
     waits, copies = timeline.waits, timeline.copies
     copies = copies.take(sorted(hit.copies | _known(waits.copy[sorted(hit.waits)])))
     waits = waits.take(sorted(hit.waits | _known(copies.wait)))
+    if not len(timeline.steps):
+        waits = waits.take(waits.end <= timeline.last_command)
     launched, alone = copies.take(copies.launch >= 0), copies.take(copies.wait < 0)
     calls = Union(np.concatenate((waits.ts, launched.launch_ts)), np.concatenate((waits.end, launched.launch_end)))
     return calls.length + int(alone.exposed.sum())

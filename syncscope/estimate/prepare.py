@@ -20,7 +20,7 @@ from syncscope.estimate.answers import lower_severity
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.graph_questions import ask_about_graphs, may_ask
 from syncscope.estimate.idle import cause_question, leave_out_warm_up
-from syncscope.estimate.limits import Limit, find_limits, find_whole_limit, why_untried
+from syncscope.estimate.limits import Limit, find_limits, find_whole_limit, is_first_pass, why_untried
 from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
 from syncscope.estimate.power import UNKNOWN, Condition, condition_of
@@ -80,8 +80,8 @@ class Prepared:
     first_is_odd: bool = False
     """Whether the first recorded step may hold what is done once: somebody else's recording may begin cold."""
     base: Question = field(default_factory=dict)
-    """What all savings are told against: the steps without what is done once; empty where there is no such thing, or
-    bare steps show how long one is."""
+    """What all savings are told against: the steps without what is done once; empty where there is no such thing or
+    little else, or bare steps show how long one is."""
 
     @property
     def peer(self) -> Peer | None:
@@ -142,7 +142,7 @@ def prepare(
         return prepared
     causes = tuple(cause_question(study, cause.cause) for finding in findings for cause in finding.causes)
     timed = bare_ms is not None or (bare is not None and bare_step_ns(bare) is not None)
-    base = {} if timed else leave_out_warm_up(study)
+    base = {} if timed or is_first_pass(timeline, hits) else leave_out_warm_up(study)
     assumptions = (*(() if len(timeline.steps) else (WHOLE,)), *((WITHOUT_ONCE,) if base else ()))
     return replace(
         prepared,

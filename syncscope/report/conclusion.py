@@ -15,7 +15,7 @@ from syncscope.report.finding_phrases import format_location
 from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.numbers import count, milliseconds, percent, span
 from syncscope.report.recorded_part import describe_part
-from syncscope.report.runs import is_counted_only, main_phase
+from syncscope.report.runs import holds_collectives_alone, is_counted_only, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import find_step_ms, outlasts_recorded
 from syncscope.rules.base.idle_causes import main_cause
@@ -147,7 +147,8 @@ def _describe_idle(report: Report, trace: int) -> str:
         return "not known: no window was recorded, waits were counted only"
     overlap, whole = info.overlap, _whole(info)
     if overlap is None or not whole:
-        return "not known: the trace holds no device activity"
+        but = " but collectives" if holds_collectives_alone(info) else ""
+        return f"not known: the trace holds no device activity{but}"
     what = "recorded step" if info.steps.count else "device's time"
     of = span(milliseconds(overlap.idle_ms), " of ", milliseconds(whole))
     causes = sorted(overlap.idle_by_cause.items(), key=lambda pair: -pair[1])

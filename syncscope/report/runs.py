@@ -53,6 +53,11 @@ def is_counted_only(info: TraceInfo) -> bool:
     return info.run is not None and not info.steps.count and "runtime" not in info.has and info.overlap is None
 
 
+def holds_collectives_alone(info: TraceInfo) -> bool:
+    """Whether nothing but collectives is in a trace: of a file without calls only their time is told."""
+    return info.run is None and "runtime" not in info.has and info.overlap is None
+
+
 def find_phase(run: Run | None, name: str | None) -> Phase | None:
     """The phase of this name."""
     return next((phase for phase in run.phases if phase.name == name), None) if run is not None else None

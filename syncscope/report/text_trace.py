@@ -8,7 +8,7 @@ from rich.text import Text
 from syncscope.report.escape import terminal
 from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.numbers import count, milliseconds, percent
-from syncscope.report.runs import is_counted_only
+from syncscope.report.runs import holds_collectives_alone, is_counted_only
 from syncscope.report.text_lines import line
 from syncscope.report.trace_phrases import label_cause, was_shared
 from syncscope.report.view import View
@@ -63,7 +63,7 @@ def _coverage(info: TraceInfo) -> str:
 def _device_time(info: TraceInfo) -> list[str]:
     overlap = info.overlap
     if overlap is None:
-        return ["no device activity"]
+        return [f"no device activity{' but collectives' if holds_collectives_alone(info) else ''}"]
     busy = [f"compute {milliseconds(overlap.compute_ms)}"]
     for label, whole, exposed in (
         ("copies", overlap.copy_ms, overlap.copy_exposed_ms),

@@ -91,6 +91,7 @@ WITHOUT_STEPS = frozenset({"hazards", "compiled"})
 
 ONLY_COUNTED = "no window was recorded, only the waits of the run were counted"
 SERIAL = "every launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1), so nothing can run side by side"
+COLLECTIVES_ALONE = "of the device the file holds collectives alone, so nobody knows what runs beside them"
 
 
 def select(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:
@@ -125,8 +126,9 @@ def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
             if not rule.counted:
                 not_checked.append(NotChecked(rule=rule.code, why=ONLY_COUNTED, rank=timeline.trace.rank))
             continue
-        if timeline.launch_blocking and rule.needs_async_launches:
-            not_checked.append(NotChecked(rule=rule.code, why=SERIAL, rank=timeline.trace.rank))
+        if rule.needs_async_launches and (timeline.launch_blocking or timeline.holds_collectives_alone):
+            unseen = SERIAL if timeline.launch_blocking else COLLECTIVES_ALONE
+            not_checked.append(NotChecked(rule=rule.code, why=unseen, rank=timeline.trace.rank))
             continue
         if (why := rule.why_unchecked(timeline)) or (why := _why_doubted(rule, timeline)):
             # A recording's run goes on beyond its window.

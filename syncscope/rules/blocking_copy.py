@@ -16,7 +16,7 @@ from syncscope.advice import (
     VALUES_TO_HOST,
     Advice,
 )
-from syncscope.rules.base.ends import LAST, ends_trace
+from syncscope.rules.base.ends import LAST, is_result
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import moves_weights_once, name_copied
 from syncscope.rules.base.question import Intervention
@@ -50,7 +50,8 @@ class BlockingCopy(WaitRule):
 
     From pageable memory `non_blocking=True` still blocks (see CPY201). Pinning in the main thread just before the copy
     costs the host a copy of its own (see CPY202). Weights that are moved once are a note, as is the last copy to the
-    host of a trace without steps: nothing follows it. Where the device is the bottleneck, the wait itself costs little.
+    host of a trace without steps, or of one step: nothing follows it. Where the device is the bottleneck, the wait
+    itself costs little.
     """
 
     code = "SYN101"
@@ -93,21 +94,20 @@ class BlockingCopy(WaitRule):
     def names(self, group: Group) -> Iterator[str]:
         yield from super().names(group)
         yield from name_copied(group)
-        if ends_trace(group):
+        if is_result(group):
             yield LAST
         if group.timeline.device is None and not _copied(group)[0] and group.place.site is None:
             yield "unseen"
 
     def severity_of(self, group: Group) -> Severity:
-        ends = ends_trace(group) and _copied(group)[0] == "DtoH"
-        return "note" if ends or moves_weights_once(group) else super().severity_of(group)
+        return "note" if is_result(group) or moves_weights_once(group) else super().severity_of(group)
 
     def message(self, group: Group) -> str:
         direction, memory = _copied(group)
         route = {"HtoD": " to the device", "DtoH": " to the host"}.get(direction, "")
         source = f" ({memory} memory)" if memory else ""
         unknown = not group.ops and group.place.site is None
-        last = "; nothing follows it in the trace" if direction == "DtoH" and ends_trace(group) else ""
+        last = "; nothing follows it in the trace" if is_result(group) else ""
         which = "; the trace does not say which op did it" if unknown else ""
         return (
             f"{group.subject} copies{route}{source} and waits for the copy and all work queued before it{which}{last}"

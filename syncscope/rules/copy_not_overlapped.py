@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from syncscope.advice import LAST_TO_HOST, Advice
-from syncscope.rules.base.ends import LAST, ends_trace
+from syncscope.rules.base.ends import LAST, is_result
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies
 from syncscope.rules.base.question import Intervention
@@ -211,7 +211,7 @@ class CopyNotOverlapped(RankRule):
         return group.is_exposed() and (group.total("exposed") or 0) >= LEAST_EXPOSED * int(group.inside.ran.sum())
 
     def severity_of(self, group: Group) -> Severity:
-        ends = _ends_with_result(group)
+        ends = is_result(group)
         return "note" if ends or group.longest("cause", REQUIREMENTS) == NOTHING else self.severity
 
     def message(self, group: Group) -> str:
@@ -221,7 +221,7 @@ class CopyNotOverlapped(RankRule):
 
     def fix(self, group: Group) -> str:
         directions = set(group.timeline.copies.direction[group.rows.copy])
-        last = (LAST,) if _ends_with_result(group) else ()
+        last = (LAST,) if is_result(group) else ()
         return self.advise(*group.longest("cause", REQUIREMENTS).split(), *directions, *last)
 
 
@@ -230,11 +230,6 @@ def _reads_value(copies: Copies) -> Bools:
     one = (copies.bytes >= 0) & (copies.bytes <= VALUE_BYTES)
     reads: Bools = (copies.direction == "DtoH") & (copies.wait >= 0) & one
     return reads
-
-
-def _ends_with_result(group: Group) -> bool:
-    """Whether the copy of a group brings the host what the trace ends with."""
-    return ends_trace(group) and bool((group.timeline.copies.direction[group.rows.copy] == "DtoH").all())
 
 
 def _blocking_wait(group: Group) -> str:

@@ -10,7 +10,7 @@ from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, main_cause
 from syncscope.rules.base.idle_places import find_idle_place
-from syncscope.rules.base.program import runs_compiled
+from syncscope.rules.base.program import runs_compiled, works_in_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
@@ -62,6 +62,9 @@ this."""
 ONE_STREAM = "one-stream"
 """The name for a device on which one stream ran, and no collective, so that nothing there waits for something else."""
 
+
+IN_COMPILED = "in-compiled"
+"""The name for host work that enters and leaves what ``torch.compile`` made."""
 
 GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
 """The names for a device that waits mostly for the launch of a graph, and for one that waits for other launches in a
@@ -153,6 +156,11 @@ class DeviceStarved(RankRule):
             "is only the warm-up.",
         ),
         Advice(
+            f"{IN_COMPILED} host work",
+            "The host enters and leaves compiled code there, which no other thread can do: let it break into fewer "
+            "parts (fullgraph=True names what breaks it), and keep what is done between the parts short.",
+        ),
+        Advice(
             "host work",
             "Move the work that the host does between launches out of the thread that launches, or to where the device "
             "still has work queued.",
@@ -242,7 +250,7 @@ class DeviceStarved(RankRule):
             first_ns=int(timeline.bubbles.ts[due].min()),
             idle_ms_per_step=once_ms,
             message=f"{milliseconds(once_ms)} of {milliseconds(span_ms)} {'a step' if steps else 'in all'} are warm-up "
-            f"({kinds}), in which the device is idle and which later steps do not repeat",
+            f"({kinds}), in which the device is idle and which later steps do not repeat{_tell_of_pauses(timeline)}",
             fix=self.advise(ONCE),
         )
 
@@ -283,6 +291,19 @@ class DeviceStarved(RankRule):
         fix = self.advise(*shared, *_circumstances(timeline), *recorded, *first.split())
         message = found.message if first == longest or shared else f"{found.message}{_about(first, named)}"
         return msgspec.structs.replace(found, sums_up=sums_up, fix=fix, message=message)
+
+
+def _tell_of_pauses(timeline: Timeline) -> str:
+    """What is said besides warm-up of a host that sleeps, or waits for something else than the device: that is no part
+    of a first pass."""
+    overlap = timeline.overlap
+    assert overlap is not None
+    ms = overlap.idle_by_cause.get("host idle", 0.0)
+    if ms < MAIN_SHARE * (overlap.idle_ms - overlap.idle_by_cause.get(ONCE, 0.0) + overlap.device_busy_ms):
+        return ""
+    place = find_idle_place(timeline, "host idle")
+    where = f" in {place.in_words()}" if place else ""
+    return f"; for {milliseconds(ms)} of the rest it is idle while the host sleeps, or waits for something else{where}"
 
 
 def _find_place(
@@ -326,6 +347,8 @@ def _circumstances(timeline: Timeline) -> list[str]:
         found.append(ONE_STREAM)
     if count_recordings(timeline):
         found.append(RECORDS)
+    if works_in_compiled(timeline):
+        found.append(IN_COMPILED)
     waits = timeline.bubbles.due_to("launching")
     of_graphs = ends_with_graph(timeline)
     if len(waits) and 2 * waits[of_graphs].sum() > waits.sum():

@@ -8,6 +8,7 @@ import numpy as np
 from syncscope.advice import (
     BY_OP,
     COPIES,
+    LAST_TO_HOST,
     MOVED_WEIGHTS,
     NO_BATCH,
     READ,
@@ -16,6 +17,7 @@ from syncscope.advice import (
     WEIGHTS,
     Advice,
 )
+from syncscope.rules.base.ends import LAST, is_result
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies, to_objects
 from syncscope.rules.base.program import moves_weights_once, name_copied
@@ -79,6 +81,7 @@ class PageableCopy(RankRule):
     goes_with_others = True
     question = Intervention.COPY_ASYNCHRONOUSLY
     advice = (
+        LAST_TO_HOST,
         Advice(WAITED, f"Make the change that {BlockingCopy.code} asks for here: it is about the same copies."),
         *BY_OP,
         replace(READ, when=READS_VALUE),
@@ -117,9 +120,11 @@ class PageableCopy(RankRule):
             yield WAITED
         yield from super().names(group)
         yield from name_copied(group)
+        if is_result(group):
+            yield LAST
 
     def severity_of(self, group: Group) -> Severity:
-        return "note" if moves_weights_once(group) else self.severity
+        return "note" if is_result(group) or moves_weights_once(group) else self.severity
 
     def claims_counted(self, counted: PlacedWait) -> bool:
         return counted.wait.pageable and counted.wait.direction is not None
@@ -136,7 +141,8 @@ class PageableCopy(RankRule):
         to_device = copies.direction[0] == "HtoD"
         route = "from pageable memory to the device" if to_device else "from the device into pageable memory"
         blocks = READ_AT_ONCE if reads_scalar(group.ops) and copies.wait[0] < 0 else _blocks(copies)
-        return f"{group.subject} copies {route}{blocks}"
+        last = "; nothing follows it in the trace" if is_result(group) else ""
+        return f"{group.subject} copies {route}{blocks}{last}"
 
 
 def _blocks(copies: Copies) -> str:

@@ -174,7 +174,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     steps: Steps
     coverage: Coverage
     overlap: Overlap | None
-    """``None`` when the trace holds no device activity."""
+    """``None`` when the trace holds no device activity, or collectives alone."""
     replay: Replay | None = None
     each_step: EachStep | None = None
     """``None`` where the trace has no steps."""

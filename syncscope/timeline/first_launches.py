@@ -22,6 +22,9 @@ LONG_COMPILATION: Final = 10_000_000
 AT_ONCE: Final = 100_000
 """Nanoseconds after the return of a launch in which its kernel, or what the device ran before it, ends its turn."""
 
+LOADS_MODULE: Final = re.compile(r"(?:cu|cuda|hip)(?:Module|Library)Load")
+"""Calls that load a module, by the begin of their names."""
+
 MODULES: Final = re.compile(r"cuLaunchKernel(?:Ex)?$|hip(?:Ext|Hcc)?ModuleLaunchKernel$|hipDrvLaunchKernelEx$")
 """Calls that launch from a module that the program loaded itself: kernels made while it runs, and those of libraries
 that keep them in files."""
@@ -64,6 +67,27 @@ def find_compilations(ops: Ops, calls: Calls, activities: Activities) -> Iterato
     for at in np.flatnonzero(slow & first & ~often).tolist():
         tid = int(calls.tid[launch[at]])
         found = _longest_silence(ops, calls, tid, int(begin[at]), int(calls.ts[launch[at]]))
+        if found[1] - found[0] >= LONG_COMPILATION:
+            yield *found, tid
+
+
+def find_made_modules(ops: Ops, calls: Calls) -> Iterator[tuple[int, int, int]]:
+    """Begin, end and thread of the silence inside an op that comes before it loads a module, since its thread last gave
+    the device something to do: a library (MIOpen, NVRTC) makes the module there, one for each shape that it has not
+    met, so the kernel may have run before."""
+    loads, commands = calls.named(LOADS_MODULE.match), np.flatnonzero(calls.do(COMMANDS))
+    rows = np.flatnonzero(loads)
+    if not len(rows) or not len(ops):
+        return
+    op = ops.nesting.innermost(calls.tid[rows], calls.ts[rows], calls.end[rows])
+    last = last_before(calls.ts[rows], calls.tid[rows], commands, calls.ts, calls.tid)
+    since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
+    for at in np.flatnonzero(op >= 0).tolist():
+        tid, end = int(calls.tid[rows[at]]), int(calls.ts[rows[at]])
+        begin = max(int(since[at]), int(ops.ts[_outermost(ops, int(op[at]))]))
+        if end - begin < LONG_COMPILATION:
+            continue
+        found = _longest_silence(ops, calls, tid, begin, end)
         if found[1] - found[0] >= LONG_COMPILATION:
             yield *found, tid
 

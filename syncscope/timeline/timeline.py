@@ -372,10 +372,15 @@ class Timeline(Tables):
         return find_launching(calls, warm, tables.on_device, step_of(steps, calls.ts), away, span)
 
     @cached_property
+    def holds_collectives_alone(self) -> bool:
+        """Whether somebody left out all that host and devices do but for collectives, so that idle time is none."""
+        return not len(self.calls) and len(self.activities) > 0 and bool((self.activities.collective != "").all())
+
+    @cached_property
     def overlap(self) -> Overlap | None:
-        """Where the time of ``device`` goes; ``None`` without device activity."""
+        """Where the time of ``device`` goes; ``None`` without device activity, or with nothing but collectives."""
         tables = self
-        if tables.device is None or tables.span is None:
+        if tables.device is None or tables.span is None or tables.holds_collectives_alone:
             return None
         causes = sum_causes(tables.bubbles, len(tables.steps))
         return overlap(tables.on_device, tables.span, causes, len(tables.steps))

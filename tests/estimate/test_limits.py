@@ -155,7 +155,7 @@ def test_a_wait_of_microseconds_is_not_given_what_runs_differ_by() -> None:
         builder.launch("gemm", call=(start, 5), runs=(start + 10, 99_000))
         builder.call("cudaEventSynchronize", start + 99_500, 3)
     (finding,) = estimated(builder, "SYN105")
-    assert finding.saving_high_ms_per_step == pytest.approx(5 * 3 / MS)
+    assert finding.saving_high_ms_per_step == pytest.approx(4 * 3 / MS)  # nothing follows the last
 
 
 def test_what_cannot_be_replayed_is_no_error_where_it_blocks_for_little() -> None:
@@ -218,3 +218,37 @@ def test_a_first_step_that_also_waits_for_what_was_queued_before_counts_no_more_
     held_ms = counted / MS / len(waits)
     for code in ("SYN101", "CPY201"):
         assert limit(builder, code).ms == pytest.approx(held_ms, rel=0.02)
+
+
+def test_the_wait_that_ends_a_trace_without_steps_adds_nothing_to_what_those_before_it_gain() -> None:
+    def twice(*, after: bool) -> TraceBuilder:
+        builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 100)).device_sync(20, 92)
+        builder.launch("b", call=(450, 5), runs=(460, 900)).device_sync(470, 892)
+        return builder.launch("c", call=(1900, 5), runs=(1910, 9)) if after else builder
+
+    assert limit(twice(after=False), "SYN105").ms == pytest.approx(92 / MS)
+    gained = limit(twice(after=True), "SYN105").ms
+    assert gained is not None and gained > 0.5
+
+
+def test_the_result_of_a_call_saves_nothing_however_long_the_host_uses_it() -> None:
+    builder = TraceBuilder().step(0, 9000).launch("gemm", call=(0, 5), runs=(10, 500))
+    builder.op("aten::to", 20, 700).op("aten::_to_copy", 21, 698).op("aten::copy_", 22, 696)
+    builder.copy("DtoH", call=(30, 5), runs=(520, 100), memory="pinned", bytes=1 << 20).stream_sync(40, 600)
+    (copy,) = estimated(builder.op("numpy_to_pil", 800, 8000), "SYN101")
+    assert copy.saving_high_ms_per_step is None and copy.saving_null_why == LAST
+
+
+def test_what_is_beside_much_warm_up_is_told_as_a_share_of_all() -> None:
+    def waits(*, loads: float) -> Finding:
+        builder = TraceBuilder().launch("first", call=(0, 10), runs=(12, 20))
+        builder.op("aten::mm", 100, loads + 100).launch("gemm", call=(110, loads), runs=(loads + 115, 20))
+        at = loads + 1000
+        builder.launch("a", call=(at, 5), runs=(at + 8, 60)).device_sync(at + 10, 60)
+        builder.launch("b", call=(at + 100, 5), runs=(at + 108, 60))
+        (finding,) = estimated(builder, "SYN105")
+        return finding
+
+    assert waits(loads=10).severity == "error"
+    much = waits(loads=300 * MS)
+    assert much.severity == "warning" and much.saving_below_drift

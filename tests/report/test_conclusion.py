@@ -95,6 +95,12 @@ def test_what_has_no_line_is_named_by_its_cause_or_its_op() -> None:
     assert lines(both)["first"].startswith("data loading: ")
 
 
+def test_a_file_of_collectives_alone_is_told_apart_from_one_without_a_device() -> None:
+    for has, end in ((("cpu_op",), " but collectives"), (("cpu_op", "runtime"), "")):
+        said = lines(overlap=None, run=None, has=has)["idle"]
+        assert said == f"not known: the trace holds no device activity{end}"
+
+
 def test_unknown_figures_are_said_to_be_unknown() -> None:
     unknown = dict.fromkeys(("saving_ms_per_step", "saving_low_ms_per_step", "saving_high_ms_per_step"))
     said = lines(changed(**unknown), overlap=None)

@@ -8,7 +8,7 @@ from syncscope.rules import find
 from syncscope.schema.findings import Finding, ordered
 from syncscope.timeline import Timeline
 from tests.builders import TID, TraceBuilder
-from tests.rules.scenes import findings, line
+from tests.rules.scenes import blind, findings, line
 
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 BY_HAND = line(19, "dist.all_reduce(p.grad)")
@@ -231,3 +231,18 @@ def test_one_that_takes_longer_than_any_network_waits_though_nothing_is_alike():
 def test_what_takes_as_long_each_time_is_not():
     (found,) = exposed(all_to_alls(800, 810, 790, 805))
     assert "waiting" not in found.message and "async_op=True" in found.fix
+
+
+def test_where_somebody_kept_the_collectives_alone_nothing_is_told_of_what_runs_beside_them() -> None:
+    def reduces(*, computes: bool) -> TraceBuilder:
+        builder = TraceBuilder()
+        for at in range(0, 50_000, 10_000):
+            builder.kernel("ncclDevKernel_AllReduce_Sum_f32(x)", at, 4000)
+            if computes:
+                builder.kernel("gemm", at + 5000, 1000)
+        return builder
+
+    alone = reduces(computes=False)
+    assert findings(alone, "OVL302", "OVL303") == [] and Timeline(alone.trace()).overlap is None
+    assert {code for code, why in blind(alone).items() if "collectives alone" in why} >= {"OVL302", "OVL303"}
+    assert {found.rule for found in findings(reduces(computes=True), "OVL302", "OVL303")} == {"OVL302", "OVL303"}

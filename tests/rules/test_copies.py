@@ -147,6 +147,13 @@ class TestPinThenCopy:
         (found,) = findings(builder.copy("HtoD", call=(220, 5), runs=(230, 60), bytes=size), "CPY202")
         assert ("DataLoader" in found.fix) == loader
 
+    def test_a_few_bytes_that_no_loader_brings_need_no_loader(self):
+        for size, told in ((64, False), (1 << 20, True)):
+            builder = TraceBuilder().steps(0, 1000).op("aten::pin_memory", 10, 200)
+            builder.op("aten::to", 218, 26).copy("HtoD", call=(220, 5), runs=(230, 60), bytes=size)
+            (found,) = findings(builder, "CPY202")
+            assert ("DataLoader" in found.fix, "buffer pinned once" in found.fix) == (told, True)
+
     def test_without_ops_and_records_it_cannot_see(self):
         assert "CPY202" in blind(TraceBuilder().copy("HtoD", call=(220, 5), runs=(230, 60)))
 
@@ -413,11 +420,11 @@ class TestCopiesSerialised:
         assert lines_of(findings(builder, "OVL304")) == [22]
 
 
-def result_read(after: bool) -> TraceBuilder:
+def result_read(after: bool, memory: str = "pinned") -> TraceBuilder:
     """A trace without steps that reads its result at the end, or before it goes on."""
     builder = TraceBuilder().launch("gemm", call=(0, 5), runs=(10, 500))
     builder.op("aten::to", 20, 700).op("aten::_to_copy", 21, 698).op("aten::copy_", 22, 696)
-    builder.copy("DtoH", call=(30, 5), runs=(520, 100), memory="pinned", bytes=1 << 20).stream_sync(40, 600)
+    builder.copy("DtoH", call=(30, 5), runs=(520, 100), memory=memory, bytes=1 << 20).stream_sync(40, 600)
     return builder.launch("gemm", call=(800, 5), runs=(810, 500)) if after else builder
 
 
@@ -430,3 +437,17 @@ def test_a_result_that_is_read_at_the_end_is_a_note() -> None:
 def test_a_result_that_is_read_before_more_is_launched_is_not() -> None:
     (found,) = findings(result_read(after=True), "SYN101")
     assert found.severity == "error" and found.fix.startswith("Copy with .to('cpu'")
+
+
+def test_the_result_of_the_one_recorded_step_is_a_note_and_of_several_steps_is_not() -> None:
+    (one,) = findings(result_read(after=False).step(0, 2000), "SYN101")
+    assert one.severity == "note" and one.message.endswith("; nothing follows it in the trace")
+    (many,) = findings(result_read(after=False).step(0, 1000).step(1000, 1000), "SYN101")
+    assert many.severity == "error"
+
+
+def test_a_pageable_result_is_not_told_to_do_what_its_wait_is_not_told() -> None:
+    for after, severity, fix in ((False, "note", "Nothing, where the call"), (True, "warning", "Make the change that")):
+        wait, copy = findings(result_read(after=after, memory="pageable"), "SYN101", "CPY201")
+        assert (copy.severity, copy.fix.startswith(fix)) == (severity, True)
+        assert wait.fix.startswith("Nothing") is copy.fix.startswith("Nothing")

@@ -7,7 +7,15 @@ from syncscope.advice import UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
 from syncscope.rules.base.idle_causes import main_cause
-from syncscope.rules.device_starved import BACK_TO_BACK, BESIDE_GRAPH, GRAPH_LAUNCH, ONE_STREAM, RECORDS, DeviceStarved
+from syncscope.rules.device_starved import (
+    BACK_TO_BACK,
+    BESIDE_GRAPH,
+    GRAPH_LAUNCH,
+    IN_COMPILED,
+    ONE_STREAM,
+    RECORDS,
+    DeviceStarved,
+)
 from syncscope.rules.launch_bound import COMPILED
 from syncscope.schema.findings import IdleCause
 from syncscope.timeline import Timeline
@@ -116,7 +124,18 @@ def test_without_device_activity_it_cannot_see(builder: TraceBuilder):
 def test_every_cause_has_its_fix_and_its_sentence():
     assert set(BECAUSE) == set(CAUSES)
     advised = {DeviceStarved().advise(*cause.split()) for cause in CAUSES}
-    about = ("shared", "recorded", UNCACHED, BACK_TO_BACK, GRAPH_LAUNCH, BESIDE_GRAPH, COMPILED, ONE_STREAM, RECORDS)
+    about = (
+        "shared",
+        "recorded",
+        UNCACHED,
+        BACK_TO_BACK,
+        GRAPH_LAUNCH,
+        BESIDE_GRAPH,
+        COMPILED,
+        IN_COMPILED,
+        ONE_STREAM,
+        RECORDS,
+    )
     by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
     assert advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
     assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))
@@ -271,3 +290,36 @@ def test_graphs_that_several_calls_record_anew_are_named_as_the_hosts_work(calls
         builder.launch("after", call=(start + 11_000, 5), runs=(start + 11_010, 20))
     found = next(finding for finding in findings(builder, "OVL303") if finding.severity != "note")
     assert ("recorded anew" in found.fix, "2 calls there record CUDA graphs" in found.message) == (told, told)
+
+
+def compiled(*, inside: bool) -> TraceBuilder:
+    """Parts of compiled code with a pause of 4 ms in each, or between them."""
+    builder = TraceBuilder()
+    for start in range(0, 60_000, 10_000):
+        builder.op("Torch-Compiled Region: 0/0", start, 6000 if inside else 100)
+        for at in (start + 10, start + (5000 if inside else 50)):
+            builder.launch("triton_k", call=(at, 5), runs=(at + 8, 30))
+    return builder
+
+
+def test_what_the_host_does_to_enter_and_leave_compiled_code_is_for_no_other_thread():
+    (within,) = findings(compiled(inside=True), "OVL303")
+    assert "fullgraph=True" in within.fix
+    (between,) = findings(compiled(inside=False), "OVL303")
+    assert "out of the thread that launches" in between.fix
+
+
+def test_a_host_that_sleeps_is_no_part_of_a_first_pass():
+    def first_pass(*, sleeps: bool) -> str:
+        builder = TraceBuilder().frame("train.py", 3, "main", 0, 400_000).launch("first", call=(0, 10), runs=(12, 20))
+        builder.op("aten::mm", 100, 300_100).launch("gemm", call=(110, 300_000), runs=(300_115, 20))
+        for at in range(301_000, 310_000, 1000):
+            if sleeps:
+                builder.frame("train.py", 40, "pace", at - 900, 700).builtin("sleep", at - 890, 680)
+            builder.launch("later", call=(at, 10), runs=(at + 12, 100))
+        (finding,) = findings(builder, "OVL303")
+        assert (finding.severity, "warm-up" in finding.message) == ("note", True)
+        return finding.message
+
+    assert "; for 6.08 ms of the rest it is idle while the host sleeps" in first_pass(sleeps=True)
+    assert first_pass(sleeps=False).endswith("which later steps do not repeat")

@@ -117,6 +117,22 @@ def test_calls_that_load_modules_load() -> None:
     assert stretches(TraceBuilder().call("cuModuleLoadData", 5, 30)) == [(LOADING, 5, 35)]
 
 
+def made(builder: TraceBuilder, at: float, *, silence: float, inside: bool = True) -> TraceBuilder:
+    """An op, or its caller, that is silent for some time before it loads a module and launches its kernel."""
+    builder.op("aten::miopen_batch_norm_backward", at if inside else at + silence, silence + 100 if inside else 100)
+    builder.call("hipModuleLoadData", at + silence + 5, 30)
+    return builder.launch("BatchNormBwd", call=(at + silence + 50, 5), runs=(at + silence + 60, 5))
+
+
+def test_silence_before_an_op_loads_a_module_is_compilation_though_the_kernel_ran_before() -> None:
+    builder = made(made(TraceBuilder(vendor="hip"), 0, silence=120 * MS), 200 * MS, silence=90 * MS)
+    compiled = [stretch for stretch in stretches(builder) if stretch[0] == COMPILATION]
+    assert compiled == [(COMPILATION, 0, 120 * MS + 5), (COMPILATION, 200 * MS, 290 * MS + 5)]
+    for silence, inside in ((2 * MS, True), (120 * MS, False)):
+        kinds = {kind for kind, _, _ in stretches(made(TraceBuilder(vendor="hip"), 0, silence=silence, inside=inside))}
+        assert COMPILATION not in kinds
+
+
 def test_a_collective_that_takes_memory_of_its_own_sets_up() -> None:
     builder = TraceBuilder().op("c10d::allreduce_", 0, 90).call("cuMemCreate", 5, 30, category="cuda_driver")
     assert stretches(builder) == [(COLLECTIVES, 0, 90)]

@@ -10,6 +10,7 @@ import numpy as np
 from syncscope.advice import NO_BATCH, WEIGHTS
 from syncscope.rules.base.groups import Group
 from syncscope.timeline import Timeline
+from syncscope.timeline.intervals import Union
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.overlap import is_compute
 
@@ -62,6 +63,15 @@ def runs_compiled(timeline: Timeline) -> bool:
         if len(rows):
             compiled |= Nesting(rows.ts, rows.end, rows.tid).innermost(tid, ts, end) >= 0
     return len(launch) > 0 and 2 * int(compiled.sum()) >= len(launch)
+
+
+def works_in_compiled(timeline: Timeline) -> bool:
+    """Whether most of the host work for which the device is idle lies in compiled code, between its launches."""
+    work = timeline.bubbles.due_to("host work")
+    regions = timeline.ops.take(timeline.ops.named(COMPILED.search))
+    idle = timeline.bubbles.take(work > 0)
+    inside = Union(regions.ts, regions.end).within(idle.ts, idle.end)
+    return 2 * int(np.minimum(inside, work[work > 0]).sum()) > int(work.sum())
 
 
 def may_be_compiled(timeline: Timeline) -> bool:
