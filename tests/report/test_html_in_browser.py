@@ -29,6 +29,12 @@ def test_it_opens_without_an_error_a_request_or_a_sideways_scroll(show: Show, wi
     assert made.page.locator("#savings .main-svg").first.bounding_box()["width"] <= width
 
 
+def test_what_a_change_gives_comes_before_where_a_step_goes(show: Show) -> None:
+    page = show(sample()).page
+    order = page.locator("main > section:visible").evaluate_all("nodes => nodes.map((node) => node.id)")
+    assert order[:4] == ["", "savings-section", "findings", "split-section"]
+
+
 def test_a_long_path_in_a_message_does_not_widen_a_phones_page(show: Show) -> None:
     path = "/".join(["<site-packages>", "server", *["a_package_with_a_name"] * 5, "model.py:221"])
     one = finding("LCH501", "launch-bound", 221, None, message=f"most of it in forward ({path})")
@@ -161,7 +167,8 @@ def test_a_report_without_lanes_or_device_still_reads(show: Show) -> None:
     made = show(render(report([bare]), []))
     assert made.errors == []
     assert made.page.locator("#timeline-section").is_hidden()
-    assert made.page.locator("#split-section").is_hidden()
+    assert made.page.locator("#split").is_hidden()
+    assert "Host blocked" in made.page.locator("#split-section").inner_text()
     assert made.page.get_by_role("button", name="Show in timeline").count() == 0
     assert cards(made.page) == 5
 
