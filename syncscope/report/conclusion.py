@@ -148,11 +148,11 @@ def _describe_idle(report: Report, trace: int) -> str:
     ]
     said = f"{percent(overlap.idle_ms, whole)} of the {what} ({of})" + (f": {', '.join(named)}" if named else "")
     alone = [
-        f"{label} alone {percent(ms, whole)}"
+        f"{percent(ms, whole)} {label}"
         for label, ms in (("copies", overlap.copy_exposed_ms), ("collectives", overlap.comm_exposed_ms))
         if ms >= LEAST_SHARE * whole
     ]
-    said += f"; {', '.join(alone)}" if alone else ""
+    said += f"; {' and '.join(alone)} with no compute beside them" if alone else ""
     if len(report.traces) == 1:
         return said
     shares = [share for share in map(_idle_share, report.traces) if share is not None]
@@ -168,16 +168,17 @@ def _describe_idle(report: Report, trace: int) -> str:
 
 def _without_change(found: Sequence[Finding], together: Gain | None, report: Report, trace: int) -> str:
     """What stands in the place of the first change where no change alone is known to save something."""
-    if together is not None:
-        return "no single change is known to save 1 % of the step, only all of them together"
     info = report.traces[trace]
+    whole = "step" if info.steps.count or is_counted_only(info) else "time"
+    if together is not None:
+        return f"no single change is known to save 1 % of the {whole}, only all of them together"
     if _warm_up_share(info) >= MOSTLY:
         warm_up = percent(_warm_up_share(info), 1.0)
         return f"record later steps: {warm_up} of this time is warm-up, which they do not repeat"
     unseen = len({entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)})
     some = f"; {count(unseen, 'rule')} could not be checked" if unseen else ""
     none = "nothing unexpected was found" if report.findings else "nothing was found"
-    return ("no change is known to save 1 % of the step" if found else none) + some
+    return (f"no change is known to save 1 % of the {whole}" if found else none) + some
 
 
 def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None, changes: int) -> str:

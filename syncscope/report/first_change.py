@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from syncscope.report.finding_phrases import format_location
+from syncscope.report.finding_phrases import format_location, shorten_expression
 from syncscope.report.impact import measure_gain
 from syncscope.report.numbers import percent
 from syncscope.rules.base.idle_causes import main_cause
@@ -40,7 +40,7 @@ def describe_change(finding: Finding, info: TraceInfo, *, with_gain: bool) -> Ch
     gain = measure_gain(finding, info) if with_gain and not finding.rule.startswith(RACES) else None
     return Change(
         place=describe_place(finding),
-        expression=_cut(site.expression) if site is not None and site.expression else None,
+        expression=shorten_expression(site.expression, MOST_SIGNS) if site is not None and site.expression else None,
         gain=f"{LEADS[gain.kind]}−{percent(gain.ms, gain.step_ms)}" if gain is not None and gain.step_ms else None,
         fix=shorten_fix(finding.fix),
     )
@@ -65,8 +65,3 @@ def shorten_fix(fix: str) -> str:
         if depth <= 0 and fix.startswith((". ", "; ", ", or "), number):
             return fix[:number]
     return fix.removesuffix(".")
-
-
-def _cut(expression: str) -> str:
-    text = " ".join(expression.split()).removesuffix(":")
-    return text if len(text) <= MOST_SIGNS else f"{text[: MOST_SIGNS - 1]}…"

@@ -29,8 +29,8 @@ def changed(**fields: Any) -> Finding:
 
 def test_it_says_what_the_step_becomes_what_first_what_was_recorded_and_how_idle() -> None:
     said = lines(*sample.findings())
-    assert said["idle"] == "27 % of the recorded step (1.6 of 6 ms): wait 15 %, host work 12 %; copies alone 6.7 %, " \
-        "collectives alone 1.7 %"  # fmt: skip
+    assert said["idle"] == "27 % of the recorded step (1.6 of 6 ms): wait 15 %, host work 12 %; 6.7 % copies " \
+        "and 1.7 % collectives with no compute beside them"  # fmt: skip
     first = "train.py:42  loss.item() (−3.7 %): Keep the value on the device and read it once an epoch"
     assert said["first"] == first
     assert said["step"] == "5.1 → 4.7 ms, −7.8 %, with all 3 changes"

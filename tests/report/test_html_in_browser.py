@@ -221,7 +221,7 @@ def test_a_range_stands_where_the_saving_is_not_known(show: Show) -> None:
 def test_what_stands_behind_the_savings_is_told(show: Show) -> None:
     page = show(sample()).page
     text = page.locator("#limits-body").text_content()
-    assert "misses the traced step by under 1 %" in text
+    assert "meets the recorded step within 1 %" in text
     assert "Assumed: pinned copies are taken to run at 55 GB/s." in text
 
 
