@@ -27,7 +27,8 @@ MOST_CAUSES = 3
 LEAST_SHARE = 0.01
 """Of the step: causes of idle time that take less are not named."""
 MOSTLY = 0.5
-"""Of the step: where warm-up takes more, other steps have to be recorded before anything else."""
+"""Of the step: where warm-up takes more, or idle time that nothing explains, other steps have to be recorded before
+anything else."""
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,9 +173,11 @@ def _without_change(found: Sequence[Finding], together: Gain | None, report: Rep
     whole = "step" if info.steps.count or is_counted_only(info) else "time"
     if together is not None:
         return f"no single change is known to save 1 % of the {whole}, only all of them together"
-    if _warm_up_share(info) >= MOSTLY:
-        warm_up = percent(_warm_up_share(info), 1.0)
-        return f"record later steps: {warm_up} of this time is warm-up, which they do not repeat"
+    if (warm_up := _share_of_cause("warm-up", info)) >= MOSTLY:
+        return f"record later steps: {percent(warm_up, 1.0)} of this time is warm-up, which they do not repeat"
+    if (unknown := _share_of_cause("unknown", info)) >= MOSTLY:
+        why = f"the trace does not show why the device is idle for {percent(unknown, 1.0)} of this time"
+        return f"record again, with a warm-up before the window: {why}"
     unseen = len({entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)})
     some = f"; {count(unseen, 'rule')} could not be checked" if unseen else ""
     none = "nothing unexpected was found" if report.findings else "nothing was found"
@@ -199,7 +202,8 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
         return f"{now}; {doubt}"
     before, after = milliseconds(gain.step_ms), milliseconds(max(gain.step_ms - gain.ms, 0.0))
     of_run = best if together is None and best is not None and best.run_saving_ms_per_step is not None else None
-    how = f"all {changes} changes" if together is not None else "one change" if changes < 2 else "the first change"
+    every = "both changes" if changes == 2 else f"all {changes} changes"
+    how = every if together is not None else "one change" if changes < 2 else "the first change"
     saved = f"−{percent(gain.ms, gain.step_ms)}{_doubt(gain)}"
     return f"{LEADS[gain.kind]}{span(before, ' → ', after)}{_base(info, of_run)}, {saved}, with {how}{wrong}"
 
@@ -227,13 +231,13 @@ def _base(info: TraceInfo, of_run: Finding | None) -> str:
 
 def _has_warm_up(info: TraceInfo) -> bool:
     """Whether warm-up takes a part of the trace that can be told."""
-    return _warm_up_share(info) >= LEAST_SHARE
+    return _share_of_cause("warm-up", info) >= LEAST_SHARE
 
 
-def _warm_up_share(info: TraceInfo) -> float:
-    """Of the recorded step, or of the whole trace."""
+def _share_of_cause(cause: str, info: TraceInfo) -> float:
+    """The idle time of a cause, as a share of the recorded step, or of the whole trace."""
     whole = _whole(info)
-    return info.overlap.idle_by_cause.get("warm-up", 0.0) / whole if info.overlap and whole else 0.0
+    return info.overlap.idle_by_cause.get(cause, 0.0) / whole if info.overlap and whole else 0.0
 
 
 def _doubt(gain: Gain) -> str:

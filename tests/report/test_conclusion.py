@@ -75,7 +75,7 @@ def test_where_no_change_saves_enough_alone_all_together_may() -> None:
         bounds = {"saving_all_low_ms_per_step": 0.01, "saving_all_high_ms_per_step": 0.2}
         return dict(conclude(msgspec.structs.replace(report, saving_all_ms_per_step=together, **bounds)).lines)
 
-    assert said(0.08)["step"] == "5.1 → 5.02 ms, −1.6 % (0 to 3.9 %), with all 2 changes"
+    assert said(0.08)["step"] == "5.1 → 5.02 ms, −1.6 % (0 to 3.9 %), with both changes"
     assert said(0.08)["first"] == "no single change is known to save 1 % of the step, only all of them together"
     assert said(0.04)["step"] == "5.1 ms"
     assert said(0.04)["first"].startswith("no change is known to save 1 % of the step;")
@@ -98,6 +98,10 @@ def test_where_most_is_warm_up_other_steps_come_first() -> None:
 
     assert first(4.5) == "record later steps: 75 % of this time is warm-up, which they do not repeat"
     assert first(1.0).startswith("nothing was found")
+    unseen = msgspec.structs.replace(known, idle_ms=4.5, idle_by_cause={"unknown": 4.5})
+    said = lines(overlap=unseen)["first"]
+    assert said.startswith("record again, with a warm-up before the window: the trace does not show why the device is")
+    assert said.endswith("is idle for 75 % of this time")
     assert first(4.5, READ).startswith("train.py:42  loss.item()")
 
 
