@@ -35,7 +35,7 @@ BECAUSE = {
     "host work": "the host was busy between launches",
     "launch latency": "launches were on their way to the device",
     "queued on device": "work was queued, and the device held it back",
-    "unknown": "the trace does not show why",
+    "unknown": "none that the trace shows",
 }
 """Causes of idle time in a sentence."""
 

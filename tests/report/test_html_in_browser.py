@@ -115,6 +115,15 @@ def test_what_goes_beyond_the_baseline_says_so_and_what_it_covers_too(show: Show
     nth(page, 2).get_by_text("In the baseline").wait_for()
 
 
+def test_where_there_are_no_steps_no_amount_is_of_one(show: Show) -> None:
+    info = trace_info()
+    whole = msgspec.structs.replace(info, steps=msgspec.structs.replace(info.steps, count=0, bare_ms=None))
+    page = show(render(report([whole], findings()[:1]), [lanes()])).page
+    said = page.locator(".finding").inner_text()
+    assert "blocked in all" in said and "ms in all" in said
+    assert "blocked a step" not in said and "of the step" not in said
+
+
 def test_search_and_filters_narrow_the_cards(show: Show) -> None:
     page = show(sample()).page
     page.get_by_label("Search").fill("train.py:31")
