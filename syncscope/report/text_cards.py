@@ -24,7 +24,7 @@ from syncscope.report.text_lines import line, place
 from syncscope.report.trace_phrases import label_by_number
 from syncscope.report.view import MOST_CARDS, View
 from syncscope.report.worth_phrases import describe_causes, find_step_ms
-from syncscope.schema.findings import Finding, Frame
+from syncscope.schema.findings import NOTHING, Finding, Frame
 from syncscope.schema.report import Report, TraceInfo
 
 STYLES: dict[Level, str] = {
@@ -144,8 +144,20 @@ def _card(card: Card, report: Report, console: Console, view: View, failing: boo
         line(console, Text(terminal(finding.message)), INDENT)
     for causes in causes_said:
         line(console, Text(terminal(causes)), INDENT, hang=INDENT)
+    for why in _explain_saving(finding) if view.verbose else ():
+        line(console, Text(terminal(why), style="dim"), INDENT, hang=INDENT)
     line(console, Text.assemble(("fix: ", "green"), terminal(finding.fix)), INDENT, hang=5)
     console.print()
+
+
+def _explain_saving(finding: Finding) -> list[str]:
+    """Why a saving is not known, or only its range; nothing where there is no saving to tell."""
+    high = finding.saving_high_ms_per_step
+    if not finding.saving_null_why or (high is None and finding.run_saving_ms_per_step is not None):
+        return []
+    if high is not None and high < NOTHING:
+        return []
+    return [f"{'saving not known' if high is None else 'only a range'}: {finding.saving_null_why}"]
 
 
 def _heading(card: Card, impact: Impact, failing: bool) -> Text:

@@ -96,6 +96,18 @@ def test_findings_that_save_little_have_a_line_each() -> None:
     assert shown(sample.report(found=little), view=VERBOSE).count("fix: ") == 2
 
 
+@pytest.mark.parametrize(
+    ("high", "said"), [(None, "saving not known: no step"), (0.4, "only a range: no step"), (0.0, None)]
+)
+def test_why_a_saving_is_not_known_is_told_on_request(high: float | None, said: str | None) -> None:
+    low = None if high is None else 0.0
+    bounds = {"saving_ms_per_step": None, "saving_low_ms_per_step": low, "saving_high_ms_per_step": high}
+    found = [msgspec.structs.replace(sample.findings()[0], saving_null_why="no step", **bounds)]
+    assert ("no step" in shown(sample.report(found=found), view=VERBOSE)) is (said is not None)
+    assert said is None or said in shown(sample.report(found=found), view=VERBOSE)
+    assert "no step" not in shown(sample.report(found=found))
+
+
 def test_after_five_findings_the_others_have_a_line_each() -> None:
     text = shown(sample.report(found=several(7)), 120)
     assert text.count("fix: ") == 5
