@@ -115,6 +115,11 @@ def test_what_goes_beyond_the_baseline_says_so_and_what_it_covers_too(show: Show
     nth(page, 2).get_by_text("In the baseline").wait_for()
 
 
+def test_one_finding_alone_has_no_filters(show: Show) -> None:
+    assert show(render(report(found=findings()[:1]), [lanes()])).page.locator("#filters").is_hidden()
+    assert show(render(report(found=findings()[:2]), [lanes()])).page.locator("#filters").is_visible()
+
+
 def test_where_there_are_no_steps_no_amount_is_of_one(show: Show) -> None:
     info = trace_info()
     whole = msgspec.structs.replace(info, steps=msgspec.structs.replace(info.steps, count=0, bare_ms=None))
