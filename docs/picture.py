@@ -37,13 +37,13 @@ def main() -> None:
         file.write_text(page(), encoding="utf-8", newline="\n")
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         for scheme, picture in PICTURES.items():
-            tab = browser.new_page(viewport={"width": WIDTH, "height": 2000}, color_scheme=scheme)
+            tab = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme=scheme)
             tab.goto(file.as_uri())
             tab.wait_for_selector("html[data-ready]")
             tab.evaluate(FOLD)
             tab.wait_for_timeout(500)  # the canvas draws itself anew
             clip = {"x": 0, "y": 0, "width": WIDTH, "height": tab.evaluate(SHOWN) + MARGIN}
-            tab.screenshot(path=str(picture), clip=clip)
+            tab.screenshot(path=str(picture), clip=clip, full_page=True)
         browser.close()
 
 

@@ -78,7 +78,7 @@ def rules_table() -> list[list[str]]:
 
 def test_the_table_of_rules_is_the_list_of_rules() -> None:
     rows = [(row[0], row[1]) for row in rules_table()]
-    assert rows == [(rule.code, rule.name) for rule in sorted(RULES, key=lambda rule: rule.code)]
+    assert rows == [(rule.code, rule.name) for rule in sorted(RULES, key=lambda rule: rule.code[3:])]
 
 
 def codes_in_prose(text: str) -> list[str]:

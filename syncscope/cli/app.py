@@ -95,7 +95,7 @@ def _options(
 
       syncscope profile train.py            record a program, on a GPU
       syncscope analyze syncscope-train/    read the report, anywhere
-      syncscope analyze trace.json.gz       or that of a trace of torch.profiler
+      syncscope analyze trace.json.gz       the same for a torch.profiler trace
       syncscope check syncscope-train/      fail where it waits, for CI
 
     [bold]profile[/bold] and [bold]watch[/bold] need a GPU and PyTorch. The other commands need neither.

@@ -88,11 +88,11 @@ def check(
     The gate counts how often a step waits and ignores time, so the verdict is the same on every machine. Gated rules,
     expected findings and budgets are set under tool.syncscope in pyproject.toml, or in syncscope.toml. A comment in the
     program can expect the findings on its line. --select replaces the gated rules, and --ignore removes some. A saved
-    JSON report of analyze, profile or watch is judged anew, by the configuration that is here. Name all traces of a run
-    at once: an expectation that matches nothing in them is stale, and a stale expectation fails.
+    JSON report of analyze, profile or watch is judged again, by the present configuration. Name all traces of a run at
+    once: an expectation that matches nothing in them is stale, and a stale expectation fails.
 
-    A project with many waits starts with --baseline FILE --write-baseline, once: the findings go to the file. Runs with
-    --baseline FILE fail on findings that are new or occur more often.
+    In a project with many waits, run it once with --baseline FILE --write-baseline, which writes the present findings
+    to the file. From then on, runs with --baseline FILE fail on findings that are new or occur more often.
 
     [bold]Examples[/bold]
 

@@ -94,7 +94,7 @@ Top = Annotated[
         metavar="N",
         min=1,
         rich_help_panel=OUTPUT,
-        help="Show only the N findings to begin with.",
+        help="Show only the first N findings.",
         show_default=False,
     ),
 ]

@@ -212,6 +212,7 @@ def _summary(collector: Collector, request: Request, patience: float) -> bool:
     """
     from syncscope.collect.children.presence import wait_for_others
     from syncscope.collect.files import count_processes
+    from syncscope.report.run_phrases import describe_missed_phase
     from syncscope.session import write_reports
 
     folder = Path(request.folder)
@@ -229,6 +230,9 @@ def _summary(collector: Collector, request: Request, patience: float) -> bool:
     except Exception as error:  # the program's status must not depend on its recording
         say(f"error: the reports could not be written ({type(error).__name__}: {error})")
         report = None
+    missed = describe_missed_phase(report, request.plan.phase) if report and request.plan.phase else None
+    if missed is not None:
+        say(f"note: {missed}")
     if report is not None:
         print_report(report, "the program is over, and this is what was recorded:")
         traces = "trace.json.gz (opens in Perfetto)"

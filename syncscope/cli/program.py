@@ -51,7 +51,8 @@ def loader(name: str, *, is_module: bool) -> Callable[[], tuple[Any, Any]]:
 
     if not is_module and not os.path.isfile(name):
         hint = " (to run a module, use -m)" if not name.endswith(".py") else ""
-        raise typer.BadParameter(f"{name}: no such file{hint}.", param_hint="SCRIPT")
+        why = "is a folder" if os.path.isdir(name) else "no such file"
+        raise typer.BadParameter(f"{name}: {why}{hint}.", param_hint="SCRIPT")
     return lambda: load_module(name) if is_module else load_script(name)
 
 

@@ -23,7 +23,7 @@ def rules(
         ),
     ] = None,
 ) -> None:
-    """List the rules, those whose codes begin alike, or explain one.
+    """List the rules, or explain one.
 
     [bold]Examples[/bold]
 

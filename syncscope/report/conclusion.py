@@ -11,35 +11,33 @@ from collections.abc import Sequence
 import msgspec
 
 from syncscope.report.cards import choose_findings, make_cards
-from syncscope.report.finding_phrases import format_location
-from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
+from syncscope.report.first_change import LEADS, Change, describe_change
+from syncscope.report.impact import LOW, Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.numbers import count, milliseconds, percent, span
 from syncscope.report.recorded_part import describe_part
 from syncscope.report.runs import holds_collectives_alone, is_counted_only, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import find_step_ms, outlasts_recorded
-from syncscope.rules.base.idle_causes import main_cause
-from syncscope.schema.findings import COMPILED, NOTHING, RACES, Finding, is_exposed
+from syncscope.schema.findings import COMPILED, RACES, Finding, is_exposed
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.verdict import Verdict
 
-LEADS: dict[str, str] = {"known": "", "likely": "about ", "at most": "at best ", "between": "at best "}
-"""What comes before a saving, by how it is known."""
 MOST_CAUSES = 3
 """Causes of idle time that are named; the report has all."""
-MOST_SIGNS = 50
-"""Of an expression in a line."""
 LEAST_SHARE = 0.01
 """Of the step: causes of idle time that take less are not named."""
 MOSTLY = 0.5
-"""Of the step: where warm-up takes more, other steps have to be recorded before anything else."""
+"""Of the step: where warm-up takes more, or idle time that nothing explains, other steps have to be recorded before
+anything else."""
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     step: str
     """``14.5 → 14.1 ms, −2.6 %, with one change``."""
-    change: str
-    """What to do first, and where."""
+    first: Change | None = None
+    """What to do first, and where; ``None`` where no change alone is known to help."""
+    without: str = ""
+    """Why there is no first change."""
     recorded: str
     """``steps 72–74 of train: 400 steps, 88 % of the run (16.9 s)``."""
     idle: str
@@ -48,6 +46,11 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     """The one to begin with; ``None`` where no change is known to help."""
     has_steps: bool = True
     """Whether ``step`` is of a step, and not of the whole trace."""
+
+    @property
+    def change(self) -> str:
+        """The first change in one line, or why there is none."""
+        return self.first.said if self.first is not None else self.without
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
@@ -63,20 +66,19 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
 def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     """What a reader of the report should know first. Where a gate fails, its findings come before all others."""
     if not report.traces:
-        return Conclusion(step="not known", change="none", recorded="nothing", idle="not known: no trace was read")
+        return Conclusion(step="not known", without="none", recorded="nothing", idle="not known: no trace was read")
     found = verdict.unexpected if verdict is not None and verdict.unexpected else choose_findings(report)
     best = _best(found, report.traces)
     trace = best.trace if best is not None else _idlest(report.traces)
     changes = len(make_cards(found))
-    together = measure_all(report) if best is not None and verdict is None and changes > 1 else None
-    if best is not None and together is not None and not _exceeds(together, measure_gain(best, report.traces[trace])):
-        together = None
+    together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
     step = _describe_step(best, report.traces[trace], together, changes)
     if len(report.traces) > 1:
         step = f"{label_by_number(report.traces)[trace]}: {step}"
     return Conclusion(
         step=step,
-        change=_describe_change(best, found, report, trace, with_gain=together is not None),
+        first=None if best is None else describe_change(best, report.traces[trace], with_gain=together is not None),
+        without="" if best is not None else _without_change(found, together, report, trace),
         recorded=describe_part(report, trace),
         idle=_describe_idle(report, trace),
         finding=best,
@@ -84,30 +86,19 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     )
 
 
+def _measure_together(best: Finding | None, report: Report, trace: int) -> Gain | None:
+    """What all changes save, where that is worth telling: more than the ``best`` alone, or 1 % where none is."""
+    together = measure_all(report)
+    if together is None or not together.step_ms:
+        return None
+    if best is None:
+        return together if together.ms >= LOW * together.step_ms else None
+    return together if _exceeds(together, measure_gain(best, report.traces[trace])) else None
+
+
 def _exceeds(together: Gain, gain: Gain | None) -> bool:
-    """Whether all changes together are worth telling beside the first: they save more of the same step."""
+    """Whether all changes together save more of the same step than the first."""
     return gain is None or (gain.step_ms == together.step_ms and gain.ms < together.ms)
-
-
-def describe_place(finding: Finding) -> str:
-    """``train.py:21``; without a line the cause of idle time that its fix is for, the op or the name of the rule."""
-    if finding.site is not None:
-        return format_location(finding.site)
-    if finding.causes:
-        return (main_cause(finding) or finding.causes[0]).cause
-    if finding.annotation:
-        return f"{finding.op or finding.name} in {finding.annotation}"
-    return f"{finding.op} (line unknown)" if finding.op else finding.name
-
-
-def shorten_fix(fix: str) -> str:
-    """The first thing that a fix says to do: up to its first full stop, semicolon or ``, or`` outside of brackets."""
-    depth = 0
-    for number, sign in enumerate(fix):
-        depth += (sign in "([{") - (sign in ")]}")
-        if depth <= 0 and fix.startswith((". ", "; ", ", or "), number):
-            return fix[:number]
-    return fix.removesuffix(".")
 
 
 def _best(found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
@@ -159,11 +150,11 @@ def _describe_idle(report: Report, trace: int) -> str:
     ]
     said = f"{percent(overlap.idle_ms, whole)} of the {what} ({of})" + (f": {', '.join(named)}" if named else "")
     alone = [
-        f"{label} alone {percent(ms, whole)}"
+        f"{percent(ms, whole)} {label}"
         for label, ms in (("copies", overlap.copy_exposed_ms), ("collectives", overlap.comm_exposed_ms))
         if ms >= LEAST_SHARE * whole
     ]
-    said += f"; {', '.join(alone)}" if alone else ""
+    said += f"; {' and '.join(alone)} with no compute beside them" if alone else ""
     if len(report.traces) == 1:
         return said
     shares = [share for share in map(_idle_share, report.traces) if share is not None]
@@ -172,34 +163,26 @@ def _describe_idle(report: Report, trace: int) -> str:
         return said
     every = "both" if len(shares) == 2 else f"all {len(shares)}"
     least, most = percent(min(shares), 1.0), percent(max(shares), 1.0)
-    spread = f"{least} to {most} in {len(shares)}" if least != most else f"the same in {every}"
+    between = span(least, " to ", most) if min(shares) >= LOW else f"{least} to {most}"
+    spread = f"{between} in {len(shares)}" if least != most else f"the same in {every}"
     return f"{said}; {spread} traces"
 
 
-def _describe_change(
-    best: Finding | None, found: Sequence[Finding], report: Report, trace: int, *, with_gain: bool
-) -> str:
-    """Where the first change is and what it is, ``with_gain`` with what it saves of the step alone."""
-    if best is None:
-        info = report.traces[trace]
-        if _warm_up_share(info) >= MOSTLY:
-            warm_up = percent(_warm_up_share(info), 1.0)
-            return f"record later steps: {warm_up} of this time is warm-up, which they do not repeat"
-        unseen = len({entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)})
-        some = f"; {count(unseen, 'rule')} could not be checked" if unseen else ""
-        none = "nothing unexpected was found" if report.findings else "nothing was found"
-        return ("no change is known to save 1 % of the step" if found else none) + some
-    where, site = describe_place(best), best.site
-    if site is not None and site.expression:
-        where += f"  {_cut(site.expression)}"
-    gain = measure_gain(best, report.traces[trace]) if with_gain and not best.rule.startswith(RACES) else None
-    alone = f" ({LEADS[gain.kind]}−{percent(gain.ms, gain.step_ms)})" if gain is not None and gain.step_ms else ""
-    return f"{where}{alone}: {shorten_fix(best.fix)}"
-
-
-def _cut(expression: str) -> str:
-    text = " ".join(expression.split()).removesuffix(":")
-    return text if len(text) <= MOST_SIGNS else f"{text[: MOST_SIGNS - 1]}…"
+def _without_change(found: Sequence[Finding], together: Gain | None, report: Report, trace: int) -> str:
+    """What stands in the place of the first change where no change alone is known to save something."""
+    info = report.traces[trace]
+    whole = "step" if info.steps.count or is_counted_only(info) else "time"
+    if together is not None:
+        return f"no single change is known to save 1 % of the {whole}, only all of them together"
+    if (warm_up := _share_of_cause("warm-up", info)) >= MOSTLY:
+        return f"record later steps: {percent(warm_up, 1.0)} of this time is warm-up, which they do not repeat"
+    if (unknown := _share_of_cause("unknown", info)) >= MOSTLY:
+        why = f"the trace does not show why the device is idle for {percent(unknown, 1.0)} of this time"
+        return f"record again, with a warm-up before the window: {why}"
+    unseen = len({entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)})
+    some = f"; {count(unseen, 'rule')} could not be checked" if unseen else ""
+    none = "nothing unexpected was found" if report.findings else "nothing was found"
+    return (f"no change is known to save 1 % of the {whole}" if found else none) + some
 
 
 def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None, changes: int) -> str:
@@ -208,7 +191,7 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     race = best is not None and best.rule.startswith(RACES)
     wrong = "; results may be wrong until the first is made" if race else ""
     gain = together or (measure_gain(best, info) if best is not None and not race else None)
-    if best is None or gain is None or gain.step_ms is None:
+    if gain is None or gain.step_ms is None:
         now = _of_run(info) if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}"
         if best is None:
             return now
@@ -219,8 +202,9 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
         )
         return f"{now}; {doubt}"
     before, after = milliseconds(gain.step_ms), milliseconds(max(gain.step_ms - gain.ms, 0.0))
-    of_run = best if together is None and best.run_saving_ms_per_step is not None else None
-    how = f"all {changes} changes" if together is not None else "one change" if changes < 2 else "the first change"
+    of_run = best if together is None and best is not None and best.run_saving_ms_per_step is not None else None
+    every = "both changes" if changes == 2 else f"all {changes} changes"
+    how = every if together is not None else "one change" if changes < 2 else "the first change"
     saved = f"−{percent(gain.ms, gain.step_ms)}{_doubt(gain)}"
     return f"{LEADS[gain.kind]}{span(before, ' → ', after)}{_base(info, of_run)}, {saved}, with {how}{wrong}"
 
@@ -248,17 +232,19 @@ def _base(info: TraceInfo, of_run: Finding | None) -> str:
 
 def _has_warm_up(info: TraceInfo) -> bool:
     """Whether warm-up takes a part of the trace that can be told."""
-    return _warm_up_share(info) >= LEAST_SHARE
+    return _share_of_cause("warm-up", info) >= LEAST_SHARE
 
 
-def _warm_up_share(info: TraceInfo) -> float:
-    """Of the recorded step, or of the whole trace."""
+def _share_of_cause(cause: str, info: TraceInfo) -> float:
+    """The idle time of a cause, as a share of the recorded step, or of the whole trace."""
     whole = _whole(info)
-    return info.overlap.idle_by_cause.get("warm-up", 0.0) / whole if info.overlap and whole else 0.0
+    return info.overlap.idle_by_cause.get(cause, 0.0) / whole if info.overlap and whole else 0.0
 
 
 def _doubt(gain: Gain) -> str:
-    if gain.kind != "likely" or gain.low is None or gain.high is None:
+    """The range that a saving lies in, where it can be told from the saving itself."""
+    if gain.kind not in ("known", "likely") or gain.low is None or gain.high is None:
         return ""
-    low = "0" if gain.low < NOTHING else percent(gain.low, gain.step_ms)
-    return f" ({span(low, ' to ', percent(gain.high, gain.step_ms))})"
+    low = "0" if not gain.step_ms or gain.low < LOW * gain.step_ms else percent(gain.low, gain.step_ms)
+    high = percent(gain.high, gain.step_ms)
+    return "" if low == high else f" ({span(low, ' to ', high)})"

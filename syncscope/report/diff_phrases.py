@@ -45,10 +45,19 @@ def describe_step(diff: Diff) -> str:
     step = diff.step
     if step is None:
         return "not measured in the same way in both"
-    change = step.after - step.before
-    share = f" ({'−' if change < 0 else '+'}{percent(abs(change), step.before)})" if step.before else ""
+    share = f" ({_describe_share(step.after - step.before, step.before)})" if step.before else ""
     how = "without a profiler" if step.measured == "bare" else "under the profiler"
     return f"{span(milliseconds(step.before), ' → ', milliseconds(step.after))}{share}, {how}"
+
+
+def _describe_share(change: float, before: float) -> str:
+    """``−2.1 %``, ``under 1 % longer``, ``the same``."""
+    if change == 0:
+        return "the same"
+    part = percent(abs(change), before)
+    if not part[:1].isdigit():
+        return f"{part} {'shorter' if change < 0 else 'longer'}"
+    return f"{'−' if change < 0 else '+'}{part}"
 
 
 def describe_prediction(diff: Diff) -> str | None:

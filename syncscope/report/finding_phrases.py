@@ -128,6 +128,12 @@ def format_location(frame: Frame) -> str:
     return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
 
 
+def shorten_expression(expression: str, most: int) -> str:
+    """An expression in one line of at most so many characters, without the colon that ends a statement; not escaped."""
+    text = " ".join(expression.split()).removesuffix(":")
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def describe_finding(finding: Finding) -> list[str]:
     """What happens at a finding's line, and what must be known of it; one sentence each, without what to do."""
     caveats = ["the line is that of the def"] if finding.site is not None and finding.site_source == "stack" else []

@@ -13,6 +13,7 @@ from syncscope.report.conclusion import conclude
 from syncscope.report.figures.colours import on_page
 from syncscope.report.figures.savings import describe_savings, draw_savings, find_savings
 from syncscope.report.figures.step import draw_step
+from syncscope.report.first_change import Change
 from syncscope.report.html_cards import CardView, view_cards
 from syncscope.report.html_file import assemble
 from syncscope.report.html_page import RuleDoc, View, document_rules, make_views, split_step
@@ -54,8 +55,10 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     """What to write instead, of each finding."""
     conclusion: tuple[tuple[str, str], ...]
     """The lines at the top, each with its label."""
+    change: Change | None
+    """The change to make first, which is the second of these lines."""
     first: str | None
-    """The card of the change to make first."""
+    """Its card."""
     cards: tuple[CardView, ...]
     impacts: tuple[Impact, ...]
     """What fixing each finding means."""
@@ -95,6 +98,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         rules=document_rules(report),
         examples=tuple(_example(finding) for finding in report.findings),
         conclusion=concluded.lines,
+        change=concluded.first,
         first=_find_card(concluded.finding, report, cards),
         cards=cards,
         impacts=tuple(describe_impact(finding, report.traces[finding.trace]) for finding in report.findings),
@@ -118,9 +122,9 @@ def _savings(report: Report, trace: int) -> Saving | None:
     rows, step = find_savings(report, trace), find_step_ms(report.traces[trace])
     if not rows or not step:
         return None
-    lead = "The step without the profiler, and what is left of it with each change. Hatched is what it saves."
+    lead = "The step without the profiler: as it is, and with each change. Hatched: the time that the change saves."
     if any(row.low_ms is not None for row in rows):
-        lead += " The thin line is where the step likely ends."
+        lead += " Thin line: where the step is expected to end."
     return Saving(figure=draw_savings(rows, step, on_page), lead=lead, words=describe_savings(rows, step))
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from syncscope.compare.diff import Change, Diff, slowest
-from syncscope.report.conclusion import describe_place
 from syncscope.report.diff_phrases import (
     describe_candidates,
     describe_doubts,
@@ -22,6 +21,7 @@ from syncscope.report.figures.colours import on_page
 from syncscope.report.figures.savings import Row, draw_savings
 from syncscope.report.figures.step import draw_step
 from syncscope.report.figures.timeline import LABELS, draw_timeline, find_kinds, find_window
+from syncscope.report.first_change import describe_place
 from syncscope.report.html_file import assemble
 from syncscope.report.html_page import Part, make_figures, split_step
 from syncscope.report.impact import describe_impact

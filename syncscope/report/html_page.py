@@ -35,7 +35,7 @@ BECAUSE = {
     "host work": "the host was busy between launches",
     "launch latency": "launches were on their way to the device",
     "queued on device": "work was queued, and the device held it back",
-    "unknown": "the trace does not show why",
+    "unknown": "none that the trace shows",
 }
 """Causes of idle time in a sentence."""
 
@@ -238,11 +238,13 @@ class RuleDoc(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def document_rules(report: Report) -> tuple[RuleDoc, ...]:
-    """Documentation of the rules that the report speaks of, in the order of their codes."""
-    spoken_of = {f.rule for f in report.findings} | {entry.rule for entry in report.not_checked if not entry.needless}
+    """Documentation of the rules that the report speaks of: first those that found something, each part in the order
+    of their numbers."""
+    found = {finding.rule for finding in report.findings}
+    spoken_of = found | {entry.rule for entry in report.not_checked if not entry.needless}
     return tuple(
         RuleDoc(code=rule.code, name=rule.name, severity=rule.severity, summary=rule.summary, doc=_body(rule.doc))
-        for rule in sorted(RULES, key=lambda rule: rule.code)
+        for rule in sorted(RULES, key=lambda rule: (rule.code not in found, rule.code[3:]))
         if rule.code in spoken_of
     )
 

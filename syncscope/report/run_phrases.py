@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from syncscope.report.numbers import count, milliseconds, seconds
-from syncscope.report.runs import find_phase, main_phase, phase_of
+from syncscope.report.runs import find_phase, is_counted_only, main_phase, phase_of
 from syncscope.schema.findings import Finding
-from syncscope.schema.report import TraceInfo
+from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Phase, Run, StepTime
 
 FEW = 4
@@ -255,3 +255,13 @@ def _few_digits(value: float, digits: int = 3) -> str:
         return f"{value:.0f}"
     shown = f"{float(f'{value:.{digits}g}'):.8f}".rstrip("0").rstrip(".")
     return shown or "0"
+
+
+def describe_missed_phase(report: Report, wanted: str) -> str | None:
+    """That no window was recorded of the phase that alone was wanted, and which phases there were; ``None`` where one
+    was. ``wanted`` is a phase's name, its kind or its function. Not escaped."""
+    if not all(map(is_counted_only, report.traces)):
+        return None
+    known = {phase.name: None for info in report.traces if info.run for phase in info.run.phases}
+    there = f"; the phases were {', '.join(known)}" if known else ""
+    return f"--phase {wanted}: no window of it was recorded{there}"

@@ -10,7 +10,12 @@ from rich.text import Text
 
 from syncscope.report.cards import Card
 from syncscope.report.escape import terminal
-from syncscope.report.finding_phrases import describe_occurrences, describe_often, format_location
+from syncscope.report.finding_phrases import (
+    describe_occurrences,
+    describe_often,
+    format_location,
+    shorten_expression,
+)
 from syncscope.report.impact import LOW, Impact, Level, describe_impact, measure_gain
 from syncscope.report.numbers import count, size
 from syncscope.report.run_phrases import describe_source
@@ -19,7 +24,7 @@ from syncscope.report.text_lines import line, place
 from syncscope.report.trace_phrases import label_by_number
 from syncscope.report.view import MOST_CARDS, View
 from syncscope.report.worth_phrases import describe_causes, find_step_ms
-from syncscope.schema.findings import Finding, Frame
+from syncscope.schema.findings import NOTHING, Finding, Frame
 from syncscope.schema.report import Report, TraceInfo
 
 STYLES: dict[Level, str] = {
@@ -33,11 +38,11 @@ Kind = Literal["whole", "outside", "small"]
 """A card in full; a line among those that were counted outside of all steps, or among those that save little."""
 HEADINGS: dict[Kind, str] = {
     "outside": "outside of the steps, saving not known:",
-    "small": "under 1 % of the step each:",
+    "small": "under 1 % each:",
 }
 INDENT = 2
-LONG_PLACE = 30
-"""Characters from which a place in one line loses its folders."""
+LONG_PLACE, LONG_EXPRESSION = 30, 44
+"""Characters from which a place in one line loses its folders, and after which an expression is cut."""
 MOST_BRIEF = 20
 """Findings that have a line each, of those that have no card."""
 
@@ -77,6 +82,8 @@ def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Conso
         text = Text.assemble(
             (lead, STYLES[impact.level]), *_tags(card)[:2], codes, f"  {terminal(where)}" if where else ""
         )
+        if finding.site is not None and finding.site.expression:
+            text.append(f"  {terminal(shorten_expression(finding.site.expression, LONG_EXPRESSION))}", style="cyan")
         text.append(f"  {terminal(' · '.join(filter(None, facts)))}", style="dim")
         line(console, text, INDENT, hang=INDENT)
     if len(cards) > MOST_BRIEF:
@@ -137,8 +144,20 @@ def _card(card: Card, report: Report, console: Console, view: View, failing: boo
         line(console, Text(terminal(finding.message)), INDENT)
     for causes in causes_said:
         line(console, Text(terminal(causes)), INDENT, hang=INDENT)
+    for why in _explain_saving(finding) if view.verbose else ():
+        line(console, Text(terminal(why), style="dim"), INDENT, hang=INDENT)
     line(console, Text.assemble(("fix: ", "green"), terminal(finding.fix)), INDENT, hang=5)
     console.print()
+
+
+def _explain_saving(finding: Finding) -> list[str]:
+    """Why a saving is not known, or only its range; nothing where there is no saving to tell."""
+    high = finding.saving_high_ms_per_step
+    if not finding.saving_null_why or (high is None and finding.run_saving_ms_per_step is not None):
+        return []
+    if high is not None and high < NOTHING:
+        return []
+    return [f"{'saving not known' if high is None else 'only a range'}: {finding.saving_null_why}"]
 
 
 def _heading(card: Card, impact: Impact, failing: bool) -> Text:

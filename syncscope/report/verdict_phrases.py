@@ -82,10 +82,10 @@ def explain_how_to_allow(verdict: Verdict) -> str:
     recorded, since only there it is read, else the configuration. Not escaped."""
     recorded = next((one for one in verdict.unexpected if one.site and one.site_source in ("hook", "count")), None)
     rule = (recorded or verdict.unexpected[0]).rule
-    comment = f"# syncscope: expect {rule} -- reason, on its line"
-    entry = f'[[expect]] with rule = "{rule}" and a reason, in syncscope.toml'
-    one = f"to let one pass: {comment if recorded else entry}"
-    return one if verdict.baseline else f"{one}; to begin with all of them: --baseline FILE --write-baseline"
+    comment = f"on its line, # syncscope: expect {rule} -- reason"
+    entry = f'in syncscope.toml, [[expect]] with rule = "{rule}" and a reason'
+    one = f"to accept one: {comment if recorded else entry}"
+    return one if verdict.baseline else f"{one}; to accept all that is there now: --baseline FILE --write-baseline"
 
 
 def describe_baseline(verdict: Verdict) -> str:
@@ -95,7 +95,7 @@ def describe_baseline(verdict: Verdict) -> str:
         return ""
     fixed = f"{count(baseline.fixed, 'entry', 'entries')} fixed"
     outcome = {
-        "written": f" written: {count(baseline.covered, 'finding')} may stay, what is new fails; commit it",
+        "written": f" written: {count(baseline.covered, 'finding')} may stay, new ones fail; commit this file",
         "tightened": f" tightened: {fixed}, {baseline.covered} left",
         "not written": " not touched" if verdict.unexpected else " not written: not every gated rule could be checked",
         "held": f": {fixed}" + ("" if verdict.unexpected else "; run with --update to tighten it")

@@ -333,8 +333,8 @@ def _find_place(
 
 def _about(cause: str, named: tuple[IdleCause, ...]) -> str:
     """What a message says where the fix is not for the longest cause."""
-    others = ", as the longest has findings of its own" if named[0].covered_by else ""
-    return f"; the fix is for the {cause}{others}"
+    others = ", since the longest cause has findings of its own" if named[0].covered_by else ""
+    return f"; the fix is for {cause}{others}"
 
 
 def _circumstances(timeline: Timeline) -> list[str]:

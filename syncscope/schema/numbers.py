@@ -10,8 +10,14 @@ Number = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 """A number that stays an int64 when another one is added. Readers refuse any other."""
 
 
+LEAST_SECONDS_MS = 9999.5
+"""From here on a time is written in seconds."""
+
+
 def milliseconds(ms: float) -> str:
-    """``1.63 ms``, ``163 ms``, ``12.4 µs``: three digits in the unit that suits."""
+    """``1.63 ms``, ``163 ms``, ``12.4 µs``, ``12.7 s``: three digits in the unit that suits."""
+    if ms >= LEAST_SECONDS_MS:
+        return f"{three_digits(ms / 1000)} s"
     return f"{three_digits(ms * 1000)} µs" if ms < 0.1 else f"{three_digits(ms)} ms"
 
 

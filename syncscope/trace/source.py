@@ -214,4 +214,4 @@ def _inflate_member(data: bytes, inflated: bytearray, size: int, path: str, max_
 def _warn_or_refuse(inflated: bytearray, path: str, how: str) -> list[str]:
     if not inflated:
         raise TraceError(path, f"is gzip that {how}: nothing could be inflated")
-    return [Loss(f"the gzip data {how}: read what could be inflated")]
+    return [Loss(f"the gzip data {how}: only a part could be inflated")]

@@ -26,7 +26,7 @@ def adopted(run: Run, folder: Path) -> bytes:
 def test_the_baseline_is_written_when_asked_and_the_check_says_so(run: Run, folder: Path) -> None:
     done = run(*ARGUMENTS, WRITE)
     assert done.code == 0
-    assert f"baseline {FILE} written: 1 finding may stay, what is new fails; commit it" in done.out
+    assert f"baseline {FILE} written: 1 finding may stay, new ones fail; commit this file" in done.out
     (entry,) = json.loads((folder / FILE).read_text())["findings"].values()
     assert entry == {
         "rule": "SYN102",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import typer
 
-from syncscope.cli.program import run
+from syncscope.cli.program import loader, run
 
 PROGRAM = """
 import warnings
@@ -36,3 +38,13 @@ def test_a_warning_of_ours_after_the_end_reaches_no_function_of_the_program(
     assert main.heard == ["the program's own"] and capsys.readouterr().err == ""
     warnings.warn("later", stacklevel=1)
     assert main.heard == ["the program's own", "later"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("gone.py", "no such file"), ("folder", "is a folder (to run a module, use -m)")]
+)
+def test_what_is_no_script_is_wrong_usage(tmp_path: Path, name: str, why: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(typer.BadParameter, match=r"(gone\.py|folder): ") as raised:
+        loader(str(tmp_path / name), is_module=False)
+    assert raised.value.message.endswith(f"{name}: {why}.")

@@ -32,3 +32,9 @@ def test_an_unknown_rule_is_exit_2_with_a_hint(run: Run, name: str, hint: str) -
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f'error: unknown rule "{name}"')
     assert hint in done.err
+
+
+def test_waits_come_first_and_the_rules_of_a_compiler_last(run: Run) -> None:
+    codes = [line.split()[0] for line in run("rules").out.splitlines() if line[:1].strip()]
+    assert codes == sorted(codes, key=lambda code: code[3:])
+    assert codes[0].startswith("SYN") and codes[-1].startswith("CMP")

@@ -66,7 +66,7 @@ def test_on_one_rank_every_finding_is_on_a_card_that_is_shown(show: Show) -> Non
 def test_the_page_begins_with_what_to_know_and_the_first_change_leads_to_its_card(show: Show) -> None:
     page = show(of_place()).page
     text = " ".join(page.locator(".headline").inner_text().split())
-    assert text.startswith(f"Step 5.1 → 4.2 ms, −18 %, with the first change First train.py:31 {CALL}")
+    assert text.startswith(f"Step 5.1 → 4.2 ms, −18 % (14 to 21 %), with the first change First train.py:31 {CALL}")
     assert "Idle 27 % of the recorded step (1.6 of 6 ms): wait 15 %, host work 12 %" in text
     page.get_by_role("link", name="See its card").click()
     page.wait_for_selector(".finding.named")

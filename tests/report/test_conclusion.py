@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.report.conclusion import conclude, shorten_fix
+from syncscope.report.conclusion import conclude
+from syncscope.report.first_change import shorten_fix
 from syncscope.schema.findings import Finding, IdleCause
 from syncscope.schema.report import Overlap, Report
 from syncscope.schema.verdict import Verdict
@@ -28,8 +29,8 @@ def changed(**fields: Any) -> Finding:
 
 def test_it_says_what_the_step_becomes_what_first_what_was_recorded_and_how_idle() -> None:
     said = lines(*sample.findings())
-    assert said["idle"] == "27 % of the recorded step (1.6 of 6 ms): wait 15 %, host work 12 %; copies alone 6.7 %, " \
-        "collectives alone 1.7 %"  # fmt: skip
+    assert said["idle"] == "27 % of the recorded step (1.6 of 6 ms): wait 15 %, host work 12 %; 6.7 % copies " \
+        "and 1.7 % collectives with no compute beside them"  # fmt: skip
     first = "train.py:42  loss.item() (−3.7 %): Keep the value on the device and read it once an epoch"
     assert said["first"] == first
     assert said["step"] == "5.1 → 4.7 ms, −7.8 %, with all 3 changes"
@@ -63,6 +64,30 @@ def test_the_first_change_is_one_whose_saving_can_be_told() -> None:
     assert lines(hidden, READ)["first"].startswith("train.py:42")
 
 
+def test_where_no_change_saves_enough_alone_all_together_may() -> None:
+    assert READ.site is not None
+    low = {"saving_ms_per_step": 0.04, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 0.1}
+    sites = [msgspec.structs.replace(READ.site, line=line) for line in (50, 51)]
+    found = [changed(site=site, fingerprint=str(site.line), **low) for site in sites]
+
+    def said(together: float) -> dict[str, str]:
+        report = sample.report([sample.trace_info()], found)
+        bounds = {"saving_all_low_ms_per_step": 0.01, "saving_all_high_ms_per_step": 0.2}
+        return dict(conclude(msgspec.structs.replace(report, saving_all_ms_per_step=together, **bounds)).lines)
+
+    assert said(0.08)["step"] == "5.1 → 5.02 ms, −1.6 % (0 to 3.9 %), with both changes"
+    assert said(0.08)["first"] == "no single change is known to save 1 % of the step, only all of them together"
+    assert said(0.04)["step"] == "5.1 ms"
+    assert said(0.04)["first"].startswith("no change is known to save 1 % of the step;")
+
+
+def test_a_known_saving_has_its_range_where_that_can_be_told() -> None:
+    ranged = changed(saving_ms_per_step=0.5, saving_low_ms_per_step=0.4, saving_high_ms_per_step=0.6)
+    assert lines(ranged)["step"] == "5.1 → 4.6 ms, −9.8 % (7.8 to 12 %), with one change"
+    narrow = msgspec.structs.replace(ranged, saving_low_ms_per_step=0.5, saving_high_ms_per_step=0.5)
+    assert lines(narrow)["step"] == "5.1 → 4.6 ms, −9.8 %, with one change"
+
+
 def test_where_most_is_warm_up_other_steps_come_first() -> None:
     known = sample.trace_info().overlap
     assert known is not None
@@ -73,6 +98,10 @@ def test_where_most_is_warm_up_other_steps_come_first() -> None:
 
     assert first(4.5) == "record later steps: 75 % of this time is warm-up, which they do not repeat"
     assert first(1.0).startswith("nothing was found")
+    unseen = msgspec.structs.replace(known, idle_ms=4.5, idle_by_cause={"unknown": 4.5})
+    said = lines(overlap=unseen)["first"]
+    assert said.startswith("record again, with a warm-up before the window: the trace does not show why the device is")
+    assert said.endswith("is idle for 75 % of this time")
     assert first(4.5, READ).startswith("train.py:42  loss.item()")
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from syncscope.compare.diff import Change, Diff, diff
 from syncscope.report import markdown_diff, text_diff
+from syncscope.report.diff_phrases import describe_step
 from syncscope.schema.report import NotChecked, Report
 from tests.report import sample
 
@@ -44,6 +45,15 @@ def terminal(found: Diff, width: int = 100) -> str:
     buffer = io.StringIO()
     text_diff.render(found, Console(file=buffer, width=width, color_system=None))
     return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "said"), [(4.08, "−20 %"), (5.2, "+2 %"), (5.1, "the same"), (5.11, "under 1 % longer")]
+)
+def test_a_step_that_hardly_changed_says_so(after_ms: float, said: str) -> None:
+    info = sample.trace_info()
+    timed = msgspec.structs.replace(info, steps=msgspec.structs.replace(info.steps, bare_ms=after_ms))
+    assert describe_step(diff(sample.report(), sample.report([timed]))).endswith(f" ({said}), without a profiler")
 
 
 def test_the_terminal_shows_every_change_its_place_and_the_step() -> None:

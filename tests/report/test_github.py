@@ -110,7 +110,7 @@ def test_below_stands_what_to_do_next() -> None:
     report = msgspec.structs.replace(sample.report([QUIET]), stale=())
     baseline = Ratchet(path="base.json", outcome="held", covered=3, fixed=1)
     assert lines(report, Verdict(gate=("SYN102",), unexpected=report.findings[:1]))[1:] == [
-        "syncscope: to let one pass: # syncscope: expect SYN102 -- reason, on its line; to begin with all of them: "
+        "syncscope: to accept one: on its line, # syncscope: expect SYN102 -- reason; to accept all that is there now: "
         "--baseline FILE --write-baseline",
         "syncscope: failed: 1 unexpected finding · 1 expected · 1 in the baseline",
     ]

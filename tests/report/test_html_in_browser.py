@@ -29,6 +29,12 @@ def test_it_opens_without_an_error_a_request_or_a_sideways_scroll(show: Show, wi
     assert made.page.locator("#savings .main-svg").first.bounding_box()["width"] <= width
 
 
+def test_what_a_change_gives_comes_before_where_a_step_goes(show: Show) -> None:
+    page = show(sample()).page
+    order = page.locator("main > section:visible").evaluate_all("nodes => nodes.map((node) => node.id)")
+    assert order[:4] == ["", "savings-section", "findings", "split-section"]
+
+
 def test_a_long_path_in_a_message_does_not_widen_a_phones_page(show: Show) -> None:
     path = "/".join(["<site-packages>", "server", *["a_package_with_a_name"] * 5, "model.py:221"])
     one = finding("LCH501", "launch-bound", 221, None, message=f"most of it in forward ({path})")
@@ -109,6 +115,20 @@ def test_what_goes_beyond_the_baseline_says_so_and_what_it_covers_too(show: Show
     nth(page, 2).get_by_text("In the baseline").wait_for()
 
 
+def test_one_finding_alone_has_no_filters(show: Show) -> None:
+    assert show(render(report(found=findings()[:1]), [lanes()])).page.locator("#filters").is_hidden()
+    assert show(render(report(found=findings()[:2]), [lanes()])).page.locator("#filters").is_visible()
+
+
+def test_where_there_are_no_steps_no_amount_is_of_one(show: Show) -> None:
+    info = trace_info()
+    whole = msgspec.structs.replace(info, steps=msgspec.structs.replace(info.steps, count=0, bare_ms=None))
+    page = show(render(report([whole], findings()[:1]), [lanes()])).page
+    said = page.locator(".finding").inner_text()
+    assert "blocked in all" in said and "ms in all" in said
+    assert "blocked a step" not in said and "of the step" not in said
+
+
 def test_search_and_filters_narrow_the_cards(show: Show) -> None:
     page = show(sample()).page
     page.get_by_label("Search").fill("train.py:31")
@@ -161,7 +181,8 @@ def test_a_report_without_lanes_or_device_still_reads(show: Show) -> None:
     made = show(render(report([bare]), []))
     assert made.errors == []
     assert made.page.locator("#timeline-section").is_hidden()
-    assert made.page.locator("#split-section").is_hidden()
+    assert made.page.locator("#split").is_hidden()
+    assert "Host blocked" in made.page.locator("#split-section").inner_text()
     assert made.page.get_by_role("button", name="Show in timeline").count() == 0
     assert cards(made.page) == 5
 
@@ -214,7 +235,7 @@ def test_a_range_stands_where_the_saving_is_not_known(show: Show) -> None:
 def test_what_stands_behind_the_savings_is_told(show: Show) -> None:
     page = show(sample()).page
     text = page.locator("#limits-body").text_content()
-    assert "misses the traced step by under 1 %" in text
+    assert "meets the recorded step within 1 %" in text
     assert "Assumed: pinned copies are taken to run at 55 GB/s." in text
 
 

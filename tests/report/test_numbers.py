@@ -9,7 +9,9 @@ from syncscope.schema.numbers import three_digits
 
 
 def test_milliseconds_keep_three_digits_in_the_unit_that_suits() -> None:
-    assert [milliseconds(ms) for ms in (0.0124, 1.634, 163.4, 4321.0)] == ["12.4 µs", "1.63 ms", "163 ms", "4321 ms"]
+    assert [milliseconds(ms) for ms in (0.0124, 1.634, 163.4, 4321.0, 12669.0)] == [
+        "12.4 µs", "1.63 ms", "163 ms", "4321 ms", "12.7 s",
+    ]  # fmt: skip
 
 
 def test_no_number_is_written_with_an_exponent() -> None:

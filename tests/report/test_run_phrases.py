@@ -11,6 +11,7 @@ from syncscope.report.run_phrases import (
     describe_counting,
     describe_difference,
     describe_frequency,
+    describe_missed_phase,
     describe_run,
     describe_share,
     describe_waits,
@@ -237,3 +238,9 @@ def test_of_many_phases_that_were_counted_in_part_the_longest_are_named() -> Non
     said = describe_run(msgspec.structs.replace(run(), phases=many))
     assert said.endswith("of evaluate 4 in one of 2 steps and of 3 more in part")
     assert "evaluate 6" in said and "evaluate 3" not in said
+
+
+def test_a_phase_that_never_came_is_told_with_those_that_did() -> None:
+    said = describe_missed_phase(sample_run.report([sample_run.only_counted()]), "sampling")
+    assert said == "--phase sampling: no window of it was recorded; the phases were start, train, evaluate, epoch end"
+    assert describe_missed_phase(sample_run.report(), "train") is None

@@ -92,14 +92,26 @@ def test_findings_that_save_little_have_a_line_each() -> None:
     little = several(2, saving_ms_per_step=0.02, saving_below_drift=True)
     text = shown(sample.report(found=[sample.findings()[1], *little]))
     assert text.count("fix: ") == 1
-    assert "\nunder 1 % of the step each:\n  SYN102 scalar-read  train.py:42  once a step" in text
+    assert "\nunder 1 % each:\n  SYN102 scalar-read  train.py:42  loss.item()  once a step" in text
     assert shown(sample.report(found=little), view=VERBOSE).count("fix: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("high", "said"), [(None, "saving not known: no step"), (0.4, "only a range: no step"), (0.0, None)]
+)
+def test_why_a_saving_is_not_known_is_told_on_request(high: float | None, said: str | None) -> None:
+    low = None if high is None else 0.0
+    bounds = {"saving_ms_per_step": None, "saving_low_ms_per_step": low, "saving_high_ms_per_step": high}
+    found = [msgspec.structs.replace(sample.findings()[0], saving_null_why="no step", **bounds)]
+    assert ("no step" in shown(sample.report(found=found), view=VERBOSE)) is (said is not None)
+    assert said is None or said in shown(sample.report(found=found), view=VERBOSE)
+    assert "no step" not in shown(sample.report(found=found))
 
 
 def test_after_five_findings_the_others_have_a_line_each() -> None:
     text = shown(sample.report(found=several(7)), 120)
     assert text.count("fix: ") == 5
-    assert "\nalso:\n  saves 3.7 % · SYN102 scalar-read  train.py:42  once a step" in text
+    assert "\nalso:\n  saves 3.7 % · SYN102 scalar-read  train.py:42  loss.item()  once a step" in text
 
 
 def test_top_shows_no_more_and_says_how_many_are_left() -> None:
@@ -348,8 +360,8 @@ def test_a_passed_gate_names_the_rules_it_held() -> None:
 def test_a_failed_gate_says_how_to_allow_a_wait_before_the_last_line() -> None:
     found = sample.findings()[:1]
     text = " ".join(verdict_text(Verdict(gate=("SYN102",), unexpected=found), found).split())
-    one = "# syncscope: expect SYN102 -- reason, on its line"
-    assert f"{one}; to begin with all of them: --baseline FILE --write-baseline failed" in text
+    one = "to accept one: on its line, # syncscope: expect SYN102 -- reason"
+    assert f"{one}; to accept all that is there now: --baseline FILE --write-baseline failed" in text
     held = Ratchet(path="b.json", outcome="held", covered=2, fixed=0)
     assert "--baseline" not in verdict_text(Verdict(gate=("SYN102",), unexpected=found, baseline=held))
     assert "syncscope: expect" not in verdict_text(Verdict(gate=("SYN102",)))
@@ -385,7 +397,7 @@ def test_budgets_are_told_by_their_worst_trace() -> None:
 @pytest.mark.parametrize(
     ("outcome", "worse", "fixed", "line"),
     [
-        ("written", False, 0, "baseline b.json written: 2 findings may stay, what is new fails; commit it\n"),
+        ("written", False, 0, "baseline b.json written: 2 findings may stay, new ones fail; commit this file\n"),
         ("held", False, 1, "baseline b.json: 1 entry fixed; run with --update to tighten it\n"),
         ("held", True, 3, "baseline b.json: 3 entries fixed\n"),
         ("tightened", False, 3, "baseline b.json tightened: 3 entries fixed, 2 left\n"),

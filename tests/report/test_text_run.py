@@ -120,7 +120,7 @@ def test_without_a_run_nothing_is_said_of_it() -> None:
 def test_the_block_follows_the_headline_and_comes_before_the_findings() -> None:
     text = whole(report(), 120)
     assert text.index("idle ") < text.index("the run: ") < text.index("SYN102 scalar-read")
-    assert "SYN102 scalar-read  train.py:42  every 10 steps (41 in 412)\n" in text
+    assert "SYN102 scalar-read  train.py:42  loss.item()  every 10 steps (41 in 412)\n" in text
 
 
 def test_a_process_in_which_nothing_was_recorded_says_so_and_no_more() -> None:
@@ -144,5 +144,6 @@ def test_hostile_phases_stay_names(name: str) -> None:
 def test_what_was_counted_outside_of_all_steps_has_a_line() -> None:
     ended = msgspec.structs.replace(counted_only(), phase="epoch end", occurrences=4, run_steps=None)
     text = whole(report(findings=[ended]), 120)
-    assert "outside of the steps, saving not known:\n  SYN100 unexplained-wait  train.py:80  once an epoch\n" in text
+    line = "SYN100 unexplained-wait  train.py:80  losses.append(loss.cpu())  once an epoch"
+    assert f"outside of the steps, saving not known:\n  {line}\n" in text
     assert "fix: " not in text

@@ -10,7 +10,7 @@ from syncscope.schema.catalogue import FILE, RuleEntry, read_catalogue
 
 
 def made() -> tuple[RuleEntry, ...]:
-    every = sorted(RULES, key=lambda rule: rule.code)
+    every = sorted(RULES, key=lambda rule: rule.code[3:])  # waits first, then copies, overlap, races, …
     return tuple(
         RuleEntry(rule.code, rule.name, rule.severity, rule.doc, rule.gated, rule.counts_as_wait) for rule in every
     )

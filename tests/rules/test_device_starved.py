@@ -274,7 +274,7 @@ def test_a_fix_that_is_not_for_the_longest_cause_says_so():
     idle = next(f for f in findings(builder.launch("b", call=(1400, 5), runs=(1410, 9))) if f.rule == "OVL303")
     longest, own = idle.causes[0], main_cause(idle)
     assert longest.cause == "wait" and own is not None and own.cause == "host work"
-    assert idle.message.endswith("; the fix is for the host work, as the longest has findings of its own")
+    assert idle.message.endswith("; the fix is for host work, since the longest cause has findings of its own")
     assert idle.fix.startswith("Move the work")
 
 

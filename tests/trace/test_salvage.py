@@ -54,7 +54,7 @@ def test_a_file_cut_in_an_event_is_read_up_to_the_cut():
     trace = read(cut)
     assert starts(trace) == ALL[:9]
     assert (trace.base_ns, trace.rank) == (BASE_NS, 3)
-    assert trace.warnings == ("the file is cut short: read 9 events, up to the cut",)
+    assert trace.warnings == ("the file is cut short: the 9 events before the cut were read",)
 
 
 @pytest.mark.parametrize("minified", [False, True])

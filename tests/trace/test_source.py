@@ -116,8 +116,8 @@ def test_gzip_cut_short_is_read_up_to_the_cut_and_says_so(tmp_path):
     path.write_bytes(data[: len(data) // 2])
     trace = load(path)
     assert 0 < len(trace.runtime) < 2000
-    assert trace.warnings[0] == "the gzip data is cut short: read what could be inflated"
-    assert trace.warnings[1] == f"the file is cut short: read {len(trace.runtime):,} events, up to the cut"
+    assert trace.warnings[0] == "the gzip data is cut short: only a part could be inflated"
+    assert trace.warnings[1] == f"the file is cut short: the {len(trace.runtime):,} events before the cut were read"
 
 
 def test_gzip_damaged_in_the_middle_is_read_up_to_the_damage(tmp_path):
@@ -130,7 +130,7 @@ def test_gzip_damaged_in_the_middle_is_read_up_to_the_damage(tmp_path):
     path.write_bytes(data)
     trace = load(path)
     assert len(trace.runtime) > 1900
-    assert trace.warnings[0] == "the gzip data is damaged: read what could be inflated"
+    assert trace.warnings[0] == "the gzip data is damaged: only a part could be inflated"
 
 
 @pytest.mark.parametrize("length", [2, 5, 10, 12])

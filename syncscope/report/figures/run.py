@@ -22,6 +22,8 @@ HEIGHT, LOW_HEIGHT = 236, 120
 """Pixels, with waits and without."""
 LOGARITHMIC = 40
 """Waits a step are drawn on a logarithmic axis where the most is more than this many times the least."""
+LEAST_COVERED = 0.01
+"""Of the run: where less was counted, its waits have no room in the figure, and the table of the phases tells them."""
 UNITS = ((3 * 3600, 3600, " h"), (300, 60, " min"), (0, 1, " s"))
 """From how many seconds on time is shown in which unit."""
 
@@ -65,6 +67,8 @@ def draw_run(run: Run, colour: Colour = in_light) -> go.Figure:
     known = [one for one in run.stretches if 0 <= one.phase < len(run.phases)]
     spans = [_Span.joined(list(group)) for _, group in groupby(known, key=lambda one: one.phase)]
     single = [_Span.joined([one]) for one in known]
+    if not _shows_waits(single, run):
+        single = []
     names = name_colours(run)
     traces: list[go.Bar | go.Scatter] = []
     for number, phase in enumerate(run.phases):
@@ -95,6 +99,13 @@ def draw_run(run: Run, colour: Colour = in_light) -> go.Figure:
     figure = go.Figure(traces)
     figure.update_layout(_layout(run, single, scale, unit, colour))
     return figure
+
+
+def _shows_waits(spans: Sequence[_Span], run: Run) -> bool:
+    """Whether the counted stretches are enough of the run to be seen, and something waits in them."""
+    counted = [one for one in spans if one.waits is not None]
+    covered = sum(one.end_s - one.start_s for one in counted)
+    return any(one.waits for one in counted) and covered >= LEAST_COVERED * run.seconds
 
 
 def _bars(spans: Sequence[_Span], scale: float) -> dict[str, object]:

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from syncscope.report.cards import choose_findings, make_cards
-from syncscope.report.conclusion import describe_place
 from syncscope.report.escape import plotly_text
 from syncscope.report.figures.colours import Colour
-from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
+from syncscope.report.first_change import LEADS, describe_place
+from syncscope.report.impact import LOW, Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.numbers import milliseconds, percent, span
 from syncscope.report.worth_phrases import find_step_ms
 from syncscope.rules.base.idle_causes import main_cause
@@ -36,7 +36,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     saved_ms: float
     low_ms: float | None
     high_ms: float | None
-    """Bounds of the saving, where it is only likely."""
+    """Bounds of the saving, where they are known."""
     said: str
     fingerprint: str | None
     """Of the finding whose card says how; ``None`` for all changes together."""
@@ -55,25 +55,30 @@ def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
         if gain is None or gain.step_ms != step or describe_impact(lead, info).level not in LEVELS:
             continue
         rows.append(_row(_name(lead), gain, lead.fingerprint))
-    whole = measure_all(report) if len(rows) > 1 else None
-    together = [_row("all of them together", whole, None)] if whole is not None else []
+    together = _together(report, step, len(rows)) if len(cards) > 1 else []
     greatest = sorted(range(len(rows)), key=lambda number: -rows[number].saved_ms)[:MOST_ROWS]
     return (*(rows[number] for number in sorted(greatest)), *together)
+
+
+def _together(report: Report, step: float | None, alone: int) -> list[Row]:
+    """A row of all changes together, where it says more than those of the changes that have one ``alone``."""
+    whole = measure_all(report)
+    if whole is None or not step or alone == 1 or (alone == 0 and whole.ms < LOW * step):
+        return []
+    return [_row("all of them together", whole, None)]
 
 
 def _row(name: str, gain: Gain, fingerprint: str | None) -> Row:
     step = gain.step_ms or 0.0
     saved = min(max(gain.ms, 0.0), step)
     amount = f"{milliseconds(step - saved)}, −{percent(saved, step)}"
-    before = {"known": "", "likely": "about ", "at most": "at best ", "between": "at best "}[gain.kind]
-    bounds = (None, None) if gain.kind == "known" else (gain.low, gain.high)
     return Row(
         name=name,
         left_ms=step - saved,
         saved_ms=saved,
-        low_ms=bounds[0],
-        high_ms=bounds[1],
-        said=f"{before}{amount}",
+        low_ms=gain.low,
+        high_ms=gain.high,
+        said=f"{LEADS[gain.kind]}{amount}",
         fingerprint=fingerprint,
     )
 
@@ -125,7 +130,7 @@ def draw_savings(
 
 
 def _spans(rows: Sequence[Row], step_ms: float, colour: Colour) -> list[dict[str, Any]]:
-    """The range in which the step would end, a line through the bar of each change that is only likely."""
+    """The range in which the step would end, a line through the bar of each change that has one."""
     return [
         {
             "type": "scatter", "mode": "lines+markers", "y": [number, number], "showlegend": False,

@@ -59,7 +59,7 @@ class _Damage:
     def warnings(self) -> list[str]:
         warnings: list[str] = []
         if self.cut:
-            warnings.append(Loss(f"the file is cut short: read {self.read:,} events, up to the cut"))
+            warnings.append(Loss(f"the file is cut short: the {self.read:,} events before the cut were read"))
         if self.repaired:
             warnings.append(f"{_events(self.repaired)} with unescaped quotes or bare numbers repaired")
         if self.skipped:

@@ -59,6 +59,15 @@ def test_stretches_in_no_order_or_of_no_length_are_drawn() -> None:
     assert [width for trace in draw_run(made).data if trace.yaxis == "y2" for width in trace.width] == [7.0, 0.0]
 
 
+def test_waits_of_a_sliver_of_the_run_leave_only_its_phases() -> None:
+    sliver = run(seconds=30.0, stretches=(stretch(0, 0.1, TRAIN), stretch(0.1, 29.9, TRAIN, waits_per_step=None)))
+    quiet = run(seconds=30.0, stretches=(stretch(0, 30, TRAIN, waits_per_step=0.0),))
+    for made in (sliver, quiet):
+        figure = draw_run(made)
+        assert traces(figure, "y") == {}
+        assert figure.layout.height < draw_run(run(seconds=30.0, stretches=(stretch(0, 30, TRAIN),))).layout.height
+
+
 def test_each_recorded_stretch_has_one_mark() -> None:
     made = run(seconds=40.0, stretches=(
         stretch(0, 10, TRAIN, windows=True), stretch(10, 10, TRAIN), stretch(20, 4, TRAIN, windows=True),

@@ -8,7 +8,7 @@ function shownOn(view, data, trace) {
 }
 
 function costs(finding, info, impact, step) {
-  const [time, what] = cost(finding);
+  const [time, what] = cost(finding, info);
   const inRun = finding.run_stall_ms_per_step === null ? null : stepOfPhase(finding, info);
   const whole = what.endsWith(" step") ? inRun || info.steps.profiled_ms : null;
   const saving = finding.run_saving_ms_per_step ?? finding.saving_ms_per_step ?? finding.likely_saving_ms_per_step;
@@ -31,7 +31,7 @@ function costs(finding, info, impact, step) {
       "span",
       { class: `impact ${impact.level}` },
       el("b", {}, impact.words),
-      impact.amount === null ? null : impact.amount.includes(" step") ? impact.amount : `${impact.amount} a step`,
+      impact.amount === null ? null : impact.amount.includes(" step") ? impact.amount : `${impact.amount} ${info.steps.count ? "a step" : "in all"}`,
     ),
     meter,
   );

@@ -41,6 +41,7 @@ const digits = (value, n = 3) =>
 
 function ms(value) {
   if (value === null || value === undefined) return NOTHING;
+  if (Math.abs(value) >= 9999.5) return `${digits(value / 1000)} s`;
   return Math.abs(value) < 0.1 && value !== 0 ? `${digits(value * 1000)} µs` : `${digits(value)} ms`;
 }
 

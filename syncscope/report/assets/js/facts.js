@@ -59,13 +59,14 @@ function callChain(finding) {
 }
 
 /** What amounts of the recorded steps are per: those of the run have steps of their own. */
-const recordedStep = (finding) => (finding.occurrences === null ? "a step" : "a recorded step");
+const recordedStep = (finding, info) =>
+  !info.steps.count ? "in all" : finding.occurrences === null ? "a step" : "a recorded step";
 
 /** What a finding costs: the host blocked or compiling, else the device's exposed time, with the words for it. */
-function cost(finding) {
+function cost(finding, info) {
   const held = finding.site_source === "compile" ? "compiling" : "blocked";
   if (finding.run_stall_ms_per_step !== null) return [finding.run_stall_ms_per_step, `${held} a step`];
-  const step = recordedStep(finding);
+  const step = recordedStep(finding, info);
   if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `${held} ${step}`];
   if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `exposed ${step}`];
   if (finding.idle_ms_per_step !== null) return [finding.idle_ms_per_step, `idle ${step}`];
@@ -84,7 +85,7 @@ function stepOfPhase(finding, info) {
 function ofStep(value, finding, info) {
   if (value === null) return null;
   const of = info.steps.count && info.steps.profiled_ms ? ` (${share(value / info.steps.profiled_ms)})` : "";
-  return `${ms(value)}${of} ${recordedStep(finding)}`;
+  return `${ms(value)}${of} ${recordedStep(finding, info)}`;
 }
 
 /** In which steps a finding occurs, of how many. */
@@ -97,18 +98,19 @@ function inSteps(finding) {
 }
 
 /** Whether the time that the host is blocked in the recorded steps is one more figure: compiling blocks nobody. */
-const blockedToo = (finding) =>
-  finding.site_source !== "compile" && cost(finding)[0] !== finding.stall_ms_per_step;
+const blockedToo = (finding, info) =>
+  finding.site_source !== "compile" && cost(finding, info)[0] !== finding.stall_ms_per_step;
 
 function mainFacts(finding, data) {
+  const info = data.report.traces[finding.trace];
+  const whole = info.steps.count ? "of the step" : "in all,";
   const isNothing = finding.saving_high_ms_per_step !== null && finding.saving_high_ms_per_step < NOTHING_MS;
   const range =
     !isNothing &&
     finding.saving_low_ms_per_step !== null && finding.saving_high_ms_per_step !== null
-      ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} of the step without the profiler`
+      ? `${between(finding.saving_low_ms_per_step, finding.saving_high_ms_per_step)} ${whole} without the profiler`
       : null;
   const known = finding.run_saving_ms_per_step !== null; // over the run, which the card begins with
-  const info = data.report.traces[finding.trace];
   const perStep = finding.per_step === null ? "" : `, ${digits(finding.per_step)} a step`;
   const steps = info.steps.count ? ` in ${count(info.steps.count, "step")}` : "";
   // Bubbles are no events of the program, so nobody wants to know how many there are.
@@ -120,7 +122,7 @@ function mainFacts(finding, data) {
     [finding.occurrences === null ? "Occurrences" : "Recorded", often],
     ["Copied", finding.bytes === null ? null : bytes(finding.bytes)],
     ["Exposed", ofStep(finding.exposed_ms_per_step, finding, info)],
-    ["Blocked", blockedToo(finding) ? ofStep(finding.stall_ms_per_step, finding, info) : null],
+    ["Blocked", blockedToo(finding, info) ? ofStep(finding.stall_ms_per_step, finding, info) : null],
     ["Saves", range],
     [range ? "Only a range" : "Saving unknown", isNothing || (known && !range) ? null : finding.saving_null_why],
     ["Idle time", data.page.causes[data.report.findings.indexOf(finding)]],

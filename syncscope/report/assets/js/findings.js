@@ -95,7 +95,7 @@ class Findings {
       page.views.map((view, i) => el("option", { value: String(i) }, view.label)),
     );
     this.fillPhases(tally("phase"));
-    byId("filters").hidden = this.rows.length === 0;
+    byId("filters").hidden = this.rows.length < 2; // one needs no search
   }
 
   /** A choice of phases, where findings are in several. */

@@ -19,7 +19,7 @@ function drawLimits(data, current) {
   const { coverage, steps } = info;
   const facts = [
     ["File", info.path],
-    ["Rank", info.rank],
+    ...(info.rank === null ? [] : [["Rank", info.rank]]),
     ["Device", info.device],
     ["torch", info.torch],
     ["Steps", steps.count ? `${steps.count}, from ${STEP_SOURCE[steps.source] || steps.source}` : "none in the trace"],
@@ -37,7 +37,7 @@ function drawLimits(data, current) {
     : replay.null_why
       ? [`No savings: ${replay.null_why}.`]
       : [
-          `Savings come from a replay that misses the traced step by ${share(Math.abs(replay.misfit))}` +
+          `Savings come from a replay that meets the recorded ${steps.count ? "step" : "time"} within ${share(Math.max(Math.abs(replay.misfit), 0.01))}` +
             (replay.bounds_why
               ? `; ${replay.bounds_why}.`
               : replay.host_scale === null

@@ -14,12 +14,21 @@ function drawVerdict(page) {
         el(
           "dd",
           {},
-          breakable(unbroken(text)),
-          name === "first" && page.first ? [" ", el("a", { href: `#${page.first}` }, "See its card")] : null,
+          name === "first" && page.change ? firstChange(page.change, page.first) : breakable(unbroken(text)),
         ),
       ),
     ),
   );
+}
+
+/** Where the first change is, on a line of its own what to do, and the way to its card. */
+function firstChange({ place, expression, gain, fix }, card) {
+  return [
+    el("code", {}, breakable(place)),
+    ...(expression ? [" ", el("code", {}, breakable(expression))] : []),
+    gain ? ` (${unbroken(gain)})` : null,
+    el("span", { class: "fix" }, breakable(fix), card ? [" ", el("a", { href: `#${card}` }, "See its card")] : null),
+  ];
 }
 
 /** What begins a text about one trace of several. A file's name stays as it is. */
@@ -61,10 +70,11 @@ function apart(total, info) {
 
 function drawSplit(view, info, figure, frozenWidth = null) {
   const parts = styled(view.parts);
-  byId("split-section").hidden = parts.length === 0;
+  byId("split-section").hidden = parts.length === 0 && byId("figures").hidden;
+  for (const id of ["split-lead", "split", "parts"]) byId(id).hidden = parts.length === 0;
+  fill("split-title", info.steps.count ? "Where a step goes" : "Where the time goes");
   if (parts.length === 0) return;
   const total = parts.reduce((sum, part) => sum + part.ms, 0);
-  fill("split-title", info.steps.count ? "Where a step goes" : "Where the time goes");
   fill(
     "split-lead",
     info.steps.count

@@ -1,0 +1,67 @@
+"""The change to make first: where it is, what it saves alone, and what to do. Not escaped."""
+
+from __future__ import annotations
+
+import msgspec
+
+from syncscope.report.finding_phrases import format_location, shorten_expression
+from syncscope.report.impact import measure_gain
+from syncscope.report.numbers import percent
+from syncscope.rules.base.idle_causes import main_cause
+from syncscope.schema.findings import RACES, Finding
+from syncscope.schema.report import TraceInfo
+
+LEADS: dict[str, str] = {"known": "", "likely": "about ", "at most": "at best ", "between": "at best "}
+"""What comes before a saving, by how it is known."""
+MOST_SIGNS = 50
+"""The most characters of an expression that are shown."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    place: str
+    """``train.py:21``, or what stands for a line."""
+    expression: str | None
+    """``loss.item()``, cut where it is long."""
+    gain: str | None
+    """``−14 %``, ``at best −5 %``: of the step, by this change alone; ``None`` where it is unknown or not asked for."""
+    fix: str
+    """The first thing to do."""
+
+    @property
+    def said(self) -> str:
+        """All of it in one line."""
+        where = f"{self.place}  {self.expression}" if self.expression else self.place
+        return f"{where}{f' ({self.gain})' if self.gain else ''}: {self.fix}"
+
+
+def describe_change(finding: Finding, info: TraceInfo, *, with_gain: bool) -> Change:
+    """Where the change that fixes a finding is and what it is, ``with_gain`` with what it saves of the step alone."""
+    site = finding.site
+    gain = measure_gain(finding, info) if with_gain and not finding.rule.startswith(RACES) else None
+    return Change(
+        place=describe_place(finding),
+        expression=shorten_expression(site.expression, MOST_SIGNS) if site is not None and site.expression else None,
+        gain=f"{LEADS[gain.kind]}−{percent(gain.ms, gain.step_ms)}" if gain is not None and gain.step_ms else None,
+        fix=shorten_fix(finding.fix),
+    )
+
+
+def describe_place(finding: Finding) -> str:
+    """``train.py:21``; without a line the cause of idle time that its fix is for, the op or the name of the rule."""
+    if finding.site is not None:
+        return format_location(finding.site)
+    if finding.causes:
+        return (main_cause(finding) or finding.causes[0]).cause
+    if finding.annotation:
+        return f"{finding.op or finding.name} in {finding.annotation}"
+    return f"{finding.op} (line unknown)" if finding.op else finding.name
+
+
+def shorten_fix(fix: str) -> str:
+    """The first thing that a fix says to do: up to its first full stop, semicolon or ``, or`` outside of brackets."""
+    depth = 0
+    for number, sign in enumerate(fix):
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth <= 0 and fix.startswith((". ", "; ", ", or "), number):
+            return fix[:number]
+    return fix.removesuffix(".")
