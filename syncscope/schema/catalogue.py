@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
-FILE = files("syncscope.schema").joinpath("rules.json")
+FILE = Path(__file__).with_name("rules.json")
 """Made from the rules by ``python -m tests.rules.test_catalogue``; a test compares it with them."""
 
 

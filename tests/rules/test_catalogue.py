@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from syncscope.rules import RULES
 from syncscope.schema.catalogue import FILE, RuleEntry, read_catalogue
@@ -27,4 +26,4 @@ def test_summaries_are_those_of_the_rules():
 
 if __name__ == "__main__":
     entries = [entry._asdict() for entry in made()]
-    Path(str(FILE)).write_text(json.dumps(entries, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(entries, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
