@@ -18,8 +18,8 @@ from syncscope.report.recorded_part import describe_part
 from syncscope.report.runs import is_counted_only, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import find_step_ms, outlasts_recorded
-from syncscope.rules.base.idle_causes import main_cause
 from syncscope.schema.findings import COMPILED, NOTHING, RACES, Finding, is_exposed
+from syncscope.schema.idle import main_cause
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.verdict import Verdict
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 
-from syncscope.rules import RULES
+from syncscope.rules import RULES, Rule, RunRule
 from syncscope.schema.catalogue import FILE, RuleEntry, read_catalogue
 
 
 def made() -> tuple[RuleEntry, ...]:
-    every = sorted(RULES, key=lambda rule: rule.code)
-    return tuple(
-        RuleEntry(rule.code, rule.name, rule.severity, rule.doc, rule.gated, rule.counts_as_wait) for rule in every
-    )
+    return tuple(map(entry_of, sorted(RULES, key=lambda rule: rule.code)))
+
+
+def entry_of(rule: Rule) -> RuleEntry:
+    return RuleEntry(
+        code=rule.code, name=rule.name, severity=rule.severity, doc=rule.doc, gated=rule.gated,
+        counts_as_wait=rule.counts_as_wait, counted=rule.counted, compares_ranks=isinstance(rule, RunRule),
+        needs=rule.needs, limited_by=rule.limited_by,
+    )  # fmt: skip
 
 
 def test_the_catalogue_is_what_the_rules_say():
