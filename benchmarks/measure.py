@@ -1,7 +1,8 @@
 """Run Python in a new process and measure its seconds of CPU and the peak memory of it and its children.
 
 Peak memory is the sum of the resident sets of the process and its children, sampled every 10 ms (needs psutil).
-Sampling takes part of a processor, so what is timed on all processors runs once more without it.
+Sampling takes part of a processor, so what is timed on all processors runs once more without it. The bytecode of what
+is imported is kept, whatever ``PYTHONDONTWRITEBYTECODE`` says: the reader's workers import, too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def run(code: str, *arguments: str, python: str = sys.executable, memory: bool =
     """Run ``code``, which prints a line of JSON last, and look at its ``memory``. Raises ``SystemExit`` with its errors
     where it fails."""
     before = os.times()
-    with subprocess.Popen([python, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with subprocess.Popen(
+        [python, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
+    ) as process:
         peak = _watch(process) if memory else math.nan
         out, err = process.communicate()
     after = os.times()

@@ -1,12 +1,13 @@
 """All of ``analyze`` beside all of HTA and Perfetto's trace processor: ``python -m benchmarks.peers --mb 200 1000``.
 
 The recorded trace with stacks is repeated to each size, in five steps. In every round each program runs once, one after
-the other, in a process of its own: ``syncscope analyze`` to JSON, the same with its kept results (``--cache``), both
-releases of HTA (constructed, then every analysis of one rank), and Perfetto's trace processor (loaded, then one count
-of the slices; ``--trace-processor``, the folder that CONTRIBUTING names). Each keeps the bytecode of what it imports,
-as an installed package has it. Figures are medians of the rounds, and memory that of all processes together; the ratio
-to ``analyze`` is taken in each round, with the least and the most. ``--write`` puts the table into docs/evidence.md.
-HTA's releases are installed into ``.hta``, without what they depend on (the extra ``dev`` has it).
+the other, in a process of its own: our read alone, ``syncscope analyze`` to JSON, the same with the page, the same with
+its kept results (``--cache``), both releases of HTA (constructed, then every analysis of one rank), and Perfetto's
+trace processor (loaded, then one count of the slices; ``--trace-processor``, the folder that CONTRIBUTING names).
+``--own`` leaves the programs of others out. Each keeps the bytecode of what it imports, as an installed package has it.
+Figures are medians of the rounds, and memory that of all processes together; ratios are taken in each round, with the
+least and the most. ``--write`` puts the table into docs/evidence.md. HTA's releases are installed into ``.hta``,
+without what they depend on (the extra ``dev`` has it).
 """
 
 from __future__ import annotations
@@ -31,6 +32,13 @@ ROOT = Path(__file__).parents[1]
 RELEASES = ("HolisticTraceAnalysis==0.5.0", "traceinsight==0.6.1")
 STEPS = 5
 
+READ = """
+from syncscope.cli.light import prepare_numpy
+prepare_numpy()
+import sys
+from syncscope.trace.reader import load
+load(sys.argv[1])
+"""
 ANALYZE = (sys.executable, "-m", "syncscope", "analyze")
 
 HTA = """
@@ -118,13 +126,20 @@ def _peak_mb(running: subprocess.Popen[bytes]) -> float:
     return peak / 1e6
 
 
-def programs(folder: Path, trace_processor: str | None) -> list[Program]:
-    """Ours first."""
-    own = (*ANALYZE, "{trace}", "--format", "json")
-    found = [
-        Program("syncscope analyze", own),
-        Program("syncscope analyze, kept", (*own, "--cache"), {"XDG_CACHE_HOME": str(folder / "cache")}),
+def own_programs(folder: Path) -> list[Program]:
+    """Our read first, then all of ``analyze``."""
+    json_of = (*ANALYZE, "{trace}", "-o", "json=-")
+    return [
+        Program("syncscope, read alone", (sys.executable, "-c", READ, "{trace}")),
+        Program("syncscope analyze", json_of),
+        Program("syncscope analyze, with the page", (*json_of, "-o", str(folder / "report.html"))),
+        Program("syncscope analyze, kept", (*json_of, "--cache"), {"XDG_CACHE_HOME": str(folder / "cache")}),
     ]
+
+
+def others(trace_processor: str | None) -> list[Program]:
+    """The programs of others."""
+    found = []
     for release in RELEASES:
         place = {"PYTHONPATH": str(installed(release))}
         found.append(Program(release.replace("==", " "), (sys.executable, "-c", HTA, "{trace}", "{folder}"), place))
@@ -147,8 +162,10 @@ def installed(release: str) -> Path:
 
 
 def rounds(every: Sequence[Program], trace: Path, folder: Path, many: int) -> dict[str, list[Run | None]]:
-    """Each program once in each of ``many`` rounds; what is kept was kept before."""
-    measure(every[1], trace, folder)
+    """Each program once in each of ``many`` rounds. ``analyze`` runs before, so that its results are kept."""
+    for program in every:
+        if program.command[: len(ANALYZE)] == ANALYZE:
+            measure(program, trace, folder)
     runs: dict[str, list[Run | None]] = {program.name: [] for program in every}
     for _ in range(many):
         for program in every:
@@ -159,23 +176,28 @@ def rounds(every: Sequence[Program], trace: Path, folder: Path, many: int) -> di
 
 
 def table(found: Mapping[str, Mapping[str, Sequence[Run | None]]]) -> str:
-    """As markdown, by size and program."""
+    """As markdown, by size and program, with the ratios to the first two programs."""
     lines = [
-        "| trace | program | time, s | × analyze (least–most) | peak memory, MB | failed |",
-        "|---|---|--:|--:|--:|---|",
+        "| trace | program | time, s | × read (least–most) | × analyze (least–most) | peak memory, MB | failed |",
+        "|---|---|--:|--:|--:|--:|---|",
     ]
     for size, runs in found.items():
-        own = next(iter(runs.values()))
+        read, analyzed, *_ = runs.values()
         for name, every in runs.items():
             done = [run for run in every if run is not None]
             if not done:
-                lines.append(f"| {size} | {name} | fails | | | |")
+                lines.append(f"| {size} | {name} | fails | | | | |")
                 continue
-            pairs = [run.seconds / mine.seconds for run, mine in zip(every, own, strict=True) if run and mine]
-            ratio = f"{statistics.median(pairs):.2f} ({min(pairs):.2f}–{max(pairs):.2f})" if pairs else ""
             seconds, peak = (statistics.median(getattr(run, what) for run in done) for what in ("seconds", "peak_mb"))
-            lines.append(f"| {size} | {name} | {seconds:.1f} | {ratio} | {peak:,.0f} | {', '.join(done[0].failed)} |")
+            ratios = f"{_ratio(every, read)} | {_ratio(every, analyzed)}"
+            lines.append(f"| {size} | {name} | {seconds:.2f} | {ratios} | {peak:,.0f} | {', '.join(done[0].failed)} |")
     return "\n".join(lines)
+
+
+def _ratio(runs: Sequence[Run | None], to: Sequence[Run | None]) -> str:
+    """The median of the rounds' ratios, with the least and the most."""
+    pairs = [run.seconds / other.seconds for run, other in zip(runs, to, strict=True) if run and other]
+    return f"{statistics.median(pairs):.2f} ({min(pairs):.2f}–{max(pairs):.2f})" if pairs else ""
 
 
 def main() -> None:
@@ -183,12 +205,15 @@ def main() -> None:
     parser.add_argument("--mb", type=float, nargs="+", default=[200])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--trace-processor", default=os.environ.get("SYNCSCOPE_TRACE_PROCESSOR"))
+    parser.add_argument("--own", action="store_true", help="without the programs of others")
     parser.add_argument("--write", action="store_true", help="put the table into docs/evidence.md")
     args = parser.parse_args()
     found = {}
     with tempfile.TemporaryDirectory() as name:
         folder, trace = Path(name), Path(name) / "trace.json"
-        every = programs(folder, args.trace_processor and str(Path(args.trace_processor).resolve()))
+        every = own_programs(folder)
+        if not args.own:
+            every += others(args.trace_processor and str(Path(args.trace_processor).resolve()))
         load = os.getloadavg()[0]
         for mb in args.mb:
             events = repeat.write(trace, base=repeat.BASE, mb=mb, steps=STEPS)

@@ -96,8 +96,6 @@ def _all(folder: Path, args: argparse.Namespace) -> list[Row]:
         events = repeat.write(path, base=args.trace, mb=args.mb, steps=steps)
         print(f"{args.mb:g} MB, {events:,} events, {steps} steps")
         rows += [measured(reader, path, trace, args.runs) for reader in (SIMDJSON, OURS)]
-        page = folder / "report.html"
-        rows += [measured(_analysis(*how), path, trace, args.runs) for how in ((), (page,))]
         if args.hta:
             rows.append(measured(HTA, path, trace, 1, args.hta))
     rows.append(measured(ALONE, path, trace, args.runs))
@@ -110,14 +108,6 @@ def _all(folder: Path, args: argparse.Namespace) -> list[Row]:
     measure.run(cached.code(), str(folder / "trace.json.gz"))
     rows.append(measured(cached, folder / "trace.json.gz", f"{trace}, gzip", args.runs))
     return rows
-
-
-def _analysis(page: Path | None = None) -> Reader:
-    """All of ``syncscope analyze`` to JSON, and to a page, its imports included."""
-    output = [] if page is None else ["-o", str(page), "-o", "json=-"]
-    command = f"[sys.executable, '-m', 'syncscope', 'analyze', path, *{output or ['--format', 'json']}]"
-    work = f"import subprocess; subprocess.run({command}, check=True, stdout=subprocess.DEVNULL)"
-    return Reader("syncscope analyze" + (", with the page" if page else ""), "pass", work)
 
 
 def table(rows: list[Row], mb: float) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from syncscope import policy as policies
-from syncscope.analysis.merge import merge
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import NotChecked, Report
 
@@ -24,8 +23,14 @@ def judge_again(reports: Iterable[Report], policy: policies.Policy) -> Report:
     parts = list(reports)
     for part in parts:
         _refuse_contradictions(part)
-    report = merge([_unjudged(part, policy) for part in parts]) if len(parts) > 1 else _unjudged(parts[0], policy)
-    return policies.apply(report, policy)
+    unjudged = [_unjudged(part, policy) for part in parts]
+    return policies.apply(unjudged[0] if len(parts) == 1 else _merged(unjudged), policy)
+
+
+def _merged(reports: Sequence[Report]) -> Report:
+    from syncscope.analysis.merge import merge  # which loads the rules, and numpy
+
+    return merge(reports)
 
 
 def _unjudged(report: Report, policy: policies.Policy) -> Report:

@@ -140,12 +140,14 @@ def _report(
     path: str, policy: Policy, selected: tuple[str, ...], reading: Reading, drawn: bool
 ) -> tuple[Report, Sequence[Lanes]]:
     """One side, and its pictures where they are ``drawn``: of a saved report those of the traces in its folder."""
-    from syncscope.analysis.analyze import draw_beside, only
+    from syncscope.analysis.finish import only
 
     lanes: Sequence[Lanes] = ()
     if is_report(Path(path)):
         report = read_report(Path(path))
         if drawn:
+            from syncscope.analysis.analyze import draw_beside  # which loads what judges
+
             report, lanes = draw_beside(report, Path(path).parent, reading)
     else:
         report, lanes, _ = analyze_traces([path], None, policy, reading=reading, pictures=drawn)

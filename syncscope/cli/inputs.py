@@ -103,7 +103,6 @@ def analyze_or_read(
     saved = [path for path in paths if is_report(Path(path))]
     if not saved:
         return analyze_traces(paths, output, policy, untouched=untouched, engine=engine, reading=reading)
-    from syncscope.analysis.analyze import draw_beside
     from syncscope.analysis.saved import judge_again
     from syncscope.policy import ConfigError, Policy
 
@@ -118,6 +117,8 @@ def analyze_or_read(
     except ValueError as error:
         raise CommandError(f"{', '.join(saved)}: not a report: {error}", UNREADABLE) from None
     if needs_picture(wanted) and len(paths) == 1:
+        from syncscope.analysis.analyze import draw_beside  # which loads what judges
+
         return *draw_beside(report, Path(saved[0]).parent), wanted
     return report, (), wanted
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from syncscope.cli.errors import USAGE, CommandError
@@ -209,6 +208,8 @@ def with_page(values: Sequence[str], wanted: bool) -> list[str]:
     pages = any(_parsed(value).format == "html" and _parsed(value).path != STDOUT for value in values)
     if not wanted or pages:
         return list(values)
+    from tempfile import mkdtemp  # nothing else needs it
+
     return [*values, f"html={Path(mkdtemp(prefix='syncscope-')) / 'report.html'}"]
 
 

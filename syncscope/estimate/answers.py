@@ -12,9 +12,9 @@ from syncscope.estimate.fit import Fit
 from syncscope.estimate.idle import AT_MOST, BEYOND_ITSELF, WHY_AT_MOST, WHY_NONE
 from syncscope.rules import BY_CODE
 from syncscope.rules.base.groups import SAVING_NULL_WHY
-from syncscope.rules.base.idle_causes import main_cause
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Severity, Sketch
+from syncscope.schema.idle import main_cause
 
 LITTLE = 0.01
 """A finding that saves a smaller share of the step is no error."""

@@ -24,6 +24,9 @@ OFTEN = 0.1
 SPARE = 8
 """Slots at first for questions that come and go."""
 
+FULL = 6
+"""So many questions have one of those slots before any is looked for that needs none: a look costs more than a slot."""
+
 ALIKE = 1e-3
 """Nanoseconds by which amounts may differ: rounding."""
 
@@ -122,8 +125,9 @@ class Columns:
         self.slot[number] = self.visiting[number] = slot
 
     def is_time_to_look(self) -> bool:
-        """Whether to look for questions that need no slot: the longer, the more often none was found."""
-        if not self.visiting:
+        """Whether to look for questions that need no slot: once some have one, and the longer, the more often none was
+        found."""
+        if len(self.visiting) < FULL:
             return False
         self._due -= 1
         return self._due <= 0

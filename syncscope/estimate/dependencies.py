@@ -346,12 +346,16 @@ def _recorded_waits(timeline: Timeline, host: HostPart) -> dict[int, Target]:
 
 def _event_of_another(events: Events, streams: Streams, item: int, waiting: int, began: float) -> Target | None:
     """The latest event of another stream than the ``waiting`` one that was over when it ``began``."""
-    recent = [target for target in events.recent(item) if streams.end(target, item) <= began + EARLY]
-    other = next((target for target in recent if target.stream != waiting), None)
-    if other is not None or not recent:
-        return other
+    latest: Target | None = None
+    for target in events.recent(item):
+        if streams.end(target, item) <= began + EARLY:
+            if target.stream != waiting:
+                return target
+            latest = latest or target
+    if latest is None:
+        return None
     # ``a.wait_stream(b)`` records on b, wherever the thread launched last.
-    others = [Target(number, recent[0].item) for number in streams.all if number != waiting]
+    others = [Target(number, latest.item) for number in streams.all if number != waiting]
     return streams.latest(others, item, began + EARLY)
 
 

@@ -143,8 +143,9 @@ class Machine:
     def _forget_old(self, soonest: Floats) -> None:
         """Make launches that are done before the host's present nothing in the columns that come and go."""
         known = self._columns.unlasting()
+        soonest = soonest[known]
         for recent in self._recent:
-            while recent and (recent[0] <= soonest)[known].all():
+            while recent and (recent[0][known] <= soonest).all():
                 recent.popleft()[self._columns.lasting_width :] = -np.inf
 
     def _look_around(self, number: int) -> None:
@@ -231,7 +232,9 @@ class Machine:
             return run.work * self._scale, run.busy, run.behind[self._which]
         self._enter(run.edited.questions.tolist())
         wide = (run.work * self._scale, np.full(self._columns.width, run.busy), run.behind[self._which])
-        self._edit_all((wide[0][None], wide[1][None], wide[2][None]), [run.edited])
+        slots, own = self._columns.slot[run.edited.questions], (run.edited.work, run.edited.busy, run.edited.behind)
+        for columns, edited in zip(wide, own, strict=True):
+            columns.reshape(-1, self._scenarios)[slots] = edited
         return wide
 
     def _queued(self, stream: int, launches: int, done: Floats, host: Floats, work: Floats | float = 0.0) -> Floats:

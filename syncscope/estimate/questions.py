@@ -17,8 +17,8 @@ from syncscope.estimate.study import Study
 from syncscope.estimate.waiting import without_call
 from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.collective_advice import is_made_cheaper
-from syncscope.rules.base.idle_causes import own_cause
 from syncscope.rules.base.question import Intervention, NoQuestion
+from syncscope.schema.idle import own_cause
 from syncscope.timeline.copies import HOST_COPIES
 from syncscope.timeline.intervals import Floats, Ints
 from syncscope.timeline.launching import LAUNCHES

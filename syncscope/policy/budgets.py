@@ -20,6 +20,7 @@ from syncscope.policy.phases import is_judged, judged_phases
 from syncscope.policy.policy import Policy
 from syncscope.policy.settings import Budgets, Scope
 from syncscope.policy.timed_budgets import NO_CALLS, NO_STEPS, TIMED, holds_most, unchecked
+from syncscope.schema.catalogue import rules_by_code
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.verdict import Budget
@@ -48,17 +49,13 @@ def check_budgets(report: Report, policy: Policy, unexpected: Sequence[Finding])
 
 def limited_rules(budgets: Budgets) -> tuple[str, ...]:
     """Codes of the rules of whose findings a limit is set."""
-    from syncscope.rules import BY_CODE  # loads numpy and the rules
-
     limits = [name for name in OF_COMPILING if getattr(budgets, name) is not None]
-    return tuple(code for code, rule in BY_CODE.items() if rule.limited_by in limits)
+    return tuple(code for code, rule in rules_by_code().items() if rule.limited_by in limits)
 
 
 def is_wait(finding: Finding) -> bool:
     """Whether the finding counts against the budget of waits."""
-    from syncscope.rules import BY_CODE  # loads numpy and the rules
-
-    rule = BY_CODE.get(finding.rule)
+    rule = rules_by_code().get(finding.rule)
     return rule is not None and rule.counts_as_wait
 
 
@@ -105,9 +102,8 @@ def _compiled(report: Report, policy: Policy) -> Iterator[Budget]:
 
 
 def _check_compiled(name: str, words: tuple[str, str], allowed: int, findings: Sequence[Finding]) -> Budget:
-    from syncscope.rules import BY_CODE  # loads numpy and the rules
-
-    mine = [one for one in findings if one.rule in BY_CODE and BY_CODE[one.rule].limited_by == name]
+    rules = rules_by_code()
+    mine = [one for one in findings if one.rule in rules and rules[one.rule].limited_by == name]
     found = sum(1 if one.occurrences is None else one.occurrences for one in mine)
     lines = list(dict.fromkeys(_format_line(one) for one in mine)) if found > allowed else []
     more = [f"and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else []

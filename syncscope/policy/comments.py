@@ -20,6 +20,7 @@ from pathlib import Path
 from syncscope.policy.config import ConfigError, codes_of
 from syncscope.policy.near_misses import may_hold, near_miss
 from syncscope.policy.policy import Expectation
+from syncscope.schema.catalogue import rules_by_code
 from syncscope.schema.report import Report
 
 MOST_FILES = 5000
@@ -71,9 +72,7 @@ def _of_file(name: str, folders: Sequence[Path]) -> Iterator[Expectation]:
 
 def _refuse_near_miss(where: str, text: str) -> None:
     """Raise ``ConfigError`` for a comment that means to expect something and would be read by nobody."""
-    from syncscope.rules import RULES  # loads pandas
-
-    codes = {rule.code for rule in RULES}
+    codes = set(rules_by_code())
     for comment in _NEXT_COMMENT.split(text):
         if (said := near_miss(comment, codes)) is not None:
             raise ConfigError(where, f"{said}: did you mean # syncscope: expect SYN102 -- why it is fine?")

@@ -29,6 +29,7 @@ import msgspec
 from syncscope.policy.policy import Expectation, Override, Policy, default_gate
 from syncscope.policy.settings import Budgets, Expect, Scope, Settings
 from syncscope.policy.settings import Override as OverrideEntry
+from syncscope.schema.catalogue import read_catalogue
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -222,14 +223,13 @@ def _codes(wanted: Iterable[str], path: Path, key: str) -> tuple[str, ...]:
 
 def codes_of(wanted: Iterable[str]) -> tuple[str, ...]:
     """The codes that match the codes and prefixes. Raises ``ValueError`` for one that matches none."""
-    from syncscope.rules import RULES  # loads numpy and the rules
-
-    known = [rule.code for rule in RULES]
+    rules = read_catalogue()
+    known = [rule.code for rule in rules]
     codes: dict[str, None] = {}
     for text in wanted:
         matches = [code for code in known if text and code.startswith(text)]
         if not matches:
-            by_name = {rule.name: rule.code for rule in RULES}
+            by_name = {rule.name: rule.code for rule in rules}
             meant = by_name.get(text.lower()) or text.upper()
             raise ValueError(f'unknown rule "{text}"{_suggestion(meant, known)}')
         codes.update(dict.fromkeys(matches))

@@ -9,6 +9,7 @@ from syncscope.policy.extent import describe_missing
 from syncscope.policy.partial import COUNTS, rules_with_unseen_parts
 from syncscope.policy.phases import has_judged_phase, is_judged, judged_phases
 from syncscope.policy.policy import Policy
+from syncscope.schema.catalogue import rules_by_code
 from syncscope.schema.findings import COMPILED, Finding
 from syncscope.schema.report import NotChecked, Report
 from syncscope.schema.verdict import Budget, Verdict
@@ -43,10 +44,9 @@ def check_gate(report: Report, policy: Policy) -> Verdict:
 
 def _gated_rules(report: Report, policy: Policy) -> tuple[str, ...]:
     """Codes of the gated rules, without those about the count of a run where none was counted."""
-    from syncscope.rules import BY_CODE  # loads numpy and the rules
-
+    rules = rules_by_code()
     counted = any("counts" in info.has for info in report.traces)
-    return tuple(code for code in policy.gated if counted or BY_CODE[code].needs != COUNTS)
+    return tuple(code for code in policy.gated if counted or rules[code].needs != COUNTS)
 
 
 def comparable_findings(report: Report, policy: Policy) -> tuple[Finding, ...]:
@@ -106,9 +106,7 @@ def _doubt_if_partial(budget: Budget, report: Report) -> Budget:
 def _blind_rules(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
     """Gated rules that could not be checked on a trace of a phase that is judged; all gated rules for a trace without
     runtime calls, and where the recordings show less than the policy demands."""
-    from syncscope.rules import BY_CODE  # loads numpy and the rules
-
-    gated, judged = _gated_rules(report, policy), judged_phases(report, policy)
+    rules, gated, judged = rules_by_code(), _gated_rules(report, policy), judged_phases(report, policy)
     if missing := describe_missing(report, policy):
         return tuple(NotChecked(rule=rule, why=missing[0]) for rule in gated)
     traces = {index: info for index, info in enumerate(report.traces) if has_judged_phase(info, judged[index])}
@@ -121,6 +119,6 @@ def _blind_rules(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
         if "runtime" not in info.has
         for rule in gated
         if not any(entry.rule == rule and entry.trace == index for entry in listed)
-        if not (info.only_counted and BY_CODE[rule].counted)
+        if not (info.only_counted and rules[rule].counted)
     )
     return (*listed, *without_calls)

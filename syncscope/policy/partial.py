@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from syncscope.policy.policy import Policy
+from syncscope.schema.catalogue import rules_by_code
 from syncscope.schema.report import NotChecked, Report
 
 COUNTS = ("counts",)
@@ -22,10 +23,9 @@ def is_partial(report: Report) -> bool:
 
 def rules_with_unseen_parts(report: Report, policy: Policy) -> tuple[NotChecked, ...]:
     """The gated rules that what was not seen could have broken, once for each trace."""
-    from syncscope.rules import BY_CODE  # loads numpy and the rules
-
+    rules = rules_by_code()
     # What races a recording holds is in its own key, which is read or missing as a whole.
-    codes = [code for code in policy.gated if BY_CODE[code].needs != ("hazards",)]
+    codes = [code for code in policy.gated if rules[code].needs != ("hazards",)]
     why: dict[int, str] = {}
     for index, text in unseen_parts(report):
         why.setdefault(index, text)
@@ -33,5 +33,5 @@ def rules_with_unseen_parts(report: Report, policy: Policy) -> tuple[NotChecked,
         NotChecked(rule=code, why=text, trace=index, rank=report.traces[index].rank)
         for index, text in why.items()
         for code in codes
-        if "counts" in report.traces[index].has or BY_CODE[code].needs != COUNTS
+        if "counts" in report.traces[index].has or rules[code].needs != COUNTS
     )

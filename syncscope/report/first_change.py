@@ -7,8 +7,8 @@ import msgspec
 from syncscope.report.finding_phrases import format_location, shorten_expression
 from syncscope.report.impact import measure_gain
 from syncscope.report.numbers import percent
-from syncscope.rules.base.idle_causes import main_cause
 from syncscope.schema.findings import RACES, Finding
+from syncscope.schema.idle import main_cause
 from syncscope.schema.report import TraceInfo
 
 LEADS: dict[str, str] = {"known": "", "likely": "about ", "at most": "at best ", "between": "at best "}

@@ -9,7 +9,7 @@ import msgspec
 
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import group_alike
-from syncscope.rules import BY_CODE, RunRule
+from syncscope.schema.catalogue import rules_by_code
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import RankBetween, WaitsFor
 from syncscope.schema.report import NotChecked, Report
@@ -87,8 +87,9 @@ def _moved(entry: _Of, to: dict[int, int]) -> _Of:
 
 def _by_interest(report: Report) -> Iterator[int]:
     yield 0
+    rules = rules_by_code()
     for finding in report.findings:
-        if isinstance(BY_CODE.get(finding.rule), RunRule):
+        if finding.rule in rules and rules[finding.rule].compares_ranks:
             yield finding.trace
     for group in group_alike(report.findings):
         yield group[0].trace

@@ -8,7 +8,7 @@ import numpy as np
 
 from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
-from syncscope.rules.base.idle_causes import find_idle_causes, is_summed_up, main_cause
+from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.program import runs_compiled, works_in_compiled
 from syncscope.rules.base.question import Intervention
@@ -17,6 +17,7 @@ from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import COMPILED, COMPILED_ALREADY, LaunchBound, ends_with_graph, is_beside_graph
 from syncscope.schema.findings import Finding, IdleCause, Severity
+from syncscope.schema.idle import is_summed_up, main_cause
 from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached

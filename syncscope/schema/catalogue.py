@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
-FILE = files("syncscope.schema").joinpath("rules.json")
+FILE = Path(__file__).with_name("rules.json")
 """Made from the rules by ``python -m tests.rules.test_catalogue``; a test compares it with them."""
 
 
@@ -19,6 +20,10 @@ class RuleEntry(NamedTuple):
     doc: str
     gated: bool
     counts_as_wait: bool
+    counted: bool
+    compares_ranks: bool
+    needs: tuple[str, ...]
+    limited_by: str
 
     @property
     def summary(self) -> str:
@@ -26,6 +31,14 @@ class RuleEntry(NamedTuple):
         return self.doc.split("\n", 1)[0]
 
 
+@functools.cache
 def read_catalogue() -> tuple[RuleEntry, ...]:
-    """All rules, by code."""
-    return tuple(RuleEntry(**entry) for entry in json.loads(FILE.read_text(encoding="utf-8")))
+    """All rules, in the order of their codes."""
+    entries = json.loads(FILE.read_text(encoding="utf-8"))
+    return tuple(RuleEntry(**{**entry, "needs": tuple(entry["needs"])}) for entry in entries)
+
+
+@functools.cache
+def rules_by_code() -> dict[str, RuleEntry]:
+    """All rules by code."""
+    return {entry.code: entry for entry in read_catalogue()}

@@ -30,7 +30,7 @@ def are_among(values: Ints, known: Ints) -> Bools:
     """Which values (n,) are among the ``known`` (m,). Quicker than ``np.isin`` for numbers that mostly count up."""
     if not len(known):
         return np.zeros(len(values), dtype=bool)
-    ordered = np.sort(known)
+    ordered = np.sort(known, kind="stable")  # nearly in order, for which this takes a tenth of the time
     found: Bools = ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values
     return found
 

@@ -137,7 +137,7 @@ def _find_parents(ts: Ints, end: Ints) -> Ints:
     # Depth is begins minus ends seen so far; the ends at a begin come first. What is new takes memory, so it is reused.
     ends = ts + 1
     np.maximum(ends, end, out=ends)
-    ends.sort()
+    ends.sort(kind="stable")  # nearly in order, for which this takes a tenth of the time
     depth = np.searchsorted(ends, ts, side="right")
     np.subtract(np.arange(len(ts)), depth, out=depth)
     shallow = depth.astype(np.min_scalar_type(int(depth.max(initial=0))))  # numpy sorts narrow numbers by radix

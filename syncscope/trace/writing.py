@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,6 +24,8 @@ def write_atomically(
         with target.open("wb") as stream:
             stream.writelines(pieces)
         return
+    import tempfile  # most commands write nothing
+
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with open(descriptor, "wb") as stream:

@@ -6,7 +6,7 @@ import pytest
 
 from syncscope.estimate.idle import AT_MOST, QUESTIONS, WHY_NONE, cause_question
 from syncscope.estimate.replay import Scenario, replay
-from syncscope.rules.base.idle_causes import BESIDE_THE_HOST
+from syncscope.schema.idle import BESIDE_THE_HOST
 from syncscope.timeline.tables import CAUSES
 from tests.builders import TraceBuilder
 from tests.estimate.test_questions import STEPS, each_step, saved_us, study

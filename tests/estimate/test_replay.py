@@ -18,6 +18,7 @@ from syncscope.estimate.program import QUEUE, Program, compile_program
 from syncscope.estimate.replay import Scenario, replay
 from syncscope.estimate.sketches import draw_steps
 from syncscope.timeline import Timeline
+from syncscope.timeline.intervals import Floats
 from tests.builders import TraceBuilder
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, simulate, trace
 
@@ -181,6 +182,7 @@ def test_questions_that_come_and_go_are_answered_as_those_that_stay(
         patch.setattr("syncscope.estimate.edits.FEW", 0)
         patch.setattr("syncscope.estimate.edits.OFTEN", 2.0)
         patch.setattr(columns, "SPARE", 1)
+        patch.setattr(columns, "FULL", data.draw(st.integers(1, 3)))
         coming = replay(compiled, questions, scenarios, order, profiled=True)
     assert coming.parts and not staying.parts
     np.testing.assert_allclose(coming.ends, staying.ends, rtol=1e-9)
@@ -200,7 +202,28 @@ def test_a_question_has_columns_only_while_more_than_the_time_differs(monkeypatc
         ran.step(number, number, last=number == 29)
         assert ran._columns.slots <= 1 + columns.SPARE
     saved = -ran._columns.later[1:, 0]
-    assert (saved[:-1] > 0).all()
+    assert (saved[: -columns.FULL] > 0).all()
+
+
+def test_it_looks_for_questions_that_need_no_columns_once_some_have_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = program([LOOP] * 30)
+    every = waits(compiled)
+    questions = [Ways.of(question) for question in ({}, *({item: Edit(free=True)} for item in every))]
+    monkeypatch.setattr("syncscope.estimate.edits.FEW", 0)
+    left: list[int] = []
+    leave = columns.Columns.leave
+
+    def noted(self: columns.Columns, known: Floats) -> None:
+        before = len(self.visiting)
+        leave(self, known)
+        left.append(before - len(self.visiting))
+
+    monkeypatch.setattr(columns.Columns, "leave", noted)
+    ran = Machine(compiled, questions, np.array([Scenario()]), frozenset(range(30)), True, (), frozenset())
+    for number in range(30):
+        ran.step(number, number, last=number == 29)
+    assert sum(left) >= len(every) - columns.FULL
+    assert len(left) <= len(every) / (columns.FULL - 2)
 
 
 @given(loops, st.integers(2, 4))
@@ -221,6 +244,7 @@ def test_a_full_queue_holds_questions_that_come_and_go_as_those_that_stay(monkey
     monkeypatch.setattr("syncscope.estimate.edits.FEW", 0)
     monkeypatch.setattr("syncscope.estimate.edits.OFTEN", 2.0)
     monkeypatch.setattr(columns, "SPARE", 1)
+    monkeypatch.setattr(columns, "FULL", 1)
     coming = estimate_savings(prepared)
     for one, other in zip(staying.findings, coming.findings, strict=True):
         assert other.likely_saving_ms_per_step == pytest.approx(one.likely_saving_ms_per_step, abs=2e-6)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-from syncscope.rules import RULES
+from syncscope.rules import RULES, Rule, RunRule
 from syncscope.schema.catalogue import FILE, RuleEntry, read_catalogue
 
 
 def made() -> tuple[RuleEntry, ...]:
     every = sorted(RULES, key=lambda rule: rule.code[3:])  # waits first, then copies, overlap, races, …
-    return tuple(
-        RuleEntry(rule.code, rule.name, rule.severity, rule.doc, rule.gated, rule.counts_as_wait) for rule in every
-    )
+    return tuple(map(entry_of, every))
+
+
+def entry_of(rule: Rule) -> RuleEntry:
+    return RuleEntry(
+        code=rule.code, name=rule.name, severity=rule.severity, doc=rule.doc, gated=rule.gated,
+        counts_as_wait=rule.counts_as_wait, counted=rule.counted, compares_ranks=isinstance(rule, RunRule),
+        needs=rule.needs, limited_by=rule.limited_by,
+    )  # fmt: skip
 
 
 def test_the_catalogue_is_what_the_rules_say():
@@ -27,4 +32,4 @@ def test_summaries_are_those_of_the_rules():
 
 if __name__ == "__main__":
     entries = [entry._asdict() for entry in made()]
-    Path(str(FILE)).write_text(json.dumps(entries, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(entries, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -6,7 +6,6 @@ import pytest
 from syncscope.advice import UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
-from syncscope.rules.base.idle_causes import main_cause
 from syncscope.rules.device_starved import (
     BACK_TO_BACK,
     BESIDE_GRAPH,
@@ -18,6 +17,7 @@ from syncscope.rules.device_starved import (
 )
 from syncscope.rules.launch_bound import COMPILED
 from syncscope.schema.findings import IdleCause
+from syncscope.schema.idle import main_cause
 from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
 from tests.builders import FrameSpec, TraceBuilder

@@ -16,10 +16,12 @@ from syncscope.report.notable import notable
 from syncscope.rules import RunRule
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings
+from syncscope.schema.catalogue import rules_by_code
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import NotChecked, Report, TraceInfo
 from syncscope.timeline.places import NOWHERE
 from tests.report import sample
+from tests.rules.test_catalogue import entry_of
 
 
 class SlowestRank(RunRule):
@@ -54,6 +56,7 @@ def rule(monkeypatch: pytest.MonkeyPatch) -> RunRule:
     monkeypatch.setattr(rules, "RUN_RULES", every)
     monkeypatch.setattr(merging, "RUN_RULES", every)
     monkeypatch.setitem(rules.BY_CODE, made_up.code, made_up)
+    monkeypatch.setitem(rules_by_code(), made_up.code, entry_of(made_up))
     return made_up
 
 

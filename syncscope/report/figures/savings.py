@@ -14,8 +14,8 @@ from syncscope.report.first_change import LEADS, describe_place
 from syncscope.report.impact import LOW, Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.numbers import milliseconds, percent, span
 from syncscope.report.worth_phrases import find_step_ms
-from syncscope.rules.base.idle_causes import main_cause
 from syncscope.schema.findings import Finding
+from syncscope.schema.idle import main_cause
 from syncscope.schema.report import Report
 
 MOST_ROWS = 8

@@ -15,15 +15,6 @@ from syncscope.timeline.waits import is_wait
 LEAST_CAUSE = 0.01
 """A cause is listed if it explains at least this share of the idle time."""
 
-OWN_SHARE = 0.1
-"""A finding about idle time has something of its own if a cause that no other names is at least this share of it."""
-
-HALF_AS_LONG = 0.5
-"""A cause that the host could leave out comes before one that it could not, if it is this share of it."""
-
-BESIDE_THE_HOST = frozenset({"collective", "launch latency", "queued on device", "unknown", "warm-up"})
-"""Causes that nothing this host leaves out would change."""
-
 
 def find_idle_causes(inspection: Inspection, culprits: list[Culprit], about: dict[str, Rule]) -> tuple[IdleCause, ...]:
     """The causes of the idle time, the longest first. ``culprits`` are the findings whose waits emptied the queue;
@@ -39,29 +30,6 @@ def find_idle_causes(inspection: Inspection, culprits: list[Culprit], about: dic
         covered_by = tuple(dict.fromkeys(finding.fingerprint for finding in covering))
         causes.append(IdleCause(cause=cause, ms_per_step=ms, covered_by=covered_by, site=place.site, at=place.at))
     return tuple(causes)
-
-
-def main_cause(finding: Finding) -> IdleCause | None:
-    """The longest cause that no other finding is about, or one that is half as long where the host could leave only
-    that out; ``None`` where the others are about all that counts."""
-    least = OWN_SHARE * (finding.idle_ms_per_step or 0.0)
-    own = [one for one in finding.causes if not one.covered_by and one.ms_per_step >= least]
-    half = HALF_AS_LONG * own[0].ms_per_step if own else 0.0
-    return next(
-        (one for one in own if one.cause not in BESIDE_THE_HOST and one.ms_per_step >= half), next(iter(own), None)
-    )
-
-
-def own_cause(finding: Finding) -> IdleCause | None:
-    """``main_cause``, where the host could leave it out."""
-    main = main_cause(finding)
-    return None if main is None or main.cause in BESIDE_THE_HOST else main
-
-
-def is_summed_up(finding: Finding) -> bool:
-    """Whether a finding about idle time only sums up what others are about, and what nothing on the host changes."""
-    covered_ms = sum(cause.ms_per_step for cause in finding.causes if cause.covered_by)
-    return own_cause(finding) is None and covered_ms >= 0.5 * (finding.idle_ms_per_step or 0.0)
 
 
 def _covering(cause: str, inspection: Inspection, culprits: list[Culprit], about: dict[str, Rule]) -> list[Finding]:
