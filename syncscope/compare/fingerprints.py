@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from syncscope.schema.expressions import without_format
 from syncscope.schema.findings import UNEXPLAINED, Finding
 
 ExpressionKey = tuple[str, ...]
@@ -123,10 +124,10 @@ def format_count(per_step: float) -> str:
 def expression_key(
     rule: str, file: str | None, function: str | None, expression: str | None, fingerprint: str
 ) -> ExpressionKey:
-    """The key of an expression. A finding without a line shares its key with no other."""
+    """The key of an expression, however it is formatted. A finding without a line shares its key with no other."""
     if file is None:
         return (fingerprint,)
-    return rule, file, function or "", " ".join((expression or "").split())
+    return rule, file, function or "", without_format(expression)
 
 
 def expression_key_of(finding: Finding) -> ExpressionKey:

@@ -67,6 +67,16 @@ def test_a_count_that_grows_fails_and_says_what_it_was() -> None:
     assert result.report.findings[0].exceeds == "baseline 1, now 2 a step"
 
 
+@pytest.mark.parametrize("text", ["( loss.item( ) )", "loss.item()  # the mean"])
+def test_formatting_an_expression_and_comments_on_its_line_do_not_make_it_new(text: str) -> None:
+    before, formatted = adopted(wait()), wait(fingerprint=fingerprint("SYN102", "train.py", "train_step", text))
+    assert formatted.site is not None
+    formatted = msgspec.structs.replace(formatted, site=msgspec.structs.replace(formatted.site, expression=text))
+    result = check_baseline(report(formatted), POLICY, before)
+    assert (code(result), result.fixed, result.tightened) == (0, 0, before)
+    assert code(check_baseline(report(formatted, wait(ordinal=1)), POLICY, before)) == 1
+
+
 def in_steps(waits: int, steps: int) -> Finding:
     """A loss.item() that waits in some of the recorded steps, or more than once in some."""
     return wait(count=waits, per_step=waits / steps)
