@@ -293,6 +293,8 @@ def _mark(finding: Finding, exceeding: Mapping[ExpressionKey, str | None]) -> Fi
 def _line(entry: Entry | Extent) -> str:
     """An entry in ASCII, so that no name can garble a diff."""
     fields = msgspec.to_builtins(entry)
+    if fields.get("processes") == 1:
+        del fields["processes"]
     return json.dumps({key: int(x) if isinstance(x, float) and x.is_integer() else x for key, x in fields.items()})
 
 
