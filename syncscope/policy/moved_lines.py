@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from syncscope.schema.findings import Site
-
-LONGEST = 20
-"""Lines that one expression may take."""
 
 _LINE_END = re.compile(r"\r\n?|\n")  # not those of str.splitlines, which knows more
 
@@ -25,37 +25,62 @@ def find_moved(source: bytes, sites: Iterable[Site]) -> dict[int, int]:
     Only where there is no doubt: its function holds the expression as often as it was recorded to wait there.
     """
     recorded: dict[tuple[str, str], set[int]] = defaultdict(set)
+    anywhere: dict[str, set[int]] = defaultdict(set)
     for site in sites:
         if site.line is not None and site.expression:
             recorded[site.function, site.expression].add(site.line)
+            anywhere[site.expression].add(site.line)
     lines = _LINE_END.split(source.decode("utf-8-sig", errors="replace"))
-    if all(_begins_at(text, lines, line) for (_, text), at in recorded.items() for line in at):
+    whole = _Text(lines, range(1, len(lines) + 1))
+    if all(before <= set(whole.lines_with(text)) for text, before in anywhere.items()):
         return {}
-    owners = _functions_by_line(source, len(lines))
+    inside = {name: _Text(lines, numbers) for name, numbers in _lines_by_function(source, len(lines)).items()}
     moved: dict[int, int] = {}
     for (function, text), before in recorded.items():
-        now = [line for line, owner in owners.items() if owner == function and _begins_at(text, lines, line)]
+        now = inside[function].lines_with(text) if function in inside else []
         if len(now) == len(before):
             moved.update(zip(now, sorted(before), strict=True))
-    in_place = {line for at in recorded.values() for line in at} - set(moved.values())
+    in_place = set().union(*recorded.values()) - set(moved.values())
     return {now: before for now, before in moved.items() if now not in in_place}
 
 
-def _begins_at(text: str, lines: Sequence[str], line: int) -> bool:
-    """Whether an expression, in single spaces, begins on a line, from 1."""
-    below = [" ".join(part.split()) for part in lines[line - 1 : line - 1 + LONGEST]]
-    return bool(below) and 0 <= " ".join(filter(None, below)).find(text) < len(below[0])
+class _Text:
+    """Some lines of a program in single spaces, as expressions are recorded: one may go over several."""
+
+    def __init__(self, lines: Sequence[str], numbers: Iterable[int]) -> None:
+        words = {number: " ".join(lines[number - 1].split()) for number in numbers}
+        self._numbers = [number for number, line in words.items() if line]
+        kept = [words[number] for number in self._numbers]
+        self._starts = list(accumulate((len(line) + 1 for line in kept), initial=0))
+        self._text = " ".join(kept)
+
+    def lines_with(self, expression: str) -> list[int]:
+        """The numbers of the lines on which the expression begins, in order."""
+        found: dict[int, None] = {}
+        at = self._text.find(expression)
+        while at >= 0:
+            line = bisect_right(self._starts, at) - 1
+            found[self._numbers[line]] = None
+            at = self._text.find(expression, self._starts[line + 1])
+        return list(found)
 
 
-def _functions_by_line(source: bytes, count: int) -> dict[int, str]:
-    """The qualified name of the function that each line belongs to, in order. Empty where the source is not Python."""
+def _lines_by_function(source: bytes, count: int) -> dict[str, list[int]]:
+    """The lines of each function by its qualified name, without those of functions inside it. Empty where the source is
+    not Python."""
     owners = dict.fromkeys(range(1, count + 1), "<module>")
     try:
-        for name, node in _functions(ast.parse(source), ""):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the program's own escapes
+            tree = ast.parse(source)
+        for name, node in _functions(tree, ""):
             owners.update(dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), name))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return owners
+    lines: dict[str, list[int]] = defaultdict(list)
+    for line, owner in owners.items():
+        lines[owner].append(line)
+    return lines
 
 
 def _functions(tree: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import msgspec
@@ -68,6 +69,13 @@ def test_equal_expressions_of_a_function_keep_their_order() -> None:
 )
 def test_where_there_is_doubt_nothing_moved(source: str) -> None:
     assert find_moved(source.encode(), [site(2, "f", "x.item()")]) == {}
+
+
+def test_escapes_of_the_program_are_no_warnings() -> None:
+    source = 'def f(x):\n    y = "\\d"\n    x.item()\n'
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert find_moved(source.encode(), [site(2, "f", "x.item()")]) == {3: 2}
 
 
 def test_a_comment_moves_with_its_line(tmp_path: Path) -> None:
