@@ -18,11 +18,9 @@ def judge_again(reports: Iterable[Report], policy: policies.Policy) -> Report:
     """The reports as one, with the expectations of ``policy`` in place of those by which they were judged before.
 
     What the program expects of itself stays expected. A gated rule that one of the reports left out is not checked.
-    Raises ``ValueError`` for a report that contradicts itself, and ``ConfigError`` as ``policy.apply`` does.
+    Raises ``ConfigError`` as ``policy.apply`` does.
     """
     parts = list(reports)
-    for part in parts:
-        _refuse_contradictions(part)
     unjudged = [_unjudged(part, policy) for part in parts]
     return policies.apply(unjudged[0] if len(parts) == 1 else _merged(unjudged), policy)
 
@@ -56,14 +54,3 @@ def _rules_left_out(report: Report, policy: policies.Policy) -> Iterator[NotChec
             why = OLD if report.rules is None else LEFT_OUT
             for number, info in enumerate(report.traces):
                 yield NotChecked(rule=rule, why=why, trace=number, rank=info.rank)
-
-
-def _refuse_contradictions(report: Report) -> None:
-    """Raise ``ValueError`` for a report of nothing, or with a finding of a trace that it does not have."""
-    if not report.traces and not report.unread:
-        raise ValueError("it is of no trace")
-    pointing = [(finding.rule, finding.trace) for finding in report.findings]
-    pointing += [(entry.rule, entry.trace) for entry in report.not_checked]
-    for rule, trace in pointing:
-        if not 0 <= trace < max(len(report.traces), 1):
-            raise ValueError(f"{rule} is of trace {trace}, and there are {len(report.traces)}")

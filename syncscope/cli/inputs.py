@@ -104,18 +104,13 @@ def analyze_or_read(
     if not saved:
         return analyze_traces(paths, output, policy, untouched=untouched, engine=engine, reading=reading)
     from syncscope.analysis.saved import judge_again
-    from syncscope.policy import ConfigError, Policy
+    from syncscope.policy import Policy
 
     wanted = targets(output, [*paths, *untouched])
     parts = [read_report(Path(path)) for path in saved]
     if others := [path for path in paths if path not in saved]:
         parts.append(analyze_traces(others, None, Policy(), untouched=untouched, engine=engine, reading=reading)[0])
-    try:
-        report = judge_again(parts, policy)
-    except ConfigError:  # of the configuration, or of a comment in the program
-        raise
-    except ValueError as error:
-        raise CommandError(f"{', '.join(saved)}: not a report: {error}", UNREADABLE) from None
+    report = judge_again(parts, policy)
     if needs_picture(wanted) and len(paths) == 1:
         from syncscope.analysis.analyze import draw_beside  # which loads what judges
 
@@ -228,9 +223,11 @@ def is_report(path: Path) -> bool:
 
 
 def read_report(path: Path) -> Report:
-    """Read a saved report. Raises ``CommandError`` for a file that is none, or that a newer syncscope wrote."""
+    """Read a saved report. Raises ``CommandError`` for a file that is none or contradicts itself, or that a newer
+    syncscope wrote."""
     import msgspec
 
+    from syncscope.schema.contradictions import find_contradiction
     from syncscope.schema.report import SCHEMA_VERSION, Report
 
     try:
@@ -239,8 +236,11 @@ def read_report(path: Path) -> Report:
         if msgspec.json.decode(version, type=int) > SCHEMA_VERSION:
             known = f"schema {bytes(version).decode()}; this version reads up to {SCHEMA_VERSION}"
             raise CommandError(f"{path}: was written by a newer syncscope ({known})", UNREADABLE)
-        return Report.from_json(data)
+        report = Report.from_json(data)
     except (msgspec.DecodeError, KeyError) as error:
         raise CommandError(f"{path}: not a report: {error}", UNREADABLE) from None
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}", UNREADABLE) from None
+    if (why := find_contradiction(report)) is not None:
+        raise CommandError(f"{path}: not a report: {why}", UNREADABLE)
+    return report

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from syncscope.schema.expressions import without_format
 from syncscope.schema.findings import UNEXPLAINED, Finding
 
 ExpressionKey = tuple[str, ...]
@@ -27,6 +28,20 @@ class Frequency(NamedTuple):
     per_step: float
     low: float
     high: float
+    once: float = 0.0
+    """One occurrence, of recorded steps: what waits every second step is in two of five of them, or in three."""
+
+    def is_above(self, limit: float) -> bool:
+        """Whether it is more often than ``limit``, and not only because other steps were recorded."""
+        return round(self.low - self._spare(limit), DIGITS) > round(limit, DIGITS)
+
+    def is_below(self, limit: float) -> bool:
+        """Whether it is less often than ``limit``, and not only because other steps were recorded."""
+        return round(self.high + self._spare(limit), DIGITS) < round(limit, DIGITS)
+
+    def _spare(self, limit: float) -> float:
+        """Nothing beside a whole number, which holds in each step, whichever were recorded."""
+        return 0.0 if float(limit).is_integer() else self.once + 10**-DIGITS  # which rounding may take
 
 
 NEVER = Frequency(0.0, 0.0, 0.0)
@@ -37,11 +52,14 @@ def frequency_of(finding: Finding, over_run: bool = True) -> Frequency | None:
     ``None`` where neither is known.
 
     The bounds of a run's frequency are its sampling interval, and one occurrence less or more at least: what happens
-    every tenth step happens in 101 steps ten times or eleven times.
+    every tenth step happens in 101 steps ten times or eleven times. Of recorded steps, ``Frequency.is_above`` and
+    ``is_below`` allow for that.
     """
     mean = finding.run_per_step
     if mean is None or not over_run:
-        return None if finding.per_step is None else Frequency(finding.per_step, finding.per_step, finding.per_step)
+        recorded = finding.per_step
+        once = recorded / finding.count if recorded and finding.count else 0.0
+        return None if recorded is None else Frequency(recorded, recorded, recorded, once)
     once = mean / finding.occurrences if finding.occurrences else 0.0
     low, high = finding.run_per_step_low, finding.run_per_step_high
     if low is None or high is None:
@@ -106,10 +124,10 @@ def format_count(per_step: float) -> str:
 def expression_key(
     rule: str, file: str | None, function: str | None, expression: str | None, fingerprint: str
 ) -> ExpressionKey:
-    """The key of an expression. A finding without a line shares its key with no other."""
+    """The key of an expression, however it is formatted. A finding without a line shares its key with no other."""
     if file is None:
         return (fingerprint,)
-    return rule, file, function or "", " ".join((expression or "").split())
+    return rule, file, function or "", without_format(expression)
 
 
 def expression_key_of(finding: Finding) -> ExpressionKey:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,10 +19,8 @@ import msgspec
 from msgspec import Meta
 
 from syncscope.compare.fingerprints import (
-    DIGITS,
     NEVER,
     ExpressionKey,
-    FingerprintCount,
     count_by_fingerprint,
     expression_key,
     expression_key_of,
@@ -83,7 +81,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class _Head(msgspec.Struct):
-    format: int
+    format: Annotated[int, Meta(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -121,11 +119,25 @@ def read_baseline(path: Path) -> Baseline | None:
         if version > FORMAT:
             known = f"format {version}; this version reads up to {FORMAT}"
             raise BaselineError(f"{path}: was written by a newer syncscope ({known})")
-        return msgspec.json.decode(data, type=Baseline)
+        baseline = msgspec.json.decode(data, type=Baseline)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if MERGE_MARK.search(data):
             raise BaselineError(f"{path}: has the marks of a merge that is not resolved") from None
         raise BaselineError(f"{path}: not a baseline: {error}") from None
+    if (twice := _named_twice(data)) is not None:
+        raise BaselineError(f'{path}: names "{twice}" twice, as after a merge; keep one of the two')
+    return baseline
+
+
+def _named_twice(data: bytes) -> str | None:
+    """The first key that an object of the file has twice: readers keep the last, and say nothing."""
+    repeated: list[str] = []
+
+    def note(pairs: list[tuple[str, object]]) -> None:
+        repeated.extend(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+
+    json.loads(data, object_pairs_hook=note)
+    return repeated[0] if repeated else None
 
 
 def check_baseline(report: Report, policy: Policy, baseline: Baseline | None) -> BaselineCheck:
@@ -156,11 +168,10 @@ def check_baseline(report: Report, policy: Policy, baseline: Baseline | None) ->
     now = count_by_fingerprint(unexpected)
     unsure = {key for key in checked if key not in now and _may_be_there(key, saved[key], unexpected)}
     expressions = {expression_key_of(finding) for finding in unexpected}
-    fixed = [key for key in checked - unsure if _is_fixed(key, saved[key], now.get(key), expressions)]
     rest = {key: entry for key, entry in saved.items() if key not in checked or key in unsure}
-    tightened = Baseline(
-        recorded=extent if baseline is None else baseline.recorded or extent, findings={**rest, **_entries(covered)}
-    )
+    entries = {**rest, **_tighten({key: saved[key] for key in checked - unsure}, unexpected, exceeding)}
+    fixed = [key for key in checked - unsure if _is_fixed(key, saved[key], entries.get(key), expressions)]
+    tightened = Baseline(recorded=extent if baseline is None else baseline.recorded or extent, findings=entries)
     return BaselineCheck(
         report=_mark_findings(report, unexpected, exceeding),
         covered=len(count_by_fingerprint(covered)),
@@ -177,9 +188,7 @@ def _exceeding(unexpected: Iterable[Finding], baseline: Baseline) -> dict[Expres
     before: dict[ExpressionKey, float] = defaultdict(float)
     for fingerprint, entry in baseline.findings.items():
         before[_key_of(entry, fingerprint)] += entry.per_step
-    groups: dict[ExpressionKey, list[Finding]] = defaultdict(list)
-    for finding in unexpected:
-        groups[expression_key_of(finding)].append(finding)
+    groups = _by_expression(unexpected)
     now = {key: most_frequent(findings) or NEVER for key, findings in groups.items()}
     exceeding: dict[ExpressionKey, str | None] = {}
     for key, frequency in now.items():
@@ -187,7 +196,7 @@ def _exceeding(unexpected: Iterable[Finding], baseline: Baseline) -> dict[Expres
         allowed = before.get(key, 0.0) + sum(spare.values())
         if key not in before and not spare:
             exceeding[key] = None
-        elif frequency.low > round(allowed, DIGITS):
+        elif frequency.is_above(allowed):
             lines = len(count_by_fingerprint(groups[key]))
             exceeding[key] = _describe_increase(allowed, frequency.per_step, lines) if allowed else None
     return exceeding
@@ -204,11 +213,36 @@ def _may_be_there(key: str, entry: Entry, unexpected: Iterable[Finding]) -> bool
     return any(finding.rule != UNEXPLAINED and is_untold(entry.rule, finding) for finding in at_place)
 
 
-def _is_fixed(key: str, entry: Entry, now: FingerprintCount | None, expressions: Iterable[ExpressionKey]) -> bool:
+def _tighten(
+    saved: Mapping[str, Entry], unexpected: Iterable[Finding], exceeding: Collection[ExpressionKey]
+) -> dict[str, Entry]:
+    """The entries of what is there now and may stay. Those of an expression that is not less often than it was stay as
+    they are: a count that lies within the bounds takes nothing out, and adds nothing."""
+    before: dict[ExpressionKey, dict[str, Entry]] = defaultdict(dict)
+    for key, entry in saved.items():
+        before[_key_of(entry, key)][key] = entry
+    entries: dict[str, Entry] = {}
+    for expression, findings in _by_expression(unexpected).items():
+        known = before.get(expression, {})
+        frequency = most_frequent(findings)
+        less = frequency is not None and frequency.is_below(sum(entry.per_step for entry in known.values()))
+        new = not known and expression not in exceeding
+        entries.update(_entries(findings) if less or new else known)
+    return entries
+
+
+def _by_expression(findings: Iterable[Finding]) -> dict[ExpressionKey, list[Finding]]:
+    groups: dict[ExpressionKey, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        groups[expression_key_of(finding)].append(finding)
+    return groups
+
+
+def _is_fixed(key: str, before: Entry, after: Entry | None, expressions: Iterable[ExpressionKey]) -> bool:
     """Whether an entry occurs less often now, or not at all: not even under another rule that may be about it."""
-    if now is None:
-        return not same_place(_key_of(entry, key), expressions)
-    return now.frequency is not None and now.frequency.high < entry.per_step
+    if after is None:
+        return not same_place(_key_of(before, key), expressions)
+    return after.per_step < before.per_step
 
 
 def _describe_increase(before: float, now: float, lines: int) -> str:
@@ -259,6 +293,8 @@ def _mark(finding: Finding, exceeding: Mapping[ExpressionKey, str | None]) -> Fi
 def _line(entry: Entry | Extent) -> str:
     """An entry in ASCII, so that no name can garble a diff."""
     fields = msgspec.to_builtins(entry)
+    if fields.get("processes") == 1:
+        del fields["processes"]
     return json.dumps({key: int(x) if isinstance(x, float) and x.is_integer() else x for key, x in fields.items()})
 
 

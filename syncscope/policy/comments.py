@@ -1,8 +1,9 @@
 """Expectations in comments of the program: ``x = loss.item()  # syncscope: expect SYN102 -- one read an epoch``.
 
-A comment is about its own line, so it covers only findings whose line was recorded. Comments are looked for in the
-files of the findings and in all files that the program had loaded, because a stale comment has no finding. Where a
-recording does not list its files, the files in the findings' call chains take their place.
+A comment is about its own line, so it covers only findings whose line was recorded, also where the line moved since.
+Comments are looked for in the files of the findings and in all files that the program had loaded, because a stale
+comment has no finding. Where a recording does not list its files, the files in the findings' call chains take their
+place.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import os
 import re
 import stat
 import tokenize
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from glob import escape
 from itertools import islice
 from pathlib import Path
 
 from syncscope.policy.config import ConfigError, codes_of
+from syncscope.policy.moved_lines import find_moved
 from syncscope.policy.near_misses import may_hold, near_miss
-from syncscope.policy.policy import Expectation
+from syncscope.policy.policy import EXACT, Expectation
 from syncscope.schema.catalogue import rules_by_code
+from syncscope.schema.findings import Site
 from syncscope.schema.report import Report
 
 MOST_FILES = 5000
@@ -41,7 +45,21 @@ def find_comments(report: Report, folders: Sequence[Path]) -> tuple[Expectation,
     """
     if not folders:
         return ()
-    return tuple(expectation for name in islice(_names(report), MOST_FILES) for expectation in _of_file(name, folders))
+    sites = _sites_by_file(report)
+    return tuple(
+        expectation
+        for name in islice(_names(report), MOST_FILES)
+        for expectation in _of_file(name, folders, sites.get(name, ()))
+    )
+
+
+def _sites_by_file(report: Report) -> dict[str, list[Site]]:
+    """The lines that were recorded to wait."""
+    sites: dict[str, list[Site]] = defaultdict(list)
+    for finding in report.findings:
+        if finding.site is not None and finding.site_source in EXACT:
+            sites[finding.site.file].append(finding.site)
+    return sites
 
 
 def _names(report: Report) -> Iterator[str]:
@@ -58,16 +76,18 @@ def _names(report: Report) -> Iterator[str]:
     return (name for name in names if not name.startswith("<"))
 
 
-def _of_file(name: str, folders: Sequence[Path]) -> Iterator[Expectation]:
+def _of_file(name: str, folders: Sequence[Path], sites: Sequence[Site]) -> Iterator[Expectation]:
     data = read_source(name, folders)
     if data is None or not may_hold(data):
         return
+    moved = find_moved(data, sites)
     for line, text in _comments(data):
         match = _COMMENT.search(text)
         if match is None:
             _refuse_near_miss(f"{name}:{line}", text)
         else:
-            yield from _expectations(f"{name}:{line}", name, line, _NEXT_COMMENT.split(text[match.end() :], 1)[0])
+            where, recorded = f"{name}:{line}", moved.get(line, line)
+            yield from _expectations(where, name, recorded, _NEXT_COMMENT.split(text[match.end() :], 1)[0])
 
 
 def _refuse_near_miss(where: str, text: str) -> None:
@@ -89,7 +109,8 @@ def _comments(data: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _expectations(where: str, name: str, line: int, text: str) -> Iterator[Expectation]:
-    """The expectations of ``SYN102, CPY201 -- reason``: one for each rule, so that each can be stale on its own."""
+    """The expectations of ``SYN102, CPY201 -- reason`` on a recorded line: one for each rule, so that each can be stale
+    on its own."""
     listed, _, given = text.partition("--")
     rules, reason = re.findall(r"[^,\s]+", listed), " ".join(given.split())
     if not rules:

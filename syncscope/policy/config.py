@@ -162,6 +162,8 @@ def _table(path: Path) -> dict[str, Any] | None:
         document: Any = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(path, f"not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(path, "nested too deeply") from None
     if path.name != SHARED_FILE:
         return dict(document)
     for key in TABLE:

@@ -45,6 +45,8 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     one_in: Annotated[float, Meta(ge=1)] = 1.0
     """One step in so many was counted, on average."""
     mode: Mode
+    processes: Annotated[int, Meta(ge=1)] = 1
+    """How many processes are shown: what rank 0 alone logs, the recording of rank 1 does not show."""
 
 
 def measure_extent(report: Report, policy: Policy) -> tuple[Extent, ...]:
@@ -60,7 +62,13 @@ def measure_extent(report: Report, policy: Policy) -> tuple[Extent, ...]:
             sparsest[kind] = max(sparsest.get(kind, 1.0), one_in)
             modes.setdefault(kind, []).append(_mode_of(info))
     return tuple(
-        Extent(phase=kind, steps=min(each.values()), one_in=sparsest[kind], mode=_least(modes[kind]))
+        Extent(
+            phase=kind,
+            steps=min(each.values()),
+            one_in=sparsest[kind],
+            mode=_least(modes[kind]),
+            processes=len(each),
+        )
         for kind, each in sorted(steps.items(), key=lambda item: item[0] or "")
     )
 
@@ -117,6 +125,8 @@ def _differences(now: Extent, was: Extent) -> Iterator[str]:
         yield f"{of}it is of {SHOWN[was.mode]}, and this is {SHOWN[now.mode]}"
     elif now.steps * FAR_FEWER < was.steps:
         yield f"{of}it is of {was.steps:,} steps, and this shows {now.steps:,}"
+    if now.processes < was.processes:
+        yield f"{of}it is of {was.processes:,} processes, and this is of {now.processes:,}"
     if now.one_in > FAR_FEWER * was.one_in:
         yield f"{of}{_sampling(was)} was counted for it, and here {_sampling(now)}"
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from syncscope.policy.baseline import Baseline, BaselineError, read_baseline
 from syncscope.policy.config import settings_without_rules
 from syncscope.policy.settings import Expect
+from syncscope.schema.expressions import without_format
 
 _COMMENT = re.compile(r"#\s*syncscope:\s*expect\b")
 
@@ -33,7 +34,7 @@ class KnownLines:
     def __contains__(self, place: tuple[str, int | None, str, str | None]) -> bool:
         """Whether ``(file, line, function, expression)`` may wait."""
         file, line, function, expression = place
-        if (file, function, " ".join((expression or "").split())) in self.expressions:
+        if (file, function, without_format(expression)) in self.expressions:
             return True
         if any(_covers(entry, file, function) for entry in self.expected):
             return True
@@ -54,7 +55,7 @@ def read_known_lines(baseline: Path, start: Path) -> KnownLines:
 
 def _expressions(baseline: Baseline) -> frozenset[tuple[str, str, str]]:
     return frozenset(
-        (entry.file, entry.function or "", " ".join((entry.expression or "").split()))
+        (entry.file, entry.function or "", without_format(entry.expression))
         for entry in baseline.findings.values()
         if entry.file is not None
     )

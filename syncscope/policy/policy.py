@@ -83,7 +83,7 @@ class Expectation:
         frequency = frequency_of(finding)
         if frequency is None:
             return f"{most}, and the trace has no steps"
-        return f"{most}, found {format_count(frequency.per_step)}" if frequency.low > self.max_per_step else None
+        return f"{most}, found {format_count(frequency.per_step)}" if frequency.is_above(self.max_per_step) else None
 
 
 @dataclass(frozen=True)

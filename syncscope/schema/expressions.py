@@ -44,13 +44,34 @@ _OPERATOR = re.compile(r"(?:\w+\.)*ops\.(\w+)\.(\w+)(?:\.\w+)?")
 """``torch.ops.torchvision.nms``, perhaps with an overload."""
 
 
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = "\x1a"
+"""Stands for a backslash, and for what would mean something without it."""
+
+
 @lru_cache(maxsize=4096)
 def parse_expression(text: str | None) -> ast.expr | None:
-    """The tree of an expression, ``None`` where it is none."""
+    """The tree of an expression, ``None`` where it is none. Its strings have no backslashes."""
     try:
-        return ast.parse(text or "", mode="eval").body
+        return ast.parse(_without_escapes(text or ""), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _without_escapes(text: str) -> str:
+    """The text without backslashes, as long as it was in UTF-8: Python warns on stderr of escapes that it does not
+    know, as in ``"\\d"``."""
+    return _ESCAPE.sub(lambda match: _ESCAPED + (_ESCAPED if match[1] in "\\'\"" else match[1]), text)
+
+
+@lru_cache(maxsize=4096)
+def without_format(text: str | None) -> str:
+    """The text without what formatters and comments change: spaces, quotes, needless brackets and commas."""
+    plain = " ".join((text or "").split())
+    try:
+        return ast.unparse(ast.parse(_without_escapes(plain)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return plain
 
 
 def add_argument(expression: str | None, argument: str) -> str | None:
@@ -78,6 +99,15 @@ def called_name(expression: str | None) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
+def _dotted_name(tree: ast.expr) -> str:
+    """``torch.ops.aten.item``, or ``""`` where it is not a name."""
+    parts: list[str] = []
+    while isinstance(tree, ast.Attribute):
+        parts.append(tree.attr)
+        tree = tree.value
+    return ".".join([tree.id, *reversed(parts)]) if isinstance(tree, ast.Name) else ""
+
+
 def ops_of_expression(text: str | None) -> Chain | None:
     """The ops of a wait whose expression leaves no doubt, else ``None``.
 
@@ -88,7 +118,7 @@ def ops_of_expression(text: str | None) -> Chain | None:
         return ("aten::is_nonzero", *READ)
     if not isinstance(tree, ast.Call):
         return None
-    if operator := _OPERATOR.fullmatch(ast.unparse(tree.func)):
+    if operator := _OPERATOR.fullmatch(_dotted_name(tree.func)):
         return (f"{operator[1]}::{operator[2]}",)
     name = called_name(text)
     if name == "where" and len(tree.args) + isinstance(tree.func, ast.Attribute) <= 2 and not tree.keywords:

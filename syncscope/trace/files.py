@@ -45,10 +45,13 @@ NO_TRACE = "no trace in this folder (*.json or *.json.gz of torch.profiler)"
 def find_traces(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Find the trace files at some paths, each once. A path may be a URL that fsspec knows, of a file or a folder.
 
-    Raises ``TraceError`` for a folder without traces and for a URL that cannot be read, and ``ValueError`` for no path.
+    Raises ``TraceError`` for a folder without traces, a URL that cannot be read and an empty path, and ``ValueError``
+    for no path.
     """
     files: dict[str, str] = {}
     for path in [remote.on_disk(os.fspath(path)) for path in paths]:
+        if not path:  # of a variable that is not set; as a path, it would be the current folder
+            raise TraceError('""', "is an empty path")
         for file in _find_at_url(path) if remote.is_url(path) else _find_on_disk(Path(path)):
             files.setdefault(file if remote.is_url(file) else os.path.realpath(file), file)
     if not files:
@@ -114,7 +117,7 @@ def _find_at_url(url: str) -> list[str]:
 
 def _named_as_trace(parts: Sequence[str]) -> bool:
     hidden = any(part.startswith(".") for part in parts)
-    return bool(parts) and parts[-1].endswith(SUFFIXES) and not hidden
+    return bool(parts) and parts[-1].lower().endswith(SUFFIXES) and not hidden
 
 
 def _natural_key(text: str) -> list[tuple[int, str]]:

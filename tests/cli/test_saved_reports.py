@@ -95,12 +95,28 @@ def test_a_report_that_is_broken_or_empty_never_passes(run: Run, saved: Path, va
     assert run("check", "report.json").code == 3
 
 
+READERS = (
+    ("check", "report.json"),
+    ("report", "report.json", "-o", "page.html"),
+    ("diff", "report.json", "clean.json"),
+    ("diff", "clean.json", "report.json", "-o", "page.html"),
+)
+
+
 def test_a_finding_of_a_trace_that_is_not_there_is_an_error(run: Run, saved: Path) -> None:
     finding = json.loads(saved.read_text())["findings"][0]
     change(saved, findings=[{**finding, "trace": 7}])
-    done = run("check", "report.json")
     said = f"error: report.json: not a report: {finding['rule']} is of trace 7, and there are 1\n"
-    assert (done.code, done.err) == (3, said)
+    for arguments in READERS:
+        done = run(*arguments)
+        assert (done.code, done.err) == (3, said)
+
+
+def test_a_report_of_no_trace_is_an_error(run: Run, saved: Path) -> None:
+    change(saved, traces=[], findings=[])
+    for arguments in READERS:
+        done = run(*arguments)
+        assert (done.code, done.err) == (3, "error: report.json: not a report: it is of no trace\n")
 
 
 def test_no_output_overwrites_the_report(run: Run, saved: Path) -> None:

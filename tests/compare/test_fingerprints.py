@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.compare.fingerprints import count_by_fingerprint, expression_key_of, format_count, most_frequent
+from syncscope.compare.fingerprints import NEVER, count_by_fingerprint, expression_key_of, format_count, most_frequent
 from syncscope.schema.findings import Finding
 from tests.report import sample
 
@@ -22,7 +22,7 @@ def test_findings_of_one_fingerprint_count_together_and_of_several_traces_the_mo
 
 def test_without_steps_there_is_no_count_a_step() -> None:
     assert most_frequent([finding(per_step=1.0), finding(per_step=None)]) is None
-    assert most_frequent([]) == (0, 0, 0)
+    assert most_frequent([]) == NEVER
 
 
 def test_equal_expressions_of_a_function_share_a_key_and_findings_without_a_line_share_none() -> None:

@@ -67,6 +67,59 @@ def test_a_count_that_grows_fails_and_says_what_it_was() -> None:
     assert result.report.findings[0].exceeds == "baseline 1, now 2 a step"
 
 
+@pytest.mark.parametrize("text", ["( loss.item( ) )", "loss.item()  # the mean"])
+def test_formatting_an_expression_and_comments_on_its_line_do_not_make_it_new(text: str) -> None:
+    before, formatted = adopted(wait()), wait(fingerprint=fingerprint("SYN102", "train.py", "train_step", text))
+    assert formatted.site is not None
+    formatted = msgspec.structs.replace(formatted, site=msgspec.structs.replace(formatted.site, expression=text))
+    result = check_baseline(report(formatted), POLICY, before)
+    assert (code(result), result.fixed, result.tightened) == (0, 0, before)
+    assert code(check_baseline(report(formatted, wait(ordinal=1)), POLICY, before)) == 1
+
+
+def in_steps(waits: int, steps: int) -> Finding:
+    """A loss.item() that waits in some of the recorded steps, or more than once in some."""
+    return wait(count=waits, per_step=waits / steps)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "steps", "passes"),
+    [
+        (3, 4, 5, True),  # every second step or so: another window, another occurrence
+        (4, 5, 5, True),
+        (1, 2, 3, True),
+        (3, 5, 5, False),
+        (1, 3, 3, False),
+        (5, 6, 5, False),  # once in each step holds whichever steps were recorded, so the sixth is new
+        (0, 1, 5, False),
+    ],
+)
+def test_which_steps_were_recorded_does_not_make_a_wait_more_frequent(
+    before: int, now: int, steps: int, passes: bool
+) -> None:
+    baseline = adopted(*([in_steps(before, steps)] if before else []))
+    assert (code(check_baseline(report(in_steps(now, steps)), POLICY, baseline)) == 0) == passes
+
+
+def test_which_steps_were_recorded_changes_nothing_in_the_file() -> None:
+    before = adopted(in_steps(3, 5))
+    for waits in (2, 3, 4):
+        result = check_baseline(report(in_steps(waits, 5)), POLICY, before)
+        assert (result.fixed, result.tightened) == (0, before)
+    result = check_baseline(report(in_steps(1, 5)), POLICY, before)
+    assert (result.fixed, [entry.per_step for entry in result.tightened.findings.values()]) == (1, [0.2])
+
+
+def test_a_count_within_the_bounds_of_a_run_does_not_raise_the_baseline() -> None:
+    def counted(occurrences: int) -> Finding:
+        mean = occurrences / 100
+        return wait(run_per_step=mean, run_per_step_low=mean, run_per_step_high=mean, occurrences=occurrences)
+
+    before = adopted(counted(10))
+    result = check_baseline(report(counted(11)), POLICY, before)
+    assert (code(result), result.tightened) == (0, before)
+
+
 def test_when_equal_lines_grow_in_number_every_one_is_a_candidate() -> None:
     result = check_baseline(report(wait(line=40), wait(line=42, ordinal=1)), POLICY, adopted(wait(line=40)))
     told = "baseline 1, now 2 a step: any of 2 equal lines may be the new one"
@@ -165,6 +218,9 @@ def test_no_file_is_no_baseline(tmp_path: Path) -> None:
     assert read_baseline(tmp_path / "baseline.json") is None
 
 
+ENTRY = b'{"rule": "SYN102", "per_step": 1}'
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -176,6 +232,9 @@ def test_no_file_is_no_baseline(tmp_path: Path) -> None:
         (b'{"format": 1, "findings": {"a": {"rule": "SYN102"}}}', "not a baseline: "),
         (b'{"format": 1, "findings": {"a": {"rule": "SYN102", "per_step": -1}}}', "not a baseline: "),
         (b'{"format": 1, "findings": {}, "traces": []}', "not a baseline: "),
+        (b'{"format": 0, "findings": {}}', "not a baseline: "),
+        (b'{"format": 1, "findings": {}, "findings": {}}', 'names "findings" twice, as after a merge'),
+        (b'{"format": 1, "findings": {"a": %s, "a": %s}}' % (ENTRY, ENTRY), 'names "a" twice, as after a merge'),
         (b'{"format": 3, "entries": []}', "was written by a newer syncscope (format 3; this version reads up to 2)"),
     ],
 )

@@ -173,3 +173,9 @@ def test_a_named_file_that_cannot_be_used_says_why(name: str, data: bytes | None
     with pytest.raises(ConfigError) as caught:
         load_policy(tmp_path, path)
     assert str(caught.value).startswith(f"{path}: {reason}")
+
+
+def test_a_file_that_is_nested_too_deeply_is_wrong_configuration(tmp_path: Path) -> None:
+    (tmp_path / "syncscope.toml").write_text(f"gate = {'[' * 5000}{']' * 5000}\n")
+    with pytest.raises(ConfigError, match=r"syncscope\.toml: (nested too deeply|not TOML: )"):
+        load_policy(tmp_path)

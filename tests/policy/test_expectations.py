@@ -109,6 +109,16 @@ def test_more_than_expected_is_unexpected_and_says_so(most: float, per_step: flo
     assert found.stale == ()
 
 
+@pytest.mark.parametrize(
+    ("most", "waits", "kept"), [(0.01, 1, True), (0.01, 2, False), (0.5, 3, True), (0.5, 4, False), (1, 6, False)]
+)
+def test_a_limit_allows_for_which_five_steps_were_recorded(most: float, waits: int, kept: bool) -> None:
+    base = report()
+    seen = msgspec.structs.replace(base.findings[0], count=waits, per_step=waits / 5)
+    found = apply(msgspec.structs.replace(base, findings=(seen,)), Policy(expect=(expectation(max_per_step=most),)))
+    assert (found.findings[0].status == "expected") == kept
+
+
 def test_of_two_limits_the_one_that_is_kept_gives_the_reason() -> None:
     base = report()
     often = msgspec.structs.replace(base, findings=(msgspec.structs.replace(base.findings[0], per_step=2.0),))

@@ -20,6 +20,10 @@ def extent(kind: str | None = "train", steps: int = 100, one_in: float = 1, mode
     return Extent(phase=kind, steps=steps, one_in=one_in, mode=mode)
 
 
+def ranks(count: int) -> Extent:
+    return msgspec.structs.replace(extent(), processes=count)
+
+
 def sampled(one_in: float, steps: int = 800) -> Phase:
     return msgspec.structs.replace(phase("train", steps=steps), counted_steps=int(steps / one_in), one_in=one_in)
 
@@ -74,6 +78,8 @@ class TestWhatIsShown:
         ([extent(one_in=4)], [extent()], []),
         ([extent(one_in=8)], [extent()], ["train: each step was counted for it, and here one step in 8"]),
         ([extent(one_in=8)], [extent(one_in=2)], []),
+        ([ranks(1)], [ranks(2)], ["train: it is of 2 processes, and this is of 1"]),
+        ([ranks(2)], [ranks(1)], []),
         (
             [extent(mode="windows", steps=5)],
             [extent()],
@@ -108,6 +114,15 @@ class TestBaselineOfAnotherRecording:
         saved = Baseline(recorded=(extent(steps=400),), findings={})
         checked = check_baseline(report(info(phases=[phase("train", steps=200)])), POLICY, saved)
         assert checked.tightened.recorded == saved.recorded
+
+    def test_what_another_rank_shows_is_not_fixed_by_looking_at_one(self) -> None:
+        both = [info(phases=[phase("train")], rank=rank) for rank in (0, 1)]
+        saved = check_baseline(report(*both, found=[finding()]), POLICY, None).tightened
+        assert [one.processes for one in saved.recorded] == [2]
+        assert msgspec.json.decode(saved.to_json(), type=Baseline) == saved
+        alone = check_baseline(report(both[1]), POLICY, saved)
+        assert (alone.fixed, alone.tightened) == (0, saved)
+        assert check_baseline(report(*both), POLICY, saved).fixed == 1
 
     def test_an_older_file_demands_nothing_and_learns_when_it_is_tightened(self) -> None:
         checked = check_baseline(report(info(phases=[phase("train")])), POLICY, Baseline(format=1, findings={}))

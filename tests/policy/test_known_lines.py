@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Path:
 def test_an_expression_of_the_baseline_is_known_under_any_rule_and_at_any_line(project: Path) -> None:
     known = read_known_lines(project / "baseline.json", project)
     assert ("train.py", 99, "step", "loss.item()") in known
-    assert ("train.py", 99, "step", " loss.item() ") in known
+    assert ("train.py", 99, "step", " (loss.item( )) ") in known
     assert ("train.py", 99, "other", "loss.item()") not in known
     assert ("train.py", 99, "step", "x.item()") not in known
 

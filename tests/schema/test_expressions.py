@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
-from syncscope.schema.expressions import called_name, ops_of_expression
+from syncscope.schema.expressions import add_argument, called_name, ops_of_expression, without_format
 
 
 @pytest.mark.parametrize(
@@ -26,3 +28,38 @@ def test_an_expression_says_what_it_calls(expression: str | None, name: str) -> 
 @pytest.mark.parametrize("expression", ["torch.isfinite(x).all()", "mask.any()", "torch.isnan(loss)", "a.eq(b)"])
 def test_what_makes_truth_values_waits_only_as_a_condition(expression: str) -> None:
     assert ops_of_expression(expression) == ("aten::is_nonzero", "aten::item")
+
+
+def test_an_escape_that_python_does_not_know_is_no_warning_and_hides_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert called_name(r"x[re.match('\d', 'it\'s')].item()") == "item"
+        assert add_argument(r"f('\d\é')", "a=1") == r"f('\d\é', a=1)"
+        assert without_format(r"f('\d' )") == without_format(r'f("\d")')
+
+
+@pytest.mark.parametrize(
+    "text", ["f" + "()" * 900, "x" + ".a" * 900 + "()", "torch.ops" + ".a" * 900 + "()", "-" * 9000]
+)
+def test_an_expression_that_is_nested_deeply_is_like_one_that_is_not_known(text: str) -> None:
+    assert ops_of_expression(text) is None
+    assert without_format(text) == text
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "torch.where( mask, 'a', x[0], )",
+        'torch.where(mask, "a", x[0])',
+        "(torch.where((mask), 'a', x[0]))",
+        "torch.where(mask, 'a', x[0])  # once an epoch",
+    ],
+)
+def test_what_formatters_and_comments_change_is_not_part_of_an_expression(other: str) -> None:
+    assert without_format(other) == without_format("torch.where(mask, 'a', x[0])")
+    assert without_format(other) != without_format("torch.where(mask, 'a', x[1])")
+
+
+@pytest.mark.parametrize("text", ["for x in  loader:", "f(", "", None])
+def test_what_is_no_expression_stays_as_it_is(text: str | None) -> None:
+    assert without_format(text) == " ".join((text or "").split())

@@ -64,6 +64,17 @@ def test_our_own_report_hidden_files_and_other_suffixes_are_left_out(run: Path) 
     assert find_traces([run]) == [str(run / "rank0.json")]
 
 
+def test_a_suffix_in_capitals_is_a_suffix(run: Path) -> None:
+    traces.clean().write(run / "RANK1.JSON")
+    assert find_traces([run]) == [str(run / "RANK1.JSON"), str(run / "rank0.json")]
+
+
+def test_an_empty_path_is_not_the_current_folder(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(run)
+    with pytest.raises(TraceError, match=r'^"": is an empty path$'):
+        find_traces(["rank0.json", ""])
+
+
 def test_a_trace_with_the_name_of_our_report_is_read(run: Path) -> None:
     (run / "rank0.json").rename(run / "report.json")
     assert find_traces([run]) == [str(run / "report.json")]
