@@ -25,8 +25,8 @@ def group_alike(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 
 def describe_cost(finding: Finding, traces: Sequence[TraceInfo]) -> str:
-    """How often it occurs, how long it is blocked or exposed, and its saving: over the run where that is known, else
-    in the recorded steps. Unknown figures are left out."""
+    """How often it occurs, how long it is blocked or exposed, and its saving with the step that it is of: over the run
+    where that is known, else in the recorded steps. Unknown figures are left out."""
     return " · ".join(_describe(finding, traces, saving=True))
 
 
@@ -49,7 +49,8 @@ def _describe(finding: Finding, traces: Sequence[TraceInfo], *, saving: bool) ->
         return _often(finding)
     stall = finding.stall_ms if finding.per_step is None else finding.stall_ms_per_step
     recorded = [*_often(finding), *_recorded(finding, info, stall)]
-    return [*recorded, *(describe_saving(finding, info) if saving else [])]
+    of = " a recorded step" if info.steps.count else ""
+    return [*recorded, *(f"{text}{of}" for text in describe_saving(finding, info) if saving)]
 
 
 def _often(finding: Finding) -> list[str]:
@@ -97,7 +98,8 @@ def _cost_of_run(finding: Finding, info: TraceInfo, with_saving: bool) -> list[s
     said after the last of each."""
     facts = []
     stall, saving = finding.run_stall_ms_per_step, finding.run_saving_ms_per_step
-    turn = "a step" if finding.run_steps is not None else ""  # before the first phase there are no steps
+    of_run_step = "a step of the run" if with_saving else "a step"
+    turn = of_run_step if finding.run_steps is not None else ""  # before the first phase there are no steps
     step_ms = find_step_of_run(finding, info)
 
     def of_run(ms: float) -> str:

@@ -20,6 +20,7 @@ from syncscope.schema.report import NotChecked, Report
 from syncscope.schema.verdict import Budget, Verdict
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled, spoiled_verdict
+from tests.report.sample_run import rate
 
 HERE = Path(__file__).parent
 TRACES = HERE.parents[1] / "fixtures" / "traces"
@@ -70,6 +71,16 @@ def test_each_gated_rule_is_a_case_that_fails_passes_or_errs() -> None:
     assert "train.py:42  loss.item()\nonce a step · blocked 1.63 ms" in (failure.text or "")
     assert "fix: Keep the value on the device" in (failure.text or "")
     assert error.attrib["message"] == "not checked: no ops in the trace"
+
+
+def test_a_saving_names_the_step_that_it_is_of() -> None:
+    recorded = sample.findings()[0]
+    of_run = rate(recorded, 0.0995, 41, run_saving_ms_per_step=0.019)
+    for finding, step in ((recorded, "a recorded step"), (of_run, "a step of the run")):
+        suite = suites(sample.report(found=[finding]), gate("SYN102", unexpected=(finding,)))[0]
+        facts = (suite[0][0].text or "").splitlines()[1].split(" · ")
+        (saving,) = (fact for fact in facts if fact.startswith("saves "))
+        assert saving.endswith(step)
 
 
 def test_without_a_verdict_all_rules_are_cases_and_what_nobody_asked_for_is_skipped() -> None:

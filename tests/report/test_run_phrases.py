@@ -113,19 +113,25 @@ def test_without_training_the_longest_phase_is_taken_for_granted() -> None:
 def test_a_finding_of_a_run_that_was_not_counted_has_the_frequency_of_its_recorded_steps() -> None:
     assert describe_frequency(READ, [sample.trace_info()]) is None
     assert describe_cost(READ, [sample.trace_info()]) == (
-        "once a step · blocked 1.63 ms (27 % of the recorded step) · saves 0.19 ms (3.7 %)"
+        "once a step · blocked 1.63 ms (27 % of the recorded step) · saves 0.19 ms (3.7 %) a recorded step"
     )
+
+
+def test_without_steps_a_saving_is_of_no_step() -> None:
+    whole = sample.trace_info()
+    whole = msgspec.structs.replace(whole, steps=msgspec.structs.replace(whole.steps, count=0))
+    assert describe_cost(READ, [whole]).endswith("saves 0.19 ms (3.7 %)")
 
 
 def test_amounts_of_the_run_and_of_the_recorded_steps_are_told_apart() -> None:
     known = rate(READ, 0.0995, 41, run_stall_ms_per_step=0.163, run_saving_ms_per_step=0.019)
     assert (
         describe_cost(known, [info()])
-        == "every 10 steps (41 in 412) · blocked 0.163 ms (under 1 %) · saves 19 µs (under 1 %) a step"
+        == "every 10 steps (41 in 412) · blocked 0.163 ms (under 1 %) · saves 19 µs (under 1 %) a step of the run"
     )
     half = rate(READ, 1.0, 412, run_stall_ms_per_step=1.5)
     assert describe_cost(half, [info()]) == (
-        "every step · blocked 1.5 ms (1.5 %) a step · saves 0.19 ms (3.7 %) a recorded step"
+        "every step · blocked 1.5 ms (1.5 %) a step of the run · saves 0.19 ms (3.7 %) a recorded step"
     )
     none = rate(READ, 1.0, 412)
     assert describe_cost(none, [info()]) == (
