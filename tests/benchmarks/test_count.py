@@ -106,7 +106,7 @@ class Program:
             self._signals.detach()
             self._on = False
             self.run(20)
-            assert self.calls(20) == before
+            assert abs(self.calls(20) - before) < 1  # less than one a step: Python collects garbage meanwhile
         finally:
             self._counter.close()
             self._signals.detach()

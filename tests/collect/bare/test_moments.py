@@ -44,12 +44,11 @@ TRAINS = [("forward", "Sequential"), ("backward", "backward"), ("optimizer", "SG
 def test_forward_backward_and_the_optimizer_are_stamped_in_their_order(host: HostMoments) -> None:
     net = model()
     optimizer = sgd(net)
-    backward = torch.autograd._engine_run_backward
     host.open()
     assert [step(host, net, optimizer) for _ in range(3)] == [TRAINS] * 3
     host.close()
     assert step(host, net, optimizer) == []
-    assert torch.autograd._engine_run_backward is backward
+    assert "moments" not in torch.autograd._engine_run_backward.__code__.co_filename
 
 
 def test_the_stack_is_that_of_the_programs_line(host: HostMoments) -> None:

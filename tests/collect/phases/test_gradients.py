@@ -8,8 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
+from syncscope.collect.paths import Paths  # noqa: E402
 from syncscope.collect.phases.choice import PATIENCE  # noqa: E402
-from tests.collect.phases.following import X, learn, model, sgd  # noqa: E402
+from syncscope.collect.sites.stacks import Stacks  # noqa: E402
+from tests.collect.phases.following import HERE, X, learn, model, sgd  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -111,6 +113,21 @@ def test_backward_of_a_checkpoint_inside_of_backward_is_no_step(run: Any) -> Non
     for _ in range(100):
         checkpoint(lambda w: (X * w).sin().sum(), w, use_reentrant=True).backward()
     assert run.steps == {"train": 100 - PATIENCE + 1}
+
+
+def test_steps_go_on_where_backward_is_timed(run: Any) -> None:
+    from syncscope.collect.bare.moments import HostMoments
+
+    w, host = weights(), HostMoments(torch, Stacks(Paths(HERE)), run.signals)
+    for number in range(100):
+        if number == 60:
+            host.open()
+        descend(w)
+    moments, _ = host.take()
+    host.close()
+    assert run.turns == ["train"]
+    assert run.steps == {"train": 100 - PATIENCE + 1}
+    assert [moment.event for moment in moments] == ["backward"] * 40
 
 
 def test_a_backward_that_fails_ends_no_step(run: Any) -> None:
