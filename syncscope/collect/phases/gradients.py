@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -13,8 +12,6 @@ from syncscope.collect.patching import Patches
 from syncscope.collect.phases.choice import Event
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
-
-_OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
 class GradientCalls:
@@ -60,12 +57,12 @@ class GradientCalls:
                 result = original(*args, **kwargs)
             finally:
                 self._busy = False
-            self._computed(_caller(sys._getframe(1)), bool(kwargs.get("accumulate_grad")))
+            self._computed(sys._getframe(1), bool(kwargs.get("accumulate_grad")))
             return result
 
         return run_backward
 
-    def _computed(self, frame: FrameType | None, accumulated: bool) -> None:
+    def _computed(self, frame: FrameType, accumulated: bool) -> None:
         """Gradients were computed by ``backward`` or ``grad`` of PyTorch's, whose frame this is."""
         tracker = self._tracker
         expected = tracker.expected
@@ -85,10 +82,3 @@ class GradientCalls:
         except Exception as error:
             self._failed(error)
         tracker.followed_ns += expected.clock() - begin
-
-
-def _caller(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame that is not of ours: in bare steps, what times backward is around it."""
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame = frame.f_back
-    return frame
