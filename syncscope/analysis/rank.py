@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -26,6 +27,7 @@ from syncscope.estimate import (
     Program,
     compile_program,
     estimate_savings,
+    find_misfit,
     lower_severity,
     prepare,
 )
@@ -135,11 +137,14 @@ def _analyze(path: str, job: Job, shown: str | None) -> Rank:
     with Beside.of(timeline.trace, job.reading) as beside:
         _build(timeline, beside)
         program = beside.begin(lambda: compile_program(timeline)) if job.report and beside.threaded else None
+        _ = beside.begin(lambda: timeline.disagreements) if beside.threaded else None
+        misfit = beside.begin(lambda: _misfit_of(program())) if program else None
         hits, not_checked = rules.find(timeline)
         # Without a thread, before the replay takes memory.
         drawn = beside.begin(lambda: [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else [])
         if job.report:
             report, prepared = make_report(timeline, hits, not_checked, job, program)
+            prepared = replace(prepared, misfit=misfit()) if misfit and prepared.program else prepared
             report = estimate_report(report, prepared)
             peers = find_peer(report, prepared)
             kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
@@ -156,7 +161,13 @@ def _build(timeline: Timeline, beside: Beside) -> None:
     stacks = beside.begin(lambda: timeline.stacks)
     _ = timeline.activities, timeline.ops.nesting
     stacks()
-    _ = timeline.places, timeline.warm_ups
+    warm_ups = beside.begin(lambda: timeline.warm_ups)
+    _ = timeline.places
+    warm_ups()
+
+
+def _misfit_of(program: Program | None) -> float | None:
+    return None if program is None else find_misfit(program)
 
 
 def make_report(

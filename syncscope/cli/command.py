@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 from syncscope.cli.console import open_what_is_closed
-from syncscope.cli.light import import_help_writer, prepare_numpy
+from syncscope.cli.light import collect_rarely, import_help_writer, prepare_numpy
 
 
 class AnyCommand(TyperCommand):
@@ -29,7 +29,8 @@ class Command(AnyCommand):
     def invoke(self, ctx: Any) -> Any:
         open_what_is_closed()
         prepare_numpy()
-        return super().invoke(ctx)
+        with collect_rarely():
+            return super().invoke(ctx)
 
 
 def adapt(params: list[Any]) -> list[Any]:

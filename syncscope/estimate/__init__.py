@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from syncscope.estimate.answers import lower_severity
+from syncscope.estimate.fit import find_misfit
 from syncscope.estimate.peers import MOST_PEERS, Peer, peers_to_compare
 from syncscope.estimate.prepare import Prepared, prepare
 from syncscope.estimate.program import Program, compile_program
@@ -19,6 +20,7 @@ __all__ = [
     "Program",
     "compile_program",
     "estimate_savings",
+    "find_misfit",
     "lower_severity",
     "peers_to_compare",
     "prepare",

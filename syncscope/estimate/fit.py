@@ -85,7 +85,7 @@ FINER = 8
 WARM = 6
 """Steps that fill the queues before any is counted, and as many at least are counted."""
 
-MOST_ITEMS = 100_000
+MOST_ITEMS = 50_000
 """Items that are replayed for that at most, beyond one step."""
 
 MOST_BARE = 50
@@ -123,12 +123,25 @@ def steady_steps(program: Program) -> tuple[list[int], int]:
     return [number % steps for number in range(-warm, rounds * steps)], warm
 
 
-def fit(program: Program, bare_ns: tuple[int, ...], bare_ms: float | None = None, bare: Program | None = None) -> Fit:
-    """Compare the replay with the trace, and with the bare steps: their lengths, from idle device to idle device, or
-    only ``bare_ms``, that of a steady one. ``bare`` is what runs in those, where it is not just the same."""
+def find_misfit(program: Program) -> float:
+    """Share by which the replay of the traced steps takes longer than they did, on the host or on the device: the one
+    that it misses more."""
     traced = replay(program, [{}], [Scenario()], profiled=True)
     ends = (traced.host[-1, 0, 0] / program.host_ns, traced.device[-1, 0, 0] / program.device_ns)
-    misfit = max((float(end) - 1 for end in ends), key=abs)
+    return max((float(end) - 1 for end in ends), key=abs)
+
+
+def fit(
+    program: Program,
+    bare_ns: tuple[int, ...],
+    bare_ms: float | None = None,
+    bare: Program | None = None,
+    misfit: float | None = None,
+) -> Fit:
+    """Compare the replay with the trace, and with the bare steps: their lengths, from idle device to idle device, or
+    only ``bare_ms``, that of a steady one. ``bare`` is what runs in those, where it is not just the same. ``misfit`` is
+    the program's, where it is known."""
+    misfit = find_misfit(program) if misfit is None else misfit
     says = (SLOWER if misfit > 0 else FASTER).format(percent(abs(misfit), 1.0))
     if abs(misfit) > USELESS:
         return Fit(misfit, why=says)

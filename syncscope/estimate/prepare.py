@@ -63,6 +63,8 @@ class Prepared:
     causes: tuple[Question, ...] = ()
     """One for each of the findings' ``causes``, finding by finding."""
     program: Program | None = None
+    misfit: float | None = None
+    """Share by which the replay of ``program`` misses the traced steps; ``None`` where it was not replayed yet."""
     bare_ns: tuple[int, ...] = ()
     """Lengths of the recorded bare steps."""
     bare_ms: float | None = None
@@ -208,6 +210,7 @@ class _Packed(msgspec.Struct, frozen=True):
     untried: tuple[str | None, ...]
     causes: tuple[_PackedQuestion, ...]
     program: Program | None
+    misfit: float | None
     bare_ns: tuple[int, ...]
     bare_ms: float | None
     replay: Replay | None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncscope.estimate.fit import MISFIT, USUAL, WIDER, Fit, fit, steady_steps
+from syncscope.estimate.fit import MISFIT, USUAL, WIDER, Fit, find_misfit, fit, steady_steps
 from syncscope.estimate.peers import without_late_peers
 from syncscope.estimate.power import at_clock
 from syncscope.estimate.prepare import Prepared
@@ -44,7 +44,9 @@ def fit_undisturbed(prepared: Prepared, program: Program, known: bool) -> tuple[
     waits, too, since their profilers may have caused them.
     """
     tried: list[tuple[Program, Fit]] = []
-    for bare, found in _attempts(prepared, program, known):
+    known_misfit = prepared.misfit if program is prepared.program else None
+    misfit = find_misfit(program) if known_misfit is None else known_misfit
+    for bare, found in _attempts(prepared, program, misfit, known):
         if not (found.why or found.missed) or abs(found.misfit) > MISFIT:
             return bare, found
         tried.append((bare, found))
@@ -52,9 +54,9 @@ def fit_undisturbed(prepared: Prepared, program: Program, known: bool) -> tuple[
     return min(tried, key=lambda one: (one[1].why is not None, abs(one[1].missed)))
 
 
-def _attempts(prepared: Prepared, program: Program, known: bool) -> Iterator[tuple[Program, Fit]]:
+def _attempts(prepared: Prepared, program: Program, misfit: float, known: bool) -> Iterator[tuple[Program, Fit]]:
     def fitted(bare: Program) -> tuple[Program, Fit]:
-        return bare, fit(program, prepared.bare_ns, prepared.bare_ms, bare)
+        return bare, fit(program, prepared.bare_ns, prepared.bare_ms, bare, misfit)
 
     clocks = dict.fromkeys((prepared.condition.timed, 1.0))
     for ratio in clocks:
@@ -73,18 +75,18 @@ def _attempts(prepared: Prepared, program: Program, known: bool) -> Iterator[tup
         yield bare, replace(found, doubt_why=found.doubt_why or WIDER.format(says), doubt=max(found.doubt, CUT_DOUBT))
     if known:
         yield fitted(at_clock(without_late_peers(program), prepared.condition.timed))
-    clock = _clock(prepared, program) if prepared.condition.at_limit else None
+    clock = _clock(prepared, program, misfit) if prepared.condition.at_limit else None
     if clock is not None:
         bare, found = fitted(at_clock(program, clock))
         says = CLOCKED.format(change=percent(abs(1 - clock), 1.0), how="slower" if clock < 1 else "faster")
         yield bare, replace(found, doubt_why=found.doubt_why or WIDER.format(says), doubt=max(found.doubt, CLOCK_DOUBT))
 
 
-def _clock(prepared: Prepared, program: Program) -> float | None:
+def _clock(prepared: Prepared, program: Program, misfit: float) -> float | None:
     """The clock at which the replay with the usual scale meets the bare step; ``None`` where none does."""
-    found = [(1.0, fit(program, prepared.bare_ns, prepared.bare_ms).missed)]
+    found = [(1.0, fit(program, prepared.bare_ns, prepared.bare_ms, misfit=misfit).missed)]
     for ratio in CLOCKS:
-        missed = fit(program, prepared.bare_ns, prepared.bare_ms, at_clock(program, ratio)).missed
+        missed = fit(program, prepared.bare_ns, prepared.bare_ms, at_clock(program, ratio), misfit).missed
         found.append((ratio, missed))
     found.sort()
     ratios, missed = np.array(found).T

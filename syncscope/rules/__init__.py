@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -120,26 +120,42 @@ def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
     checked on it. All rules run, in order: which rule claims a wait does not depend on what is reported. Where the run
     was counted, the findings say how often they occur in it, and lines that no window recorded are among them."""
     inspection = Inspection(timeline)
-    not_checked: list[NotChecked] = []
     for rule in RULES:
-        if timeline.only_counted and (rule.counted or not WITHOUT_STEPS.intersection(rule.needs)):
+        if isinstance(rule, RankRule) and not _says_nothing(rule, timeline) and not _why_blind(rule, timeline):
+            inspection.hits += rule.find(inspection)
+    hits = relate_breaks(add_run(inspection.hits, timeline, COUNTED), BREAKING, WAITING)
+    return _related_by_copies(hits), list(_find_unchecked(timeline))
+
+
+def _find_unchecked(timeline: Timeline) -> Iterator[NotChecked]:
+    """Which rules could not be checked, or only in part, and why."""
+    rank = timeline.trace.rank
+    for rule in RULES:
+        if _says_nothing(rule, timeline):
             if not rule.counted:
-                not_checked.append(NotChecked(rule=rule.code, why=ONLY_COUNTED, rank=timeline.trace.rank))
+                yield NotChecked(rule=rule.code, why=ONLY_COUNTED, rank=rank)
             continue
-        if rule.needs_async_launches and (timeline.launch_blocking or timeline.holds_collectives_alone):
-            unseen = SERIAL if timeline.launch_blocking else COLLECTIVES_ALONE
-            not_checked.append(NotChecked(rule=rule.code, why=unseen, rank=timeline.trace.rank))
+        if why := _why_blind(rule, timeline):
+            yield NotChecked(rule=rule.code, why=why, rank=rank)
             continue
         if (why := rule.why_unchecked(timeline)) or (why := _why_doubted(rule, timeline)):
             # A recording's run goes on beyond its window.
             needless = True if timeline.trace.recording is None and rule.is_needless(timeline) else msgspec.UNSET
-            not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, needless=needless))
+            yield NotChecked(rule=rule.code, why=why, rank=rank, needless=needless)
         if why := rule.why_partial(timeline):
-            not_checked.append(NotChecked(rule=rule.code, why=why, rank=timeline.trace.rank, partial=True))
-        if isinstance(rule, RankRule):
-            inspection.hits += rule.find(inspection)
-    hits = relate_breaks(add_run(inspection.hits, timeline, COUNTED), BREAKING, WAITING)
-    return _related_by_copies(hits), not_checked
+            yield NotChecked(rule=rule.code, why=why, rank=rank, partial=True)
+
+
+def _says_nothing(rule: Rule, timeline: Timeline) -> bool:
+    """Whether no window was recorded, and the rule is one of waits, for which the count speaks, or needs steps."""
+    return timeline.only_counted and (rule.counted or not WITHOUT_STEPS.intersection(rule.needs))
+
+
+def _why_blind(rule: Rule, timeline: Timeline) -> str | None:
+    """Why a rule that needs launches that return at once is not run."""
+    if not rule.needs_async_launches or not (timeline.launch_blocking or timeline.holds_collectives_alone):
+        return None
+    return SERIAL if timeline.launch_blocking else COLLECTIVES_ALONE
 
 
 def _why_doubted(rule: Rule, timeline: Timeline) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -112,3 +113,10 @@ def test_numpy_that_is_imported_is_told_nothing(monkeypatch: pytest.MonkeyPatch)
     _unset(monkeypatch, "NUMPY_MADVISE_HUGEPAGE")
     light.prepare_numpy()
     assert "NUMPY_MADVISE_HUGEPAGE" not in os.environ
+
+
+def test_python_looks_for_cycles_as_before_when_a_command_has_ended() -> None:
+    before = gc.get_threshold()
+    with light.collect_rarely():
+        assert gc.get_threshold()[0] == light.COLLECT_AFTER
+    assert gc.get_threshold() == before

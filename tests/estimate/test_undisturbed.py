@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from syncscope.estimate.fit import fit
+from syncscope.estimate.fit import find_misfit, fit
 from syncscope.estimate.peers import find_shared_collectives
 from syncscope.estimate.power import Condition, at_clock
 from syncscope.estimate.prepare import Prepared
@@ -70,6 +70,14 @@ def test_no_fit_is_better_than_the_first_that_meets_the_step() -> None:
     ready = prepared(compiled, 1.0, Condition())
     bare, found = fit_undisturbed(replace(ready, condition=Condition()), compiled, known=False)
     assert found == fit(compiled, (), ready.bare_ms, bare)
+
+
+def test_a_misfit_that_is_known_of_this_program_is_believed_and_not_found_again() -> None:
+    compiled = program()
+    ready = replace(prepared(compiled, 1.0, Condition()), program=compiled, misfit=0.0123)
+    assert fit_undisturbed(ready, compiled, known=False)[1].misfit == 0.0123
+    other = replace(compiled, host_ns=compiled.host_ns + 1)
+    assert fit_undisturbed(ready, other, known=False)[1].misfit == pytest.approx(find_misfit(other))
 
 
 def test_a_stretch_longer_than_the_whole_bare_step_is_cut_to_what_that_leaves_of_it() -> None:
