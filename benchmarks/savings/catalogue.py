@@ -98,7 +98,7 @@ FOURTH = frozenset({
     "gradients_checked.deep", "graph_convnet.wide", "graph_denoise.long", "graph_waves.deep", "hits_each_step.medium",
     "layer_means.deep", "layers_timed.medium", "loader_spectra.close",
 })  # fmt: skip
-"""Sizes that were timed and recorded only on 2026-11-23 from 14:16, when the model had seen another size of each program."""
+"""Sizes that were timed and recorded only on 2026-11-23 from 14:16, when the model had seen another size of each."""
 
 
 def pairs() -> list[Pair]:
