@@ -34,7 +34,7 @@ COUNTED_S = 0.25
 """The energy counter is advanced every 20 to 100 ms: in a shorter stretch the instantaneous readings are better."""
 
 FEWEST, REACH_S = 6, 0.25
-"""A bare stretch with fewer samples takes those before it, too, for so many seconds: the same steps ran there. One or
+"""A bare stretch with fewer samples takes those of this many seconds before it, too: the same steps ran there. One or
 two readings of a GPU at its limit are off by up to a sixth, and a stretch of 40 ms may have none."""
 
 SM, MEMORY, GPU_TEMPERATURE = 1, 2, 0

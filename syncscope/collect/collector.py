@@ -33,9 +33,9 @@ from syncscope.schema.compiling import CompileSpan
 from syncscope.schema.recording import Attributed, RecordedSteps, Recording
 
 PLAN_SECONDS = 2.0
-"""Between two times that steps to look at are chosen, ..."""
+"""Seconds between two choices of steps to look at, ..."""
 PLAN_SHARE = 0.0005
-"""... which takes no more of the time."""
+"""... and the most that choosing takes, as a share of the time."""
 
 
 class Collector:

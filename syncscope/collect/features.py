@@ -36,7 +36,7 @@ def find(torch: Any, path: str) -> Any:
 
 
 def lacking(torch: Any, paths: Iterable[str]) -> tuple[str, ...]:
-    """Those of ``paths`` that ``torch`` has not."""
+    """Those of ``paths`` that ``torch`` lacks."""
     return tuple(f"torch.{path}" for path in paths if find(torch, path) is None)
 
 

@@ -43,7 +43,7 @@ STOP_AFTER_S = 10.0
 """How long ``--stop`` waits for training after the windows of a program that has made no optimiser so far."""
 
 LONG_ENOUGH_S = 1.0
-"""A bare window of so many seconds, with a median that is known, is not followed by another."""
+"""A bare window that lasted this many seconds and whose median is known is not followed by another."""
 
 STEPPED_KINDS = ("train", "evaluate", "generate", "rollout", "other")
 

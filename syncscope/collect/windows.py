@@ -37,13 +37,13 @@ SETTLE = 0.002
 """Seconds that other threads get to return from their waits after the sync at the end of a window."""
 
 PATIENT = 3
-"""A window that was interrupted so often is content with fewer steps, ..."""
-
-COMPILED_ANEW = 3
-"""A window in whose steps something was compiled is recorded again so often: those are not the steady step."""
+"""After this many interruptions a window accepts fewer steps, ..."""
 
 TOLERANT = 6
-"""... and so often, goes on through what interrupts it: the program never makes enough steps in a row."""
+"""... and after this many it goes on through them: the program never makes enough steps in a row."""
+
+COMPILED_ANEW = 3
+"""How often a window is recorded again because something was compiled in it: those are not the steady step."""
 
 
 class Windows:
@@ -333,7 +333,7 @@ class Windows:
             self._stages[1:1] = [self._wait_for_cupti, partial(self._record, name, steps, cpu=cpu, last=last)]
 
     def _suffices(self, recorded: int, wanted: int) -> bool:
-        """Whether a window of so many ``recorded`` steps need not be recorded again."""
+        """Whether a window with this many ``recorded`` steps need not be recorded again."""
         return recorded >= (1 if self._interrupted >= PATIENT else (wanted + 1) // 2)
 
     def _end(self, profiler: KinetoWindow, sites: SiteRecorder, *, detach: bool) -> tuple[bytes | None, int]:

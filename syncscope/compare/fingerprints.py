@@ -40,7 +40,8 @@ class Frequency(NamedTuple):
         return round(self.high + self._spare(limit), DIGITS) < round(limit, DIGITS)
 
     def _spare(self, limit: float) -> float:
-        """Nothing beside a whole number, which holds in each step, whichever were recorded."""
+        """How far a frequency may be from ``limit``: nothing for a whole number, which holds in whichever steps were
+        recorded."""
         return 0.0 if float(limit).is_integer() else self.once + 10**-DIGITS  # which rounding may take
 
 

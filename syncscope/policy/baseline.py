@@ -207,7 +207,7 @@ def _key_of(entry: Entry, fingerprint: str) -> ExpressionKey:
 
 
 def _may_be_there(key: str, entry: Entry, unexpected: Iterable[Finding]) -> bool:
-    """Whether a wait was counted at the entry's expression, of which the count does not tell the entry's rule."""
+    """Whether a wait was counted at the entry's expression that may be of the entry's rule: the count does not tell."""
     place = _key_of(entry, key)[1:]
     at_place = (finding for finding in unexpected if place and expression_key_of(finding)[1:] == place)
     return any(finding.rule != UNEXPLAINED and is_untold(entry.rule, finding) for finding in at_place)

@@ -33,7 +33,7 @@ OF_COMPILING = {
 }
 """Limits of the run, with what they count: one, and several."""
 MOST_LINES = 3
-"""Lines that a limit names which is passed."""
+"""Lines that the message of an exceeded limit names."""
 NOT_COMPILED = "the trace does not say what torch.compile did (syncscope profile records it)"
 
 
@@ -48,7 +48,7 @@ def check_budgets(report: Report, policy: Policy, unexpected: Sequence[Finding])
 
 
 def limited_rules(budgets: Budgets) -> tuple[str, ...]:
-    """Codes of the rules of whose findings a limit is set."""
+    """Codes of the rules whose findings a limit counts."""
     limits = [name for name in OF_COMPILING if getattr(budgets, name) is not None]
     return tuple(code for code, rule in rules_by_code().items() if rule.limited_by in limits)
 

@@ -91,7 +91,7 @@ def _of_file(name: str, folders: Sequence[Path], sites: Sequence[Site]) -> Itera
 
 
 def _refuse_near_miss(where: str, text: str) -> None:
-    """Raise ``ConfigError`` for a comment that means to expect something and would be read by nobody."""
+    """Raise ``ConfigError`` for a comment that means to expect something but would be ignored."""
     codes = set(rules_by_code())
     for comment in _NEXT_COMMENT.split(text):
         if (said := near_miss(comment, codes)) is not None:

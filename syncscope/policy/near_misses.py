@@ -1,4 +1,4 @@
-"""Comments that mean to expect something, and that nobody would read: ``# syncscope: ignore SYN102``."""
+"""Comments that mean to expect something, but would be ignored: ``# syncscope: ignore SYN102``."""
 
 from __future__ import annotations
 

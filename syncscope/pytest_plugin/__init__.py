@@ -30,8 +30,8 @@ report is that as JSON. pytest-xdist's workers are added up.
 test's body, with or without a GPU: each recompile counts, and each line that ends a graph. Compile in a fixture first.
 
 The mark limits the test's body; waits in fixtures do not count. The plugin counts every wait of the thread that runs
-the test, and of all with ``@pytest.mark.max_syncs(0, threads="all")``, in whichever direction the data goes: what
-a ``syncscope.guard`` sees, also under ``-W error``. Waits inside ``syncscope.expected(reason)`` do not count.
+the test, and of all threads with ``@pytest.mark.max_syncs(0, threads="all")``, in both directions of copies: what
+``syncscope.guard`` sees, also under ``-W error``. Waits inside ``syncscope.expected(reason)`` do not count.
 
 Tests that use ``max_syncs`` or the fixture are skipped where there is no PyTorch or no GPU. Loading the plugin imports
 neither PyTorch nor the rest of syncscope.
@@ -130,7 +130,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("syncscope", "waits for the GPU")
     limits = {MARK: "each test without a mark of its own", f"{MARK}_session": "all tests together"}
     for name, what in limits.items():
-        text = f"{what} may wait for the GPU at most so often"
+        text = f"the most waits for the GPU of {what}"
         group.addoption(f"--{name.replace('_', '-')}", type=int, metavar="N", help=text)
         parser.addini(name, text)
     group.addoption("--syncscope-report", metavar="PATH", help="write which lines of the tests wait, as JSON")

@@ -1,4 +1,4 @@
-"""Who comes late to a collective: those of several ranks compared, one by one."""
+"""Which rank comes late to each collective, and how long the others wait for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from syncscope.schema.ranks import BetweenRanks, RankBetween, WaitsFor
 from syncscope.schema.report import Collective, Delay, TraceInfo
 
 MOST_WAITED_FOR = 3
-"""Ranks named that one waits for."""
+"""How many of the ranks that one waits for are named."""
 
 
 @dataclass

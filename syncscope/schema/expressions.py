@@ -51,7 +51,7 @@ _ESCAPED = "\x1a"
 
 @lru_cache(maxsize=4096)
 def parse_expression(text: str | None) -> ast.expr | None:
-    """The tree of an expression, ``None`` where it is none. Its strings have no backslashes."""
+    """The tree of an expression, ``None`` where the text is not one. Its strings have no backslashes."""
     try:
         return ast.parse(_without_escapes(text or ""), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -75,8 +75,8 @@ def without_format(text: str | None) -> str:
 
 
 def add_argument(expression: str | None, argument: str) -> str | None:
-    """The expression with an argument added to the call that it is, ``None`` where it is none, or has it already or may
-    have it: in ``*args`` or ``**options``, or as a last truth value whose name is not there."""
+    """The expression, a call, with an argument added; ``None`` where it is not a call, or has the argument already or
+    may have it: in ``*args`` or ``**options``, or as a last truth value whose name is not there."""
     tree, text = parse_expression(expression), (expression or "").rstrip()
     if not isinstance(tree, ast.Call) or tree.end_col_offset != len(text.encode()) or tree.end_lineno != 1:
         return None

@@ -68,13 +68,13 @@ class BetweenRanks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MissingRanks(msgspec.Struct, frozen=True, kw_only=True):
-    """Ranks of a run that no trace was given of."""
+    """Ranks of a run without a trace."""
 
     trace: int
     """Index into ``Report.traces`` of the first trace of the run."""
     world_size: int
     given: int
-    """How many ranks were given of traces that say they are of so many, in any phase."""
+    """How many ranks have a trace, in any phase, among the traces with this ``world_size``."""
     runs: tuple[tuple[int, int], ...]
     """First and last of each run of missing ranks."""
 

@@ -183,7 +183,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     """What the reader of the report must know: a file cut short, events skipped, a window ended early."""
     lost: tuple[str, ...] = ()
-    """Of ``warnings``, those that say what of the file is not in the tables: nobody knows what it held."""
+    """Those of ``warnings`` that say which part of the file could not be read: what it held is unknown."""
     world_size: int | None = None
     """How many ranks the run had; ``None`` where the trace does not say."""
     meetings: Meetings | None = None

@@ -8,6 +8,7 @@ import pytest
 from syncscope.compare.diff import diff
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import NotChecked, Report, Steps
+from tests.policy.test_phases import info, phase
 from tests.report import sample
 
 
@@ -98,6 +99,17 @@ def test_of_several_ranks_the_slowest_step_and_the_most_waits_count() -> None:
     found = diff(timed(5, 6), report(finding("a", 1.0), finding("a", 2.0, trace=1), traces=ranks))
     assert found.step is not None and found.step.after == 9
     assert found.changes[0].after == 2.0
+    back = diff(report(traces=ranks), timed(5, 6)).step
+    assert back is not None and (back.before, back.after) == (9, 5)
+
+
+def test_steps_of_training_are_compared_only_where_both_reports_have_any() -> None:
+    phases = [phase("train", recorded=True), phase("evaluate", recorded=True)]
+    training = info("train", phases, steps=timed(5, 6).traces[0].steps)
+    evaluation = info("evaluate", phases, steps=timed(9, 9).traces[0].steps)
+    both, other = report(traces=(training, evaluation)), report(traces=(evaluation,))
+    steps = [diff(both, after).step for after in (both, other, timed(4, 4))]
+    assert [step and (step.before, step.after) for step in steps] == [(5, 5), (9, 9), (9, 4)]
 
 
 def counted(*findings: Finding, **changes: Any) -> Report:

@@ -5,7 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.compare.fingerprints import NEVER, count_by_fingerprint, expression_key_of, format_count, most_frequent
+from syncscope.compare.fingerprints import (
+    NEVER,
+    count_by_fingerprint,
+    expression_key_of,
+    format_count,
+    most_frequent,
+)
 from syncscope.schema.findings import Finding
 from tests.report import sample
 
@@ -18,6 +24,12 @@ def test_findings_of_one_fingerprint_count_together_and_of_several_traces_the_mo
     findings = [finding(per_step=1.0), finding(per_step=0.5), finding(trace=1, per_step=1.25)]
     (occurrences,) = count_by_fingerprint(findings).values()
     assert (occurrences.per_step, occurrences.findings, occurrences.first) == (1.5, tuple(findings), findings[0])
+
+
+def test_of_several_phases_the_one_with_the_most_counts() -> None:
+    findings = [finding(per_step=1.0, phase="train"), finding(per_step=2.0, phase="evaluate")]
+    found = most_frequent(findings)
+    assert found is not None and found.per_step == 2.0
 
 
 def test_without_steps_there_is_no_count_a_step() -> None:

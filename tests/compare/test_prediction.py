@@ -82,6 +82,7 @@ def test_findings_of_one_place_are_one_change() -> None:
     two = finding(), finding(fingerprint="b", rule="CPY201", bounds=(1.0, 2.0))
     said = judged(report(*two), report(bare=7.5))
     assert (said.low_ms, said.high_ms, said.fingerprints) == (2.1, 3.0, ("a",))
+    assert judged(report(*reversed(two)), report(bare=7.5)).fingerprints == ("a",)
 
 
 def test_several_changes_save_no_less_than_the_greatest_and_no_more_than_all_of_them() -> None:

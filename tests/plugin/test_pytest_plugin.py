@@ -178,7 +178,11 @@ def test_the_pytorch_that_is_here_decides(run_pytest: Run) -> None:
     assert done.tests == {"test_marked": "PASSED" if torch.cuda.is_available() else "SKIPPED"}, done.out
 
 
-@pytest.mark.parametrize("mark", ["max_syncs", "max_syncs()", "max_syncs(-1)", "max_syncs('0')", "max_syncs(0, 1)"])
+@pytest.mark.parametrize(
+    "mark",
+    ["max_syncs", "max_syncs()", "max_syncs(-1)", "max_syncs('0')", "max_syncs(True)", "max_syncs(0, 1)",
+     "max_syncs(most=0)"],
+)  # fmt: skip
 def test_a_mark_without_a_number_is_an_error(run_pytest: Run, mark: str) -> None:
     done = run_pytest(f"import pytest\n@pytest.mark.{mark}\ndef test_marked(): pass\n")
     assert (done.tests, done.code) == ({"test_marked": "ERROR"}, 1), done.out
@@ -291,3 +295,30 @@ def test_waits_of_whatever_task_the_test_runs_count(run_pytest: Run) -> None:
     done = run_pytest(ASYNC)
     names = ("test_unittest", "test_a_task_that_was_there")
     assert done.tests == dict.fromkeys(names, "FAILED") and done.out.count("waited for the GPU 1 time") == 2, done.out
+
+
+def test_a_block_that_lasts_as_long_as_the_device_is_held_fails(run_pytest: Run) -> None:
+    conftest = """
+import contextlib
+import pytest
+import syncscope.collect.live.hold
+
+@contextlib.contextmanager
+def held(hold_ms, threads):
+    told = []
+    yield told
+    told.append(f"held for {hold_ms} ms")
+
+@pytest.fixture(autouse=True)
+def holds(monkeypatch): monkeypatch.setattr(syncscope.collect.live.hold, "held", held)
+"""
+    test = """
+def test_held(syncscope):
+    with syncscope.max_syncs(0, hold_ms=20): pass
+
+def test_not_held(syncscope):
+    with syncscope.max_syncs(0): pass
+"""
+    done = run_pytest(test, conftest=conftest)
+    assert done.tests == {"test_held": "FAILED", "test_not_held": "PASSED"}, done.out
+    assert "held for 20 ms" in done.out

@@ -139,8 +139,12 @@ def test_a_report_that_cannot_be_written_fails_the_session_and_hides_no_test(run
     assert (done.code, "FAILED: not written to waits.json: Is a directory" in done.out) == (1, True), done.out
 
 
-def test_only_the_last_run_of_a_test_that_is_run_again_counts(run_pytest: Run, tmp_path: Path) -> None:
-    conftest = """
+def test_a_report_that_cannot_be_written_fails_a_session_whose_tests_pass(run_pytest: Run) -> None:
+    done = run_pytest("import os\ndef test_removes(): os.mkdir('waits.json')\n", "--syncscope-report", "waits.json")
+    assert (done.tests, done.code) == ({"test_removes": "PASSED"}, 1), done.out
+
+
+RUN_TWICE = """
 from _pytest.runner import runtestprotocol
 
 def pytest_runtest_protocol(item, nextitem):  # as pytest-rerunfailures does
@@ -155,7 +159,18 @@ def pytest_runtest_protocol(item, nextitem):  # as pytest-rerunfailures does
 def pytest_report_teststatus(report):
     return ("rerun", "R", "RERUN") if report.outcome == "rerun" else None
 """
-    done = run_pytest(f"{HEAD}\ndef test_reads(): loss.item()\n", "--syncscope-report", "waits.json", conftest=conftest)
+ONCE = "def test_reads(): loss.item()"
+IN_A_SUBTEST = """
+import unittest
+class TestIt(unittest.TestCase):
+    def test_reads(self):
+        with self.subTest(): loss.item()
+"""
+
+
+@pytest.mark.parametrize("test", [ONCE, IN_A_SUBTEST], ids=["test", "subtest"])
+def test_only_the_last_run_of_a_test_that_is_run_again_counts(run_pytest: Run, tmp_path: Path, test: str) -> None:
+    done = run_pytest(f"{HEAD}\n{test}\n", "--syncscope-report", "waits.json", conftest=RUN_TWICE)
     assert done.code == 0 and report_of(tmp_path)["waits"] == 1, done.out
 
 

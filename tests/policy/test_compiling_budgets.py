@@ -115,3 +115,15 @@ def test_gated_a_break_fails_although_no_step_was_counted() -> None:
     verdict = check_gate(report(trained()), Policy(gate=("CMP701", "CMP702")))
     assert {finding.rule for finding in verdict.unexpected} == {"CMP701", "CMP702"}
     assert verdict.exit_code == 1
+
+
+def test_what_is_compiled_in_a_phase_that_is_not_judged_is_neither_limited_nor_held() -> None:
+    builder = trained().phase("evaluate", steps=10)
+    of = report(builder.compiled("break", 1, ("eval.py", 3, "forward", "y.tolist()"), reason="tolist", count=4))
+    limits = Budgets(max_graph_breaks=0)
+    for phases, file in ((None, "train.py"), (("evaluate",), "eval.py")):
+        policy = Policy(gate=(), budgets=limits, phases=phases)
+        (budget,) = check_gate(of, policy).budgets
+        assert (budget.found, budget.message.split(": ")[1].split(":")[0]) == (1, file)
+        held = check_baseline(of, policy, None).tightened
+        assert [entry.file for entry in held.findings.values()] == [file]

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from syncscope.policy import Budgets, Override, Policy, check_gate
+from syncscope.schema.ranks import MissingRanks
 from syncscope.schema.report import NotChecked, Report, Stale, Steps
 from tests.report import sample
 
@@ -85,6 +86,7 @@ def test_an_override_ignores_and_gates_in_its_own_files_only() -> None:
     assert overridden(Override("train.py", None, ("SYN102",))) == 0
     assert overridden(Override("*.py", None, ("SYN102",))) == 0
     assert overridden(Override("scripts/*", None, ("SYN102",))) == 1
+    assert overridden(Override("train.py", None, ("SYN101",))) == 1
     assert overridden(Override("train.py", ("SYN101",))) == 0
     assert overridden(Override("train.py", ("SYN102",)), gate=()) == 1
     assert overridden(Override("scripts/*", ("SYN102",)), gate=()) == 0
@@ -148,3 +150,33 @@ def test_a_budget_of_waits_without_steps_cannot_be_checked_and_lets_nothing_pass
     found = check_gate(msgspec.structs.replace(base, traces=(info,)), policy)
     assert len(found.unexpected) == 1
     assert [budget.message for budget in found.unchecked_budgets] == ["the trace has no steps"]
+
+
+def test_the_budget_of_waits_is_that_of_each_trace_and_one_trace_over_it_lets_no_wait_pass() -> None:
+    one = sample.findings()[0]
+    often = msgspec.structs.replace(one, fingerprint="often", trace=1, per_step=3.0)
+    infos = [sample.trace_info("rank0.json", 0), sample.trace_info("rank1.json", 1)]
+    held = msgspec.structs.replace(sample.report(infos, [one, often]), stale=(), not_checked=())
+    found = check_gate(held, Policy(budgets=Budgets(max_unexpected_syncs_per_step=2)))
+    assert [(budget.rank, budget.outcome, budget.found) for budget in found.budgets] == [
+        (0, "kept", 1.0),
+        (1, "exceeded", 3.0),
+    ]
+    assert (len(found.unexpected), found.within_budget) == (2, ())
+
+
+@pytest.mark.parametrize(("per_step", "outcome"), [(1.0, "not checked"), (3.0, "exceeded")])
+def test_where_part_of_a_trace_was_lost_a_budget_may_be_exceeded_and_is_never_kept(
+    per_step: float, outcome: str
+) -> None:
+    base = report(per_step=per_step)
+    cut = msgspec.structs.replace(base.traces[0], lost=("The file was cut short.",))
+    policy = Policy(budgets=Budgets(max_unexpected_syncs_per_step=2))
+    found = check_gate(msgspec.structs.replace(base, traces=(cut,)), policy)
+    assert [budget.outcome for budget in found.budgets] == [outcome]
+
+
+@pytest.mark.parametrize(("given", "code"), [(1, 0), (2, 3)])
+def test_one_rank_recorded_alone_is_checked_and_several_without_the_others_are_not(given: int, code: int) -> None:
+    missing = MissingRanks(trace=0, world_size=4, given=given, runs=((given, 3),))
+    assert check_gate(msgspec.structs.replace(clean(), missing_ranks=(missing,)), GATE).exit_code == code

@@ -101,3 +101,11 @@ def test_a_comment_of_another_wait_does_not_cover_one_that_moved(tmp_path: Path)
     found = apply(report(*waits), Policy(folders=(tmp_path,)))
     status = {one.fingerprint: one.status for one in found.findings}
     assert status == {"loss.item()": "expected", "norm.item()": "unexpected"}
+
+
+def test_a_line_at_which_another_wait_still_stands_is_not_one_that_moved() -> None:
+    # first.item() is now where second.item(), which is gone, was recorded.
+    source = "def f(x):\n    y = 0\n    first.item()\n"
+    recorded = [site(2, "f", "first.item()"), site(3, "f", "second.item()")]
+    assert find_moved(source.encode(), recorded[:1]) == {3: 2}
+    assert find_moved(source.encode(), recorded) == {}

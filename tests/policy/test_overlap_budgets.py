@@ -169,6 +169,9 @@ class TestStraggling:
     def test_a_report_of_an_earlier_version_is_not_checked(self) -> None:
         assert outcomes(self.BUDGETS, self.two(None, None)) == ["not checked"]
 
+    def test_where_it_is_not_known_of_one_rank_it_is_not_checked(self) -> None:
+        assert outcomes(self.BUDGETS, self.two([0.0] * 5, None)) == ["not checked"]
+
     def test_a_program_of_one_rank_waits_for_none(self) -> None:
         assert outcomes(self.BUDGETS, report(rank())) == ["kept"]
 

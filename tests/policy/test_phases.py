@@ -92,6 +92,12 @@ class TestWhichPhases:
         assert judged_phases(report(infos=both), POLICY) == ({"train"}, {"train"})
         assert code(finding(phase="evaluate", trace=1), infos=both) == 0
 
+    def test_only_the_main_trace_of_a_process_speaks_for_phases_without_a_window(self) -> None:
+        phases = [phase("train"), phase("evaluate", recorded=True)]
+        side, main = info("evaluate", phases, main=False), info("evaluate", phases)
+        assert judged_phases(report(infos=[side]), POLICY) == ({"evaluate"},)
+        assert judged_phases(report(infos=[main]), POLICY) == ({"train"},)
+
     def test_what_could_not_be_checked_of_another_phase_does_not_count(self) -> None:
         phases = [phase("train", recorded=True), phase("evaluate", recorded=True)]
         blind = NotChecked(rule="SYN102", why="no", trace=1)

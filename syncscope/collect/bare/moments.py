@@ -92,7 +92,7 @@ class HostMoments:
             self._signals.moments = self
 
     def afford(self, moments: tuple[Moment, ...], length_ns: int) -> None:
-        """Stop to stamp what takes more than its share of a step of ``length_ns`` that has these ``moments``."""
+        """Stop stamping what takes more than its share of a step of ``length_ns`` that has these ``moments``."""
         if not self._stamping:
             return
         waits = sum(moment.event == "wait" for moment in moments)

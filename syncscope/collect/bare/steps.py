@@ -15,7 +15,7 @@ KNOWN = 0.01
 """The median is known when the half of its 95 % interval is at most this share of it."""
 
 FAR = 8.0
-"""A step is an outlier that is so many standard deviations, estimated from the median of distances, ..."""
+"""A step is an outlier if it is this many standard deviations, estimated from the median of distances, ..."""
 
 FAR_SHARE = 0.25
 """... and at least this share of the median away from it, ..."""
@@ -27,7 +27,7 @@ PROFILED = "under a profiler of the program's"
 COMPILATION = "compilation"
 
 NAMES = {"evaluate": "evaluation", "train": "first of its phase"}
-"""Why a step is something else into which this kind of phase came: of an evaluation, the first after more training."""
+"""What to call a step into which a phase of this kind came. For ``train`` it is the first step after an evaluation."""
 
 StampKind = Literal["wait", "loader", "forward", "backward", "optimizer"]
 

@@ -18,7 +18,7 @@ from syncscope.collect.clocks import ClockWatch
 from syncscope.schema.recording import Bare
 
 LONGEST = 4
-"""The window ends after so many times its steps, however many of them something else intruded in."""
+"""The window ends after this many times its steps, even if something else intruded in most of them."""
 
 MOST_STEPS = 200
 """Steps kept where it goes on until the median is known."""
@@ -141,7 +141,7 @@ class BareWindow:
         )
 
     def calm(self, *, steps: int, seconds: float, least_s: float = 0.0, least: int = 0) -> Steps:
-        """Let steps pass after a pause of ours, in which a loader filled its queue: until that shrinks no more, but
+        """Let steps pass after a pause of ours, in which a loader filled its queue: until that no longer shrinks, but
         ``least`` steps and ``least_s`` seconds at least, and ``steps`` and ``seconds`` at most."""
         host, began = self._host, time.monotonic()
         ready: list[int] = []
@@ -158,13 +158,13 @@ class BareWindow:
             host.close()
 
     def _capacity(self) -> int:
-        """How many batches the loader may have ready; 0 where it has none, or where nobody has asked it yet."""
+        """How many batches the loader may have ready; 0 where there is no loader, or it was not asked yet."""
         loader = self._host.loader
         return loader.workers * (loader.prefetch or 0) if loader is not None else 0
 
 
 def is_calm(ready: Sequence[int], capacity: int) -> bool:
-    """Whether a loader's queue of ``capacity`` shrinks no more, by the batches that were ``ready`` at each request."""
+    """Whether a loader's queue of ``capacity`` no longer shrinks, by the batches ``ready`` at each request."""
     if not capacity or ready[-2:] == [0, 0]:
         return True
     asked = max(capacity, 4)

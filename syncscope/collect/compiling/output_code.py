@@ -63,7 +63,8 @@ def is_backward(text: str) -> bool:
 
 
 def names_of_dynamo(text: str) -> set[str]:
-    """Of a backward, names that are surely those of nodes of Dynamo's graph: a node without one stands for itself."""
+    """The names in the file of a backward that are certainly those of nodes of Dynamo's graph: a node that has none is
+    mapped to itself."""
     return {mapped["name"] for mapped in MAPPED.finditer(text) if mapped["name"] != mapped["nodes"]}
 
 

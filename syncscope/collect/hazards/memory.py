@@ -123,6 +123,6 @@ def span_of(tensor: Any) -> Span | None:
 
 
 def is_dense(tensor: Any) -> bool:
-    """Whether a tensor's bytes have no gaps and no item twice, in whatever order of dimensions."""
+    """Whether a tensor's bytes have no gaps and no item twice, with its dimensions in any order."""
     covered = span_of(tensor)
     return covered is not None and covered.stop - covered.start == tensor.numel() * tensor.element_size()

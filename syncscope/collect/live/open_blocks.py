@@ -64,7 +64,7 @@ class OpenBlocks(Generic[Block]):
         self._own.set((*(one for one in self._own.get() if one.open), entry))
 
     def enter_thread(self, block: Block, thread: int | None) -> None:
-        """Open ``block`` on the thread with this ident, or on all, in whatever task it is."""
+        """Open ``block`` on the thread with this ident, or on all, in any of its tasks."""
         self._open(_Entry(block, thread), everywhere=True)
 
     def _open(self, entry: _Entry[Block], everywhere: bool) -> None:

@@ -82,7 +82,7 @@ def copy_wait(host: Any, device: Any | None, non_blocking: bool) -> str | None:
 
 
 def _is_dense(tensor: Any) -> bool:
-    """Whether its elements fill a range of memory, in whatever order of dimensions."""
+    """Whether its elements fill a range of memory, with its dimensions in any order."""
     expected = 1
     for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if size != 1 and stride != expected:

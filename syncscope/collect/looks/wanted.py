@@ -10,7 +10,7 @@ from syncscope.schema.expressions import ops_of_expression
 from syncscope.schema.recording import RecordedFrame
 
 OFTEN = 0.5
-"""A line that waits in so many of the steps, or more, is expected in each of them."""
+"""A line that waits in at least this share of the steps is expected in each of them."""
 
 STEPLESS = ("epoch end", "checkpoint")
 

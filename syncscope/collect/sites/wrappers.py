@@ -93,7 +93,7 @@ class CallWrappers:
         self._patches.restore()
 
     def _owner(self, path: str) -> Any:
-        """``torch.<path>``, whose entry points are wrapped. ``None``, and noted, where PyTorch has it no more."""
+        """``torch.<path>``, whose entry points are wrapped. ``None``, and noted, where PyTorch no longer has it."""
         owner = find(self._torch, path)
         if owner is None and f"torch.{path}" not in self.missing:
             self.missing.append(f"torch.{path}")

@@ -1,1 +1,1 @@
-"""What is said of a run while it goes on: its figures, lines that begin to wait, the line on the terminal."""
+"""What is reported of a run while it goes on: its figures, lines that begin to wait, the line on the terminal."""

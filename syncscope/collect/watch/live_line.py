@@ -18,7 +18,7 @@ DOWN, UP = "\033D", "\033[1A"
 
 
 class LiveLine:
-    """Shows ``text`` at the bottom of the terminal that stderr is. Does nothing where stderr is none."""
+    """Shows ``text`` at the bottom of the terminal that stderr is. Does nothing where stderr is not a terminal."""
 
     def __init__(self, descriptor: int | None = None) -> None:
         self._descriptor = _stderr() if descriptor is None else descriptor
@@ -84,7 +84,7 @@ def _stderr() -> int:
 
 
 def _terminal(descriptor: int) -> int | None:
-    """The device number of the terminal behind ``descriptor``, ``None`` where it is none."""
+    """The device number of the terminal behind ``descriptor``, ``None`` where it is not a terminal."""
     try:
         if not hasattr(os, "tcgetpgrp") or not os.isatty(descriptor):
             return None

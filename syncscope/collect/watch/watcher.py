@@ -1,4 +1,4 @@
-"""Count a run for as long as it lasts, and say meanwhile what it sees."""
+"""Count a run for as long as it lasts, and report while it goes on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXPORT_SECONDS = 10.0
 OTHERS_SECONDS = 10.0
 """Between two looks at the files of other processes."""
 REPORT_SHARE = 0.01
-"""Of the time may go into the reports of ``every``: where one takes long, they come less often."""
+"""Share of the time that the reports of ``every`` may take: where one takes long, they come less often."""
 FAILED = 1
 """The status of a program that a new line ended."""
 
@@ -185,7 +185,7 @@ class Watcher:
         return structs.replace(recording, rank=rank, world_size=world, notes=tuple(notes), run=run)
 
     def _with_own_cost(self, run: RecordedRun) -> RecordedRun:
-        """``run`` with the cost of what is said of it added to that of counting."""
+        """``run`` with the cost of looking and reporting added to that of counting."""
         if run.overhead_share is None or not run.time_ns:
             return run
         own = (self._background.busy_ns + self._reporting_ns) / run.time_ns
@@ -200,7 +200,7 @@ class Watcher:
         self.count.leave_forked_child()
 
     def stepped(self, phase: Phase) -> int:
-        """A step ended: the time for what must not come in the middle of one. It may be one of many that end."""
+        """A step ended, perhaps with others: the time for what must not come in the middle of one."""
         if self.closed:
             return sys.maxsize
         if self._ending:

@@ -94,8 +94,20 @@ def test_a_line_of_a_library_belongs_to_the_line_that_called_it() -> None:
     assert found is not None and (found.file, found.line) == ("train.py", 7)
 
 
+def test_a_wait_in_libraries_alone_is_at_their_outermost_line() -> None:
+    outer = RecordedFrame(file="<site-packages>/torch/serve.py", line=9, function="serve", expression="clip(p)")
+    inner = RecordedFrame(file="<site-packages>/torch/clip.py", line=3, function="clip", expression="n.item()")
+    found = waiting_line([outer, inner], phase())
+    assert found is not None and (found.file, found.line) == ("<site-packages>/torch/serve.py", 9)
+
+
+def test_a_wait_whose_stack_is_not_resolved_yet_is_found_the_next_time() -> None:
+    lines, now = Lines(), run((phase(),), wait(1), wait(0))
+    assert expressions(lines.find(now, lambda: lines_of("loss.item()"))) == ["loss.item()"]
+    assert expressions(lines.find(now, lambda: STACKS)) == ["x.tolist()"]
+
+
 def test_a_hundred_thousand_places_take_constant_memory() -> None:
-    frame = RecordedFrame(file="train.py", line=1, function="step", expression="x", user=True)
     lines = Lines(nothing_known)
     sizes = []
     for begin in range(0, 100_000, 10_000):
@@ -111,4 +123,3 @@ def test_a_hundred_thousand_places_take_constant_memory() -> None:
         sizes.append(len(lines.new) + sys.getsizeof(lines._seen))
     assert len(lines) <= MOST_LINES and len(lines.new) <= MOST_LINES
     assert sizes[-1] == sizes[2], "the tables still grow"
-    assert frame.user

@@ -29,6 +29,19 @@ def test_where_no_step_was_counted_nothing_is_said_of_waits() -> None:
     assert "train/waits_per_step" not in measures.scalars()
 
 
+def test_waits_before_the_next_counted_step_belong_to_it() -> None:
+    meter = Meter()
+    meter.measure(run((phase(steps=10),), wait(0, count=20)), 1, None)
+    meter.measure(run((phase(steps=10),), wait(0, count=25)), 1, None)
+    measures = meter.measure(run((phase(steps=20),), wait(0, count=35)), 1, None)
+    assert measures.phases[0].waits_per_step == 1.5
+
+
+def test_what_may_not_have_waited_is_no_wait() -> None:
+    measures = Meter().measure(run((phase(steps=10),), wait(0, count=20), wait(1, count=30, may_wait=True)), 1, None)
+    assert measures.phases[0].waits_per_step == 2
+
+
 def test_a_phase_that_is_counted_anew_begins_anew() -> None:
     meter = Meter()
     meter.measure(run((phase(steps=100),), wait(0, count=100)), 1, None)
