@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,8 @@ from fixtures import repeat
 ROOT = Path(__file__).parents[1]
 RELEASES = ("HolisticTraceAnalysis==0.5.0", "traceinsight==0.6.1")
 STEPS = 5
+SAMPLE_S = 0.05
+"""Memory is looked at so often."""
 
 READ = """
 from syncscope.cli.light import prepare_numpy
@@ -101,20 +104,30 @@ def measure(program: Program, trace: Path, folder: Path) -> Run | None:
         assert running.stdin is not None
         running.stdin.write(program.asks.encode())
         running.stdin.close()
-        peak = _peak_mb(running)
-        took = time.perf_counter() - begin
+        end, peak = _wait(running)
+        took = end - begin
     if running.returncode:
         return None
     said = (folder / "out").read_text(encoding="utf-8").strip().splitlines() if "-c" in program.command else []
     return Run(took, peak, tuple(json.loads(said[-1])) if said else ())
 
 
-def _peak_mb(running: subprocess.Popen[bytes]) -> float:
-    """The most memory that a process and its children had at once, in MB, when it has ended."""
+def _wait(running: subprocess.Popen[bytes]) -> tuple[float, float]:
+    """When a process has ended, by ``time.perf_counter``, and the most memory that it and its children had at once, in
+    MB."""
     import psutil
 
+    ends: list[float] = []
+    ended = threading.Event()
+
+    def wait() -> None:
+        running.wait()
+        ends.append(time.perf_counter())
+        ended.set()
+
+    threading.Thread(target=wait).start()
     peak, parent = 0, psutil.Process(running.pid)
-    while running.poll() is None:
+    while not ended.wait(SAMPLE_S):
         total = 0
         try:
             for one in (parent, *parent.children(recursive=True)):
@@ -122,8 +135,7 @@ def _peak_mb(running: subprocess.Popen[bytes]) -> float:
         except psutil.Error:
             continue
         peak = max(peak, total)
-        time.sleep(0.05)
-    return peak / 1e6
+    return ends[0], peak / 1e6
 
 
 def own_programs(folder: Path) -> list[Program]:
