@@ -136,6 +136,8 @@ def _on_terminate(recorder: Recorder, conclude: Callable[[bool], int]) -> Callab
     """On SIGTERM, write what was recorded and then end as the program would have.
 
     A handler that the program sets takes the place of ours, which is returned. Where SIGTERM is ignored, it stays so.
+    Forked children have the default again: Python runs a handler only between its own instructions, so that one that
+    waits for a lock might never end.
     """
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return None
@@ -153,7 +155,13 @@ def _on_terminate(recorder: Recorder, conclude: Callable[[bool], int]) -> Callab
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
+    def leave_forked_child() -> None:
+        if signal.getsignal(signal.SIGTERM) is terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
     signal.signal(signal.SIGTERM, terminate)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=leave_forked_child)
     return terminate
 
 
