@@ -132,17 +132,21 @@ class Counter(Counted):
             return sys.maxsize
         state = self.tally.phases.get(phase.number) or self.tally.of(phase)
         left = state.sampling.left - (phase.steps - state.since)
-        if left <= 0 and not self._suspended:
-            self._next_block(state)
+        until_last = state.stays.until_last(phase.steps)
+        if (left <= 0 or until_last == 0) and not self._suspended:
+            self._next_block(state, last=until_last == 0)
             left = state.sampling.left
-        return max(left - 1, 0)
+        return max(min(left, until_last or left) - 1, 0)
 
     def changed(self, before: Phase, after: Phase) -> None:
         """The program left ``before`` and is in ``after`` now."""
         if not self._opened:
             return
         self._settle()
+        if before.number in self.tally.phases:
+            self.tally.phases[before.number].stays.leave(before.steps)
         self._state = self.tally.of(after)
+        self._enter(self._state)
         if self._suspended and len(self._entered) < MOST_ENTERED:
             self._entered.append((time.time_ns(), after.number))
         if self._state.stepless:
@@ -270,13 +274,45 @@ class Counter(Counted):
         state.end_steps(counted, steps - counted)
         self._bins.add(self._mark, state.phase.number, steps=steps, counted=counted)
 
-    def _next_block(self, state: PhaseTally) -> None:
-        """Close a block of steps, and choose whether the next one is counted."""
+    def _enter(self, state: PhaseTally) -> None:
+        """The program enters a phase."""
+        steps = state.phase.steps
+        stay = state.stays.enter(steps)
+        if stay and state.sampling.affords_last(stay, self._account.prices):
+            state.stays.last_at = steps + stay
+
+    def _next_block(self, state: PhaseTally, last: bool = False) -> None:
+        """Close a block of steps, and choose whether the next one is counted. ``last``: the last step of a stay begins,
+        which is counted whatever was chosen."""
         begin = self._clock()
         self._settle()
         account, sampling = self._account, state.sampling
         steps = state.phase.steps - state.since
         self._end_block(state)
+        if sampling.counts_last:
+            sampling.end_last(0.0 if self._paused else state.block_cost_ns)
+        elif not last or steps >= sampling.left:
+            self._choose_block(state, steps)
+        else:
+            sampling.left -= steps
+        state.begin_block()
+        if last:
+            sampling.count_last(sampling.left)
+            state.stand_for_itself()
+        else:
+            state.choose_weight()
+            self._postpone(state)
+        self._apply(self._state, begins=state is self._state)
+        if self._paused and sampling.on and state is self._state and not state.stepless:
+            self._stay_paused(state, state.sampling.averages.length)
+        account.book_block(self._clock() - begin)
+        in_the_way = self._paused or (sampling.out and not sampling.on)
+        if in_the_way and sampling.left * sampling.averages.gate > 2 * account.prices.out:
+            self._take_out()
+
+    def _choose_block(self, state: PhaseTally, steps: int) -> None:
+        """Choose whether the next block is counted, as far as the one of so many ``steps`` tells that is over."""
+        account, sampling = self._account, state.sampling
         length, cost = state.block_ns, state.block_cost_ns
         share = 1.0
         if self._paused:
@@ -298,21 +334,15 @@ class Counter(Counted):
         )
         if sampling.on and sampling.one_in > 1:
             account.cost_ns += sampling.run_ns
-        state.begin_block()
-        state.choose_weight()
-        averages = sampling.averages
+
+    def _postpone(self, state: PhaseTally) -> None:
+        """Let drawn steps wait until they can be afforded."""
+        sampling, averages = state.sampling, state.sampling.averages
         if sampling.one_in > 1 and sampling.on:
             needed = sampling.left * averages.cost
-            lacking = needed - account.allow(needed)
+            lacking = needed - self._account.allow(needed)
             if lacking > 0:
                 sampling.postpone(math.ceil(lacking / (CAP * averages.length)))
-        self._apply(self._state, begins=state is self._state)
-        if self._paused and sampling.on and state is self._state and not state.stepless:
-            self._stay_paused(state, length / max(steps, 1))
-        account.book_block(self._clock() - begin)
-        in_the_way = self._paused or (sampling.out and not sampling.on)
-        if in_the_way and sampling.left * averages.gate > 2 * account.prices.out:
-            self._take_out()
 
     def _may_be_rare(self, state: PhaseTally) -> bool:
         return state.may_be_rare(self._account.time_ns - self.tally.start_ns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import Key, Place
 from syncscope.collect.count.sampling import Draw, Sampling
+from syncscope.collect.count.stays import Stays
 from syncscope.schema.counting import PhaseKind
 
 ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
@@ -21,6 +22,7 @@ class PhaseTally:
         self.phase = phase
         self.stepless = phase.kind in ALWAYS
         self.sampling = Sampling(draw, self.stepless)
+        self.stays = Stays()
         self.warned: dict[int, Place] = {}
         self.called: dict[Key, Place] = {}
         self.weight = 1.0
@@ -62,6 +64,7 @@ class PhaseTally:
         self.counted_steps = self.parts = 0
         self.weight, self.skipped, self._owed = 1.0, 0.0, 0.0
         self._drawn = self._stood_for = 0.0
+        self.stays.begin_again(self.phase.steps)
         self.begin()
         for place in self.places:
             place.begin_again()
@@ -99,6 +102,10 @@ class PhaseTally:
         if self.sampling.on and self.skipped:
             self.weight += self.skipped / max(self.sampling.left, 1)
             self.skipped, self._owed = 0.0, self.skipped
+
+    def stand_for_itself(self) -> None:
+        """A step begins that stands for no other one."""
+        self.weight, self.skipped, self._owed = 1.0, self.skipped + self._owed, 0.0
 
     def end_steps(self, counted: int, left_out: int) -> None:
         """Steps are over, of which some were counted."""

@@ -60,6 +60,9 @@ OUTS_PER_DOUBLING = 25
 class whose attributes changed a thousand times loses its cache for attributes."""
 
 
+LAST = 0.001
+"""The share of a phase's time that may go into counting the last step of each stay, besides drawn ones."""
+
 FEW_RUNS = 5
 """Runs of counted steps that are compared with the steps around them before that is believed."""
 
@@ -145,6 +148,10 @@ class Sampling:
         """Of the steps since all of them are counted."""
         self._calm_blocks = 0
         """Blocks in a row whose waits are rare."""
+        self._planned: tuple[bool, int, bool] | None = None
+        """What comes after the last step of a stay, while that is under way: ``on``, ``left`` and ``_next_on``."""
+        self._last_ns = 0.0
+        """What counting such a step costs, on average; 0 where none was counted."""
 
     def next_block(
         self, steps: int, length_ns: float, cost_ns: float, gate_ns: float, *, prices: Prices, outs: int,
@@ -190,13 +197,38 @@ class Sampling:
         else:
             self.on, self.left = True, self._together
 
+    def affords_last(self, steps: int, prices: Prices) -> bool:
+        """Whether the last step of a stay of so many ``steps`` is to be counted by itself, and not drawn."""
+        if self.one_in == 1:
+            return False
+        cost = (self._last_ns or self.averages.cost) + prices.switch + prices.out * self.out
+        return cost <= LAST * steps * self.averages.length
+
+    def count_last(self, left: int) -> None:
+        """Count the step that begins now, and after it ``left`` more of those that are planned."""
+        self._planned = self.on, left, self._next_on
+        self.on, self.left = True, 1
+
+    @property
+    def counts_last(self) -> bool:
+        """Whether the last step of a stay is being counted."""
+        return self._planned is not None
+
+    def end_last(self, cost_ns: float) -> None:
+        """The last step of a stay is over. Counting it cost so much, 0 where it was not counted."""
+        if cost_ns:
+            self._last_ns += (cost_ns - self._last_ns) * (MEMORY if self._last_ns else 1)
+        if self._planned is not None:
+            self.on, self.left, self._next_on = self._planned
+            self._planned = None
+
     def count_this(self) -> None:
         """Count the step that is under way."""
-        self.on, self.left, self._next_on = True, 1, False
+        self.on, self.left, self._next_on, self._planned = True, 1, False, None
 
     def postpone(self, steps: int) -> None:
         """Do not count this block, but the one after ``steps``."""
-        self.on, self.left, self._next_on = False, max(steps, 1), True
+        self.on, self.left, self._next_on, self._planned = False, max(steps, 1), True, None
 
     @property
     def run_ns(self) -> float:
