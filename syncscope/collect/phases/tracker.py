@@ -414,6 +414,8 @@ class PhaseTracker(PhaseChoice):
             after = self._trains[-1] if self._trains else None
         if after is not None and after.kind == "train" and after.ended:
             after = self._pseudo_phase("epoch end")
+        if after is None and phase.kind == "evaluate":
+            after = self._pseudo_phase("other")  # before the training, which may explore by itself for long
         if after is not None:
             self._enter(after)
 

@@ -272,3 +272,27 @@ def test_generation_in_training_mode_after_the_training(run: Any) -> None:
     assert run.sequence == ["train", "generate"]
     assert run.steps["train"] == 100
     assert 300 - QUIET <= run.steps["generate"] <= 300
+
+
+def test_what_waits_between_a_first_evaluation_and_the_training_is_of_neither(run: Any) -> None:
+    """An agent that is evaluated, acts at random for long, and learns only then."""
+    net = model()
+    optimizer = sgd(net)
+    places = []
+
+    def evaluate() -> None:
+        net.eval()
+        for _ in range(20):
+            with torch.no_grad():
+                net(X)
+            places.append(run.here())
+        net.train()
+
+    for step in range(60):
+        if step % 30 == 0:
+            evaluate()
+        places.append(run.here())
+        if step >= 40:
+            learn(net, optimizer)
+    assert places == ["evaluate"] * 20 + ["other"] * 30 + ["evaluate"] * 20 + ["other"] * 11 + ["train"] * 19
+    assert run.steps == {"evaluate": 40, "train": 20}
