@@ -182,7 +182,7 @@ PROGRAMS = (
             " --train_epochs 2 --num_workers 4", data={"sktime": "ett/sktime", "patoolib.py": "ett/patoolib.py"}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
-    Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --epochs 2",
+    Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
             folder="mnist_rnn", data=MNIST),
     Program("mofan-gpu", "training at the top of the file, tests every 50 steps in the same loop",
             "MorvanZhou/PyTorch-Tutorial", "502_GPU.py", folder="tutorial-contents",
@@ -284,10 +284,11 @@ PROGRAMS = (
     # Reinforcement learning
     Program("cleanrl-ppo", "rollouts, updates", "vwxyzjn/cleanrl", "cleanrl/ppo.py --total-timesteps 6000"),
     Program("cleanrl-dqn", "a policy's steps, an update every tenth", "vwxyzjn/cleanrl",
-            "cleanrl/dqn.py --total-timesteps 6000 --learning-starts 1000 --buffer-size 5000"),
+            "cleanrl/dqn.py --total-timesteps 6000 --learning-starts 1000 --buffer-size 5000",
+            environment={"PYTHONPATH": "."}),
     Program("cleanrl-sac", "a policy's steps, several optimisers", "vwxyzjn/cleanrl",
             "cleanrl/sac_continuous_action.py --env-id MountainCarContinuous-v0 --total-timesteps 950"
-            " --learning-starts 200 --buffer-size 5000"),
+            " --learning-starts 200 --buffer-size 5000", environment={"PYTHONPATH": "."}),
     Program("drl-ppo", "rollouts, updates, evaluation", "XinJingHao/DRL-Pytorch",
             "main.py --Max_train_steps 6500 --eval_interval 3000 --save_interval 4000", folder="3.1 PPO-Discrete"),
     Program("drl-sac", "rollouts, 50 updates every 50 steps, evaluation", "XinJingHao/DRL-Pytorch",

@@ -27,8 +27,8 @@ JOINED = (
     "one graph is worth at most this by its launches and waits: what fusing kernels over the break changes is not in it"
 )
 CHEAPER = (
-    "how much less time its collectives can take is not known: it is worth at most what nothing hides of them, and "
-    "seldom can all of it go"
+    "how much less time its collectives can take is not known: it is worth at most what nothing hides of them, where "
+    "none takes longer than the shortest that moves as much, and seldom can all of it go"
 )
 BOUNDS: dict[object, str] = {Intervention.JOIN_GRAPHS: JOINED, Intervention.OVERLAP_COLLECTIVES: CHEAPER}
 """Why no more than a bound is known, by what was asked; else ``UNLIKE``."""

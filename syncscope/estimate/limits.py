@@ -27,7 +27,7 @@ from syncscope.schema.idle import own_cause
 from syncscope.timeline import Timeline
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Ints, Union
-from syncscope.timeline.late_peers import mostly_wait
+from syncscope.timeline.late_peers import find_transfers, mostly_wait
 
 OF_WAITS = (
     Intervention.REMOVE_WAIT, Intervention.REMOVE_READ, Intervention.KEEP_SHAPE, Intervention.COPY_ASYNCHRONOUSLY,
@@ -149,7 +149,10 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
         waiting_ms = float(np.minimum(timeline.waiting_for_peers[rows], alone).sum()) * 1e-6 / steps
         exposed_ms = float(alone.sum()) * 1e-6 / steps if known is None else known
         exposed_ms = max(exposed_ms - waiting_ms, 0.0)
-        return Limit(ms=exposed_ms if is_made_cheaper(hit.finding.fix) else min(exposed_ms, _left_to_hide_ms(timeline)))
+        if is_made_cheaper(hit.finding.fix):
+            transfers = find_transfers(timeline.collectives)[rows]
+            return Limit(ms=min(exposed_ms, float(np.minimum(transfers, alone).sum()) * 1e-6 / steps))
+        return Limit(ms=min(exposed_ms, _left_to_hide_ms(timeline)))
     if hit.finding.rule == CopyNotOverlapped.code and timeline.trace.recording is None:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
         found = hit.finding

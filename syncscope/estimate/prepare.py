@@ -18,6 +18,7 @@ from isal import isal_zlib
 
 from syncscope.estimate.answers import lower_severity
 from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.first_step import cause_comes_back, comes_back
 from syncscope.estimate.graph_questions import ask_about_graphs, may_ask
 from syncscope.estimate.idle import cause_question, leave_out_warm_up
 from syncscope.estimate.limits import Limit, find_limits, find_whole_limit, is_first_pass, why_untried
@@ -79,8 +80,12 @@ class Prepared:
     """Moments of the bare steps that the recorded ones have, too."""
     asked: tuple[tuple[str, Question], ...] = ()
     """Changes of the loader to try, by what they are called."""
-    first_is_odd: bool = False
+    begins_cold: bool = False
     """Whether the first recorded step may hold what is done once: somebody else's recording may begin cold."""
+    come_back: tuple[bool, ...] = ()
+    """For each finding, whether what its first step does comes back for all that."""
+    causes_come_back: tuple[bool, ...] = ()
+    """The same for each of ``causes``."""
     base: Question = field(default_factory=dict)
     """What all savings are told against: the steps without what is done once; empty where there is no such thing or
     little else, or bare steps show how long one is."""
@@ -142,7 +147,8 @@ def prepare(
     asked = (*ask_about_loader(study), *ask_about_graphs(study, hits))
     if not hits and not asked:
         return prepared
-    causes = tuple(cause_question(study, cause.cause) for finding in findings for cause in finding.causes)
+    named = [cause for finding in findings for cause in finding.causes]
+    causes = tuple(cause_question(study, cause.cause) for cause in named)
     timed = bare_ms is not None or (bare is not None and bare_step_ns(bare) is not None)
     base = {} if timed or is_first_pass(timeline, hits) else leave_out_warm_up(study)
     assumptions = (*(() if len(timeline.steps) else (WHOLE,)), *((WITHOUT_ONCE,) if base else ()))
@@ -162,7 +168,9 @@ def prepare(
         condition=condition_of(recording.gpu, recording.device) if recording else UNKNOWN,
         asked=asked,
         base=base,
-        first_is_odd=recording is None,
+        begins_cold=recording is None,
+        come_back=tuple(comes_back(timeline, hit) for hit in hits),
+        causes_come_back=tuple(cause_comes_back(timeline, cause.cause) for cause in named),
     )
 
 
@@ -217,7 +225,9 @@ class _Packed(msgspec.Struct, frozen=True):
     phase: str | None
     condition: Condition
     asked: tuple[tuple[str, _PackedQuestion], ...]
-    first_is_odd: bool
+    begins_cold: bool
+    come_back: tuple[bool, ...]
+    causes_come_back: tuple[bool, ...]
     base: _PackedQuestion
     stamped: Stamped | None
 

@@ -77,13 +77,17 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     on_one_rank = [known and not all(finding.fingerprint in other.findings for other in others) for finding, _ in tried]
     firm = [most is False for (_, question), most in zip(pairs, prepared.at_most, strict=True) if question]
     questions = [question for _, question in tried]
-    besides = [cause for cause in prepared.causes if cause and cause not in questions]
+    of_causes = list(zip(prepared.causes, prepared.causes_come_back, strict=True))
+    of_causes = [(cause, again) for cause, again in of_causes if cause and cause not in questions]
+    besides = [cause for cause, _ in of_causes]
     every = [*questions, *besides, *(question for _, question in prepared.asked)]
+    again = [again for again, question in zip(prepared.come_back, prepared.questions, strict=True) if question]
+    again += [*(again for _, again in of_causes), *[False] * len(prepared.asked)]
     savings = replay_savings(
         program, every, fitted, [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(prepared.asked)],
         condition=prepared.condition, together=np.flatnonzero(firm).tolist() if any(firm) else None,
         limit_ms=_most_ms(prepared),
-        base=prepared.base, first_is_odd=prepared.first_is_odd,
+        base=prepared.base, first_is_odd=[prepared.begins_cold and not back for back in again],
     )  # fmt: skip
     before, *after = draw_steps(savings.replayed, program.streams)
     causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
@@ -210,13 +214,13 @@ def replay_savings(
     together: Sequence[int] | None = None,
     limit_ms: float = np.inf,
     base: Question | None = None,
-    first_is_odd: bool = False,
+    first_is_odd: Sequence[bool] = (),
 ) -> Savings:
     """Replay in steady state: nothing but the ``base`` changed, each question, and all of them, or those whose numbers
     are in ``together``.
 
     A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
-    ``first_is_odd`` is whether the first recorded step may hold what is done once.
+    ``first_is_odd`` is for each question whether the first recorded step may hold what is done once; not, by default.
     ``condition`` says whether the GPU's power limit takes a part back. No saving is more than the step, or than
     ``limit_ms``.
     """
@@ -243,7 +247,9 @@ def replay_savings(
         replayed, *limited = _at_limit(condition, work, replayed, slow, by_step)
     columns = np.concatenate([by_step(replayed), *(by_step(one)[:, :, :1] for one in limited)], axis=2)
     saved = columns[:, :1] - columns
-    saved = _trim_first(saved) if first_is_odd else saved
+    odd = np.array([False, *(first_is_odd or [False] * len(questions)), False])
+    odd[-1] = odd[1:-1][whole].all()
+    saved[:, odd] = _trim_first(saved[:, odd])
     taken = _host_ms_taken(program, ways, fit)
     taken -= taken[0]
     bounds = np.array(

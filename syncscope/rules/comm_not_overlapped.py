@@ -61,8 +61,9 @@ class CommNotOverlapped(RankRule):
     A rank that comes late looks the same from the others: their collectives wait for it. The traces of several ranks
     show that (see DST601), and one alone where a collective takes ten times as long as another that moves as much, or
     far longer than any network needs for its bytes: the rest is waiting, and no part of what it is worth. A collective
-    that each layer needs before it goes on cannot be hidden, so it is worth at most what it is exposed for. No other is
-    worth more than the compute that there is to hide it behind. Profilers do not start at the same time, so of three
+    that each layer needs before it goes on cannot be hidden, so it is worth at most what it is exposed for, and no more
+    than the shortest that moves as much takes: how fast the devices reach each other is not known beyond that. No other
+    is worth more than the compute that there is to hide it behind. Profilers do not start at the same time, so of three
     steps or more a collective of the first counts for no more than a later one.
     """
 

@@ -17,7 +17,7 @@ from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.loads import find_marks
-from syncscope.timeline.tables import CAUSES, Activities, Bubbles, Calls, Copies, Loads, Marks, Waits, WarmUps
+from syncscope.timeline.tables import CAUSES, Activities, Bubbles, Calls, Copies, Loads, Marks, Ops, Waits, WarmUps
 from syncscope.timeline.waits import is_wait
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
 
@@ -32,6 +32,9 @@ CLOCK_SLACK = 5_000
 
 LATENCY = 20_000
 """A launch at most this many nanoseconds before a gap counts as just made. It explains no more than this of the gap."""
+
+OWN_OP = re.compile("aten::")
+"""How the names of PyTorch's own ops begin: what they do before they launch is part of launching."""
 
 HOST_HOLDS = re.compile(r"LaunchHostFunc|StreamAddCallback|StreamWaitValue")
 """In the names of calls that let a stream wait for the host."""
@@ -84,8 +87,9 @@ NO_BUBBLES = Bubbles(
 
 
 def find_bubbles(
-    activities: Activities, calls: Calls, span: tuple[int, int], waits: Waits, host: dict[str, Union], unseen: Unseen
-) -> Bubbles:
+    activities: Activities, calls: Calls, ops: Ops, span: tuple[int, int], waits: Waits, host: dict[str, Union],
+    unseen: Unseen,
+) -> Bubbles:  # fmt: skip
     """The gaps between the activities of one device inside ``span``.
 
     ``waits`` are those that had work to wait for; ``host`` is when the host warmed up, loaded data, allocated, was in
@@ -120,7 +124,7 @@ def find_bubbles(
         left = left - parts[cause]
     parts["collective"] = parts["collective"] + np.where(handed_over, held - latency, 0)
     parts["warm-up"] = parts["warm-up"] + np.where(loads, held - latency, 0)
-    in_a_row = _is_launched_in_a_row(launch, calls)
+    in_a_row = _is_launched_in_a_row(launch, calls, ops)
     parts["launching"], parts["host work"] = np.where(in_a_row, left, 0), np.where(in_a_row, 0, left)
     too_long = held_long & ~unseen.may_hold(begin, end)
     parts["unknown"] = parts["unknown"] + np.where(too_long, parts["queued on device"], 0)
@@ -173,9 +177,9 @@ def _launch_returns(activities: Activities, calls: Calls, never: int) -> Ints:
     return np.where(activities.launch >= 0, np.append(returned, 0)[activities.launch], lost)
 
 
-def _is_launched_in_a_row(launch: Ints, calls: Calls) -> Bools:
-    """Which of these launches (n,), rows of ``calls`` or −1, came right after another command: little time passed, and
-    no wait or allocation of its thread lies between."""
+def _is_launched_in_a_row(launch: Ints, calls: Calls, ops: Ops) -> Bools:
+    """Which of these launches (n,), rows of ``calls`` or −1, came right after another command: little time passed
+    besides what the op that launches took for it, and no wait or allocation of its thread lies between."""
     commands = np.flatnonzero(calls.do(COMMANDS))
     in_a_row = np.zeros(len(launch), dtype=bool)
     if not len(commands):
@@ -187,8 +191,24 @@ def _is_launched_in_a_row(launch: Ints, calls: Calls) -> Bools:
     pauses = np.flatnonzero(calls.do(SYNC_ROLES | MEMORY_ROLES))
     last = last_before(ts, tid, pauses, calls.ts, calls.tid)
     undisturbed = (last < 0) | (calls.end[last] <= calls.ts[before])
-    in_a_row[known] = (ts - calls.end[before] <= _pace(calls, commands)) & undisturbed
+    apart, pace = ts - calls.end[before], _pace(calls, commands)
+    slow_op = (apart <= SLOW_PACE) & (apart - _time_in_op(launch[known], calls, ops) <= pace)
+    in_a_row[known] = ((apart <= pace) | slow_op) & undisturbed
     return in_a_row
+
+
+def _time_in_op(launch: Ints, calls: Calls, ops: Ops) -> Ints:
+    """Nanoseconds that each of some launches (n,), rows of ``calls``, comes behind the begin of the op of PyTorch that
+    makes it, 0 where none does."""
+    nothing = np.zeros(len(launch), dtype=np.int64)
+    if not len(ops):
+        return nothing
+    op = ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
+    own, parent = np.append(ops.named(OWN_OP.match), False), np.append(ops.nesting.parent, -1)
+    op = np.where(own[op], op, -1)
+    while len(inner := np.flatnonzero(own[parent[op]])):
+        op[inner] = parent[op[inner]]
+    return np.where(op >= 0, np.maximum(calls.ts[launch] - np.append(ops.ts, 0)[op], 0), nothing)
 
 
 def _pace(calls: Calls, commands: Ints) -> float:

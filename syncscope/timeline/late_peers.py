@@ -33,19 +33,26 @@ def find_waiting(collectives: Collectives, direct: Bools) -> Ints:
     slowest = np.where(direct, within, slowest)
     too_long = (collectives.bytes > 0) & (collectives.dur > 2 * slowest)
     waiting = np.where(too_long, collectives.dur - slowest, 0)
+    beyond = collectives.dur - find_transfers(collectives)
+    late = (collectives.dur >= TIMES_AS_LONG * (collectives.dur - beyond)) & (beyond >= LONG_NS)
+    return np.maximum(waiting, np.where(late, beyond, 0))
+
+
+def find_transfers(collectives: Collectives) -> Ints:
+    """For each collective (n,) the ns that its transfer takes at most: the length of the shortest of its kind and group
+    that moves as many bytes or more; its own where too few are alike, or sizes are unknown."""
+    transfers = collectives.dur.copy()
     known = np.flatnonzero(collectives.bytes > 0)
     for group in group_rows(number_groups(collectives.name[known], collectives.group[known])):
         rows = known[group]
         if len(rows) < LEAST_ALIKE:
             continue
         rows = rows[np.argsort(-collectives.bytes[rows], kind="stable")]
-        dur, size = collectives.dur[rows], collectives.bytes[rows]
+        size = collectives.bytes[rows]
         # The last of those that move as much, in order of falling size, has seen all of them.
         alike = np.searchsorted(-size, -size, side="right") - 1
-        transfer = np.minimum.accumulate(dur)[alike]
-        late = (dur >= TIMES_AS_LONG * transfer) & (dur - transfer >= LONG_NS)
-        waiting[rows] = np.maximum(waiting[rows], np.where(late, dur - transfer, 0))
-    return waiting
+        transfers[rows] = np.minimum.accumulate(collectives.dur[rows])[alike]
+    return transfers
 
 
 def mostly_wait(waiting: Ints, exposed: Ints) -> bool:

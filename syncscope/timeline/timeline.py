@@ -200,7 +200,7 @@ class Tables:
         waits = waits.take(is_wait(waits.kind) & (waits.pending != 0) & ~once)
         marks = self._places.calls, self.annotations
         host = when_busy(self.calls, self.waits, self.copies, self.loads, self.warm_ups, self._host_idle, *marks)
-        return find_bubbles(self.on_device, self.calls, self.span, waits, host, self._unseen)
+        return find_bubbles(self.on_device, self.calls, self.ops, self.span, waits, host, self._unseen)
 
     @cached_property
     def _host_idle(self) -> Union:

@@ -187,6 +187,25 @@ def test_time_in_which_a_collective_waits_for_a_late_rank_is_not_to_be_hidden() 
     assert find_limits(study, [hit])[0].ms == pytest.approx(exposed - 11.0)
 
 
+def test_cheaper_collectives_gain_no_more_than_the_shortest_of_their_size_takes() -> None:
+    def reduced(*sizes: int) -> TraceBuilder:
+        builder, at = TraceBuilder(rank=0, world_size=4).launch("gemm", call=(1, 5), runs=(10, 1000)), 1040.0
+        for dur, size in zip((400, 1500, 900, 3000), sizes, strict=True):
+            elements = {"In msg nelems": size, "Out msg nelems": size, "dtype": "Float"}
+            builder.op("vllm::all_reduce", at - 9, 8).op("c10d::allreduce_", at - 8, 7)
+            builder.launch("ncclDevKernel_AllReduce_Sum", call=(at - 7, 4), runs=(at, dur), stream=7, args=elements)
+            builder.launch("gemm", call=(at + dur + 5, 4), runs=(at + dur + 10, 50))
+            at += dur + 100
+        return builder
+
+    alike, differing = (
+        limit(reduced(*[1 << 21] * 4), "OVL302"),
+        limit(reduced(*(1 << n for n in (19, 21, 20, 22))), "OVL302"),
+    )
+    assert alike.ms == pytest.approx(4 * 0.4)
+    assert differing.ms == pytest.approx(5.8)
+
+
 def test_pinning_gains_no_more_than_it_holds_the_host() -> None:
     builder = TraceBuilder().launch("gemm", call=(0, 5), runs=(10, 400))
     builder.op("aten::pin_memory", 450, 30).op("aten::_pin_memory", 452, 26).op("aten::to", 485, 120)

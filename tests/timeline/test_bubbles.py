@@ -45,6 +45,20 @@ def test_one_launch_right_behind_the_other_is_launching():
     assert gap(builder, 30) == {"launching": 50, "launch latency": 5, "wait row": -1}
 
 
+def test_what_an_op_of_pytorch_does_before_it_launches_is_launching():
+    slow = base().op("aten::batch_norm", 130, 280).op("aten::cudnn_batch_norm", 140, 260)
+    assert gap(slow, 100) == {"launching": 290, "launch latency": 10, "wait row": -1}
+    of_the_program = base().op("MyFunctionBackward", 130, 280).op("aten::add", 370, 25)
+    assert gap(of_the_program, 100)["host work"] == 290
+
+
+def test_what_an_op_does_behind_a_wait_or_for_long_is_not_launching():
+    waits = base().stream_sync(105, 10, record=True).op("aten::batch_norm", 130, 280)
+    assert gap(waits, 100)["host work"] > 250
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 90)).op("aten::batch_norm", 130, 1300)
+    assert gap(builder.launch("b", call=(1400, 10), runs=(1420, 100)), 100)["host work"] == 1310
+
+
 def test_a_launch_behind_a_wait_is_not_launching():
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).stream_sync(28, 4, record=True)
     assert gap(builder.launch("b", call=(70, 10), runs=(85, 20)), 30) == {
