@@ -35,6 +35,7 @@ SETS = {
     "eighth reading, owners n to z: judged before the mends that it led to": Path(__file__).with_name(
         "eighth_reading_n_to_z.json"
     ),
+    "ninth reading: judged before the mends that it led to": Path(__file__).with_name("ninth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 
