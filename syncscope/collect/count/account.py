@@ -158,8 +158,8 @@ class Account:
         followed = max(self.followed_ns - GRACE_NS, 0.0)  # the first events of a loop read its bytecode
         share = max(CAP * self.time_ns - followed, FLOOR * self.time_ns)
         saved = GRACE_NS + share - (self.cost_ns - self.followed_ns - self.rare_ns)
-        if rare:
-            saved += self.rare_left_ns
+        if rare:  # whatever following the phases and drawn steps took beyond their share
+            saved = max(saved, 0.0) + self.rare_left_ns
         allowed = min(saved, CREDIT_NS + 2 * expected_ns + CAP * block_ns - block_cost_ns)
         self.limit = max(allowed, 0.0) / self.prices.warning
         return allowed

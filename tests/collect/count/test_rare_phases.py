@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from syncscope.collect.count.account import ADVANCE, CAP, GRACE_NS, MOST_ADVANCE_NS, RARE
+from syncscope.collect.count.account import ADVANCE, CAP, GRACE_NS, MOST_ADVANCE_NS, RARE, Account
 from tests.collect.count.program import MS, PRICES, Phase, Run, only, running, wait
 
 SECOND = 1_000 * MS
@@ -154,3 +154,11 @@ def test_what_is_rare_costs_no_more_than_is_kept_for_it(kind: str) -> None:
         # A step that is under way is let finish its wait.
         assert cost <= shares * run.now + GRACE_NS + min(ADVANCE * before_ns, MOST_ADVANCE_NS) + WARNING * 50
         assert shares <= 0.008
+
+
+def test_what_is_kept_for_what_is_rare_is_there_also_where_all_else_cost_more_than_it_may() -> None:
+    account = Account(PRICES)
+    account.time_ns = 20 * SECOND
+    account.cost_ns = 0.02 * account.time_ns
+    assert account.allow(0) < 0
+    assert account.allow(0, rare=True) == pytest.approx(RARE * account.time_ns)
