@@ -38,6 +38,7 @@ class Program:
 COMMITS = {
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
     "cornellius-gp/gpytorch": "7c4ec80f0f05cf530348a8a8972d67a11dd26ed2",
+    "Diego999/pyGAT": "3664f2dc90cbf971564c0bf186dc794f12446d0c",
     "DLR-RM/stable-baselines3": "e05d2dbe6eda0acd0ef2e316e3e4065677add3eb",
     "EricHuang49/PyTorch-TransferLearning-Tutorial": "15e00b1c790f52cc906141d38c776cf6ec089021",
     "eriklindernoren/PyTorch-GAN": "36d3c77e5ff20ebe0aeefd322326a134a279b93e",
@@ -46,6 +47,7 @@ COMMITS = {
     "facebookresearch/detr": "29901c51d7fe8712168b8d0d64351170bc0f83e0",
     "facebookresearch/dino": "7c446df5b9f45747937fb0d72314eb9f7b66930a",
     "facebookresearch/dlrm": "090956ee2319ddd349a42232958aefccfe3f7b0a",
+    "facebookresearch/moco": "5df3287ecca83af5efc65515627009bb026dcce5",
     "facebookresearch/segment-anything": "dca509fe793f601edb92606367a655c15ac00fdf",
     "facebookresearch/simsiam": "a7bc1772896d0dad0806c51f0bb6f3b16d290468",
     "huggingface/accelerate": "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
@@ -61,6 +63,7 @@ COMMITS = {
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
     "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
     "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
+    "microsoft/Swin-Transformer": "f82860bfb5225915aca09c3227159ee9e1df874d",
     "milesial/Pytorch-UNet": "21d7850f2af30a9695bbeea75f3136aa538cfc4a",
     "MorvanZhou/PyTorch-Tutorial": "dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
     "openai/improved-diffusion": "1bc7bbbdc414d83d4abf2ad8cc1446dc36c4e4d5",
@@ -210,6 +213,9 @@ PROGRAMS = (
             "chanwutk/vision_references",
             "train.py --data-path {data}/imagefolder --model resnet18 --epochs 2 -b 32 -j 4 --amp --model-ema",
             folder="references/classification"),
+    Program("swin", "training with AMP, validation, checkpoints", "microsoft/Swin-Transformer",
+            "main.py --cfg configs/swin/swin_tiny_patch4_window7_224.yaml --data-path {data}/imagefolder --batch-size 16"
+            " --output out --opts TRAIN.EPOCHS 2 DATA.NUM_WORKERS 4 MODEL.NUM_CLASSES 10", launcher=ONE),
     Program("hlb-cifar10", "training, evaluation, an EMA model", "tysam-code/hlb-CIFAR10", "main.py",
             data={"data.pt": "cifar_tensors/data.pt"}),
     Program("unet", "segmentation: training, evaluates five times an epoch", "milesial/Pytorch-UNet",
@@ -304,6 +310,8 @@ PROGRAMS = (
             folder="gat", data={"gat/cora": "cora"}),
     Program("pygcn", "training on one graph, validates in each step, test", "tkipf/pygcn", "train.py --epochs 600",
             folder="pygcn", environment={"PYTHONPATH": "."}, data={"data/cora": "cora"}),
+    Program("pygat", "training on one graph, validates and saves in each step, test", "Diego999/pyGAT",
+            "train.py --epochs 60", data={"data/cora": "cora"}),
     Program("pyg-gcn", "training on one graph, tests of three sets in each step", "pyg-team/pytorch_geometric",
             "gcn.py --epochs 600", folder="examples", data={"data/Planetoid/Cora/raw": "planetoid"}),
     Program("proteins", "graphs with pooling: training, evaluation of both sets", "pyg-team/pytorch_geometric",
@@ -336,6 +344,9 @@ PROGRAMS = (
     Program("simsiam-spawn", "spawned workers, DDP: self-supervised training", "facebookresearch/simsiam",
             "main_simsiam.py {data}/imagefolder -a resnet18 -b 32 -j 4 --epochs 1 --multiprocessing-distributed"
             " --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1"),
+    Program("moco-spawn", "spawned workers, DDP: self-supervised training with a queue", "facebookresearch/moco",
+            "main_moco.py {data}/imagefolder -a resnet18 -b 32 -j 4 --epochs 1 --moco-k 2048 --seed 1"
+            " --multiprocessing-distributed --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:{port}"),
     Program("barlowtwins", "spawned workers, DDP: self-supervised training, an optimizer of its own",
             "facebookresearch/barlowtwins", BARLOW),
     Program("ten-steps-alone", "torchrun with one process, 10 steps", "pytorch/examples",

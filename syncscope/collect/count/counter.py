@@ -276,10 +276,10 @@ class Counter(Counted):
 
     def _enter(self, state: PhaseTally) -> None:
         """The program enters a phase."""
-        steps = state.phase.steps
-        stay = state.stays.enter(steps)
-        if stay and state.sampling.affords_last(stay, self._account.prices):
-            state.stays.last_at = steps + stay
+        steps, stays = state.phase.steps, state.stays
+        stay = stays.enter(steps, self._mark)
+        if stay and state.sampling.affords_last(stays.round_ns, self._account.prices):
+            stays.last_at = steps + stay
 
     def _next_block(self, state: PhaseTally, last: bool = False) -> None:
         """Close a block of steps, and choose whether the next one is counted. ``last``: the last step of a stay begins,

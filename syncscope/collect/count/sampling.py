@@ -61,7 +61,7 @@ class whose attributes changed a thousand times loses its cache for attributes."
 
 
 LAST = 0.001
-"""The share of a phase's time that may go into counting the last step of each stay, besides drawn ones."""
+"""The share of the time that may go into counting the last step of each stay in a phase, besides drawn ones."""
 
 FEW_RUNS = 5
 """Runs of counted steps that are compared with the steps around them before that is believed."""
@@ -197,12 +197,12 @@ class Sampling:
         else:
             self.on, self.left = True, self._together
 
-    def affords_last(self, steps: int, prices: Prices) -> bool:
-        """Whether the last step of a stay of so many ``steps`` is to be counted by itself, and not drawn."""
+    def affords_last(self, round_ns: float, prices: Prices) -> bool:
+        """Whether the last step of a stay is to be counted by itself, and not drawn. Stays come every ``round_ns``."""
         if self.one_in == 1:
             return False
         cost = (self._last_ns or self.averages.cost) + prices.switch + prices.out * self.out
-        return cost <= LAST * steps * self.averages.length
+        return cost <= LAST * round_ns
 
     def count_last(self, left: int) -> None:
         """Count the step that begins now, and after it ``left`` more of those that are planned."""

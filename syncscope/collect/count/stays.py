@@ -14,20 +14,23 @@ class Stays:
     counted, or stand for many. It is foreseen where two stays in a row had the same number of steps.
     """
 
-    __slots__ = ("_alike", "_entered", "_length", "_stays", "last_at")
+    __slots__ = ("_alike", "_entered", "_entered_ns", "_length", "_stays", "last_at", "round_ns")
 
     def __init__(self) -> None:
         self._stays = True
         self._entered = self._length = 0
         self._alike = False
+        self._entered_ns = self.round_ns = 0
+        """When this stay began, and the time from the begin of the one before to that."""
         self.last_at: int | None = None
         """The number of steps of the phase at which the last one of this stay begins; ``None`` where it is not to be
         counted by itself."""
 
-    def enter(self, steps: int) -> int:
+    def enter(self, steps: int, now_ns: int) -> int:
         """The program enters the phase, which had so many steps. Returns how many this stay is likely to have, 0 where
         that is not known."""
         self._stays, self._entered, self.last_at = True, steps, None
+        self.round_ns, self._entered_ns = now_ns - self._entered_ns, now_ns
         return self._length if self._alike else 0
 
     def leave(self, steps: int) -> None:

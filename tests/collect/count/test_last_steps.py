@@ -49,6 +49,28 @@ def test_what_follows_each_rollout_is_counted_every_time(seed: int) -> None:
         assert run.counter.overhead_share is not None and run.counter.overhead_share < 0.01
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_what_begins_each_round_of_updates_is_counted_every_time(seed: int) -> None:
+    """It is part of the training's last step so far, which is short of time for its dense waits in a stay of its own."""
+    stays, steps = 60, 200
+    with running(random.Random(seed).random, before_ns=SECOND) as run:
+        rollout, train = Phase(1, "rollout"), Phase(2)
+        for _ in range(stays):
+            run.enter(rollout)
+            for _ in range(steps):
+                step(run, 6, 3 * MS)
+            run.enter(train)
+            tail(run, 3, 2 * MS)
+            for _ in range(16):
+                step(run, 40, 4 * MS)
+        assert run.counter.one_in(train) > 2
+        lines = [each for each in run.counter.waits() if each.phase == 2]
+        seldom, often = sorted(lines, key=lambda each: each.count)
+        assert stays - 4 <= seldom.count / 3 <= stays
+        assert seldom.estimate == pytest.approx(3 * stays, rel=0.5)  # before, the last one may have been drawn
+        assert often.estimate == pytest.approx(16 * 40 * stays, rel=0.1)
+
+
 def test_stays_of_all_lengths_are_sampled_as_ever() -> None:
     draw = random.Random(3)
     with running(random.Random(1).random, before_ns=SECOND) as run:
@@ -66,10 +88,10 @@ def test_a_stay_is_foreseen_once_two_had_as_many_steps() -> None:
     stays = Stays()
     steps, foreseen = 0, []
     for length in (7, 7, 7, 9, 9, 9, FEWEST - 1, FEWEST - 1, FEWEST - 1):
-        foreseen.append(stays.enter(steps))
+        foreseen.append(stays.enter(steps, 0))
         steps += length
         stays.leave(steps)
-        stays.enter(steps)  # and no step ends
+        stays.enter(steps, 0)  # and no step ends
         stays.leave(steps)
     assert foreseen == [0, 0, 7, 7, 0, 9, 9, 0, 0]
 
@@ -77,8 +99,8 @@ def test_a_stay_is_foreseen_once_two_had_as_many_steps() -> None:
 def test_nothing_is_foreseen_of_steps_that_are_others_from_now_on() -> None:
     stays = Stays()
     for steps in (0, 5, 10):
-        foreseen = stays.enter(steps)
+        foreseen = stays.enter(steps, 0)
         stays.leave(steps + 5)
     assert foreseen == 5
     stays.begin_again(0)
-    assert stays.enter(3) == 0
+    assert stays.enter(3, 0) == 0
