@@ -51,7 +51,7 @@ def test_what_follows_each_rollout_is_counted_every_time(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_begins_each_round_of_updates_is_counted_every_time(seed: int) -> None:
-    """It is part of the training's last step so far, which is short of time for its dense waits in a stay of its own."""
+    """It is part of the training's last step so far, whose waits are dense for so short a stay."""
     stays, steps = 60, 200
     with running(random.Random(seed).random, before_ns=SECOND) as run:
         rollout, train = Phase(1, "rollout"), Phase(2)
