@@ -214,8 +214,8 @@ PROGRAMS = (
             "train.py --data-path {data}/imagefolder --model resnet18 --epochs 2 -b 32 -j 4 --amp --model-ema",
             folder="references/classification"),
     Program("swin", "training with AMP, validation, checkpoints", "microsoft/Swin-Transformer",
-            "main.py --cfg configs/swin/swin_tiny_patch4_window7_224.yaml --data-path {data}/imagefolder --batch-size 16"
-            " --output out --opts TRAIN.EPOCHS 2 DATA.NUM_WORKERS 4 MODEL.NUM_CLASSES 10", launcher=ONE),
+            "main.py --cfg configs/swin/swin_tiny_patch4_window7_224.yaml --data-path {data}/imagefolder"
+            " --batch-size 16 --output out --opts TRAIN.EPOCHS 2 DATA.NUM_WORKERS 4 MODEL.NUM_CLASSES 10", launcher=ONE),
     Program("hlb-cifar10", "training, evaluation, an EMA model", "tysam-code/hlb-CIFAR10", "main.py",
             data={"data.pt": "cifar_tensors/data.pt"}),
     Program("unet", "segmentation: training, evaluates five times an epoch", "milesial/Pytorch-UNet",
