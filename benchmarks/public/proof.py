@@ -46,6 +46,8 @@ def prove(program: Program, mode: Mode, place: Place, gpus: queue.Queue[int], la
             return f"{program.name:26} not run", {"program": program.name}
         only = gpu if program.gpus == 1 else None
         bare, oracle, ours = (run(program, one, place, only) for one in ("bare", "oracle", mode))
+    except OSError as error:  # its clone or its data are not as they should be
+        return f"{program.name:26} could not be started: {error}", {"program": program.name, "error": str(error)}
     finally:
         gpus.put(gpu)
     details: Details = {"program": program.name, "results": ours.results}

@@ -66,12 +66,13 @@ def prepare(program: Program, mode: Mode, place: Place) -> Path:
 
 
 def connect(link: Path, target: Path) -> None:
-    """Link the data; into a folder that the clone has already, each file of it."""
+    """Link the data, in the place of files that the clone has; into a folder that it has, each file of it."""
     if link.is_dir():
         for one in target.iterdir():
-            (link / one.name).symlink_to(one)
+            connect(link / one.name, one)
     else:
         link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
         link.symlink_to(target)
 
 

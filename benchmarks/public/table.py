@@ -47,7 +47,6 @@ COMMITS = {
     "facebookresearch/detr": "29901c51d7fe8712168b8d0d64351170bc0f83e0",
     "facebookresearch/dino": "7c446df5b9f45747937fb0d72314eb9f7b66930a",
     "facebookresearch/dlrm": "090956ee2319ddd349a42232958aefccfe3f7b0a",
-    "facebookresearch/moco": "5df3287ecca83af5efc65515627009bb026dcce5",
     "facebookresearch/segment-anything": "dca509fe793f601edb92606367a655c15ac00fdf",
     "facebookresearch/simsiam": "a7bc1772896d0dad0806c51f0bb6f3b16d290468",
     "huggingface/accelerate": "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
@@ -63,7 +62,6 @@ COMMITS = {
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
     "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
     "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
-    "microsoft/Swin-Transformer": "f82860bfb5225915aca09c3227159ee9e1df874d",
     "milesial/Pytorch-UNet": "21d7850f2af30a9695bbeea75f3136aa538cfc4a",
     "MorvanZhou/PyTorch-Tutorial": "dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
     "openai/improved-diffusion": "1bc7bbbdc414d83d4abf2ad8cc1446dc36c4e4d5",
@@ -213,9 +211,6 @@ PROGRAMS = (
             "chanwutk/vision_references",
             "train.py --data-path {data}/imagefolder --model resnet18 --epochs 2 -b 32 -j 4 --amp --model-ema",
             folder="references/classification"),
-    Program("swin", "training with AMP, validation, checkpoints", "microsoft/Swin-Transformer",
-            "main.py --cfg configs/swin/swin_tiny_patch4_window7_224.yaml --data-path {data}/imagefolder"
-            " --batch-size 16 --output out --opts TRAIN.EPOCHS 2 DATA.NUM_WORKERS 4 MODEL.NUM_CLASSES 10", launcher=ONE),
     Program("hlb-cifar10", "training, evaluation, an EMA model", "tysam-code/hlb-CIFAR10", "main.py",
             data={"data.pt": "cifar_tensors/data.pt"}),
     Program("unet", "segmentation: training, evaluates five times an epoch", "milesial/Pytorch-UNet",
@@ -344,9 +339,6 @@ PROGRAMS = (
     Program("simsiam-spawn", "spawned workers, DDP: self-supervised training", "facebookresearch/simsiam",
             "main_simsiam.py {data}/imagefolder -a resnet18 -b 32 -j 4 --epochs 1 --multiprocessing-distributed"
             " --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1"),
-    Program("moco-spawn", "spawned workers, DDP: self-supervised training with a queue", "facebookresearch/moco",
-            "main_moco.py {data}/imagefolder -a resnet18 -b 32 -j 4 --epochs 1 --moco-k 2048 --seed 1"
-            " --multiprocessing-distributed --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:{port}"),
     Program("barlowtwins", "spawned workers, DDP: self-supervised training, an optimizer of its own",
             "facebookresearch/barlowtwins", BARLOW),
     Program("ten-steps-alone", "torchrun with one process, 10 steps", "pytorch/examples",

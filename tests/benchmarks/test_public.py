@@ -198,3 +198,16 @@ def test_programs_end_with_the_proof(tmp_path: Path) -> None:
         running.end_all()
         assert running_now.result().status == -signal.SIGKILL
     assert not running.ALIVE
+
+
+def test_data_take_the_place_of_what_the_clone_has(tmp_path: Path) -> None:
+    data, clone = tmp_path / "data", tmp_path / "clone"
+    for path, text in (("data/a", "made"), ("data/b", "made"), ("clone/here/a", "theirs"), ("clone/here/c", "theirs")):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (clone / "b").write_text("theirs")
+    running.connect(clone / "here", data)
+    running.connect(clone / "b", data / "b")
+    running.connect(clone / "new" / "a", data / "a")
+    found = {str(path.relative_to(clone)): path.read_text() for path in clone.rglob("*") if path.is_file()}
+    assert found == {"here/a": "made", "here/b": "made", "here/c": "theirs", "b": "made", "new/a": "made"}

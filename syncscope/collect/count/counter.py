@@ -256,7 +256,7 @@ class Counter(Counted):
         cost = account.settle(elapsed, state.rare)
         account.cost_ns += account.prices.step + followed
         account.followed_ns += followed
-        if state.sampling.new and not state.rare and self._may_be_rare(state):  # what the others left is spent first
+        if not state.rare and self._is_rare(state):  # what the others left is spent first
             account.rare_ns += min(max(-account.allow(0), 0.0), cost, account.rare_left_ns)
         state.block_followed_ns += followed
         state.block_ns += elapsed
@@ -348,9 +348,9 @@ class Counter(Counted):
         return state.may_be_rare(self._account.time_ns - self.tally.start_ns)
 
     def _is_rare(self, state: PhaseTally) -> bool:
-        """Whether counting ``state`` may take what is kept for what is rare. The first steps of a phase that may be
-        rare take of it what they lack: another phase may have spent all else, and nothing is known of this one yet."""
-        return state.rare or (state.sampling.new and self._may_be_rare(state))
+        """Whether counting ``state`` may take what is kept for what is rare. Where a phase that may be rare is counted in
+        every step, it takes of it what it lacks: another phase may have spent all else."""
+        return state.rare or (state.sampling.one_in == 1 and self._may_be_rare(state))
 
     def _stay_paused(self, state: PhaseTally, step_ns: float) -> None:
         """Let steps of this length pass until counting may go on, but look at them again now and then."""

@@ -162,3 +162,18 @@ def test_what_is_kept_for_what_is_rare_is_there_also_where_all_else_cost_more_th
     account.cost_ns = 0.02 * account.time_ns
     assert account.allow(0) < 0
     assert account.allow(0, rare=True) == pytest.approx(RARE * account.time_ns)
+
+
+@pytest.mark.parametrize("waits", [1, 20], ids=["rare waits", "dense waits"])
+def test_an_evaluation_is_counted_whole_after_a_training_that_cost_more_than_it_may(waits: int) -> None:
+    """Also where its own waits are so rare that each step is counted anyway."""
+    with running(random.Random(1).random, before_ns=5 * SECOND) as run:
+        train, evaluate = run.enter(Phase(1)), Phase(2, "evaluate")
+        for _ in range(5_000):
+            step(run, 20, 2 * MS)
+        run.counter._account.cost_ns += 0.02 * run.now  # as steps do that take longer when they are counted
+        run.enter(evaluate)
+        for _ in range(200):
+            step(run, waits, 2 * MS)
+        assert counts(run, 2) == [200 * waits]
+        assert run.counter.counted_steps(evaluate) == 200 and run.counter.one_in(train) > 1
