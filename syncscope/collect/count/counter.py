@@ -348,8 +348,8 @@ class Counter(Counted):
         return state.may_be_rare(self._account.time_ns - self.tally.start_ns)
 
     def _is_rare(self, state: PhaseTally) -> bool:
-        """Whether counting ``state`` may take what is kept for what is rare. Where a phase that may be rare is counted in
-        every step, it takes of it what it lacks: another phase may have spent all else."""
+        """Whether counting ``state`` may take what is kept for what is rare. A phase that may be rare and is counted in
+        every step takes of it what it lacks: another phase may have spent all else."""
         return state.rare or (state.sampling.one_in == 1 and self._may_be_rare(state))
 
     def _stay_paused(self, state: PhaseTally, step_ns: float) -> None:
