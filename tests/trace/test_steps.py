@@ -161,7 +161,14 @@ def serving(*marks: str, kernels: tuple[int, ...] = (40,), between: int = 1) -> 
     "mark", ["step[DECODE bs=8]", "execute_context_0(0)_generation_8(8)", "execute_new_0_cached_8"]
 )
 def test_batches_that_a_server_marks_are_steps(mark: str) -> None:
-    assert steps(serving(*[mark] * 4)) == ("server", [(0, 1000), (1000, 2000), (2000, 3000), (3000, 3500)])
+    assert steps(serving(*[mark] * 4)) == ("server", [(0, 1000), (1000, 2000), (2000, 3000), (3000, 3607)])
+
+
+def test_what_is_put_together_before_the_first_mark_belongs_to_its_step() -> None:
+    early = serving(*["step[DECODE bs=8]"] * 4).copy("HtoD", call=(-30, 3), runs=(-20, 3))
+    assert steps(early)[1][0] == (-30, 1000)
+    long_ago = serving(*["step[DECODE bs=8]"] * 4).copy("HtoD", call=(-9000, 3), runs=(-8990, 3))
+    assert steps(long_ago)[1][0] == (-1000, 1000)
 
 
 def test_batches_of_several_kinds_are_no_steps() -> None:

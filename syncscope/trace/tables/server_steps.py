@@ -27,8 +27,11 @@ OUTSIDE = 0.05
 
 
 def find_server_steps(annotations: Rows, device: Rows, runtime: Rows, pid: int | None) -> tuple[np.ndarray, int] | None:
-    """When the steps begin, and the last ends, ns (n + 1,), and their thread; ``None`` where marks are no steps. A step
-    lasts until the next begins, since the server puts the next batch together between two marks."""
+    """When the steps begin, and the last ends, ns (n + 1,), and their thread; ``None`` where marks are no steps.
+
+    A step lasts until the next begins, since the server puts the next batch together between two marks. The first begins
+    with what is launched before its mark, the last ends when the device is done, unless that is a step away.
+    """
     names = annotations.texts["name"]
     rows = annotations.take(names.are([BATCH.match(name) is not None for name in names.names]))
     rows = rows.take(rows["pid"] == pid)
@@ -46,6 +49,9 @@ def find_server_steps(annotations: Rows, device: Rows, runtime: Rows, pid: int |
     alike = np.abs(many - np.median(many)) <= ALIKE * np.median(many)
     if not len(launched) or (~inside).mean() > OUTSIDE or not alike.all():
         return None
+    period = int(np.median(np.diff(rows["ts"])))
+    bounds[0] = min(bounds[0], max(launched.min(), bounds[0] - period))
+    bounds[-1] = max(bounds[-1], min(device["end"].max(), bounds[-1] + period))
     return bounds, int(rows["tid"][0])
 
 
