@@ -29,8 +29,8 @@ OUTSIDE = 0.05
 def find_server_steps(annotations: Rows, device: Rows, runtime: Rows, pid: int | None) -> tuple[np.ndarray, int] | None:
     """When the steps begin, and the last ends, ns (n + 1,), and their thread; ``None`` where marks are no steps.
 
-    A step lasts until the next begins, since the server puts the next batch together between two marks. The first begins
-    with what is launched before its mark, the last ends when the device is done, unless that is a step away.
+    A step lasts until the next begins, since the server puts the next batch together between two marks. The first
+    begins with what is launched before its mark, the last ends when the device is done, unless that is a step away.
     """
     names = annotations.texts["name"]
     rows = annotations.take(names.are([BATCH.match(name) is not None for name in names.names]))
