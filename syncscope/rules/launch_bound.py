@@ -12,6 +12,7 @@ from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
+from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.launching import LAUNCHES, Launching
 from syncscope.timeline.places import NOWHERE
@@ -20,6 +21,9 @@ from syncscope.timeline.tables import CAUSES
 
 LEAST_SHARE = 0.1
 """The step is bound by launches if the device waits for the next launch for at least this share of it."""
+
+LEAST_SHARE_OF_PART = 0.2
+"""The same where a part of the step is: by how much the profiler slows the host there is less certain than in all."""
 
 LEAST_LAUNCHES = 10
 """Launches a step below which there is nothing to gather."""
@@ -73,8 +77,9 @@ class LaunchBound(RankRule):
     CUDA graphs would take away the launches of stretches that hold no wait, no copy to or from the host and no
     allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. The
     profiler makes the host slower, so the rule looks at the bare step where it was timed, else at two thirds of the
-    profiled one. On a device that other processes use too, launches may wait behind the work of those. Where the rule
-    finds nothing there, it is not checked.
+    profiled one; and where a part of that is bound by launches, at two thirds of what launching takes there, if the
+    device waits for a fifth of it all. On a device that other processes use too, launches may wait behind the work of
+    those. Where the rule finds nothing there, it is not checked.
     """
 
     code = "LCH501"
@@ -116,9 +121,10 @@ class LaunchBound(RankRule):
         launches = f"{launching.launches / many:,.0f} launches that run for {run}"
         behind = f"the host takes {host} {per} for {launches}, so the device waits {idle} for the next one"
         delay = launching.delay_ns
-        queue = f"half begin within {delay / 1000:.3g} µs of being launched; " if delay >= 0 else ""
+        queue = f"half begin within {milliseconds(delay * 1e-6)} of being launched; " if delay >= 0 else ""
         bare = timeline.step_figures.bare_ms
         assumed = "" if bare else "; this assumes that the profiler adds half to the host's time"
+        assumed += " where the device waits for a launch" if pace.in_part else ""
         repeated = 2 * (launching.replayable or 0) >= launching.launches
         most = find_idle_place(timeline, "launching")
         where = f"; most of it in {most.in_words()}" if most else ""
@@ -144,6 +150,8 @@ class _Pace:
     """That the host takes for the launches."""
     idle_ms: float
     """That the device waits for them."""
+    in_part: bool
+    """Whether only a part of the steps is bound by launches, so that the profiler is taken to slow only that."""
 
 
 def _find_pace(timeline: Timeline) -> _Pace | None:
@@ -154,10 +162,16 @@ def _find_pace(timeline: Timeline) -> _Pace | None:
         return None
     span_ms = (span[1] - span[0]) * 1e-6 / steps
     host_ms = launching.own_ns * 1e-6 / steps * scale
-    idle_ms = _waiting_ms(timeline) - (1 - scale) * span_ms
-    if idle_ms < LEAST_SHARE * scale * span_ms or host_ms <= overlap.device_busy_ms:
+    if host_ms <= overlap.device_busy_ms:
         return None
-    return _Pace(launching, host_ms, idle_ms)
+    waiting_ms, bare_ms = _waiting_ms(timeline), scale * span_ms
+    idle_ms = waiting_ms - (1 - scale) * span_ms
+    if idle_ms >= LEAST_SHARE * bare_ms:
+        return _Pace(launching, host_ms, idle_ms, in_part=False)
+    idle_ms = waiting_ms - (1 - scale) * _launching_ms(timeline)
+    if timeline.step_figures.bare_ms is not None or idle_ms < LEAST_SHARE_OF_PART * bare_ms:
+        return None
+    return _Pace(launching, host_ms, idle_ms, in_part=True)
 
 
 LAUNCHING, LATENCY = CAUSES.index("launching"), CAUSES.index("launch latency")
@@ -199,6 +213,16 @@ def _waiting_ms(timeline: Timeline) -> float:
     counts = ~ends_with_graph(timeline) & (by_cause[:, LAUNCHING] > 0)
     waiting = sum(int(by_cause[counts, cause].sum()) for cause in (LAUNCHING, LATENCY))
     return waiting * 1e-6 / max(len(timeline.steps), 1)
+
+
+def _launching_ms(timeline: Timeline) -> float:
+    """Milliseconds a step that the host takes for the launches for which the device waits, each from the end of the
+    command before it."""
+    calls, bubbles = timeline.calls, timeline.bubbles
+    counts = ~ends_with_graph(timeline) & (bubbles.by_cause[:, LAUNCHING] > 0)
+    launch, commands = bubbles.launch[counts], np.flatnonzero(calls.do(COMMANDS))
+    before = commands[np.maximum(np.searchsorted(commands, launch) - 1, 0)]
+    return int((calls.end[launch] - calls.end[before]).sum()) * 1e-6 / max(len(timeline.steps), 1)
 
 
 def _bare_share(timeline: Timeline) -> float:

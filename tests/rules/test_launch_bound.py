@@ -38,6 +38,25 @@ def test_how_soon_kernels_begin_is_not_said_where_their_clock_is_early():
     assert "-" not in finding.message
 
 
+def in_part(launches: int, *, bare: float | None = None) -> TraceBuilder:
+    """A step of 4 ms: launches 20 µs apart, then one pageable copy after the other."""
+    builder, at = TraceBuilder().recording(0, 4000, bare_us=None if bare is None else [bare]), 20.0 * launches
+    for number in range(launches):
+        builder.launch("tiny", call=(20 * number, 5), runs=(20 * number + 7, 3))
+    while at < 3900:
+        builder.op("aten::to", at, 58).copy("HtoD", call=(at, 5), runs=(at + 8, 3), memory="pageable", bytes=64)
+        builder.stream_sync(at + 6, 50)
+        at += 60
+    return builder
+
+
+def test_a_part_that_only_launches_is_enough_where_the_device_waits_for_a_fifth():
+    (finding,) = bound(in_part(80))
+    assert finding.message.endswith("adds half to the host's time where the device waits for a launch")
+    assert bound(in_part(40)) == []
+    assert bound(in_part(80, bare=2600)) == []
+
+
 def test_a_device_that_is_busy_for_longer_than_the_host_is_not():
     assert bound(loop(runs=25)) == []
 

@@ -142,3 +142,49 @@ def test_nothing_that_repeats_in_a_recording_is_cut_wrongly() -> None:
         trace = load(path, workers=1)
         found = find_repetition(trace.rows["device"], trace.rows["runtime"], trace.pid)
         assert found is None or len(found.bounds) == len(trace.steps), path
+
+
+def serving(*marks: str, kernels: tuple[int, ...] = (40,), between: int = 1) -> TraceBuilder:
+    """Batches of some kernels each in turn, every 1 ms, with ``between`` kernels behind each mark."""
+    builder = TraceBuilder()
+    for number, (mark, many) in enumerate(zip(marks, cycle(kernels), strict=False)):
+        begin = 1000 * number
+        builder.annotation(mark, begin, 500)
+        for kernel in range(many):
+            builder.launch(f"kernel{kernel % 7}", call=(begin + 10 * kernel, 3), runs=(begin + 10 * kernel + 4, 3))
+        for kernel in range(between):
+            builder.launch("sample", call=(begin + 600 + 10 * kernel, 3), runs=(begin + 604 + 10 * kernel, 3))
+    return builder
+
+
+@pytest.mark.parametrize(
+    "mark", ["step[DECODE bs=8]", "execute_context_0(0)_generation_8(8)", "execute_new_0_cached_8"]
+)
+def test_batches_that_a_server_marks_are_steps(mark: str) -> None:
+    assert steps(serving(*[mark] * 4)) == ("server", [(0, 1000), (1000, 2000), (2000, 3000), (3000, 3607)])
+
+
+def test_what_is_put_together_before_the_first_mark_belongs_to_its_step() -> None:
+    early = serving(*["step[DECODE bs=8]"] * 4).copy("HtoD", call=(-30, 3), runs=(-20, 3))
+    assert steps(early)[1][0] == (-30, 1000)
+    long_ago = serving(*["step[DECODE bs=8]"] * 4).copy("HtoD", call=(-9000, 3), runs=(-8990, 3))
+    assert steps(long_ago)[1][0] == (-1000, 1000)
+
+
+def test_batches_of_several_kinds_are_no_steps() -> None:
+    assert steps(serving("step[EXTEND bs=1 toks=128]", *["step[DECODE bs=1]"] * 4)) == ("none", [])
+
+
+def test_batches_in_which_the_device_does_not_as_much_are_no_steps() -> None:
+    assert steps(serving(*["step[DECODE bs=8]"] * 4, kernels=(40, 30)))[0] == "none"
+
+
+def test_batches_beside_which_the_device_does_more_are_no_steps() -> None:
+    before = serving(*["step[DECODE bs=8]"] * 4, between=0)
+    for number in range(20):
+        before.launch("capture", call=(10_000 + 10 * number, 3), runs=(10_004 + 10 * number, 3))
+    assert steps(before)[0] == "none"
+
+
+def test_marks_of_others_are_no_steps() -> None:
+    assert steps(serving(*["attention"] * 4)) == ("none", [])

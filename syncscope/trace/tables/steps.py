@@ -1,4 +1,5 @@
-"""Find the steps of a trace: the recording's own, the profiler's, else what lies between the steps of an optimiser."""
+"""Find the steps of a trace: the recording's own, the profiler's, else what lies between the steps of an optimiser, or
+the batches of a server."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import numpy as np
 from syncscope.schema.recording import RecordedSteps, Recording
 from syncscope.trace.rows import Rows, most_common
 from syncscope.trace.tables.repeats import find_repetition
+from syncscope.trace.tables.server_steps import find_server_steps
 
 _STEP = re.compile(r"ProfilerStep#(\d{1,18})")
 _OPTIMIZER = "Optimizer.step#"
@@ -57,7 +59,7 @@ class FoundSteps:
 
 def find_steps(tables: Tables, recording: Recording | None, base_ns: int, pid: int | None) -> FoundSteps:
     """The recording's boundaries, else the profiler's own rows, else, in a trace of others, from one step of the
-    optimisers to the next, or what the device repeats where that is certain."""
+    optimisers to the next, or the batches that a server marks, or what the device repeats where that is certain."""
     if recording is not None and len(recording.steps.boundaries_ns) > 1:
         return FoundSteps(_recorded_steps(recording.steps, base_ns), recording.steps.source)
     table = _without_tail(_profiler_steps(tables.annotations, pid), tables)
@@ -68,6 +70,11 @@ def find_steps(tables: Tables, recording: Recording | None, base_ns: int, pid: i
     table = _optimizer_steps(tables.annotations, tables.ops, pid)
     if len(table):
         return FoundSteps(table, "optimizer")
+    served = find_server_steps(tables.annotations, tables.device, tables.runtime, pid)
+    if served is not None:
+        bounds, tid = served
+        numbers = np.arange(len(bounds) - 1, dtype=np.int64)
+        return FoundSteps(_step_table(bounds[:-1], bounds[1:], numbers, np.full_like(numbers, tid)), "server")
     repetition = find_repetition(tables.device, tables.runtime, pid)
     if repetition is None:
         return FoundSteps(table, "none")

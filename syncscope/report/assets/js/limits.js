@@ -91,6 +91,8 @@ const STEP_SOURCE = {
   optimizer: "the optimiser's step",
   module: "the outermost module",
   seconds: "a fixed length of time",
+  server: "the batches that the server marks",
+  kernels: "what the device repeats",
 };
 
 /** A rule's documentation is plain text: indented lines are code, and so is what stands between backticks. */
