@@ -18,7 +18,8 @@ from syncscope.schema.report import NotChecked, Report, TraceInfo
 from syncscope.timeline import Place
 
 LEAST_SHARE = 0.02
-"""A rank is reported if it holds the others for at least this share of its step."""
+"""A rank is reported if it holds the others for at least this share of its step, without steps of all that its device
+did."""
 
 LEAST_MS = 0.05
 """A rank is reported if it holds the others for at least this many milliseconds a step."""
@@ -127,7 +128,7 @@ class StragglingSync(RunRule):
         late = tuple(
             self._finding(number, ranks[number], late, lateness.steps, findings)
             for number, late in sorted(lateness.late.items())
-            if _holds_others(late, lateness.steps, ranks[number].steps.profiled_ms or 0.0)
+            if _holds_others(late, lateness.steps, _step_ms(ranks[number]))
         )
         return RunFindings(late, between_ranks=lateness.between)
 
@@ -168,6 +169,13 @@ def _began_later(before_ms: float, info: TraceInfo) -> str:
         return ""
     first = "the first recorded step" if info.steps.count else "recording"
     return f"; it also began {first} later, for which they waited {milliseconds(before_ms)} more"
+
+
+def _step_ms(info: TraceInfo) -> float:
+    """How long a rank's step is, without steps all of the trace; 0 where that is unknown."""
+    if info.steps.count or info.overlap is None:
+        return info.steps.profiled_ms or 0.0
+    return info.overlap.device_busy_ms + info.overlap.idle_ms
 
 
 def _holds_others(late: LateRank, steps: int, step_ms: float) -> bool:

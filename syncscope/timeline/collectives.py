@@ -39,6 +39,11 @@ MOST_OF_A_KIND, MOST_STEPS = 8, 32
 """How many meetings of each kind are kept in a step, and in how many of the first steps. Where a step has more
 meetings, collectives in a row are summed."""
 
+PAIR = 2
+"""A trace without steps may be of many rounds, of which sums hide who comes last to some and first to others. So of its
+collectives no more than this many in a row are summed, unless more than of all steps would be kept. A pair is better
+than one: the kernels of some collectives end before all ranks have, which the next makes good."""
+
 MOST_DELAYS, LEAST_DELAY = 4, 10_000
 """How many kinds of idle time are kept of a meeting, and the shortest in ns."""
 
@@ -156,7 +161,7 @@ def find_meetings(
     what = objects(
         [f"{name} of group {group}" if group else name for name, group in zip(met.name, met.group, strict=True)]
     )
-    block = _number_blocks(number, what)
+    block = _number_blocks(number, what, whole=not len(steps))
     # A bubble delays the collective that comes next.
     delayed = np.append(block, -1)[np.searchsorted(met.ts, bubbles.end, side="left")]
     delays: dict[Delay, int] = {}
@@ -184,11 +189,14 @@ def _ms(lengths: Ints) -> float:
     return round(float(lengths.sum()) * 1e-6, 6)
 
 
-def _number_blocks(number: Ints, what: Objects) -> Ints:
-    """Number the meetings that collectives (n,) belong to, in order of their first collective. A meeting is of one step
-    and one kind; all ranks split them alike."""
+def _number_blocks(number: Ints, what: Objects, *, whole: bool) -> Ints:
+    """Number the meetings that collectives (n,) belong to, in order of their first collective; ``whole`` where there
+    are no steps. A meeting is of one step and one kind; all ranks split them alike."""
     kind = number_groups(number, what)
-    size = -(-np.bincount(kind)[kind] // MOST_OF_A_KIND)
+    many = np.bincount(kind)[kind]
+    size = -(-many // MOST_OF_A_KIND)
+    if whole:
+        size = np.maximum(-(-many // (MOST_OF_A_KIND * MOST_STEPS)), np.minimum(size, PAIR))
     block = number_groups(kind, number_in_group(kind) // size)
     first = np.unique(block, return_index=True)[1]
     return np.argsort(np.argsort(first))[block]

@@ -224,6 +224,15 @@ def test_without_steps_what_a_rank_waits_for_one_that_began_recording_later_is_t
     assert "see to the late rank" not in reduces.message
 
 
+def test_without_steps_a_rank_that_holds_the_others_for_little_of_the_whole_is_not_told():
+    ranks = [
+        stepless(number, 0, comes).launch("more", call=(1900, 5), runs=(2010, 20_000))
+        for number, comes in enumerate((400, 600))
+    ]
+    assert stragglers(stepless(0, 0, 400), stepless(1, 0, 600))
+    assert not stragglers(*ranks)
+
+
 def test_without_steps_a_wait_is_most_of_what_is_exposed_only_where_it_is_most_of_the_whole():
     report = joined(stepless(0, 0, 400), stepless(1, 0, 600))
     said = [one.message for one in report.findings if one.rule == "OVL302"]
