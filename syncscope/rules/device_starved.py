@@ -10,7 +10,7 @@ from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_places import find_idle_place
-from syncscope.rules.base.program import runs_compiled, works_in_compiled
+from syncscope.rules.base.program import waits_for_compiled, works_in_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
@@ -357,7 +357,7 @@ def _circumstances(timeline: Timeline) -> list[str]:
         found.append(GRAPH_LAUNCH)
     elif 2 * waits[is_beside_graph(timeline)].sum() > waits.sum():
         found.append(BESIDE_GRAPH)
-    elif runs_compiled(timeline):
+    elif waits_for_compiled(timeline):
         found.append(COMPILED)
     return found
 
