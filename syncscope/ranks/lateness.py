@@ -57,6 +57,9 @@ class Lateness:
     late: dict[int, LateRank]
     """The ranks that came last somewhere."""
     between: BetweenRanks | None
+    alone: dict[int, frozenset[str]] = field(default_factory=dict)
+    """The kinds of collectives of each rank that met no other rank's: those in their groups have no trace here, or did
+    not end together with them."""
 
 
 def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
@@ -72,7 +75,24 @@ def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
     for meeting, first in zip(meetings, _first_ends(meetings), strict=True):
         _add(meeting, ranks, first if whole else {}, late, waits)
     between = _between(ranks, sorted(counted), meetings, every, late, waits) if meetings else None
-    return Lateness(len(counted), dict(late), between)
+    return Lateness(len(counted), dict(late), between, _find_alone(ranks, every))
+
+
+def _find_alone(ranks: dict[int, TraceInfo], meetings: list[Meeting]) -> dict[int, frozenset[str]]:
+    met: defaultdict[int, set[str]] = defaultdict(set)
+    for meeting in meetings:
+        for trace, one in meeting.items():
+            met[trace].add(_kind(one))
+    return {
+        trace: frozenset(_kind(one) for one in info.meetings.collectives) - met[trace]
+        for trace, info in ranks.items()
+        if info.meetings
+    }
+
+
+def _kind(one: Collective) -> str:
+    """A collective's name without its group."""
+    return one.name.partition(" of group ")[0]
 
 
 def _step_of(meeting: Meeting) -> int:

@@ -359,6 +359,25 @@ def test_who_gives_one_rank_is_told_to_record_the_others():
     assert ["give all traces at once" in fix for fix in fixes] == [True]
 
 
+def test_of_collectives_whose_other_ranks_have_no_trace_nobody_is_told_to_come_late():
+    def of_stage(number: int, world_size: int) -> TraceBuilder:
+        """A rank whose all-to-alls are in a group of its own, and which reduces together with the other."""
+        builder = exchanging(number, [20, 500, 3000, 5500] if number else BOTH)
+        builder.top["distributedInfo"]["world_size"] = world_size
+        for event in builder.events:
+            if event["name"] == ALL_TO_ALL:
+                event["args"]["Process Group Name"] = str(10 + number)
+        return builder.launch(ALL_REDUCE, call=(7600, 4), runs=(7700 + 50 * number, 100 - 50 * number), stream=13)
+
+    def of_exchange(world_size: int) -> list[tuple[bool, bool]]:
+        found = joined(of_stage(0, world_size), of_stage(1, world_size)).findings
+        told = [one for one in found if one.rule == "OVL302" and one.op == "c10d::alltoall_base_"]
+        return [("could not be compared" in one.message, "give all traces at once" in one.fix) for one in told]
+
+    assert of_exchange(4) == [(True, True)]
+    assert of_exchange(2) == [(False, False)]
+
+
 def reading(number: int, held: float, waits: float) -> TraceBuilder:
     """A rank without steps that reads a value behind ``held`` µs of queued work, and then is in a collective that
     transfers for 100 µs, ``waits`` µs longer."""
