@@ -9,7 +9,7 @@ from math import inf
 
 from syncscope.ranks.clocks import Meeting, compare_clocks, compare_pairs, differences
 from syncscope.schema.ranks import BetweenRanks, RankBetween, WaitsFor
-from syncscope.schema.report import Collective, Delay, TraceInfo
+from syncscope.schema.report import START, Collective, Delay, TraceInfo
 
 MOST_WAITED_FOR = 3
 """How many of the ranks that one waits for are named."""
@@ -144,6 +144,9 @@ def _add(
             waits[trace].before = max(waits[trace].before, before)
     longest = max(waited, key=lambda trace: waited[trace])
     lost = _idle(own, ranks[last]) - _idle(meeting[longest], ranks[longest])
+    # A recording that began earlier shows more of what was before the device's first work.
+    earlier = round(_later_begin(meeting, longest, last, ranks) * 1e6)
+    lost -= Counter(dict.fromkeys([delay for delay in lost if delay.cause == START], earlier))
     rank = late[last]
     rank.held += waited[longest]
     rank.by_step[own.step] += waited[longest]

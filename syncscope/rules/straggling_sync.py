@@ -15,7 +15,7 @@ from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.device_starved import ONCE
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
-from syncscope.schema.report import NotChecked, Report, TraceInfo
+from syncscope.schema.report import START, NotChecked, Report, TraceInfo
 from syncscope.timeline import Place
 from syncscope.timeline.collectives import POINT_TO_POINT
 
@@ -45,6 +45,7 @@ BECAUSE = {
     "host collective": "while the host waits for another rank's",
     "host idle": "while the host sleeps, or waits for a thread or another process",
     "collective": "beside another collective",
+    START: "while the host has not launched its first work",
     ONCE: "in warm-up, which later steps do not repeat",
 }
 """Causes of idle time, to end a sentence."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncscope.schema.report import Collective, Delay, Meetings
+from syncscope.schema.report import START, Collective, Delay, Meetings
 from syncscope.timeline.copies import on_compute_stream
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
@@ -146,12 +146,13 @@ def find_meetings(
     places: tuple[Place, ...],
     base_ns: int | None = None,
     recorded_from: int | None = None,
+    first_work: int | None = None,
 ) -> Meetings | None:
     """Find where the rank meets the others: its collectives of the steps, with what its device waited for before each.
     In a trace without steps all of them count, as of step 0.
 
     ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``;
-    ``recorded_from`` is when the recording begins on the host (ns).
+    ``recorded_from`` is when the recording begins on the host, and ``first_work`` when on the device (ns).
     """
     counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(steps) else collectives.row >= 0
     met = collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
@@ -169,6 +170,8 @@ def find_meetings(
         int(delayed[rows[0]]): _find_delays(bubbles.take(rows), behind[rows], delays, places)
         for rows in group_rows(delayed)
     }
+    if not len(steps) and recorded_from is not None and first_work is not None and first_work > recorded_from:
+        lost.setdefault(0, {})[delays.setdefault(Delay(cause=START), len(delays))] = first_work - recorded_from
     kept = []
     for rows in group_rows(block):
         part, first = met.take(rows), int(rows[0])

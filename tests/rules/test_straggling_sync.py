@@ -224,6 +224,20 @@ def test_without_steps_what_a_rank_waits_for_one_that_began_recording_later_is_t
     assert "see to the late rank" not in reduces.message
 
 
+def test_without_steps_the_time_before_the_first_launch_is_idle_too_as_far_as_both_recorded_it():
+    def began(at: float, first: float, comes: float, number: int) -> TraceBuilder:
+        return stepless(number, first, comes).op("aten::empty", at, 2)
+
+    (found,) = stragglers(began(0, 10, 400, 0), began(0, 810, 1200, 1))
+    assert "rank 1 comes last" in found.message
+    assert found.message.endswith(
+        "its device is idle for 0.8 ms before, while the host has not launched its first work"
+    )
+    # Rank 1 only recorded for longer before: its device does not come later for that.
+    busy = began(-800, 10, 1200, 1).launch("long", call=(120, 4), runs=(130, 1060))
+    assert not stragglers(began(0, 10, 400, 0), busy)
+
+
 def test_without_steps_a_rank_that_holds_the_others_for_little_of_the_whole_is_not_told():
     ranks = [
         stepless(number, 0, comes).launch("more", call=(1900, 5), runs=(2010, 20_000))
