@@ -9,7 +9,7 @@ from math import inf
 
 from syncscope.ranks.clocks import Meeting, compare_clocks, compare_pairs, differences
 from syncscope.schema.ranks import BetweenRanks, RankBetween, WaitsFor
-from syncscope.schema.report import Collective, Delay, TraceInfo
+from syncscope.schema.report import START, Collective, Delay, TraceInfo
 
 MOST_WAITED_FOR = 3
 """How many of the ranks that one waits for are named."""
@@ -57,6 +57,9 @@ class Lateness:
     late: dict[int, LateRank]
     """The ranks that came last somewhere."""
     between: BetweenRanks | None
+    alone: dict[int, frozenset[str]] = field(default_factory=dict)
+    """The kinds of collectives of each rank that met no other rank's: those in their groups have no trace here, or did
+    not end together with them."""
 
 
 def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
@@ -72,7 +75,24 @@ def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
     for meeting, first in zip(meetings, _first_ends(meetings), strict=True):
         _add(meeting, ranks, first if whole else {}, late, waits)
     between = _between(ranks, sorted(counted), meetings, every, late, waits) if meetings else None
-    return Lateness(len(counted), dict(late), between)
+    return Lateness(len(counted), dict(late), between, _find_alone(ranks, every))
+
+
+def _find_alone(ranks: dict[int, TraceInfo], meetings: list[Meeting]) -> dict[int, frozenset[str]]:
+    met: defaultdict[int, set[str]] = defaultdict(set)
+    for meeting in meetings:
+        for trace, one in meeting.items():
+            met[trace].add(_kind(one))
+    return {
+        trace: frozenset(_kind(one) for one in info.meetings.collectives) - met[trace]
+        for trace, info in ranks.items()
+        if info.meetings
+    }
+
+
+def _kind(one: Collective) -> str:
+    """A collective's name without its group."""
+    return one.name.partition(" of group ")[0]
 
 
 def _step_of(meeting: Meeting) -> int:
@@ -124,6 +144,9 @@ def _add(
             waits[trace].before = max(waits[trace].before, before)
     longest = max(waited, key=lambda trace: waited[trace])
     lost = _idle(own, ranks[last]) - _idle(meeting[longest], ranks[longest])
+    # A recording that began earlier shows more of what was before the device's first work.
+    earlier = round(_later_begin(meeting, longest, last, ranks) * 1e6)
+    lost -= Counter(dict.fromkeys([delay for delay in lost if delay.cause == START], earlier))
     rank = late[last]
     rank.held += waited[longest]
     rank.by_step[own.step] += waited[longest]

@@ -10,14 +10,14 @@ from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_places import find_idle_place
-from syncscope.rules.base.program import runs_compiled, works_in_compiled
+from syncscope.rules.base.program import waits_for_compiled, works_in_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import COMPILED, COMPILED_ALREADY, LaunchBound, ends_with_graph, is_beside_graph
 from syncscope.schema.findings import Finding, IdleCause, Severity
-from syncscope.schema.idle import is_summed_up, main_cause
+from syncscope.schema.idle import is_summed_up, main_cause, main_of
 from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
@@ -314,7 +314,8 @@ def _find_place(
     ``causes`` in ms without the warm-up, of which ``idle_ms`` is the sum."""
     least_ms, half_ms = MAIN_SHARE * idle_ms, SITE_SHARE * idle_ms
     mine = [one.cause for one in named if not one.covered_by and one.ms_per_step >= least_ms]
-    own = next((cause for cause in mine if cause in HOSTS), None)
+    main = main_of(named, idle_ms)
+    own = next((cause for cause in (main.cause if main else "", *mine) if cause in HOSTS), None)
     of_host = (own,) if own in causes else HOSTS
     host_ms = sum(causes.get(cause, 0.0) for cause in of_host)
     place = culprits[0].place(half_ms) if culprits else NOWHERE
@@ -356,7 +357,7 @@ def _circumstances(timeline: Timeline) -> list[str]:
         found.append(GRAPH_LAUNCH)
     elif 2 * waits[is_beside_graph(timeline)].sum() > waits.sum():
         found.append(BESIDE_GRAPH)
-    elif runs_compiled(timeline):
+    elif waits_for_compiled(timeline):
         found.append(COMPILED)
     return found
 

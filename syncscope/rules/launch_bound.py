@@ -6,7 +6,7 @@ import numpy as np
 
 from syncscope.advice import Advice
 from syncscope.rules.base.idle_places import find_idle_place
-from syncscope.rules.base.program import runs_compiled
+from syncscope.rules.base.program import waits_for_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
@@ -137,7 +137,7 @@ class LaunchBound(RankRule):
             idle_ms_per_step=round(idle_ms, 6),
             message=f"{behind}; {queue}{_graphs(launching, many)}{where}"
             f"{'' if timeline.step_figures.bare_ms else assumed}",
-            fix=self.advise(*([COMPILED] if runs_compiled(timeline) else []), *(["repeated"] if repeated else [])),
+            fix=self.advise(*([COMPILED] if waits_for_compiled(timeline) else []), *(["repeated"] if repeated else [])),
         )
 
 

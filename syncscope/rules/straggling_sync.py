@@ -6,6 +6,7 @@ import msgspec
 
 from syncscope.advice import Advice
 from syncscope.ranks.lateness import LateRank, compare_ranks
+from syncscope.ranks.missing import find_missing_ranks
 from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
@@ -14,11 +15,13 @@ from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.device_starved import ONCE
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
-from syncscope.schema.report import NotChecked, Report, TraceInfo
+from syncscope.schema.report import START, NotChecked, Report, TraceInfo
 from syncscope.timeline import Place
+from syncscope.timeline.collectives import POINT_TO_POINT
 
 LEAST_SHARE = 0.02
-"""A rank is reported if it holds the others for at least this share of its step."""
+"""A rank is reported if it holds the others for at least this share of its step, without steps of all that its device
+did."""
 
 LEAST_MS = 0.05
 """A rank is reported if it holds the others for at least this many milliseconds a step."""
@@ -42,6 +45,7 @@ BECAUSE = {
     "host collective": "while the host waits for another rank's",
     "host idle": "while the host sleeps, or waits for a thread or another process",
     "collective": "beside another collective",
+    START: "while the host has not launched its first work",
     ONCE: "in warm-up, which later steps do not repeat",
 }
 """Causes of idle time, to end a sentence."""
@@ -105,15 +109,17 @@ class StragglingSync(RunRule):
         between = [(one.between_ranks, ranks) for one, ranks in zip(compared, phases.values(), strict=True)]
         # The report has room for one phase: training, else the first.
         between.sort(key=lambda pair: not any(info.in_training for info in pair[1].values()))
+        alone = {trace: kinds for one in compared for trace, kinds in one.alone.items()}
         return RunFindings(
             tuple(finding for one in compared for finding in one.findings),
             tuple(entry for one in compared for entry in one.not_checked),
             next((table for table, _ in between if table is not None), None),
+            alone if find_missing_ranks(traces) else {},
         )
 
     def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
         apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
-        told = tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart)
+        told = tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart, compared.alone)
         return limit_by_late_ranks(told, CommNotOverlapped.code, compared.between_ranks)
 
     def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:
@@ -127,9 +133,10 @@ class StragglingSync(RunRule):
         late = tuple(
             self._finding(number, ranks[number], late, lateness.steps, findings)
             for number, late in sorted(lateness.late.items())
-            if _holds_others(late, lateness.steps, ranks[number].steps.profiled_ms or 0.0)
+            if _holds_others(late, lateness.steps, _step_ms(ranks[number]))
         )
-        return RunFindings(late, between_ranks=lateness.between)
+        alone = {number: kinds.union(POINT_TO_POINT) for number, kinds in lateness.alone.items()}
+        return RunFindings(late, between_ranks=lateness.between, alone=alone)
 
     def _finding(
         self, number: int, info: TraceInfo, late: LateRank, steps: int, findings: Sequence[Finding]
@@ -168,6 +175,13 @@ def _began_later(before_ms: float, info: TraceInfo) -> str:
         return ""
     first = "the first recorded step" if info.steps.count else "recording"
     return f"; it also began {first} later, for which they waited {milliseconds(before_ms)} more"
+
+
+def _step_ms(info: TraceInfo) -> float:
+    """How long a rank's step is, without steps all of the trace; 0 where that is unknown."""
+    if info.steps.count or info.overlap is None:
+        return info.steps.profiled_ms or 0.0
+    return info.overlap.device_busy_ms + info.overlap.idle_ms
 
 
 def _holds_others(late: LateRank, steps: int, step_ms: float) -> bool:

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from syncscope.schema.findings import Finding, IdleCause
 
 OWN_SHARE = 0.1
 """A finding about idle time has something of its own if a cause that no other names is at least this share of it."""
 
 HALF_AS_LONG = 0.5
-"""A cause that the host could leave out comes before one that it could not, if it is this share of it."""
+"""A cause that the host could leave out comes before one that it could not, if it is this share of it, and one that a
+profiler does not make longer before launches."""
 
 BESIDE_THE_HOST = frozenset({"collective", "launch latency", "queued on device", "unknown", "warm-up"})
 """Causes that nothing this host leaves out would change."""
 
+LAUNCHES = "launching"
+"""The cause that a profiler makes longer, with each op and call that it records. Where no finding is about it, the
+launches may well keep pace without a profiler."""
+
+AS_LONG_ALONE = frozenset({"data loading", "host idle", "host collective"})
+"""Causes that take about as long without a profiler."""
+
 
 def main_cause(finding: Finding) -> IdleCause | None:
     """The longest cause that no other finding is about, or one that is half as long where the host could leave only
-    that out; ``None`` where the others are about all that counts."""
-    least = OWN_SHARE * (finding.idle_ms_per_step or 0.0)
-    own = [one for one in finding.causes if not one.covered_by and one.ms_per_step >= least]
+    that out, or only that is as long without a profiler; ``None`` where the others are about all that counts."""
+    return main_of(finding.causes, finding.idle_ms_per_step or 0.0)
+
+
+def main_of(causes: Iterable[IdleCause], idle_ms: float) -> IdleCause | None:
+    """``main_cause`` of idle time of ``idle_ms`` with these causes."""
+    own = [one for one in causes if not one.covered_by and one.ms_per_step >= OWN_SHARE * idle_ms]
     half = HALF_AS_LONG * own[0].ms_per_step if own else 0.0
-    return next(
+    found = next(
         (one for one in own if one.cause not in BESIDE_THE_HOST and one.ms_per_step >= half), next(iter(own), None)
     )
+    if found is None or found.cause != LAUNCHES:
+        return found
+    return next((one for one in own if one.cause in AS_LONG_ALONE and one.ms_per_step >= half), found)
 
 
 def own_cause(finding: Finding) -> IdleCause | None:

@@ -95,11 +95,15 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """Changes that no finding speaks of and that were tried, too: of the loader, and CUDA graphs."""
 
 
+START = "start"
+"""The cause of a delay before the device's first work, in a trace without steps."""
+
+
 class Delay(msgspec.Struct, frozen=True, kw_only=True):
     """What a device was idle for: the greatest part of a bubble, and where, when a wait or a loader is behind it."""
 
     cause: str
-    """As in ``Overlap.idle_by_cause``."""
+    """As in ``Overlap.idle_by_cause``, or ``START``."""
     site: Site | None = None
     at: Frame | None = None
     chain: tuple[Frame, ...] = ()

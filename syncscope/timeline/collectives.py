@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncscope.schema.report import Collective, Delay, Meetings
+from syncscope.schema.report import START, Collective, Delay, Meetings
 from syncscope.timeline.copies import on_compute_stream
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
@@ -38,6 +38,11 @@ waited for it. *not queued*: the host launched nothing more until it was over, o
 MOST_OF_A_KIND, MOST_STEPS = 8, 32
 """How many meetings of each kind are kept in a step, and in how many of the first steps. Where a step has more
 meetings, collectives in a row are summed."""
+
+PAIR = 2
+"""A trace without steps may be of many rounds, of which sums hide who comes last to some and first to others. So of its
+collectives no more than this many in a row are summed, unless more than of all steps would be kept. A pair is better
+than one: the kernels of some collectives end before all ranks have, which the next makes good."""
 
 MOST_DELAYS, LEAST_DELAY = 4, 10_000
 """How many kinds of idle time are kept of a meeting, and the shortest in ns."""
@@ -141,12 +146,13 @@ def find_meetings(
     places: tuple[Place, ...],
     base_ns: int | None = None,
     recorded_from: int | None = None,
+    first_work: int | None = None,
 ) -> Meetings | None:
     """Find where the rank meets the others: its collectives of the steps, with what its device waited for before each.
     In a trace without steps all of them count, as of step 0.
 
     ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``;
-    ``recorded_from`` is when the recording begins on the host (ns).
+    ``recorded_from`` is when the recording begins on the host, and ``first_work`` when on the device (ns).
     """
     counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(steps) else collectives.row >= 0
     met = collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
@@ -156,7 +162,7 @@ def find_meetings(
     what = objects(
         [f"{name} of group {group}" if group else name for name, group in zip(met.name, met.group, strict=True)]
     )
-    block = _number_blocks(number, what)
+    block = _number_blocks(number, what, whole=not len(steps))
     # A bubble delays the collective that comes next.
     delayed = np.append(block, -1)[np.searchsorted(met.ts, bubbles.end, side="left")]
     delays: dict[Delay, int] = {}
@@ -164,6 +170,8 @@ def find_meetings(
         int(delayed[rows[0]]): _find_delays(bubbles.take(rows), behind[rows], delays, places)
         for rows in group_rows(delayed)
     }
+    if not len(steps) and recorded_from is not None and first_work is not None and first_work > recorded_from:
+        lost.setdefault(0, {})[delays.setdefault(Delay(cause=START), len(delays))] = first_work - recorded_from
     kept = []
     for rows in group_rows(block):
         part, first = met.take(rows), int(rows[0])
@@ -184,11 +192,14 @@ def _ms(lengths: Ints) -> float:
     return round(float(lengths.sum()) * 1e-6, 6)
 
 
-def _number_blocks(number: Ints, what: Objects) -> Ints:
-    """Number the meetings that collectives (n,) belong to, in order of their first collective. A meeting is of one step
-    and one kind; all ranks split them alike."""
+def _number_blocks(number: Ints, what: Objects, *, whole: bool) -> Ints:
+    """Number the meetings that collectives (n,) belong to, in order of their first collective; ``whole`` where there
+    are no steps. A meeting is of one step and one kind; all ranks split them alike."""
     kind = number_groups(number, what)
-    size = -(-np.bincount(kind)[kind] // MOST_OF_A_KIND)
+    many = np.bincount(kind)[kind]
+    size = -(-many // MOST_OF_A_KIND)
+    if whole:
+        size = np.maximum(-(-many // (MOST_OF_A_KIND * MOST_STEPS)), np.minimum(size, PAIR))
     block = number_groups(kind, number_in_group(kind) // size)
     first = np.unique(block, return_index=True)[1]
     return np.argsort(np.argsort(first))[block]

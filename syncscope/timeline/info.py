@@ -172,9 +172,11 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
     met = collectives.take(np.flatnonzero(collectives.device == tables.device))
     behind = places_behind(tables.bubbles, tables.waits, tables.loads)
     starts = [int(table.ts.min()) for table in (tables.calls, tables.ops, tables.annotations) if len(table)]
+    ran = tables.activities.ts[tables.activities.device == tables.device]
     return find_meetings(
-        met, tables.bubbles, behind, tables.steps, tables.places, timeline.trace.base_ns, min(starts, default=None)
-    )
+        met, tables.bubbles, behind, tables.steps, tables.places, timeline.trace.base_ns, min(starts, default=None),
+        int(ran.min()) if len(ran) else None,
+    )  # fmt: skip
 
 
 def _tell_sharing(timeline: Timeline) -> tuple[str, ...]:

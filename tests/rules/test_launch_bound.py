@@ -121,6 +121,13 @@ def test_what_is_compiled_is_not_told_to_be_compiled():
     assert fix.startswith("It is compiled already") and "mode='reduce-overhead'" in fix
 
 
+def test_what_is_compiled_beside_the_launches_that_the_device_waits_for_does_not_count():
+    builder = loop(runs=3).on(7777).op("Torch-Compiled Region: 0/0", 0, 1200)
+    for i in range(100):
+        builder.launch("fused", call=(10 * i, 2), runs=(2000 + 5 * i, 5), stream=9)
+    assert "It is compiled already" not in bound(builder)[0].fix
+
+
 def test_launches_that_no_other_step_repeats_get_another_fix_than_graphs():
     assert "Replay" in bound(loop(runs=3))[0].fix
     changing = loop(runs=3)

@@ -224,6 +224,29 @@ def test_without_steps_what_a_rank_waits_for_one_that_began_recording_later_is_t
     assert "see to the late rank" not in reduces.message
 
 
+def test_without_steps_the_time_before_the_first_launch_is_idle_too_as_far_as_both_recorded_it():
+    def began(at: float, first: float, comes: float, number: int) -> TraceBuilder:
+        return stepless(number, first, comes).op("aten::empty", at, 2)
+
+    (found,) = stragglers(began(0, 10, 400, 0), began(0, 810, 1200, 1))
+    assert "rank 1 comes last" in found.message
+    assert found.message.endswith(
+        "its device is idle for 0.8 ms before, while the host has not launched its first work"
+    )
+    # Rank 1 only recorded for longer before: its device does not come later for that.
+    busy = began(-800, 10, 1200, 1).launch("long", call=(120, 4), runs=(130, 1060))
+    assert not stragglers(began(0, 10, 400, 0), busy)
+
+
+def test_without_steps_a_rank_that_holds_the_others_for_little_of_the_whole_is_not_told():
+    ranks = [
+        stepless(number, 0, comes).launch("more", call=(1900, 5), runs=(2010, 20_000))
+        for number, comes in enumerate((400, 600))
+    ]
+    assert stragglers(stepless(0, 0, 400), stepless(1, 0, 600))
+    assert not stragglers(*ranks)
+
+
 def test_without_steps_a_wait_is_most_of_what_is_exposed_only_where_it_is_most_of_the_whole():
     report = joined(stepless(0, 0, 400), stepless(1, 0, 600))
     said = [one.message for one in report.findings if one.rule == "OVL302"]
@@ -348,6 +371,25 @@ def test_who_gives_the_traces_of_all_ranks_is_not_told_to_record_the_others():
 def test_who_gives_one_rank_is_told_to_record_the_others():
     fixes = [one.fix for one in joined(exchanging(0, [20, 500, 3000, 5500])).findings if one.rule == "OVL302"]
     assert ["give all traces at once" in fix for fix in fixes] == [True]
+
+
+def test_of_collectives_whose_other_ranks_have_no_trace_nobody_is_told_to_come_late():
+    def of_stage(number: int, world_size: int) -> TraceBuilder:
+        """A rank whose all-to-alls are in a group of its own, and which reduces together with the other."""
+        builder = exchanging(number, [20, 500, 3000, 5500] if number else BOTH)
+        builder.top["distributedInfo"]["world_size"] = world_size
+        for event in builder.events:
+            if event["name"] == ALL_TO_ALL:
+                event["args"]["Process Group Name"] = str(10 + number)
+        return builder.launch(ALL_REDUCE, call=(7600, 4), runs=(7700 + 50 * number, 100 - 50 * number), stream=13)
+
+    def of_exchange(world_size: int) -> list[tuple[bool, bool]]:
+        found = joined(of_stage(0, world_size), of_stage(1, world_size)).findings
+        told = [one for one in found if one.rule == "OVL302" and one.op == "c10d::alltoall_base_"]
+        return [("could not be compared" in one.message, "give all traces at once" in one.fix) for one in told]
+
+    assert of_exchange(4) == [(True, True)]
+    assert of_exchange(2) == [(False, False)]
 
 
 def reading(number: int, held: float, waits: float) -> TraceBuilder:

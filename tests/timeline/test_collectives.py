@@ -121,3 +121,15 @@ def test_idle_time_before_a_collective_is_told_in_full_though_annotations_part_i
     ((one,), delays) = meetings.collectives, meetings.delays
     works = [ms for ms, number in zip(one.idle_ms, one.delays, strict=True) if delays[number].cause == "host work"]
     assert sum(works) > 2.4
+
+
+@pytest.mark.parametrize(("steps", "meetings"), [(False, 20), (True, 8)])
+def test_of_a_trace_without_steps_no_more_than_two_collectives_in_a_row_are_one_meeting(
+    *, steps: bool, meetings: int
+) -> None:
+    builder = TraceBuilder().step(0, 4100) if steps else TraceBuilder()
+    for number in range(40):
+        builder.launch(ALL_REDUCE, call=(100 * number, 5), runs=(100 * number + 10, 40), stream=13)
+    found = Timeline(builder.trace()).info().meetings
+    assert found is not None
+    assert len(found.collectives) == meetings

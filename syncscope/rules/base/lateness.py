@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 import msgspec
 
@@ -11,10 +11,12 @@ from syncscope.rules.base.collective_advice import ALONE_WITH_PEER, COMPARED
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.ranks import BetweenRanks, RankBetween
+from syncscope.trace.names import collective_of_call
 
 ALONE = "; one rank alone does not show whether another rank comes late"
 WHICH = "; one rank alone does not show which rank comes late"
 APART = "; the ranks given do not have the same collectives, which does not show whether another rank comes late"
+UNMET = "; these could not be compared with those of another rank, so nothing shows which rank comes late"
 TOGETHER = "; in all its collectives this rank waits "
 PARTLY = "; in those of its collectives that can be compared this rank waits "
 
@@ -26,10 +28,15 @@ MOST = 0.5
 
 
 def tell_of_ranks(
-    findings: Sequence[Finding], code: str, between: BetweenRanks | None, apart: Set[int]
+    findings: Sequence[Finding],
+    code: str,
+    between: BetweenRanks | None,
+    apart: Set[int],
+    alone: Mapping[int, Set[str]],
 ) -> list[Finding]:
     """The findings, where those of the rule ``code`` say how long their rank waits for others, if it was compared with
-    them, or that the traces ``apart`` could not be. What an earlier comparison said is replaced."""
+    them, or that the traces ``apart`` could not be, or that those of its collectives could not that it has ``alone``.
+    What an earlier comparison said is replaced."""
     exposed: Counter[int] = Counter()
     for finding in findings:
         if finding.rule == code:
@@ -39,16 +46,16 @@ def tell_of_ranks(
         clauses = {row.trace: _clause(row, between, exposed[row.trace] / 1e6) for row in between.ranks}
         left = {row.trace: _left(row, between, exposed[row.trace] / 1e6) for row in between.ranks}
     clauses |= dict.fromkeys(apart, APART)
-    return [
-        msgspec.structs.replace(
-            _without_waiting(finding, left.get(finding.trace, 1.0)),
-            message=_message(finding.message, clauses[finding.trace]),
-            fix=_fix(finding.fix, compared=finding.trace not in apart),
+
+    def told(finding: Finding) -> Finding:
+        unmet = collective_of_call(finding.op or "") in alone.get(finding.trace, ())
+        return msgspec.structs.replace(
+            finding if unmet else _without_waiting(finding, left.get(finding.trace, 1.0)),
+            message=_message(finding.message, UNMET if unmet else clauses[finding.trace]),
+            fix=_fix(finding.fix, compared=not unmet and finding.trace not in apart),
         )
-        if finding.rule == code and finding.trace in clauses
-        else finding
-        for finding in findings
-    ]
+
+    return [told(one) if one.rule == code and one.trace in clauses else one for one in findings]
 
 
 def waits_ms(row: RankBetween, between: BetweenRanks) -> float:
@@ -79,7 +86,7 @@ def _without_waiting(finding: Finding, left: float) -> Finding:
 
 
 def _message(message: str, clause: str) -> str:
-    for known in (ALONE, WHICH, APART, TOGETHER, PARTLY):
+    for known in (ALONE, WHICH, APART, UNMET, TOGETHER, PARTLY):
         head, found, tail = message.rpartition(known)
         if found:
             # What follows the clause is in brackets.

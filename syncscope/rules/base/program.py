@@ -52,17 +52,19 @@ def only_infers(timeline: Timeline) -> bool:
     return not any(TRAINS.match(name) for table in (timeline.ops, timeline.annotations) for name in table.names())
 
 
-def runs_compiled(timeline: Timeline) -> bool:
-    """Whether half of the kernels of ``device`` are launched by code that ``torch.compile`` made."""
-    ran = timeline.activities
-    launch = ran.launch[(ran.kind == "kernel") & (ran.device == timeline.device) & (ran.launch >= 0)]
-    tid, ts, end = (column[launch] for column in (timeline.calls.tid, timeline.calls.ts, timeline.calls.end))
+def waits_for_compiled(timeline: Timeline) -> bool:
+    """Whether half of the time in which the device waits for the next launch ends with one of code that
+    ``torch.compile`` made: a program may have parts that are compiled, and wait for others."""
+    bubbles, calls = timeline.bubbles, timeline.calls
+    waiting = np.where(bubbles.launch >= 0, bubbles.due_to("launching"), 0)
+    launch = bubbles.launch[waiting > 0]
     compiled = np.zeros(len(launch), dtype=bool)
     for table in (timeline.ops, timeline.annotations):
         rows = table.take(table.named(COMPILED.search))
         if len(rows):
-            compiled |= Nesting(rows.ts, rows.end, rows.tid).innermost(tid, ts, end) >= 0
-    return len(launch) > 0 and 2 * int(compiled.sum()) >= len(launch)
+            nesting = Nesting(rows.ts, rows.end, rows.tid)
+            compiled |= nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch]) >= 0
+    return bool(compiled.any()) and 2 * int(waiting[waiting > 0][compiled].sum()) >= int(waiting.sum())
 
 
 def works_in_compiled(timeline: Timeline) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -257,6 +257,8 @@ class RunFindings:
     not_checked: tuple[NotChecked, ...] = ()
     """The ranks that could not be compared."""
     between_ranks: BetweenRanks | None = None
+    alone: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """The kinds of collectives of each trace that could not be compared, where ranks of its run have no trace."""
 
 
 class RunRule(Rule):
