@@ -113,4 +113,5 @@ def _digits(course: _Course | None, edges: Floats) -> str:
     taken = np.repeat(np.cumsum(course.busy), 2)
     taken[::2] -= course.busy
     share = np.diff(np.interp(edges, times, taken)) / np.diff(edges)
-    return "".join(str(round(9 * min(1.0, max(0.0, one)))) for one in share.tolist())
+    ninths = np.rint(9 * np.clip(share, 0.0, 1.0)).astype(np.uint8)
+    return (ninths + ord("0")).tobytes().decode("ascii")
