@@ -15,8 +15,7 @@ from syncscope.analysis.finish import finished
 from syncscope.analysis.finish import only as only
 from syncscope.analysis.local import Local
 from syncscope.analysis.merge import merge
-from syncscope.analysis.rank import TOOL, Job, estimate_report, find_peer, make_report
-from syncscope.estimate import peers_to_compare
+from syncscope.analysis.rank import TOOL, Job, estimate_together, make_report
 from syncscope.report.forms import Report
 from syncscope.report.notable import notable
 from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, draw_lanes
@@ -26,7 +25,7 @@ from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, source
 from syncscope.trace.extras import require
 from syncscope.trace.files import find_traces
-from syncscope.trace.reader import read_bytes
+from syncscope.trace.reader import load_ranks, read_bytes
 from syncscope.trace.remote import shown
 from syncscope.trace.source import MAX_BYTES, Reading
 
@@ -146,11 +145,7 @@ def analyze_timelines(
     wanted = frozenset(rule.code for rule in rules.select(select, ignore))
     job = Job(codes=wanted, bare_ms=bare_ms)
     pairs = [make_report(timeline, *rules.find(timeline), job) for timeline in timelines]
-    reports = [estimate_report(report, prepared) for report, prepared in pairs]
-    known = [peer for report, (_, prepared) in zip(reports, pairs, strict=True) for peer in find_peer(report, prepared)]
-    if peers := peers_to_compare(known):
-        reports = [estimate_report(report, prepared, peers) for report, prepared in pairs]
-    return finished(merge(reports), wanted, policy)
+    return finished(merge(estimate_together(pairs)), wanted, policy)
 
 
 def require_hta() -> None:
@@ -172,9 +167,11 @@ def draw_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING
         if not os.path.isfile(file):  # unlike Path.is_file, it takes any name
             continue
         try:
-            timeline = Timeline(load(file, **msgspec.structs.asdict(reading)))
+            ranks = load_ranks(file, **msgspec.structs.asdict(reading))
         except TraceError:
             continue
+        rank = report.traces[trace].rank
+        timeline = Timeline(next((one for one in ranks if one.rank == rank), ranks[0]))
         hits, _ = rules.find(timeline)
         mine = [place for place, finding in enumerate(findings) if finding.trace == trace]
         known = numbered([findings[place] for place in mine], [hit.finding for hit in hits])

@@ -29,6 +29,7 @@ from syncscope.estimate import (
     estimate_savings,
     find_misfit,
     lower_severity,
+    peers_to_compare,
     prepare,
 )
 from syncscope.report.picture.lanes import Lanes, draw_lanes
@@ -37,7 +38,8 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import Unread
 from syncscope.schema.report import HTATrace, NotChecked, Report, Tool
 from syncscope.timeline import Timeline
-from syncscope.trace import TraceError, load, remote
+from syncscope.trace import Trace, TraceError, load, remote
+from syncscope.trace.reader import load_ranks
 
 TOOL = Tool(name="syncscope", version=__version__)
 EMPTY_REPORT = Report(tool=TOOL, traces=(), findings=())
@@ -131,7 +133,20 @@ def _analyze_once(path: str, job: Job, shown: str | None) -> Rank:
 
 
 def _analyze(path: str, job: Job, shown: str | None) -> Rank:
-    timeline = Timeline(load(path, **msgspec.structs.asdict(job.reading)))
+    traces = load_ranks(path, **msgspec.structs.asdict(job.reading))
+    analyzed = _analyze_merged(traces, job) if len(traces) > 1 else _analyze_trace(traces[0], job)
+    results, kept = analyzed
+    if shown is not None and shown != traces[0].path:
+        found = results.report
+        infos = tuple(msgspec.structs.replace(info, path=shown) for info in found.traces)
+        pictures = tuple(msgspec.structs.replace(picture, path=shown) for picture in results.pictures)
+        report = msgspec.structs.replace(found, traces=infos)
+        results = msgspec.structs.replace(results, report=report, pictures=pictures)
+    return msgspec.json.encode(results), kept
+
+
+def _analyze_trace(trace: Trace, job: Job) -> tuple[Results, bytes]:
+    timeline = Timeline(trace)
     report, kept = EMPTY_REPORT, NOTHING_KEPT
     peers: tuple[Peer, ...] = ()
     with Beside.of(timeline.trace, job.reading) as beside:
@@ -149,11 +164,30 @@ def _analyze(path: str, job: Job, shown: str | None) -> Rank:
             peers = find_peer(report, prepared)
             kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
         pictures = drawn()
-    if shown is not None and shown != timeline.trace.path:
-        traces = tuple(msgspec.structs.replace(info, path=shown) for info in report.traces)
-        report = msgspec.structs.replace(report, traces=traces)
-        pictures = [msgspec.structs.replace(picture, path=shown) for picture in pictures]
-    return msgspec.json.encode(Results(report=report, pictures=tuple(pictures), peers=peers)), kept
+    return Results(report=report, pictures=tuple(pictures), peers=peers), kept
+
+
+def _analyze_merged(traces: Sequence[Trace], job: Job) -> tuple[Results, bytes]:
+    """The ranks of one file, compared with each other, and not with those of other files."""
+    pairs, pictures = [], []
+    for trace in traces:
+        timeline = Timeline(trace)
+        hits, not_checked = rules.find(timeline)
+        if job.max_bars:
+            pictures.append(draw_lanes(timeline, hits, job.max_bars // len(traces)))
+        if job.report:
+            pairs.append(make_report(timeline, hits, not_checked, job))
+    reports = estimate_together(pairs)
+    report = merge(reports) if reports else EMPTY_REPORT
+    return Results(report=report, pictures=tuple(pictures)), NOTHING_KEPT
+
+
+def estimate_together(pairs: Sequence[tuple[Report, Prepared]]) -> list[Report]:
+    """The reports on all ranks with their savings, estimated again among each other where that makes a difference."""
+    reports = [estimate_report(report, prepared) for report, prepared in pairs]
+    known = [peer for report, (_, prepared) in zip(reports, pairs, strict=True) for peer in find_peer(report, prepared)]
+    peers = peers_to_compare(known)
+    return [estimate_report(report, prepared, peers) for report, prepared in pairs] if peers else reports
 
 
 def _build(timeline: Timeline, beside: Beside) -> None:

@@ -61,7 +61,11 @@ def annotate(report: Report, written: Mapping[str, Destination], max_bytes: int)
     """Write the report's traces with their findings. Raises ``TraceError``, ``CommandError``."""
     from syncscope.analysis.analyze import annotated
 
+    done: set[str] = set()
     for number, info in enumerate(report.traces if written else ()):
+        if info.path in done:  # another rank of a file that holds several: the tracks are of the first
+            continue
+        done.add(info.path)
         file, target = written[info.path]
         pieces = annotated(file, [finding for finding in report.findings if finding.trace == number], max_bytes)
         write(target, _gzipped(pieces) if target.suffix == ".gz" else pieces)

@@ -10,6 +10,7 @@ import msgspec
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.hand_over import Sources, write_markdown, write_prompt
 from syncscope.report.picture.lanes import Lanes
+from syncscope.report.picture.of_trace import find_picture
 from syncscope.schema.report import Report
 
 
@@ -30,14 +31,14 @@ def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
     """All findings as cards, in the report's order; those that only sum others up come last."""
     number = {id(finding): place for place, finding in enumerate(report.findings)}
     chosen = {id(finding) for finding in choose_findings(report)}
-    sources = {one.path: one.sources for one in lanes}
     taken: Counter[str] = Counter()
     views = []
     for card in make_cards(report.findings):
         lead = card.lead
         taken[lead.fingerprint] += 1
         again = f"-{taken[lead.fingerprint]}" if taken[lead.fingerprint] > 1 else ""
-        known: Sources = sources.get(report.traces[lead.trace].path, {})
+        picture = find_picture(report.traces[lead.trace], lanes)
+        known: Sources = {} if picture is None else lanes[picture].sources
         view = CardView(
             id=f"finding-{lead.fingerprint}{again}",
             groups=tuple(tuple(number[id(finding)] for finding in group) for group in card.groups),

@@ -27,6 +27,7 @@ from syncscope.report.html_page import Part, make_figures, split_step
 from syncscope.report.impact import describe_impact
 from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.report.picture.lanes import Lanes
+from syncscope.report.picture.of_trace import find_picture
 from syncscope.report.trace_phrases import was_shared
 from syncscope.schema.report import Report, TraceInfo
 
@@ -149,7 +150,9 @@ def _draw_saving(diff: Diff) -> dict[str, Any] | None:
 
 
 def _find_lanes(info: TraceInfo | None, lanes: Sequence[Lanes]) -> Lanes | None:
-    return next((one for one in lanes if info is not None and one.path == info.path and one.lanes), None)
+    drawn = [one for one in lanes if one.lanes]
+    picture = None if info is None else find_picture(info, drawn)
+    return None if picture is None else drawn[picture]
 
 
 def _window_ms(lanes: Lanes) -> float:

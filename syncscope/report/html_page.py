@@ -9,6 +9,7 @@ import msgspec
 from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.numbers import count, milliseconds
 from syncscope.report.picture.lanes import Lanes
+from syncscope.report.picture.of_trace import find_picture
 from syncscope.report.picture.spots import Spot
 from syncscope.report.trace_phrases import QUEUED, label_by_file, label_cause, was_shared
 from syncscope.report.worth_phrases import answer_asked
@@ -82,11 +83,10 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 def make_views(report: Report, lanes: Sequence[Lanes]) -> tuple[View, ...]:
     """One view a trace, in the report's order."""
-    by_path = {one.path: i for i, one in enumerate(lanes)}
     labels = label_by_file(report.traces)
     out = []
     for number, (info, label) in enumerate(zip(report.traces, labels, strict=True)):
-        at = by_path.get(info.path)
+        at = find_picture(info, lanes)
         mine = {place: finding for place, finding in enumerate(report.findings) if finding.trace == number}
         wait_ms = lanes[at].blocked_ms_per_step if at is not None else _blocked_ms(info)
         view = View(

@@ -60,6 +60,7 @@ class _Kept(msgspec.Struct):
     recording: Recording | None
     warnings: tuple[str, ...]
     lost: tuple[str, ...]
+    ranks_in_file: int
     tables: dict[str, dict[str, _Column]]
 
 

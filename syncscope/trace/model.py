@@ -186,6 +186,8 @@ class Trace:
     """What was lost or guessed while reading, one sentence each."""
     lost: tuple[str, ...] = ()
     """Of ``warnings``, those that say what of the file is in no table."""
+    ranks_in_file: int = 1
+    """How many ranks whose traces were merged the file tells apart."""
 
     @cached_property
     def ops(self) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from syncscope.trace.decoding.pieces import Pieces
 from syncscope.trace.memory import LARGE, give_back_freed
 from syncscope.trace.model import Trace
 from syncscope.trace.source import MAX_BYTES, Loss, PiecesFailed, TooLarge
-from syncscope.trace.tables.build import Contents, build_trace
+from syncscope.trace.tables.build import Contents, build_ranks, build_trace
 from syncscope.trace.tables.frames import RawTables
 from syncscope.trace.workers import WorkerLost, decode_pieces, default_workers
 
@@ -45,6 +45,24 @@ def load(
         trace = _read(name, max_bytes, workers)
         entry.store(trace)
     return trace
+
+
+def load_ranks(
+    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, workers: int | None = None, cache: bool = False
+) -> tuple[Trace, ...]:
+    """As :func:`load`, of a file into which the traces of several ranks were merged that of each, where it tells them
+    apart; the one that ``load`` returns comes first."""
+    if cache:
+        first = load(path, max_bytes=max_bytes, workers=workers, cache=True)
+        if first.ranks_in_file == 1:
+            return (first,)
+    name = remote.on_disk(os.fspath(path))
+    contents = read_file(name, max_bytes, default_workers() if workers is None else workers)
+    traces = build_ranks(contents, remote.shown(name))
+    del contents
+    if sum(len(rows) for trace in traces for rows in trace.rows.values()) >= LARGE:
+        give_back_freed()
+    return traces
 
 
 def _read(name: str, max_bytes: int, workers: int | None) -> Trace:

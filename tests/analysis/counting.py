@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from syncscope.analysis import rank
-from syncscope.trace import Trace, load
+from syncscope.trace import Trace
+from syncscope.trace.reader import load_ranks
 
 LOADS = "loads.txt"
 """The file beside the traces that names each as often as it is loaded."""
@@ -22,11 +23,11 @@ def compare_rank(one: rank.Rank, peers: bytes) -> rank.Rank:
 
 
 def _counting(folder: Path, work: Callable[[], rank.Rank]) -> rank.Rank:
-    def counted(path: str, **options: object) -> Trace:
+    def counted(path: str, **options: object) -> tuple[Trace, ...]:
         with open(folder / LOADS, "a") as file:
             file.write(f"{Path(path).name}\n")
-        return load(path, **options)  # type: ignore[arg-type]
+        return load_ranks(path, **options)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank, "load", counted)
+        patch.setattr(rank, "load_ranks", counted)
         return work()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from syncscope.report.figures.colours import in_light
 from syncscope.schema.report import FigureName, Report
-from syncscope.trace import TraceError, load
+from syncscope.trace import TraceError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -64,12 +64,15 @@ def _timeline(report: Report, trace: int) -> dict[str, Any]:
     from syncscope.report.figures.timeline import draw_timeline
     from syncscope.report.picture.lanes import draw_lanes
     from syncscope.timeline import Timeline
+    from syncscope.trace.reader import load_ranks
 
     path = report.traces[trace].path
     if not os.path.isfile(path):
         raise ValueError(f"figure('timeline'): it is drawn from the trace, which is not at {path!r}; analyze it anew")
     try:
-        lanes = draw_lanes(Timeline(load(path)), ())
+        ranks = load_ranks(path)
+        rank = report.traces[trace].rank
+        lanes = draw_lanes(Timeline(next((one for one in ranks if one.rank == rank), ranks[0])), ())
     except TraceError as error:
         raise ValueError(f"figure('timeline'): the trace can no longer be read: {error}") from None
     if not lanes.lanes:

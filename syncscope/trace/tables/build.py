@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -21,7 +22,7 @@ from syncscope.trace.model import Device, Trace
 from syncscope.trace.rows import Rows
 from syncscope.trace.source import Loss, TraceError, one_line
 from syncscope.trace.tables.frames import RawTables, thread_names
-from syncscope.trace.tables.processes import find_merged
+from syncscope.trace.tables.processes import find_merged, find_ranks
 from syncscope.trace.tables.steps import find_steps
 
 _OTHER_DEVICE = re.compile(r"(?:mtia|hpu|privateuse1|glow|ipu|npu|tpu)\w{0,40}")
@@ -44,58 +45,88 @@ class Contents:
 
 
 def build_trace(contents: Contents, path: str) -> Trace:
-    """The trace in the contents of a file. Raises :class:`TraceError` when it holds nothing of a device: no event, and
-    no count of a run."""
-    document, warnings = contents.document, list(contents.warnings)
-    recording = _recording(document.syncscope, path, warnings)
-    if recording is None or recording.run is None:
-        _refuse_without_device(contents, path)
-    frames = _Frames(contents.tables)
-    aliases = {} if recording is None else {integer(tid): native for tid, native in recording.thread_aliases.items()}
-    frames.rename_threads(aliases)
-    base_ns = _base(document, frames, warnings)
-    pid = _process(frames, recording)
-    merged = find_merged(frames.runtime, frames.device)
-    if pid in merged:
-        frames.keep(pid, merged[pid])
-        warnings.append(
-            Loss(
-                f"the file holds {len(merged)} processes with devices of their own, as of ranks whose traces were "
-                f"merged: only process {pid} is read; give the trace of each rank to see who waits for whom"
-            )
-        )
-    steps = find_steps(frames, recording, base_ns, pid)
-    warnings += [steps.note] if steps.note else []
-    distributed = document.distributed if isinstance(document.distributed, dict) else {}
-    rank, world_size = _count(distributed.get("rank")), _count(distributed.get("world_size"))
-    names = {aliases.get(tid, tid): name for tid, name in thread_names(contents.metadata, pid).items()}
-    if recording is not None:
-        rank = recording.rank if rank is None else rank
-        world_size = recording.world_size if world_size is None else world_size
-        names |= {integer(tid): name for tid, name in recording.thread_names.items()}
-    return Trace(
-        path=path.encode(errors="replace").decode(),  # a file name may hold bytes that are no text
-        base_ns=base_ns,
-        rows={
-            "ops": frames.ops,
-            "runtime": frames.runtime,
-            "device": frames.device,
-            "sync": frames.sync,
-            "frames": frames.frames,
-            "annotations": frames.annotations,
-            "device_annotations": frames.device_annotations,
-            "steps": steps.table,
-        },
-        step_source=steps.source,
-        devices=_devices(document.devices, recording),
-        rank=rank,
-        world_size=world_size,
-        pid=pid,
-        thread_names=names,
-        recording=recording,
-        warnings=tuple(str(warning) for warning in warnings),
-        lost=tuple(str(warning) for warning in warnings if isinstance(warning, Loss)),
+    """The trace in the contents of a file; of one that holds several ranks, the process with the most runtime calls.
+    Raises :class:`TraceError` when it holds nothing of a device: no event, and no count of a run."""
+    return _main_trace(_File(contents, path))
+
+
+def _main_trace(file: _File) -> Trace:
+    if file.pid not in file.merged:
+        return file.trace(file.frames, file.pid)
+    only = Loss(
+        f"the file holds {len(file.merged)} processes with devices of their own, as of ranks whose traces were "
+        f"merged: only process {file.pid} is read; give the trace of each rank to see who waits for whom"
     )
+    return file.trace(file.frames.of(file.pid, file.merged[file.pid]), file.pid, file.ranks.get(file.pid), only)
+
+
+def build_ranks(contents: Contents, path: str) -> tuple[Trace, ...]:
+    """The traces of all ranks in the contents of a file, the one of ``build_trace`` first; only that one where the file
+    does not tell them apart. Raises :class:`TraceError` as that does."""
+    file = _File(contents, path)
+    if file.pid not in file.ranks:
+        return (_main_trace(file),)
+    order = sorted(file.ranks, key=lambda pid: (pid != file.pid, file.ranks[pid]))
+    said = f"the traces of {len(order)} ranks were merged into this file"
+    return tuple(file.trace(file.frames.of(pid, file.merged[pid]), pid, file.ranks[pid], said) for pid in order)
+
+
+class _File:
+    """What a file holds of all its processes."""
+
+    def __init__(self, contents: Contents, path: str) -> None:
+        self._document, self._metadata, self._path = contents.document, contents.metadata, path
+        self._warnings = list(contents.warnings)
+        self._recording = recording = _recording(self._document.syncscope, path, self._warnings)
+        if recording is None or recording.run is None:
+            _refuse_without_device(contents, path)
+        self.frames = frames = _Frames(contents.tables)
+        aliases = recording.thread_aliases.items() if recording is not None else ()
+        self._aliases = {integer(tid): native for tid, native in aliases}
+        frames.rename_threads(self._aliases)
+        self._base_ns = _base(self._document, frames, self._warnings)
+        self.pid = _process(frames, recording)
+        """The process with the most runtime calls."""
+        self.merged = find_merged(frames.runtime, frames.device)
+        self.ranks = find_ranks(self._metadata, self.merged) if self.merged else {}
+
+    def trace(self, frames: _Frames, pid: int | None, merged_rank: int | None = None, *more: str) -> Trace:
+        """The trace of a process, of which ``frames`` are the rows. ``more`` is what else is said of it."""
+        document, recording, aliases = self._document, self._recording, self._aliases
+        steps = find_steps(frames, recording, self._base_ns, pid)
+        warnings = [*self._warnings, *more, *([steps.note] if steps.note else [])]
+        distributed = document.distributed if isinstance(document.distributed, dict) else {}
+        rank, world_size = _count(distributed.get("rank")), _count(distributed.get("world_size"))
+        rank = rank if merged_rank is None else merged_rank
+        names = {aliases.get(tid, tid): name for tid, name in thread_names(self._metadata, pid).items()}
+        if recording is not None:
+            rank = recording.rank if rank is None else rank
+            world_size = recording.world_size if world_size is None else world_size
+            names |= {integer(tid): name for tid, name in recording.thread_names.items()}
+        return Trace(
+            path=self._path.encode(errors="replace").decode(),  # a file name may hold bytes that are no text
+            base_ns=self._base_ns,
+            rows={
+                "ops": frames.ops,
+                "runtime": frames.runtime,
+                "device": frames.device,
+                "sync": frames.sync,
+                "frames": frames.frames,
+                "annotations": frames.annotations,
+                "device_annotations": frames.device_annotations,
+                "steps": steps.table,
+            },
+            step_source=steps.source,
+            devices=_devices(document.devices, recording),
+            rank=rank,
+            world_size=world_size,
+            pid=pid,
+            thread_names=names,
+            recording=recording,
+            warnings=tuple(str(warning) for warning in warnings),
+            lost=tuple(str(warning) for warning in warnings if isinstance(warning, Loss)),
+            ranks_in_file=max(len(self.ranks), 1),
+        )
 
 
 class _Frames:
@@ -126,14 +157,16 @@ class _Frames:
             tids, codes = np.unique(table["tid"], return_inverse=True)
             table.numbers["tid"] = np.array([aliases.get(int(tid), int(tid)) for tid in tids], dtype=np.int64)[codes]
 
-    def keep(self, pid: int, devices: Int) -> None:
-        """Leave out what is of other processes and of other devices."""
+    def of(self, pid: int, devices: Int) -> _Frames:
+        """The same without what is of other processes and of other devices."""
+        own = copy(self)
         for name in ("ops", "runtime", "frames", "annotations"):
             table: Rows = getattr(self, name)
-            setattr(self, name, table.take(table["pid"] == pid))
+            setattr(own, name, table.take(table["pid"] == pid))
         for name in ("device", "sync", "device_annotations"):
             table = getattr(self, name)
-            setattr(self, name, table.take(np.isin(table["device"], devices)))
+            setattr(own, name, table.take(np.isin(table["device"], devices)))
+        return own
 
     def all(self) -> tuple[Rows, ...]:
         return self.frames, self.ops, self.runtime, self.device, self.sync, self.annotations

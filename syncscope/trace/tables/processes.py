@@ -1,14 +1,34 @@
-"""Files into which the traces of several ranks were merged: the rows of one of the processes."""
+"""Files into which the traces of several ranks were merged: the rows of each of the processes, and its rank."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import numpy as np
 
-from syncscope.trace.decoding.columns import Int
+from syncscope.trace.decoding.columns import Int, integer
+from syncscope.trace.decoding.events import NO_ARGS, Event
 from syncscope.trace.rows import Rows
 
 LEAST_ROWS = 0.01
 """Of the devices' rows, at least as many are of a process that counts."""
+
+
+NAMES_RANK = re.compile(r"\brank[ _:#-]*(\d{1,6})\b", re.IGNORECASE)
+"""How mergers call a process: ``RANK 3 - CPU``."""
+
+
+def find_ranks(metadata: Iterable[Event], merged: dict[int, Int]) -> dict[int, int]:
+    """The rank of each of the ``merged`` processes by what the file calls it; empty where it does not tell them all
+    apart."""
+    ranks: dict[int, int] = {}
+    for event in metadata:
+        name = (event.args or NO_ARGS).name
+        named = NAMES_RANK.search(name) if event.name == "process_name" and isinstance(name, str) else None
+        if named is not None and integer(event.pid) in merged:
+            ranks[integer(event.pid)] = int(named[1])
+    return ranks if len(set(ranks.values())) == len(merged) else {}
 
 
 def find_merged(runtime: Rows, device: Rows) -> dict[int, Int]:
