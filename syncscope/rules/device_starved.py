@@ -22,6 +22,7 @@ from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
 from syncscope.timeline.bubbles import SLOW_PACE
+from syncscope.timeline.intervals import Union
 from syncscope.timeline.places import NOWHERE, Place
 
 ONCE = "warm-up"
@@ -295,16 +296,29 @@ class DeviceStarved(RankRule):
 
 
 def _tell_of_pauses(timeline: Timeline) -> str:
-    """What is said besides warm-up of a host that sleeps, or waits for something else than the device: that is no part
-    of a first pass."""
+    """What is said besides warm-up of a host that sleeps, or waits for something else than the device, or works at
+    length in a known function outside of any op: that is no part of a first pass."""
     overlap = timeline.overlap
     assert overlap is not None
-    ms = overlap.idle_by_cause.get("host idle", 0.0)
-    if ms < MAIN_SHARE * (overlap.idle_ms - overlap.idle_by_cause.get(ONCE, 0.0) + overlap.device_busy_ms):
-        return ""
-    place = find_idle_place(timeline, "host idle")
-    where = f" in {place.in_words()}" if place else ""
-    return f"; for {milliseconds(ms)} of the rest it is idle while the host sleeps, or waits for something else{where}"
+    least_ms = MAIN_SHARE * (overlap.idle_ms - overlap.idle_by_cause.get(ONCE, 0.0) + overlap.device_busy_ms)
+    for cause, does, ms in (
+        ("host idle", "sleeps, or waits for something else", overlap.idle_by_cause.get("host idle", 0.0)),
+        ("host work", "works", _outside_ops_ms(timeline)),
+    ):
+        place = find_idle_place(timeline, cause) if ms >= least_ms else None
+        if ms >= least_ms and (cause == "host idle" or (place is not None and place.place.at is not None)):
+            where = f" in {place.in_words()}" if place else ""
+            return f"; for {milliseconds(ms)} of the rest it is idle while the host {does}{where}"
+    return ""
+
+
+def _outside_ops_ms(timeline: Timeline) -> float:
+    """Milliseconds of host work in long gaps of which ops take less than half, a step."""
+    work = timeline.bubbles.due_to("host work")
+    at_length = timeline.bubbles.take(work >= SLOW_PACE)
+    in_ops = Union(timeline.ops.ts, timeline.ops.end).within(at_length.ts, at_length.end)
+    outside = work[work >= SLOW_PACE][2 * in_ops < at_length.dur]
+    return float(outside.sum()) * 1e-6 / max(len(timeline.steps), 1)
 
 
 def _find_place(

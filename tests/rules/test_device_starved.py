@@ -323,3 +323,23 @@ def test_a_host_that_sleeps_is_no_part_of_a_first_pass():
 
     assert "; for 6.08 ms of the rest it is idle while the host sleeps" in first_pass(sleeps=True)
     assert first_pass(sleeps=False).endswith("which later steps do not repeat")
+
+
+@pytest.mark.parametrize(
+    ("function", "op", "told"), [("set_context", False, True), (None, False, False), ("set_context", True, False)]
+)
+def test_what_the_host_works_at_length_in_a_known_function_is_no_part_of_a_first_pass(
+    function: str | None, op: bool, told: bool
+) -> None:
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 400_000).launch("first", call=(0, 10), runs=(12, 20))
+    builder.op("aten::mm", 100, 300_100).launch("gemm", call=(110, 300_000), runs=(300_115, 20))
+    for at in range(301_000, 331_000, 3000):
+        if function:
+            builder.frame("lib/hooks.py", 268, function, at + 30, 2900)
+        if op:
+            builder.op("aten::conv2d", at + 40, 2880)
+        builder.launch("later", call=(at, 10), runs=(at + 12, 100))
+    (finding,) = findings(builder, "OVL303")
+    assert (finding.severity, "warm-up" in finding.message) == ("note", True)
+    said = "of the rest it is idle while the host works in set_context (lib/hooks.py:268)"
+    assert finding.message.endswith(said) == told
