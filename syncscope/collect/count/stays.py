@@ -14,8 +14,6 @@ class Stays:
     counted, or stand for many. It is foreseen where two stays in a row had the same number of steps.
     """
 
-    __slots__ = ("_alike", "_entered", "_entered_ns", "_length", "_stays", "last_at", "round_ns")
-
     def __init__(self) -> None:
         self._stays = True
         self._entered = self._length = 0
@@ -43,8 +41,7 @@ class Stays:
 
     def begin_again(self, steps: int) -> None:
         """The phase has so many steps from now on, because something else counts as one."""
-        self.__init__()  # type: ignore[misc]
-        self._entered = steps
+        self._stays, self._entered, self._length, self._alike, self.last_at = True, steps, 0, False, None
 
     def until_last(self, steps: int) -> int | None:
         """Steps until the last one of this stay begins. The phase has ``steps``."""
