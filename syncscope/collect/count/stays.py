@@ -15,11 +15,12 @@ class Stays:
     """
 
     def __init__(self) -> None:
-        self._stays = True
+        self._stays = self._had_steps = True
         self._entered = self._length = 0
         self._alike = False
         self._entered_ns = self.round_ns = 0
-        """When this stay began, and the time from the begin of the one before to that."""
+        """When this stay began, and the time from the begin of the one before to that. Those without a step are part of
+        the one before."""
         self.last_at: int | None = None
         """The number of steps of the phase at which the last one of this stay begins; ``None`` where it is not to be
         counted by itself."""
@@ -28,7 +29,8 @@ class Stays:
         """The program enters the phase, which had so many steps. Returns how many this stay is likely to have, 0 where
         that is not known."""
         self._stays, self._entered, self.last_at = True, steps, None
-        self.round_ns, self._entered_ns = now_ns - self._entered_ns, now_ns
+        if self._had_steps:
+            self.round_ns, self._entered_ns, self._had_steps = now_ns - self._entered_ns, now_ns, False
         return self._length if self._alike else 0
 
     def leave(self, steps: int) -> None:
@@ -37,6 +39,7 @@ class Stays:
         if self._stays and length:
             self._alike = length == self._length and length >= FEWEST
             self._length = length
+            self._had_steps = True
         self._stays = False
 
     def begin_again(self, steps: int) -> None:

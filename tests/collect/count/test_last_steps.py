@@ -104,3 +104,12 @@ def test_nothing_is_foreseen_of_steps_that_are_others_from_now_on() -> None:
     assert foreseen == 5
     stays.begin_again(0)
     assert stays.enter(3, 0) == 0
+
+
+def test_stays_without_a_step_make_no_round_shorter() -> None:
+    stays, rounds = Stays(), []
+    for now, length in ((10, 5), (30, 0), (50, 5), (60, 0), (75, 5)):
+        stays.enter(0, now)
+        stays.leave(length)
+        rounds.append(stays.round_ns)
+    assert rounds == [10, 20, 20, 30, 30]
