@@ -415,7 +415,7 @@ class PhaseTracker(PhaseChoice):
         if after is not None and after.kind == "train" and after.ended:
             after = self._pseudo_phase("epoch end")
         if after is None and phase.kind == "evaluate":
-            after = self._pseudo_phase("other")  # before the training, which may explore by itself for long
+            after = self.phases[0]  # the training has not begun: an agent may act at random for long
         if after is not None:
             self._enter(after)
 

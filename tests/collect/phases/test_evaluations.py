@@ -294,5 +294,5 @@ def test_what_waits_between_a_first_evaluation_and_the_training_is_of_neither(ru
         places.append(run.here())
         if step >= 40:
             learn(net, optimizer)
-    assert places == ["evaluate"] * 20 + ["other"] * 30 + ["evaluate"] * 20 + ["other"] * 11 + ["train"] * 19
+    assert places == ["evaluate"] * 20 + ["start"] * 30 + ["evaluate"] * 20 + ["start"] * 11 + ["train"] * 19
     assert run.steps == {"evaluate": 40, "train": 20}
