@@ -10,7 +10,7 @@ from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_places import find_idle_place
-from syncscope.rules.base.program import waits_for_compiled, works_in_compiled
+from syncscope.rules.base.program import MODULE_CALL, waits_for_compiled, works_in_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
@@ -67,6 +67,9 @@ ONE_STREAM = "one-stream"
 
 IN_COMPILED = "in-compiled"
 """The name for host work that enters and leaves what ``torch.compile`` made."""
+
+IN_MODULE = "in-module"
+"""The name for host work inside of a module that is called."""
 
 GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
 """The names for a device that waits mostly for the launch of a graph, and for one that waits for other launches in a
@@ -161,6 +164,11 @@ class DeviceStarved(RankRule):
             f"{IN_COMPILED} host work",
             "The host enters and leaves compiled code there, which no other thread can do: let it break into fewer "
             "parts (fullgraph=True names what breaks it), and keep what is done between the parts short.",
+        ),
+        Advice(
+            f"{IN_MODULE} host work",
+            "This is Python of the model itself, which no other thread can run: compile it or replay it as a CUDA "
+            "graph (torch.compile), which runs none of it again, and keep out of forward() what can be done once.",
         ),
         Advice(
             "host work",
@@ -290,7 +298,8 @@ class DeviceStarved(RankRule):
         )
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
         first = longest if main is None or sums_up else main.cause
-        fix = self.advise(*shared, *_circumstances(timeline), *recorded, *first.split())
+        in_module = (IN_MODULE,) if first == "host work" and place.runs_through(MODULE_CALL) else ()
+        fix = self.advise(*shared, *_circumstances(timeline), *in_module, *recorded, *first.split())
         message = found.message if first == longest or shared else f"{found.message}{_about(first, named)}"
         return msgspec.structs.replace(found, sums_up=sums_up, fix=fix, message=message)
 

@@ -11,6 +11,7 @@ from syncscope.rules.device_starved import (
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
     IN_COMPILED,
+    IN_MODULE,
     ONE_STREAM,
     RECORDS,
     DeviceStarved,
@@ -133,6 +134,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         BESIDE_GRAPH,
         COMPILED,
         IN_COMPILED,
+        IN_MODULE,
         ONE_STREAM,
         RECORDS,
     )
@@ -343,3 +345,18 @@ def test_what_the_host_works_at_length_in_a_known_function_is_no_part_of_a_first
     assert (finding.severity, "warm-up" in finding.message) == ("note", True)
     said = "of the rest it is idle while the host works in set_context (lib/hooks.py:268)"
     assert finding.message.endswith(said) == told
+
+
+@pytest.mark.parametrize("in_module", [True, False])
+def test_python_of_the_model_itself_is_for_no_other_thread(*, in_module: bool) -> None:
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 60_000)
+    for start in range(0, 60_000, 10_000):
+        builder.frame(
+            "/x/site-packages/torch/nn/modules/module.py" if in_module else "loop.py", 1779, "_call_impl", start, 9900
+        )
+        builder.frame("model.py", 36, "forward", start + 1, 9890)
+        for at in (start + 10, start + 5000):
+            builder.launch("k", call=(at, 5), runs=(at + 8, 30))
+    (finding,) = findings(builder, "OVL303")
+    assert "most of the host work in forward (model.py:36)" in finding.message
+    assert finding.fix.startswith("This is Python of the model itself") == in_module
