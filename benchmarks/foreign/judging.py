@@ -36,6 +36,7 @@ SETS = {
         "eighth_reading_n_to_z.json"
     ),
     "ninth reading: judged before the mends that it led to": Path(__file__).with_name("ninth_reading.json"),
+    "two runs more: judged after the mends of the ninth reading": Path(__file__).with_name("after_the_ninth.json"),
 }
 """The files of judgements by what they are evidence of."""
 
