@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from syncscope.timeline.calls import ORDERED, find_first, last_before
-from syncscope.timeline.copy_ops import CLOCKS_APART, CopyOps
+from syncscope.timeline.copy_ops import CLOCKS_APART, COPYING, CopyOps
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.places import Places
@@ -53,7 +53,8 @@ def find_waits(calls: Calls, ops: Ops, copy_ops: CopyOps) -> Waits:
     waiting = calls.take(rows)
     op = ops.nesting.innermost(waiting.tid, waiting.ts, waiting.end)
     copy_call = _completed_copies(calls, rows, op, ops, copy_ops)
-    op = _inner(op, np.where(copy_call >= 0, copy_ops.of(np.maximum(copy_call, 0)), -1), ops)
+    of_copy = np.where(copy_call >= 0, copy_ops.of(np.maximum(copy_call, 0)), -1)
+    op = _inner(op, of_copy, ops, beside=copy_ops.clocks_disagree)
     known = np.isin(waiting.tid, list(ops.nesting.threads()))
     unknown = np.full(len(rows), -1, dtype=np.int64)
     return Waits(
@@ -65,12 +66,14 @@ def find_waits(calls: Calls, ops: Ops, copy_ops: CopyOps) -> Waits:
     )  # fmt: skip
 
 
-def _inner(op: Ints, other: Ints, ops: Ops) -> Ints:
-    """Of two ops each (n,), the one that is further inside; a copy and its wait are in the same."""
-    differ = np.flatnonzero((other >= 0) & (other != op))
+def _inner(op: Ints, of_copy: Ints, ops: Ops, *, beside: bool) -> Ints:
+    """The op of each wait (n,), which is also that of the copy that it completes: of the two the one that is further
+    inside, or the copying one, if the wait may seem to be ``beside`` it since clocks disagree."""
     inner = op.copy()
-    deeper = [len(ops.chain(int(other[row]))) > (len(ops.chain(int(op[row]))) if op[row] >= 0 else 0) for row in differ]
-    inner[differ[deeper]] = other[differ[deeper]]
+    for row in np.flatnonzero((of_copy >= 0) & (of_copy != op)).tolist():
+        of_wait, other = ops.chain(int(op[row])) if op[row] >= 0 else (), ops.chain(int(of_copy[row]))
+        if len(other) > len(of_wait) or (beside and COPYING in other and COPYING not in of_wait):
+            inner[row] = of_copy[row]
     return inner
 
 

@@ -28,6 +28,15 @@ def test_a_call_belongs_to_the_op_that_copies_beside_it_where_clocks_disagree(ea
     assert (view.waits.copy_call >= 0).all()
 
 
+def test_a_wait_belongs_to_the_op_that_copies_though_its_call_seems_to_be_in_the_one_before():
+    builder = index(TraceBuilder(), 0, early=8)
+    builder.op("aten::index", 1000, 300).op("aten::to", 1010, 200).op("aten::_to_copy", 1012, 196)
+    builder.op("aten::empty_strided", 1020, 39).op("aten::copy_", 1060, 60)
+    builder.copy("HtoD", call=(1038, 10), runs=(1042, 5), memory="pageable", bytes=800).stream_sync(1049, 8)
+    view = Timeline(builder.trace())
+    assert set(view.copies.ops) == set(view.waits.ops) == {CHAIN}
+
+
 def test_a_call_beside_an_op_is_left_where_it_is_where_clocks_agree():
     builder = index(TraceBuilder(), 0, early=0).op("aten::to", 5000, 100).op("aten::copy_", 5021, 20)
     builder.copy("HtoD", call=(5006, 10), runs=(5015, 5), memory="pageable")
