@@ -198,6 +198,7 @@ class Counter(Counted):
             state.skipped += state.phase.steps - state.since
             state.since = state.phase.steps
             state.begin_block()
+            state.sampling.end_last(0.0)
             state.choose_weight()
         self._state = self.tally.of(self._tracker.current)
         self._apply(self._state)

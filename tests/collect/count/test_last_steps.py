@@ -84,6 +84,24 @@ def test_stays_of_all_lengths_are_sampled_as_ever() -> None:
         assert often < 6 * steps / 5
 
 
+def test_after_a_window_in_the_last_step_what_was_planned_goes_on() -> None:
+    """The rest of that step must not stand for those that were left out."""
+    with running(random.Random(2).random, before_ns=SECOND) as run:
+        rollout, train = Phase(1, "rollout"), Phase(2)
+        alternate(run, rollout, train, 20, 512)
+        run.enter(rollout)
+        for _ in range(512):
+            run.step()
+            wait()
+            run.now += 3 * MS
+        sampling = run.counter.tally.of(rollout).sampling
+        assert sampling.counts_last and sampling.on
+        run.counter.suspend()
+        run.now += 100 * MS
+        run.counter.resume()
+        assert not sampling.counts_last
+
+
 def test_a_stay_is_foreseen_once_two_had_as_many_steps() -> None:
     stays = Stays()
     steps, foreseen = 0, []
