@@ -25,7 +25,7 @@ from syncscope.timeline import Timeline
 from syncscope.trace import TraceError, load, source
 from syncscope.trace.extras import require
 from syncscope.trace.files import find_traces
-from syncscope.trace.reader import load_ranks, read_bytes
+from syncscope.trace.reader import load_rank, read_bytes
 from syncscope.trace.remote import shown
 from syncscope.trace.source import MAX_BYTES, Reading
 
@@ -167,11 +167,9 @@ def draw_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING
         if not os.path.isfile(file):  # unlike Path.is_file, it takes any name
             continue
         try:
-            ranks = load_ranks(file, **msgspec.structs.asdict(reading))
+            timeline = Timeline(load_rank(file, report.traces[trace].rank, **msgspec.structs.asdict(reading)))
         except TraceError:
             continue
-        rank = report.traces[trace].rank
-        timeline = Timeline(next((one for one in ranks if one.rank == rank), ranks[0]))
         hits, _ = rules.find(timeline)
         mine = [place for place, finding in enumerate(findings) if finding.trace == trace]
         known = numbered([findings[place] for place in mine], [hit.finding for hit in hits])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from syncscope.trace import remote, source
 from syncscope.trace.decoding.columns import Part, Strings, pair, split
@@ -36,13 +36,13 @@ def load(
     """
     name = remote.on_disk(os.fspath(path))
     if not cache:
-        return _read(name, max_bytes, workers)
+        return _read(name, max_bytes, workers)[0]
     from syncscope.trace.cache import CacheEntry
 
     entry = CacheEntry(name)
     trace = entry.load(remote.shown(name))
     if trace is None:
-        trace = _read(name, max_bytes, workers)
+        trace = _read(name, max_bytes, workers)[0]
         entry.store(trace)
     return trace
 
@@ -56,22 +56,31 @@ def load_ranks(
         first = load(path, max_bytes=max_bytes, workers=workers, cache=True)
         if first.ranks_in_file == 1:
             return (first,)
-    name = remote.on_disk(os.fspath(path))
+    return _read(remote.on_disk(os.fspath(path)), max_bytes, workers, build_ranks)
+
+
+def load_rank(
+    path: str | os.PathLike[str], rank: int | None, *, max_bytes: int = MAX_BYTES, workers: int | None = None,
+    cache: bool = False,
+) -> Trace:  # fmt: skip
+    """As :func:`load_ranks`, the one of ``rank``; what ``load`` returns where the file has none of that."""
+    traces = load_ranks(path, max_bytes=max_bytes, workers=workers, cache=cache)
+    return next((one for one in traces if one.rank == rank), traces[0])
+
+
+def _build_one(contents: Contents, path: str) -> tuple[Trace]:
+    return (build_trace(contents, path),)
+
+
+def _read(
+    name: str, max_bytes: int, workers: int | None, build: Callable[[Contents, str], tuple[Trace, ...]] = _build_one
+) -> tuple[Trace, ...]:
     contents = read_file(name, max_bytes, default_workers() if workers is None else workers)
-    traces = build_ranks(contents, remote.shown(name))
+    traces = build(contents, remote.shown(name))
     del contents
     if sum(len(rows) for trace in traces for rows in trace.rows.values()) >= LARGE:
         give_back_freed()
     return traces
-
-
-def _read(name: str, max_bytes: int, workers: int | None) -> Trace:
-    contents = read_file(name, max_bytes, default_workers() if workers is None else workers)
-    trace = build_trace(contents, remote.shown(name))
-    del contents
-    if sum(map(len, trace.rows.values())) >= LARGE:
-        give_back_freed()
-    return trace
 
 
 def read_bytes(data: bytes | bytearray, path: str) -> Trace:

@@ -64,15 +64,13 @@ def _timeline(report: Report, trace: int) -> dict[str, Any]:
     from syncscope.report.figures.timeline import draw_timeline
     from syncscope.report.picture.lanes import draw_lanes
     from syncscope.timeline import Timeline
-    from syncscope.trace.reader import load_ranks
+    from syncscope.trace.reader import load_rank
 
     path = report.traces[trace].path
     if not os.path.isfile(path):
         raise ValueError(f"figure('timeline'): it is drawn from the trace, which is not at {path!r}; analyze it anew")
     try:
-        ranks = load_ranks(path)
-        rank = report.traces[trace].rank
-        lanes = draw_lanes(Timeline(next((one for one in ranks if one.rank == rank), ranks[0])), ())
+        lanes = draw_lanes(Timeline(load_rank(path, report.traces[trace].rank)), ())
     except TraceError as error:
         raise ValueError(f"figure('timeline'): the trace can no longer be read: {error}") from None
     if not lanes.lanes:
