@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -155,14 +156,25 @@ def _on_terminate(recorder: Recorder, conclude: Callable[[bool], int]) -> Callab
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
-    def leave_forked_child() -> None:
-        if signal.getsignal(signal.SIGTERM) is terminate:
+    signal.signal(signal.SIGTERM, terminate)
+    _restore_in_forked_children(terminate)
+    return terminate
+
+
+def _restore_in_forked_children(handler: Callable[..., None]) -> None:
+    """Put the default of SIGTERM back in forked children that still have ``handler``.
+
+    A hook on forks stays for the life of the process: it must not keep the recorder alive.
+    """
+    known = weakref.ref(handler)
+
+    def put_default_back() -> None:
+        found = known()
+        if found is not None and signal.getsignal(signal.SIGTERM) is found:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
-    signal.signal(signal.SIGTERM, terminate)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=leave_forked_child)
-    return terminate
+        os.register_at_fork(after_in_child=put_default_back)
 
 
 def shown(folder: Path) -> str:
