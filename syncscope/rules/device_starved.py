@@ -10,6 +10,7 @@ from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_places import find_idle_place
+from syncscope.rules.base.pauses import tell_of_pauses
 from syncscope.rules.base.program import MODULE_CALL, waits_for_compiled, works_in_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
@@ -22,7 +23,6 @@ from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
 from syncscope.timeline.bubbles import SLOW_PACE
-from syncscope.timeline.intervals import Union
 from syncscope.timeline.places import NOWHERE, Place
 
 ONCE = "warm-up"
@@ -260,7 +260,8 @@ class DeviceStarved(RankRule):
             first_ns=int(timeline.bubbles.ts[due].min()),
             idle_ms_per_step=once_ms,
             message=f"{milliseconds(once_ms)} of {milliseconds(span_ms)} {'a step' if steps else 'in all'} are warm-up "
-            f"({kinds}), in which the device is idle and which later steps do not repeat{_tell_of_pauses(timeline)}",
+            f"({kinds}), in which the device is idle and which later steps do not repeat"
+            f"{tell_of_pauses(timeline, ONCE, MAIN_SHARE)}",
             fix=self.advise(ONCE),
         )
 
@@ -302,32 +303,6 @@ class DeviceStarved(RankRule):
         fix = self.advise(*shared, *_circumstances(timeline), *in_module, *recorded, *first.split())
         message = found.message if first == longest or shared else f"{found.message}{_about(first, named)}"
         return msgspec.structs.replace(found, sums_up=sums_up, fix=fix, message=message)
-
-
-def _tell_of_pauses(timeline: Timeline) -> str:
-    """What is said besides warm-up of a host that sleeps, or waits for something else than the device, or works at
-    length in a known function outside of any op: that is no part of a first pass."""
-    overlap = timeline.overlap
-    assert overlap is not None
-    least_ms = MAIN_SHARE * (overlap.idle_ms - overlap.idle_by_cause.get(ONCE, 0.0) + overlap.device_busy_ms)
-    for cause, does, ms in (
-        ("host idle", "sleeps, or waits for something else", overlap.idle_by_cause.get("host idle", 0.0)),
-        ("host work", "works", _outside_ops_ms(timeline)),
-    ):
-        place = find_idle_place(timeline, cause) if ms >= least_ms else None
-        if ms >= least_ms and (cause == "host idle" or (place is not None and place.place.at is not None)):
-            where = f" in {place.in_words()}" if place else ""
-            return f"; for {milliseconds(ms)} of the rest it is idle while the host {does}{where}"
-    return ""
-
-
-def _outside_ops_ms(timeline: Timeline) -> float:
-    """Milliseconds of host work in long gaps of which ops take less than half, a step."""
-    work = timeline.bubbles.due_to("host work")
-    at_length = timeline.bubbles.take(work >= SLOW_PACE)
-    in_ops = Union(timeline.ops.ts, timeline.ops.end).within(at_length.ts, at_length.end)
-    outside = work[work >= SLOW_PACE][2 * in_ops < at_length.dur]
-    return float(outside.sum()) * 1e-6 / max(len(timeline.steps), 1)
 
 
 def _find_place(
