@@ -14,12 +14,12 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Any
 
 from syncscope.collect.count.account import CAP, Account, Prices
 from syncscope.collect.count.bins import Bins
 from syncscope.collect.count.counted import Counted
+from syncscope.collect.count.operators import in_operator
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
 from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.prices import measure
@@ -28,18 +28,11 @@ from syncscope.collect.count.tally import WAITING_CALLS, Tally
 from syncscope.collect.count.wrappers import CountingWrappers
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
-from syncscope.collect.sites.threads import Threads, current_frames
+from syncscope.collect.sites.threads import Threads
 from syncscope.schema.recording import SiteEvent
-
-PAUSE_NS, MOST_CUTS = 2_000_000, 4
-"""Once counting has stopped because it cost too much, it goes on when so much may be spent again: twice as much after
-each step in a row that could not be counted whole, so many times."""
 
 MOST_ENTERED = 10_000
 """Changes of phase inside of one window that are told apart."""
-
-OPERATORS = os.path.join("torch", "_ops.py")
-"""Where operators are called from."""
 
 MOST_OUTS = 450 if sys.version_info >= (3, 13) else sys.maxsize
 """Once wrappers were taken out so often, they stay in, except for windows. See ``sampling.FREE_OUTS``."""
@@ -146,7 +139,7 @@ class Counter(Counted):
         if before.number in self.tally.phases:
             self.tally.phases[before.number].stays.leave(before.steps)
         self._state = self.tally.of(after)
-        self._enter(self._state)
+        self._state.enter(self._mark, self._account.prices)
         if self._suspended and len(self._entered) < MOST_ENTERED:
             self._entered.append((time.time_ns(), after.number))
         if self._state.stepless:
@@ -206,7 +199,7 @@ class Counter(Counted):
     def tick(self) -> None:
         """Go on where counting had to stop because it cost too much, also in a step without an end, and count the rest
         of a step that lasts from one call to the next: it is a rare one. From any thread."""
-        if not self._opened or self._suspended or (not self._account.on and _in_operator()):
+        if not self._opened or self._suspended or (not self._account.on and in_operator()):
             return
         state = self._state
         here = state.phase.number, state.phase.steps + self._tracker.unheard
@@ -275,13 +268,6 @@ class Counter(Counted):
         state.end_steps(counted, steps - counted)
         self._bins.add(self._mark, state.phase.number, steps=steps, counted=counted)
 
-    def _enter(self, state: PhaseTally) -> None:
-        """The program enters a phase."""
-        steps, stays = state.phase.steps, state.stays
-        stay = stays.enter(steps, self._mark)
-        if stay and state.sampling.affords_last(stays.round_ns, self._account.prices):
-            stays.last_at = steps + stay
-
     def _next_block(self, state: PhaseTally, last: bool = False) -> None:
         """Close a block of steps, and choose whether the next one is counted. ``last``: the last step of a stay begins,
         which is counted whatever was chosen."""
@@ -305,7 +291,7 @@ class Counter(Counted):
             self._postpone(state)
         self._apply(self._state, begins=state is self._state)
         if self._paused and sampling.on and state is self._state and not state.stepless:
-            self._stay_paused(state, state.sampling.averages.length)
+            self._stay_paused(state, sampling.averages.length)
         account.book_block(self._clock() - begin)
         in_the_way = self._paused or (sampling.out and not sampling.on)
         if in_the_way and sampling.left * sampling.averages.gate > 2 * account.prices.out:
@@ -355,7 +341,7 @@ class Counter(Counted):
 
     def _stay_paused(self, state: PhaseTally, step_ns: float) -> None:
         """Let steps of this length pass until counting may go on, but look at them again now and then."""
-        lacking = _enough_ns(state) - self._account.allow(0, rare=self._is_rare(state))
+        lacking = state.enough_ns - self._account.allow(0, rare=self._is_rare(state))
         state.sampling.left = max(int(min(lacking / CAP, STEADY_NS) / max(step_ns, 1)), 1)
         state.choose_weight()
 
@@ -367,7 +353,7 @@ class Counter(Counted):
         allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, self._is_rare(state))
         if self._paused:
             inside = not (begins or state.stepless or not state.phase.steps)
-            paused = inside or allowed < _enough_ns(state)
+            paused = inside or allowed < state.enough_ns
         else:
             paused = allowed <= 0
         if paused != self._paused:
@@ -423,23 +409,6 @@ class Counter(Counted):
         self._opened = self._account.on = self._in = False
         self._wrappers.close()
         sync_debug_mode.mute(self.tally.seen)
-
-
-def _enough_ns(state: PhaseTally) -> int:
-    """What must be allowed for counting to go on once it has stopped."""
-    return PAUSE_NS << min(state.cuts, MOST_CUTS)
-
-
-def _in_operator() -> bool:
-    """Whether a thread is in a call of ``torch.ops`` that began while nothing was counted: were the mode switched on in
-    the midst of it, C++ would print a line on stderr for each wait."""
-    for frame in current_frames().values():
-        inner: FrameType | None = frame
-        while inner is not None:
-            if inner.f_code.co_filename.endswith(OPERATORS):
-                return True
-            inner = inner.f_back
-    return False
 
 
 _open: weakref.WeakSet[Counter] = weakref.WeakSet()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from syncscope.collect.count.account import Prices
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import Key, Place
 from syncscope.collect.count.sampling import Draw, Sampling
@@ -10,6 +11,10 @@ from syncscope.schema.counting import PhaseKind
 
 ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
 """Phases that are rare and have no steps to draw. All of them is counted."""
+
+PAUSE_NS, MOST_CUTS = 2_000_000, 4
+"""Once counting has stopped because it cost too much, it goes on when so much may be spent again: twice as much after
+each step in a row that could not be counted whole, so many times."""
 
 RARE_SHARE = 0.05
 """Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
@@ -53,6 +58,18 @@ class PhaseTally:
         """Whether all its steps are to be counted, if that can be afforded. Phases took ``time_ns`` so far."""
         kind = self.phase.kind
         return kind == "evaluate" or (kind != "train" and self.time_ns <= RARE_SHARE * time_ns)
+
+    @property
+    def enough_ns(self) -> int:
+        """What must be allowed for counting to go on once it has stopped."""
+        return PAUSE_NS << min(self.cuts, MOST_CUTS)
+
+    def enter(self, now_ns: int, prices: Prices) -> None:
+        """The program enters the phase."""
+        steps, stays = self.phase.steps, self.stays
+        stay = stays.enter(steps, now_ns)
+        if stay and self.sampling.affords_last(stays.round_ns, prices):
+            stays.last_at = steps + stay
 
     def begin(self) -> None:
         """Counting begins with the step that the phase is in."""
