@@ -28,7 +28,9 @@ PACKAGES = "<site-packages>/"
 
 WRAPPERS = (PACKAGES + "torch/utils/_device.py", PACKAGES + "torch/overrides.py")
 """Files that stand between a call and its operator, where ``torch.set_default_device`` or a tensor's class asks for
-it. PyTorch's warning of a wait points there too, and tells nothing."""
+it. PyTorch's warning of a wait points there too, and tells nothing. Methods of these names, in whatever library the
+class is, stand there too."""
+METHODS = ("__torch_function__", "__torch_dispatch__")
 
 AnyFrame = TypeVar("AnyFrame", Frame, RecordedFrame)
 
@@ -41,7 +43,7 @@ class Place:
     """The user's line: the innermost frame of the program's own, else the outermost frame of a library. With ``source``
     *stack* it is the line of the ``def``, and without a frame of the program's own that of ``library_frame``."""
     at: Frame | None = None
-    """The innermost frame outside of ``WRAPPERS``."""
+    """The innermost frame that does not only pass a call on."""
     chain: tuple[Frame, ...] = ()
     """All frames, outermost first, ending at ``at``."""
     source: SiteSource = "op"
@@ -315,9 +317,14 @@ def stack_place(chain: tuple[Frame, ...], entry: str) -> Place:
 
 
 def without_wrappers(frames: Sequence[AnyFrame]) -> list[AnyFrame]:
-    """The frames without the innermost ones that belong to ``WRAPPERS``; all of them where all do."""
-    inner = next((i for i in range(len(frames), 0, -1) if frames[i - 1].file not in WRAPPERS), len(frames))
+    """The frames without the innermost ones that only pass a call on; all of them where all do."""
+    inner = next((i for i in range(len(frames), 0, -1) if not _passes_on(frames[i - 1])), len(frames))
     return list(frames[:inner])
+
+
+def _passes_on(frame: AnyFrame) -> bool:
+    is_method = frame.file.startswith(PACKAGES) and frame.function.rpartition(".")[2] in METHODS
+    return is_method or frame.file in WRAPPERS
 
 
 def outermost(frames: Sequence[AnyFrame]) -> AnyFrame:

@@ -92,6 +92,8 @@ def test_torchs_own_frames_are_a_librarys_site_only_where_there_are_no_others():
 def test_torchs_wrappers_of_functions_are_no_place():
     wrappers = [("<site-packages>/torch/overrides.py", 1630, "handle_torch_function", "func(*args)")]
     wrappers += [("<site-packages>/torch/utils/_device.py", 104, "DeviceContext.__torch_function__", "func(*args)")]
+    wrappers += [("<site-packages>/monai/data/meta_tensor.py", 282, "MetaTensor.__torch_function__", "super()(*args)")]
+    wrappers += [("<site-packages>/torch/_tensor.py", 1703, "Tensor.__torch_function__", "func(*args)")]
     recorded = TraceBuilder().recording().stream_sync(10, 10).warning(40, MAIN, STEP, LIBRARY, *wrappers)
     framed = TraceBuilder()
     for depth, (file, number, function, _) in enumerate([MAIN, STEP, LIBRARY, *wrappers]):
