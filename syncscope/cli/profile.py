@@ -182,7 +182,7 @@ def profile(
                 os.rmdir(request.folder)
         return 0 if recorded else NOTHING_RECORDED
 
-    status = run(collector, load, arguments, conclude, announced(request, children=children))
+    status = run(collector, load, arguments, conclude, announced(request, children=children), lambda: collector.stopped)
     if status < 0:
         die(-status)
     if forked_in_a_window():

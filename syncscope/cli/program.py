@@ -18,6 +18,7 @@ from typer.core import TyperOption
 
 from syncscope import interrupts
 from syncscope.cli.command import AnyCommand
+from syncscope.cli.outliving import wait_for_processes, wait_for_threads
 
 if TYPE_CHECKING:
     from syncscope.collect.annotations import Recorder
@@ -90,11 +91,13 @@ def run(
     arguments: list[str],
     conclude: Callable[[bool], int],
     around: AbstractContextManager[None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> int:
     """Run the program under the recorder, and return the exit status of the command; negative for a signal.
 
     The program runs inside ``around``. ``conclude(terminated)`` says what was recorded, and returns the status for a
-    program that succeeds; ``terminated`` by SIGTERM, it should be quick.
+    program that succeeds; ``terminated`` by SIGTERM, it should be quick. What the script leaves behind is waited for,
+    unless it was interrupted, or ``stopped()`` by us.
     """
     from syncscope.collect.annotations import begin, end
     from syncscope.collect.run import ScriptError, execute, report_syntax_error
@@ -108,15 +111,26 @@ def run(
     except SyntaxError as error:
         report_syntax_error(error)
         return 1
+
+    def outlives(status: int) -> bool:
+        return status >= 0 and not stopped()
+
     pid = os.getpid()
     with around or contextlib.nullcontext(), interrupts.as_python_does():
         begin(recorder)
         terminate = _on_terminate(recorder, conclude)
         status = execute(main, code, arguments)
+        if os.getpid() == pid and outlives(status):
+            try:
+                wait_for_threads()
+            except KeyboardInterrupt:
+                status = -signal.SIGINT
     if os.getpid() != pid:
         return status  # a child that the program forked, which ends like the program
     try:
         end(recorder)
+        if outlives(status):
+            wait_for_processes()
         if terminate is not None and signal.getsignal(signal.SIGTERM) is terminate:
             signal.signal(signal.SIGTERM, interrupts.terminate)
         with contextlib.suppress(AttributeError, ValueError, OSError):  # Python tries again, and reports

@@ -1,0 +1,14 @@
+import threading
+import time
+
+
+def work():
+    time.sleep(0.5)
+    import training
+
+    training.train(steps=40)
+    print("the thread has trained", flush=True)
+
+
+threading.Thread(target=work).start()
+print("the script is over", flush=True)
