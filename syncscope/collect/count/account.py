@@ -160,6 +160,9 @@ class Account:
         saved = GRACE_NS + share - (self.cost_ns - self.followed_ns - self.rare_ns)
         if rare:  # whatever following the phases and drawn steps took beyond their share
             saved = max(saved, 0.0) + self.rare_left_ns
-        allowed = min(saved, CREDIT_NS + 2 * expected_ns + CAP * block_ns - block_cost_ns)
-        self.limit = max(allowed, 0.0) / self.prices.warning
-        return allowed
+        return self.limit_to(min(saved, CREDIT_NS + 2 * expected_ns + CAP * block_ns - block_cost_ns))
+
+    def limit_to(self, allowed_ns: float) -> float:
+        """Let so much be spent until the next ``settle``, and return it."""
+        self.limit = max(allowed_ns, 0.0) / self.prices.warning
+        return allowed_ns

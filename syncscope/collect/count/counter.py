@@ -21,7 +21,7 @@ from syncscope.collect.count.bins import Bins
 from syncscope.collect.count.counted import Counted
 from syncscope.collect.count.operators import in_operator
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
-from syncscope.collect.count.phase_tally import PhaseTally
+from syncscope.collect.count.phase_tally import FRESH_NS, PhaseTally
 from syncscope.collect.count.prices import measure
 from syncscope.collect.count.sampling import STEADY_NS, Draw
 from syncscope.collect.count.tally import WAITING_CALLS, Tally
@@ -127,7 +127,7 @@ class Counter(Counted):
         left = state.sampling.left - (phase.steps - state.since)
         until_last = state.stays.until_last(phase.steps)
         if (left <= 0 or until_last == 0) and not self._suspended:
-            self._next_block(state, last=until_last == 0)
+            self._next_block(state, state.stays.span(phase.steps) if until_last == 0 else 0)
             left = state.sampling.left
         return max(min(left, until_last or left) - 1, 0)
 
@@ -137,9 +137,8 @@ class Counter(Counted):
             return
         self._settle()
         if before.number in self.tally.phases:
-            self.tally.phases[before.number].stays.leave(before.steps)
+            self.tally.phases[before.number].leave(after.number, self._mark, self._account.prices)
         self._state = self.tally.of(after)
-        self._state.enter(self._mark, self._account.prices)
         if self._suspended and len(self._entered) < MOST_ENTERED:
             self._entered.append((time.time_ns(), after.number))
         if self._state.stepless:
@@ -167,6 +166,8 @@ class Counter(Counted):
             self._settle()
         if phase.number in self.tally.phases:
             self.tally.phases[phase.number].begin_again()
+        if self._opened and not self._suspended:
+            self._apply(self._state)
 
     def suspend(self) -> None:
         """Count nothing until ``resume``: a window records, or wants nothing of ours in the way."""
@@ -186,9 +187,10 @@ class Counter(Counted):
         self._settle()
         self._suspended = False
         for state in list(self.tally.phases.values()):
-            if steps := state.phase.steps - state.since:
+            steps = state.phase.steps - state.since
+            if steps > 0:
                 self._bins.add(self._mark, state.phase.number, steps=steps, windows=True)
-            state.skipped += state.phase.steps - state.since
+                state.skipped += steps
             state.since = state.phase.steps
             state.begin_block()
             state.sampling.end_last(0.0)
@@ -255,6 +257,7 @@ class Counter(Counted):
         state.block_followed_ns += followed
         state.block_ns += elapsed
         state.block_cost_ns += cost
+        state.cost_ns += cost
         state.time_ns += elapsed
         if account.on:
             state.counted_ns += elapsed
@@ -268,9 +271,9 @@ class Counter(Counted):
         state.end_steps(counted, steps - counted)
         self._bins.add(self._mark, state.phase.number, steps=steps, counted=counted)
 
-    def _next_block(self, state: PhaseTally, last: bool = False) -> None:
-        """Close a block of steps, and choose whether the next one is counted. ``last``: the last step of a stay begins,
-        which is counted whatever was chosen."""
+    def _next_block(self, state: PhaseTally, last: int = 0) -> None:
+        """Close a block of steps, and choose whether the next one is counted. ``last``: so many steps begin, one of
+        them the last of a stay. They are counted whatever was chosen."""
         begin = self._clock()
         self._settle()
         account, sampling = self._account, state.sampling
@@ -284,7 +287,7 @@ class Counter(Counted):
             sampling.left -= steps
         state.begin_block()
         if last:
-            sampling.count_last(sampling.left)
+            sampling.count_last(sampling.left, last)
             state.stand_for_itself()
         else:
             state.choose_weight()
@@ -351,9 +354,13 @@ class Counter(Counted):
         sampling = state.sampling
         expected = sampling.left * sampling.averages.cost
         allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, self._is_rare(state))
+        fresh = allowed < FRESH_NS and self._may_be_rare(state) and allowed < state.fresh_ns
+        if fresh:
+            allowed = self._account.limit_to(state.fresh_ns)
         if self._paused:
             inside = not (begins or state.stepless or not state.phase.steps)
-            paused = inside or allowed < state.enough_ns
+            enough = expected if sampling.counts_last else 1 if fresh else state.enough_ns
+            paused = inside or allowed < enough
         else:
             paused = allowed <= 0
         if paused != self._paused:

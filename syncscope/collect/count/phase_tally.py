@@ -16,6 +16,15 @@ PAUSE_NS, MOST_CUTS = 2_000_000, 4
 """Once counting has stopped because it cost too much, it goes on when so much may be spent again: twice as much after
 each step in a row that could not be counted whole, so many times."""
 
+MOST_BESIDE, GAPS = 24, 8
+"""Steps that one step stands for besides itself at most: so many, and so many times the mean of the gaps between drawn
+ones. After a pause of hundreds, the first step may be the first of an epoch, which is unlike the others. Steps that are
+left are those of the next blocks, or of all."""
+
+FRESH_NS = 1_000_000
+"""What counting a phase that may be rare may cost, however much was spent before: a program may save a checkpoint just
+once, when all is spent."""
+
 RARE_SHARE = 0.05
 """Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
 
@@ -26,6 +35,7 @@ class PhaseTally:
     def __init__(self, phase: Phase, draw: Draw) -> None:
         self.phase = phase
         self.stepless = phase.kind in ALWAYS
+        self._draw = draw
         self.sampling = Sampling(draw, self.stepless)
         self.stays = Stays()
         self.warned: dict[int, Place] = {}
@@ -42,6 +52,8 @@ class PhaseTally:
         self.counted_steps = 0
         self.time_ns = 0
         self.counted_ns = 0
+        self.cost_ns = 0.0
+        """What counting it has cost so far."""
         self.parts = 0
         """Steps that were counted in part, because counting stopped in the middle of them."""
         self.cuts = 0
@@ -51,25 +63,32 @@ class PhaseTally:
 
     @property
     def rare(self) -> bool:
-        """What it costs to count it is booked to what is rare, beyond its first steps."""
-        return self.stepless or self.sampling.spared
+        """What it costs to count it now is booked to what is rare, beyond its first steps."""
+        return self.stepless or self.sampling.spared or self.sampling.counts_last
 
     def may_be_rare(self, time_ns: int) -> bool:
         """Whether all its steps are to be counted, if that can be afforded. Phases took ``time_ns`` so far."""
         kind = self.phase.kind
-        return kind == "evaluate" or (kind != "train" and self.time_ns <= RARE_SHARE * time_ns)
+        return self.stepless or kind == "evaluate" or (kind != "train" and self.time_ns <= RARE_SHARE * time_ns)
+
+    @property
+    def fresh_ns(self) -> float:
+        """What may still be spent on the phase, however much was spent before, if it may be rare."""
+        return max(FRESH_NS - self.cost_ns, 0.0)
 
     @property
     def enough_ns(self) -> int:
         """What must be allowed for counting to go on once it has stopped."""
         return PAUSE_NS << min(self.cuts, MOST_CUTS)
 
-    def enter(self, now_ns: int, prices: Prices) -> None:
-        """The program enters the phase."""
-        steps, stays = self.phase.steps, self.stays
-        stay = stays.enter(steps, now_ns)
-        if stay and self.sampling.affords_last(stays.round_ns, prices):
-            stays.last_at = steps + stay
+    def leave(self, follower: int, now_ns: int, prices: Prices) -> None:
+        """The program leaves the phase for the one with the number ``follower``."""
+        self.stays.leave(
+            self.phase.steps,
+            follower,
+            now_ns,
+            lambda steps, round_ns: self.sampling.affords_last(steps, round_ns, prices),
+        )
 
     def begin(self) -> None:
         """Counting begins with the step that the phase is in."""
@@ -77,8 +96,10 @@ class PhaseTally:
         self.begin_block()
 
     def begin_again(self) -> None:
-        """Something else counts as a step from now on. What was counted keeps its number, and has no frequency."""
-        self.counted_steps = self.parts = 0
+        """Something else counts as a step from now on. What was counted keeps its number, and has no frequency. The
+        steps are new: those before may have been a tenth as long."""
+        self.sampling = Sampling(self._draw, self.stepless)
+        self.counted_steps = self.parts = self.cuts = 0
         self.weight, self.skipped, self._owed = 1.0, 0.0, 0.0
         self._drawn = self._stood_for = 0.0
         self.stays.begin_again(self.phase.steps)
@@ -117,8 +138,10 @@ class PhaseTally:
         """A block of steps begins."""
         self.weight, self.skipped, self._owed = 1.0, self.skipped + self._owed, 0.0
         if self.sampling.on and self.skipped:
-            self.weight += self.skipped / max(self.sampling.left, 1)
-            self.skipped, self._owed = 0.0, self.skipped
+            steps = max(self.sampling.left, 1)
+            self._owed = min(self.skipped, steps * (MOST_BESIDE + GAPS * self.sampling.one_in))
+            self.skipped -= self._owed
+            self.weight += self._owed / steps
 
     def stand_for_itself(self) -> None:
         """A step begins that stands for no other one."""

@@ -197,17 +197,18 @@ class Sampling:
         else:
             self.on, self.left = True, self._together
 
-    def affords_last(self, round_ns: float, prices: Prices) -> bool:
-        """Whether the last step of a stay is to be counted by itself, and not drawn. Stays come every ``round_ns``."""
+    def affords_last(self, steps: int, round_ns: float, prices: Prices) -> bool:
+        """Whether the last ``steps`` of a stay are to be counted by themselves, and not drawn. Stays come every
+        ``round_ns``."""
         if self.one_in == 1:
             return False
-        cost = (self._last_ns or self.averages.cost) + prices.switch + prices.out * self.out
+        cost = (self._last_ns or steps * self.averages.cost) + prices.switch + prices.out * self.out
         return cost <= LAST * round_ns
 
-    def count_last(self, left: int) -> None:
-        """Count the step that begins now, and after it ``left`` more of those that are planned."""
+    def count_last(self, left: int, steps: int = 1) -> None:
+        """Count the ``steps`` that begin now, and after them ``left`` more of those that are planned."""
         self._planned = self.on, left, self._next_on
-        self.on, self.left = True, 1
+        self.on, self.left = True, steps
 
     @property
     def counts_last(self) -> bool:

@@ -1,51 +1,79 @@
-"""How long the program stays in a phase each time, so that the last step of the next stay is known before it begins."""
+"""How many steps a phase makes until another one follows, so that the last of them is known before it begins."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 FEWEST = 4
 """Steps of a stay whose last one is foreseen."""
 
+SLACK = 8
+"""Stays of so many steps more or less are alike where they are long: a network is called once more at the end of one,
+or the first steps of something else in between were taken for the phase's."""
+
+LONG = 16 * SLACK
+"""Steps of a stay that is long."""
+
+
+@dataclass(slots=True)
+class _Leaving:
+    """How the program leaves a phase for a certain other one."""
+
+    steps: int
+    """Those of the phase when it last did, ..."""
+    now_ns: int = 0
+    """... and when that was."""
+    length: int = 0
+    """Steps since the time before."""
+    last_at: int | None = None
+    """The number of steps at which the last one before it leaves again is likely to begin, ..."""
+    span: int = 1
+    """... or one of so many. ``None`` where it is not to be counted by itself."""
+
 
 class Stays:
-    """Steps from entering a phase to leaving it.
+    """Steps of a phase from leaving it for another one to leaving it for that one again.
 
-    The last step of a stay is unlike the others. What the program does before the next phase begins is part of it: it
-    computes advantages after a rollout, or reads the losses of an update. Where steps are drawn it would hardly ever be
-    counted, or stand for many. It is foreseen where two stays in a row had the same number of steps.
+    The last of them is unlike the others. What the program does before the next phase begins is part of it: it computes
+    advantages after a rollout, or reads the losses of an update. Where steps are drawn it would hardly ever be counted,
+    or stand for many. It is foreseen where there were as many steps twice in a row, or nearly. What else follows now
+    and then changes nothing: after an evaluation a rollout goes on where it was.
     """
 
     def __init__(self) -> None:
-        self._stays = self._had_steps = True
-        self._entered = self._length = 0
-        self._alike = False
-        self._entered_ns = self.round_ns = 0
-        """When this stay began, and the time from the begin of the one before to that. Those without a step are part of
-        the one before."""
-        self.last_at: int | None = None
-        """The number of steps of the phase at which the last one of this stay begins; ``None`` where it is not to be
-        counted by itself."""
+        self._since = 0
+        self._leavings: dict[int, _Leaving] = {}
 
-    def enter(self, steps: int, now_ns: int) -> int:
-        """The program enters the phase, which had so many steps. Returns how many this stay is likely to have, 0 where
-        that is not known."""
-        self._stays, self._entered, self.last_at = True, steps, None
-        if self._had_steps:
-            self.round_ns, self._entered_ns, self._had_steps = now_ns - self._entered_ns, now_ns, False
-        return self._length if self._alike else 0
-
-    def leave(self, steps: int) -> None:
-        """The program leaves the phase, which had so many steps."""
-        length = steps - self._entered
-        if self._stays and length:
-            self._alike = length == self._length and length >= FEWEST
-            self._length = length
-            self._had_steps = True
-        self._stays = False
+    def leave(self, steps: int, follower: int, now_ns: int, affords: Callable[[int, int], bool]) -> None:
+        """The program leaves the phase, which had so many steps, for the one with the number ``follower``. ``affords``
+        is asked whether so many steps may be counted every so many ns."""
+        leaving = self._leavings.setdefault(follower, _Leaving(self._since))
+        length = steps - leaving.steps
+        if length <= 0:  # it only looked in
+            return
+        shorter, differs = min(length, leaving.length), abs(length - leaving.length)
+        alike = shorter >= FEWEST if not differs else differs <= SLACK and shorter >= LONG
+        foreseen = alike and affords(differs + 1, now_ns - leaving.now_ns)
+        leaving.last_at, leaving.span = steps + shorter if foreseen else None, differs + 1
+        leaving.steps, leaving.now_ns, leaving.length = steps, now_ns, length
 
     def begin_again(self, steps: int) -> None:
         """The phase has so many steps from now on, because something else counts as one."""
-        self._stays, self._entered, self._length, self._alike, self.last_at = True, steps, 0, False, None
+        self._since = steps
+        self._leavings.clear()
 
     def until_last(self, steps: int) -> int | None:
-        """Steps until the last one of this stay begins. The phase has ``steps``."""
-        return self.last_at - steps if self.last_at is not None and self.last_at >= steps else None
+        """Steps until the next one begins that is likely to be the last of a stay; ``None`` where none is foreseen. The
+        phase has ``steps``."""
+        until: int | None = None
+        for leaving in self._leavings.values():  # at each step that is heard: no generator
+            last_at = leaving.last_at
+            if last_at is not None and last_at >= steps and (until is None or last_at - steps < until):
+                until = last_at - steps
+        return until
+
+    def span(self, steps: int) -> int:
+        """Of how many steps from the one that begins now the last one of a stay is likely to be one. The phase has
+        ``steps``."""
+        return max((leaving.span for leaving in self._leavings.values() if leaving.last_at == steps), default=0)

@@ -106,8 +106,7 @@ class PhaseBook:
             self.current.followed(expected.timed_ns)
         if expected.most != expected.left:
             self.hear()
-        expected.left = expected.most = expected.passes = expected.others = 0
-        expected.timed = NONE
+        expected.tell_all()
 
     def hear(self) -> None:
         """Add the steps that passed unheard."""

@@ -28,9 +28,9 @@ class Expected:
     """
 
     __slots__ = (
-        "around", "busy", "call_event", "clock", "code", "depth", "event", "frame_id", "inside_call", "lasti", "left",
-        "mask", "moments", "most", "others", "outer_lasti", "owner", "passes", "quiet", "skipped", "timed", "timed_ns",
-        "trains",
+        "around", "batch_code", "batch_lasti", "batches", "busy", "call_event", "clock", "code", "depth", "event",
+        "frame_id", "inside_call", "lasti", "left", "loader", "mask", "moments", "most", "others", "outer_lasti",
+        "owner", "passes", "quiet", "second", "seconds", "skipped", "timed", "timed_ns", "trains",
     )  # fmt: skip
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -40,21 +40,15 @@ class Expected:
         """No call of a module is to be told of: one is under way, or nobody watches."""
         self.inside_call = False
         """The thread that is followed is in an outermost call of a module."""
-        self.left = 0
-        """So many steps may pass unheard, each with an event like the last one, ..."""
-        self.most = 0
-        """... of so many in all."""
-        self.timed = NONE
-        """What following takes is timed in the step in which so many are ``left``, ..."""
-        self.timed_ns = 0
-        """... and was so long in it."""
+        self.left = self.most = 0
+        """So many steps may pass unheard, each with an event like the last one, of so many in all."""
+        self.timed, self.timed_ns = NONE, 0
+        """What following takes is timed in the step in which so many are left, and was so long in it."""
         self.mask = 0
         """Where the program stands is only looked at in steps with none of these bits in ``left``: all of them, or few.
         Python makes an object of a frame for it."""
-        self.event = ""
-        """What ended the last step, ..."""
-        self.owner = NOBODY
-        """... and the id of its optimiser or module."""
+        self.event, self.owner = "", NOBODY
+        """What ended the last step, and the id of its optimiser or module."""
         self.code: CodeType | None = None
         """Of the innermost frame that is not PyTorch's; where it stands, and how many frames of PyTorch's are inside of
         it."""
@@ -75,6 +69,12 @@ class Expected:
         self.others = 0
         """... or they end with calls of another module, after each of which it is so many."""
         self.call_event = ""
+        self.second, self.seconds = NOBODY, 0
+        """The id of an optimiser whose steps end none of the phase's: so many of them need not be told."""
+        self.batch_code: CodeType | None = None
+        self.loader, self.batch_lasti, self.batches = NOBODY, 0, 0
+        """The iterator that gave the training's last batch, by its id, and where the program asked for it: so many
+        further ones need not be told."""
         self.moments: CallMoments | None = None
         """Who hears when calls of modules begin and end, while somebody does."""
 
@@ -82,6 +82,11 @@ class Expected:
     def unheard(self) -> int:
         """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
         return self.most - self.left
+
+    def tell_all(self) -> None:
+        """Let nothing more pass unheard."""
+        self.left = self.most = self.passes = self.others = self.seconds = self.batches = 0
+        self.timed, self.second = NONE, NOBODY
 
     def expect(self, left: int, timed: int, event: str, owner: int, like: Any) -> None:
         """Let ``left`` steps pass that end with ``event`` of ``owner``, where the decision ``like`` holds. ``timed`` is

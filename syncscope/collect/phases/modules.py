@@ -83,15 +83,6 @@ class ModuleCalls:
         """Tell the tracker nothing more: the program may hold a bound ``module.__call__``."""
         self._closed = self._expected.busy = True
 
-    def hide(self) -> bool:
-        """Tell of no call until ``show``, which takes what this returns: a dataset's transforms are modules too."""
-        before, self._expected.busy = self._expected.busy, True
-        return before
-
-    def show(self, before: bool) -> None:
-        """Undo ``hide``."""
-        self._expected.busy = before or self._closed
-
     def look_wider(self) -> None:
         """Watch all classes again, if it is time. From any thread."""
         now, since = time.perf_counter_ns(), self._narrow_since
@@ -178,8 +169,9 @@ class ModuleCalls:
         # the program's that records stacks takes the ``self`` of whatever is ``Module.__call__``, or crashes.
         def call(self: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
             single = not others and not named and first is not NOTHING
+            rest = () if single or first is NOTHING else (first, *others)
             if expected.busy or traced():  # most calls while all classes are watched
-                return original(self, first) if single else original(self, *given(first), *others, **named)
+                return original(self, first) if single else original(self, *rest, **named)
             timed = expected.left == expected.timed
             begin = expected.clock() if timed else 0
             event: Event = "eval" if not self.training else "training" if grad_enabled() else "call"
@@ -208,7 +200,7 @@ class ModuleCalls:
                 expected.left -= 1
                 expected.passes = expected.others
             elif thread() != followed.ident and not followed.takes_over():
-                return original(self, *given(first), *others, **named)
+                return original(self, first) if single else original(self, *rest, **named)
             elif expected.trains and event == "training" and expected.quiet:
                 expected.quiet -= 1
             elif expected.passes and event == expected.call_event and expected.owner != id(self):
@@ -222,7 +214,7 @@ class ModuleCalls:
             begin = time.perf_counter_ns() if moments is not None else 0
             try:
                 expected.busy = expected.inside_call = True
-                return original(self, first) if single else original(self, *given(first), *others, **named)
+                return original(self, first) if single else original(self, *rest, **named)
             finally:
                 expected.busy = calls._closed
                 expected.inside_call = False
@@ -230,10 +222,6 @@ class ModuleCalls:
                     calls._called(self, moments, begin, frame(1), look_at_class)
 
         return call
-
-
-def given(first: Any) -> tuple[Any, ...]:
-    return () if first is NOTHING else (first,)
 
 
 def has_compiled() -> bool:

@@ -216,15 +216,17 @@ class Signals:
             self._moments.stepped(optimizer, sys._getframe(1))
         if expected.left and expected.event == "step" and expected.owner == id(optimizer):
             expected.left -= 1
-            if timed:
-                expected.timed_ns += expected.clock() - begin
+        elif expected.left and expected.seconds and expected.second == id(optimizer):
+            expected.seconds -= 1
         else:
-            begin = expected.clock()
+            timed, begin = False, expected.clock()
             try:
                 self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
             except Exception as error:
                 self._fail(error)
             self._tracker.followed_ns += expected.clock() - begin
+        if timed:
+            expected.timed_ns += expected.clock() - begin
 
     def _watch_scaler(self, torch: Any) -> None:
         """A scaler skips ``optimizer.step`` on infinite gradients: its own ``step`` is the step."""
@@ -246,7 +248,7 @@ class Signals:
         self._patches.replace(torch.amp.GradScaler, "step", make)
 
     def _watch_loaders(self, torch: Any) -> None:
-        followed, thread = self._followed, threading.get_ident
+        followed, thread, expected = self._followed, threading.get_ident, self._tracker.expected
 
         def make(original: Any) -> Any:
             def take(loader: Any) -> Any:
@@ -255,20 +257,29 @@ class Signals:
                 if thread() != followed.ident and not followed.takes_over():
                     return original(loader)
                 self._in_loader = True
-                busy = self._modules.hide()
+                busy, expected.busy = expected.busy, True  # a dataset's transforms are modules too
                 moments = self._moments
                 asked = moments.asks(loader) if moments is not None else None
                 try:
                     batch = original(loader)
                 except StopIteration:
-                    self._after_batch(sys._getframe(1), ended=True)
+                    self._after_batch(sys._getframe(1), None)
                     raise
                 finally:
                     self._in_loader = False
-                    self._modules.show(busy)
+                    expected.busy = busy or not self._watching
                 if moments is not None and asked is not None:
                     moments.took(loader, asked, sys._getframe(1))
-                self._after_batch(sys._getframe(1), ended=False)
+                frame = sys._getframe(1)
+                if (
+                    expected.batches
+                    and expected.loader == id(loader)
+                    and expected.batch_lasti == frame.f_lasti
+                    and expected.batch_code is frame.f_code
+                ):
+                    expected.batches -= 1
+                else:
+                    self._after_batch(frame, loader)
                 return batch
 
             return take
@@ -277,15 +288,16 @@ class Signals:
         if iterator is not None:
             self._patches.replace(iterator, "__next__", make)
 
-    def _after_batch(self, frame: FrameType, ended: bool) -> None:
+    def _after_batch(self, frame: FrameType, loader: Any) -> None:
+        """``loader`` gave a batch; ``None``: it has no further one."""
         expected = self._tracker.expected
         timed, heard = expected.left == expected.timed, not expected.left
         begin = expected.clock() if timed or heard else 0
         try:
-            if ended:
+            if loader is None:
                 self._tracker.loader_ended(frame)
             else:
-                self._tracker.loader_next(frame)
+                self._tracker.loader_next(frame, loader)
         except Exception as error:
             self._fail(error)
         if timed:

@@ -95,9 +95,14 @@ class PhaseTracker(PhaseChoice):
 
     def optimizer_stepped(self, frame: FrameType | None, optimizer: Any) -> None:
         """``optimizer`` made a step, or a scaler skipped it."""
-        phase = self._phase_of("step", frame)
-        if phase.source != "user" and not self.by_time and self._is_boundary(phase, "optimizer", optimizer):
-            self._boundary(phase, "step", optimizer)
+        phase, expected = self._phase_of("step", frame), self.expected
+        if phase.source != "user" and not self.by_time:
+            if expected.second == id(optimizer):
+                phase.since_owner += QUIET - expected.seconds  # those that were not told
+            if self._is_boundary(phase, "optimizer", optimizer):
+                self._boundary(phase, "step", optimizer)
+            elif phase is self.current and phase.source == "optimizer":
+                expected.second, expected.seconds = id(optimizer), QUIET
         if phase.ended:  # its loader reads ahead: this was the last step
             self._enter(self._pseudo_phase("epoch end"))
 
@@ -174,8 +179,8 @@ class PhaseTracker(PhaseChoice):
             self._gradient_places.clear()
         return self._gradient_places.setdefault(key, GradientPlace())
 
-    def loader_next(self, frame: FrameType | None) -> None:
-        """A loader gave a batch."""
+    def loader_next(self, frame: FrameType | None, loader: Any = None) -> None:
+        """The iterator ``loader`` gave a batch."""
         decision = self._known(frame, "next")
         if decision is not None and (decision.phase is not None or not self._may_promote()):
             if decision.phase is None:
@@ -195,6 +200,10 @@ class PhaseTracker(PhaseChoice):
             self._begin(phase, frame_id)
         if self.current is not phase:
             self._enter(phase)
+        elif phase.kind == "train" and phase.source in ("optimizer", "user") and frame is not None:
+            expected = self.expected
+            expected.loader, expected.batches = id(loader), QUIET
+            expected.batch_code, expected.batch_lasti = frame.f_code, frame.f_lasti
 
     def loader_ended(self, frame: FrameType | None) -> None:
         """A loader has no further batch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import itertools
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -16,6 +17,8 @@ import pytest
 
 from syncscope.collect.annotations import expected
 from syncscope.collect.count import tally
+from syncscope.collect.count.phase_tally import PhaseTally
+from syncscope.collect.count.sampling import Draw
 from syncscope.collect.features import Unsupported
 from syncscope.schema.counting import MAX_BINS
 from syncscope.schema.recording import SiteEvent
@@ -266,6 +269,56 @@ def test_a_phase_whose_steps_are_counted_anew_begins_again() -> None:
         run.step(MS)
         assert [(each.count, each.steps, each.before) for each in run.counter.waits()] == [(0, 0, 5), (1, 1, 0)]
         assert run.counter.counted_steps(train) == 1
+
+
+def test_new_steps_are_not_left_out_because_the_old_ones_were_dense() -> None:
+    """A policy's calls were the steps until the optimizer's turned out to be, each as long as a hundred."""
+    with running(random.Random(1).random) as run:
+        train = run.enter(Phase(1))
+        for _ in range(2_000):
+            for _ in range(8):
+                wait()
+            run.step(MS // 2)
+        assert not run.counting
+        train.steps = 0
+        run.counter.begin_again(train)
+        assert run.counting
+        for _ in range(40):
+            wait()
+            run.step(50 * MS)
+        assert run.counter.counted_steps(train) == 40
+
+
+def test_no_step_stands_for_all_of_a_long_pause() -> None:
+    """It may be the first of an epoch, with a wait that no other step has."""
+    state = PhaseTally(phase := Phase(1), Draw())
+    phase.steps, stood_for = 231, 0.0
+    state.end_steps(0, 231)
+    for _ in range(50):
+        state.choose_weight()
+        assert state.weight < 40
+        stood_for += state.weight
+        phase.steps += 1
+        state.end_steps(1, 0)
+    assert stood_for == pytest.approx(231 + 50)
+    assert state.unseen_share(counting=True) == 1
+
+
+def test_steps_that_begin_again_while_nothing_is_counted_are_no_negative_number() -> None:
+    """A window ends when better steps are found: after the phase has set its number of steps back."""
+    with running() as run:
+        train = run.enter(Phase(1))
+        for _ in range(50):
+            run.step(MS)
+        run.counter.suspend()
+        train.steps = 0
+        run.counter.resume()
+        run.counter.begin_again(train)
+        for _ in range(3):
+            wait()
+            run.step(MS)
+        assert min(each.steps for each in run.counter.bins) >= 0
+        assert run.counter.counted_steps(train) == 3
 
 
 def test_waits_on_other_threads_are_counted_with_their_name() -> None:

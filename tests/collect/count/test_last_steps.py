@@ -102,32 +102,65 @@ def test_after_a_window_in_the_last_step_what_was_planned_goes_on() -> None:
         assert not sampling.counts_last
 
 
+def foreseen(stays: Stays, steps: int, follower: int, now_ns: int = 0) -> int | None:
+    """Leave after ``steps``. Returns at how many of them the last step of the next stay begins."""
+    stays.leave(steps, follower, now_ns, lambda *_: True)
+    until = stays.until_last(steps)
+    return steps + until if until is not None else None
+
+
 def test_a_stay_is_foreseen_once_two_had_as_many_steps() -> None:
-    stays = Stays()
-    steps, foreseen = 0, []
-    for length in (7, 7, 7, 9, 9, 9, FEWEST - 1, FEWEST - 1, FEWEST - 1):
-        foreseen.append(stays.enter(steps, 0))
+    stays, steps, found = Stays(), 0, []
+    for length in (7, 7, 7, 9, 9, 9, FEWEST - 1, FEWEST - 1):
         steps += length
-        stays.leave(steps)
-        stays.enter(steps, 0)  # and no step ends
-        stays.leave(steps)
-    assert foreseen == [0, 0, 7, 7, 0, 9, 9, 0, 0]
+        last = foreseen(stays, steps, follower=2)
+        assert foreseen(stays, steps, follower=2) == last  # it came back, and no step ended
+        found.append(None if last is None else last - steps)
+    assert found == [None, 7, 7, None, 9, 9, None, None]
+
+
+def test_the_first_steps_may_not_have_been_told() -> None:
+    """The phase of a rollout is only known after some of its steps."""
+    stays = Stays()
+    assert [foreseen(stays, steps, follower=2) for steps in (2046, 4094, 6142)] == [None, 6140, 8190]
+    assert stays.span(8190) == 1
+
+
+def test_long_stays_may_differ_by_a_few_steps() -> None:
+    """A critic is called once more before some updates."""
+    stays = Stays()
+    assert [foreseen(stays, steps, follower=2) for steps in (2050, 4101, 6151)] == [None, 6151, 8201]
+    assert (stays.span(8200), stays.span(8201)) == (0, 2)
+    assert foreseen(stays, 6151 + 2060, follower=2) is None
+
+
+def test_another_phase_in_between_changes_nothing() -> None:
+    """Updates come after 2,048 steps of the rollout each, evaluations after 3,000."""
+    stays = Stays()
+    assert foreseen(stays, 2048, follower=2) is None
+    assert foreseen(stays, 3000, follower=3) is None
+    assert foreseen(stays, 4096, follower=2) == 6144
+    assert foreseen(stays, 6000, follower=3) == 6144
+    assert stays.until_last(6144) == 0
+    assert stays.until_last(6145) == 9000 - 6145
 
 
 def test_nothing_is_foreseen_of_steps_that_are_others_from_now_on() -> None:
     stays = Stays()
-    for steps in (0, 5, 10):
-        foreseen = stays.enter(steps, 0)
-        stays.leave(steps + 5)
-    assert foreseen == 5
-    stays.begin_again(0)
-    assert stays.enter(3, 0) == 0
+    assert [foreseen(stays, steps, follower=2) for steps in (5, 10)] == [None, 15]
+    stays.begin_again(1)
+    assert stays.until_last(3) is None
+    assert [foreseen(stays, steps, follower=2) for steps in (6, 11)] == [None, 16]
 
 
-def test_stays_without_a_step_make_no_round_shorter() -> None:
-    stays, rounds = Stays(), []
-    for now, length in ((10, 5), (30, 0), (50, 5), (60, 0), (75, 5)):
-        stays.enter(0, now)
-        stays.leave(length)
-        rounds.append(stays.round_ns)
-    assert rounds == [10, 20, 20, 30, 30]
+def test_what_is_asked_is_the_time_from_leaving_to_leaving() -> None:
+    stays = Stays()
+    asked: list[int] = []
+
+    def may_foresee(_: int, round_ns: int) -> bool:
+        asked.append(round_ns)
+        return True
+
+    for now_ns, steps in ((10, 5), (30, 5), (50, 10), (75, 15)):
+        stays.leave(steps, 2, now_ns, may_foresee)
+    assert asked == [40, 25]

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from syncscope.collect.count.account import ADVANCE, CAP, GRACE_NS, MOST_ADVANCE_NS, RARE, Account
+from syncscope.collect.count.phase_tally import FRESH_NS
 from tests.collect.count.program import MS, PRICES, Phase, Run, only, running, wait
 
 SECOND = 1_000 * MS
@@ -177,3 +178,21 @@ def test_an_evaluation_is_counted_whole_after_a_training_that_cost_more_than_it_
             step(run, waits, 2 * MS)
         assert counts(run, 2) == [200 * waits]
         assert run.counter.counted_steps(evaluate) == 200 and run.counter.one_in(train) > 1
+
+
+def test_the_only_checkpoint_is_counted_when_all_is_spent() -> None:
+    with running(random.Random(1).random) as run:
+        run.enter(train := Phase(1))
+        for _ in range(1_000):
+            step(run, 20, 2 * MS)
+        account = run.counter._account
+        account.cost_ns += CAP * account.time_ns  # following the phases took more than it may, say
+        account.rare_ns += account.rare_left_ns
+        step(run, 20, 2 * MS)
+        run.enter(Phase(2, "checkpoint"))
+        read(run, 100, 50 * MS)
+        assert counts(run, 2) == [100]
+        read(run, 10_000, 50 * MS)
+        assert counts(run, 2)[0] < 2 * FRESH_NS / WARNING
+        run.enter(train)
+        assert not run.counting
